@@ -57,21 +57,21 @@ _MOVED = {  # names that were documented before a module moved; they stay for on
 
 
 class _Moved:
-    """Find a module under its old name: the name becomes another one of the same module."""
+    """A finder for a module's old name, which becomes another name of the same module."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         known = ".".join(name.split(".")[:2]) in _MOVED
         return ModuleSpec(name, self, is_package=True) if known else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Create the module as usual: it gives way to the real one at once."""
+        """Create the module as usual. It is replaced by the real one at once."""
 
     def exec_module(self, module: ModuleType) -> None:
         room, *rest = module.__name__.removeprefix("mobilenet.").split(".")
         sys.modules[module.__name__] = import_module(".".join([_MOVED[f"mobilenet.{room}"], *rest]))
 
 
-sys.meta_path.insert(0, _Moved())  # first: else the files behind it would be found, and loaded twice
+sys.meta_path.insert(0, _Moved())  # first, because the files behind it would otherwise be found, and loaded twice
 native.use()  # before any of them is imported
 
 

@@ -1,4 +1,4 @@
-"""`python -m mobilenet` is `mobilenet`: the modules of the current folder are not on the path."""
+"""Run `python -m mobilenet` as `mobilenet`, without the modules of the current folder on the path."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Running a scenario into a directory, and opening such a directory again.
+"""Run a scenario into a directory, and open such a directory again.
 
 Model     everything between scenario and directory happens under a temporary name: the simulation, the verdict and the
           metrics, which are computed from what was recorded. What has the final name is complete.
@@ -72,12 +72,12 @@ class Run:
 
     @cached_property
     def metrics(self) -> dict[str, float | int | None]:
-        """One flat row, see metrics.py."""
+        """The metrics as one flat row, see metrics.py."""
         return read_derived(self.path, "metrics.json", "deliveries", "delivery_delay_mean_s")
 
     @cached_property
     def verdicts(self) -> dict[str, Verdict]:
-        """Each property's answer and explanation."""
+        """The verdict on each property, with its explanation."""
         return verdicts_of(self.path)
 
     @property
@@ -86,7 +86,7 @@ class Run:
 
     @property
     def verdict(self) -> str:
-        """valid, violated or unknown: of all properties together."""
+        """The verdict on all properties together: valid, violated or unknown."""
         return overall(self.verdicts)
 
     @property
@@ -96,19 +96,19 @@ class Run:
 
     @property
     def still_owed(self) -> str:
-        """How many deliveries are still owed in a run that was not at rest when it ended; else empty."""
+        """The number of deliveries still owed in a run that was not at rest when it ended, in words; else empty."""
         if self.manifest["quiescent"]:
             return ""
         return run_kind(self.manifest).still_owed(self.metrics)
 
     @property
     def failed_metrics(self) -> dict[str, str]:
-        """A user's metrics that have no value because their code failed: name -> file, line and what went wrong."""
+        """The user's metrics that have no value because their code failed: name -> file, line and what went wrong."""
         return dict(self.manifest.get("own_metrics_failed", {}))
 
     @cached_property
     def counters(self) -> dict[str, Any]:
-        """What was counted: events, frames and bytes by kind."""
+        """The counts of events, frames and bytes by kind."""
         return read_json(self.path, "counters.json")
 
     @cached_property
@@ -156,17 +156,17 @@ class Run:
 
     @cached_property
     def positions(self) -> pd.DataFrame:
-        """Where the hosts were: time_ns, node, x_m, y_m."""
+        """The positions of hosts over time: time_ns, node, x_m, y_m."""
         return self._table("positions")
 
     @cached_property
     def frames(self) -> pd.DataFrame:
-        """Only with `record: {frames: true}`."""
+        """The frames of the radio; only with `record: {frames: true}`."""
         return self._table("frames")
 
     @cached_property
     def messages(self) -> pd.DataFrame:
-        """Only with `record: {messages: true}`."""
+        """The messages from node to node; only with `record: {messages: true}`."""
         return self._table("messages")
 
     @cached_property
@@ -187,7 +187,7 @@ class Run:
         )
 
     def _repr_html_(self) -> str:
-        """Verdict, the first metrics and those of the user, for a notebook."""
+        """Return the verdict, the first metrics and those of the user, for a notebook."""
         from html import escape
 
         own = self.manifest.get("own_metrics", {})
@@ -255,7 +255,7 @@ def _run(
     scenario: AnyScenario, source: Path | None, out: Path | None, play: Callable[..., Outcome],
     allow_code: bool, keep_early_end: bool, replace: bool, folder: Path,
 ) -> Run:  # fmt: skip
-    """Run a scenario that may run; `play` simulates it."""
+    """Run a scenario that is allowed to run. `play` simulates it."""
     from mobilenet.by_kind import with_declared
     from mobilenet.simulation.plugin_code import EarlyEnd
 
@@ -299,8 +299,8 @@ def keep(
     own: Sequence[OwnMetric] = (),
     ended_by: EarlyEnd | None = None,
 ) -> None:
-    """Keep all that becomes of a simulated scenario, in a directory: the record, the verdict and the metrics. `own`: a
-    user's metrics; `ended_by`: the error that ended the run.
+    """Keep the results of a simulated scenario in a directory: the record, the verdict and the metrics. `own`: a user's
+    metrics; `ended_by`: the error that ended the run.
     """
     copies = write_scenario(partial, scenario)
     inputs = Inputs(RUN, digest(partial / "scenario.yaml"), outcome.recording.tables()["events"].fingerprint(), runs=1)
@@ -316,7 +316,7 @@ def keep(
         facts["own_checks"] = {check.property: check.asks for check in checks}
     if failed := judge(partial, scenario, outcome.recording, facts, own, checks):
         facts["own_metrics_failed"] = failed
-    outcome.recording.remove_batches()  # a process that is killed before leaves them
+    outcome.recording.remove_batches()  # a process that is killed before this leaves them
     write_manifest(partial, facts)
 
 
@@ -351,12 +351,12 @@ def simulate(
         raise
     finally:
         if checks is not None:
-            checks.require_no_fault()  # comes before what may follow from it
+            checks.require_no_fault()  # takes precedence over errors that may follow from it
 
 
 def _require_replaceable(directory: Path) -> None:
-    """Require a run there, since only a run gives way to a run: a folder of something else, or a link, is not ours to
-    remove.
+    """Require a run there, since only a run may be replaced by a run: a folder of something else, or a link, is not
+    ours to remove.
     """
     try:
         if directory.is_symlink():
@@ -367,7 +367,7 @@ def _require_replaceable(directory: Path) -> None:
 
 
 def free_directory(stem: str, seed: int, replace: bool = False, folder: Path = RUNS) -> Path:
-    """FOLDER/STEM-sSEED, with a number behind it where that is taken, or is being written by another process."""
+    """Return FOLDER/STEM-sSEED, followed by a number if it exists, or is being written by another process."""
     first = folder / f"{as_file_name(stem) or 'scenario'}-s{seed}"
     candidate, number = first, 2
     while (candidate.exists() and not replace) or is_being_written(candidate):
@@ -376,7 +376,7 @@ def free_directory(stem: str, seed: int, replace: bool = False, folder: Path = R
 
 
 def manifest_of(scenario: AnyScenario, outcome: Outcome, wall_s: float, command: str) -> dict[str, Any]:
-    """manifest.json of a simulated scenario."""
+    """Return manifest.json of a simulated scenario."""
     rest: dict[str, Any] = {"not_at_rest": list(outcome.not_at_rest)} if outcome.not_at_rest else {}
     ended = outcome.recording, scenario, outcome.simulated_ns, outcome.quiescent
     return {**manifest(*ended, wall_s, command), **rest, **outcome.facts}

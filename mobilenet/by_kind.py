@@ -1,4 +1,4 @@
-"""What the two kinds of run do differently before they are played: each imports only what it needs.
+"""What do the two kinds of run do differently before they are played? Each imports only what it needs.
 
 Errors    ScenarioError, one line: plug-ins that do not do what the scenario asks of them
 Source    ours: docs/architecture.md
@@ -32,13 +32,13 @@ def _plugins(scenario: AnyScenario) -> Any:
 
 
 def with_declared(scenario: AnyScenario, allow_code: bool = False) -> AnyScenario:
-    """Fill in what the plug-in's class declares, so that a run is judged without running its code."""
+    """Fill in the declarations of the plug-in's class, so that a run is judged without running its code."""
     filled_in: AnyScenario = _plugins(scenario).with_declared(scenario, allow_code)
     return filled_in
 
 
 def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[str, Parameters]:
-    """Return the settings that a scenario gives to code of its own, by their key, as the code declares them."""
+    """Return the settings that a scenario gives to its own code, by key, as the code declares them."""
     settings: dict[str, Parameters] = _plugins(scenario).settings_of_code(scenario, allow_code)
     return settings
 
@@ -46,7 +46,7 @@ def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[st
 def builder(
     scenario: Any, allow_code: bool, run_folder: Path | None, real_time: RealTime | None, checks: Checks | None
 ) -> Callable[[], Simulation | Experiment]:
-    """Return what builds the parts of a run, ready to be played. The arguments are those of api.simulate."""
+    """Return a function that builds the parts of a run, ready to be played. The arguments are those of api.simulate."""
     if scenario.kind == "processes":
         from mobilenet.simulation.processes.experiment import Experiment
 
@@ -58,7 +58,7 @@ def builder(
 
 
 def new_checks(scenario: Any) -> Checks:
-    """Return what looks on whether mobilenet itself is right. Other runs do not import it."""
+    """Return the checks of mobilenet itself. Runs without them do not import them."""
     from mobilenet.simulation.invariants.checks import ChecksOfHosts, ChecksOfProcesses
 
     return ChecksOfProcesses(scenario) if scenario.kind == "processes" else ChecksOfHosts()

@@ -1,8 +1,8 @@
-"""How long a run will take to compute, and how much memory and disk it needs, from playing its beginning.
+"""How long will a run take to compute, and how much memory and disk does it need? Its beginning is played to find out.
 
-Model     the first events of the run are played, and nothing is written. What is left goes on as the later half of
-          them. If the run is mostly joins, and hosts are still joining then, as many events follow as the scenario is
-          estimated to have. A run of processes goes on at the same pace until all that is due is delivered
+Model     the first events of the run are played, and nothing is written. The rest is assumed to go on like the second
+          half of them. If the run is mostly joins, and hosts are still joining then, as many events follow as the
+          scenario is estimated to have. A run of processes goes on at the same pace until everything due is delivered
 Units     seconds of computing on this machine, megabytes
 Errors    PluginError of custom code that is played
 Source    ours: docs/performance.md
@@ -23,18 +23,18 @@ from mobilenet.record.recorder import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.simulation.plugin_code import EarlyEnd, attributing_errors
 
-MOST_EVENTS = 200_000  # that are played: one or two seconds
+MOST_EVENTS = 200_000  # events that are played: one or two seconds
 ENOUGH_S = 2.0  # of playing, at the end of a simulated second
 LEAST_S = 1e-9
 OTHERS_TAKE = 4.0  # times as long as a message on a link
-ROWS_PER_EVENT = 1.5  # of those that are not about joins
-S_PER_ROW = 1.5e-6  # to judge and to write it
-LEAST_MB = 150.0  # of the program, and of what judges a run
+ROWS_PER_EVENT = 1.5  # for events that are not about joins
+S_PER_ROW = 1.5e-6  # to judge and to write a row
+LEAST_MB = 150.0  # of the program, and of the judges of a run
 BYTES_PER_ROW = 42  # while the record is judged
 BATCH_BYTES_PER_ROW = 30  # on disk, while the run goes on
 RECORD_BYTES_PER_ROW = 6
 LEAST_RECORD_BYTES = 15_000
-LONG_DRAIN_S = 300  # of computing, from which on a drain is worth a warning
+LONG_DRAIN_S = 300  # of computing, after which a drain is worth a warning
 UNKNOWN = "the running time of the custom code is unknown"
 
 
@@ -64,7 +64,7 @@ class _Mark(NamedTuple):
 
 
 def forecast(scenario: AnyScenario, allow_code: bool = False) -> Forecast | None:
-    """Play the beginning; None: it cannot be played, since programs or custom code would have to run."""
+    """Play the beginning. Return None if it cannot be played, because programs or custom code would have to run."""
     if scenario.protocol.name in REAL_TIME or (any(scenario.code()) and not allow_code):
         return None
     began_s = time.process_time()
@@ -97,7 +97,7 @@ def forecast(scenario: AnyScenario, allow_code: bool = False) -> Forecast | None
 
 
 def _rest(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> tuple[_Mark, float]:
-    """Return what a run will have come to at its end, and how many times as long as its beginning it takes."""
+    """Return the estimate at the end of a run, and how many times as long as its beginning it takes."""
     last, steady_s = marks[-1], scenario.steady_from_s
     if steady_s is None:
         delivered = len(recording.tables()["events"].column("event").rows("deliver"))
@@ -150,7 +150,7 @@ def _size(mb: float) -> str:
 
 
 def _in_two_digits(events: float) -> int:
-    """Round to as many digits as the estimate is good for."""
+    """Round to as many digits as the estimate justifies."""
     return int(round(round(events), 2 - len(str(round(events)))))
 
 

@@ -39,7 +39,7 @@ from mobilenet.verify.judge import NEEDS_CODE, judging, known_properties, overal
 
 
 def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetric]:
-    """Return the custom metrics of a scenario; their code runs only if that is allowed."""
+    """Return the custom metrics of a scenario. Their code runs only if that is allowed."""
     custom_metrics: list[OwnMetric] = []
     for i, reference in enumerate(scenario.metrics):
         if reference.rpartition(":")[2] in (metric.name for metric in custom_metrics):
@@ -53,7 +53,7 @@ def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetr
 
 
 def own_checks(protocol: Any, folder: Path, allow_code: bool = False) -> list[Check]:
-    """Return what judges the promises of a plug-in named in a scenario; their code runs only if that is allowed."""
+    """Return the checks of a plug-in's promises that a scenario names. Their code runs only if that is allowed."""
     if protocol.name != "own":
         return []
     reference = protocol.reference
@@ -95,7 +95,7 @@ def _answer(function: Any, run: Evidence) -> Verdict | None:
 
 
 def own_checks_of(directory: Path, allow_code: bool = False) -> list[Check]:
-    """Return what judges the promises of a run's plug-in; none where its code may not run."""
+    """Return the checks of the promises of a run's plug-in, or none if its code may not run."""
     if not allow_code or "own_checks" not in read_manifest(directory):
         return []
     return own_checks(scenario_of(directory).protocol, directory, allow_code)
@@ -109,9 +109,7 @@ def with_own_metrics(
     own: Sequence[OwnMetric],
     captures: Captures | None = None,
 ) -> tuple[Row, dict[str, str]]:
-    """Return one row of our metrics and a user's; and of those of a user's that failed, file, line and what
-    went wrong.
-    """
+    """Return one row of our metrics and a user's, and why each user's metric that failed did so, with file and line."""
     row = metrics(events, samples, counters, facts, captures)
     values, errors = measure(own, Record(events, samples, counters, as_measured(facts))) if own else ({}, {})
     failed = {m.name: place_of(errors[m.name], m.path, m.function) for m in own if m.name in errors}
@@ -126,7 +124,7 @@ def judge(
     own: Sequence[OwnMetric] = (),
     checks: Sequence[Check] = (),
 ) -> dict[str, str]:
-    """verdict.json and metrics.json from what was recorded; which of a user's metrics failed, and why."""
+    """Write verdict.json and metrics.json from the record. Return which of a user's metrics failed, and why."""
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
     captures = read_captures(directory)
@@ -140,10 +138,10 @@ def judge(
 
 
 def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Verdict], list[str], list[str]]:
-    """Return what follows from the record, notes, and what is wrong with verdict.json and metrics.json.
+    """Return the verdicts that follow from the record, notes, and what is wrong with verdict.json and metrics.json.
 
-    They follow from the record. Missing ones are made again. Others are left as they are, and are wrong if they hold
-    something else. `allow_code`: the code of a plug-in may judge its own promises.
+    These files follow from the record. Missing ones are made again. Others are not changed, and are wrong if they
+    differ. `allow_code`: the code of a plug-in may judge its own promises.
     """
     run = read_run(directory)
     facts = run.manifest
@@ -202,14 +200,14 @@ def verdicts_of(directory: Path) -> dict[str, Verdict]:
 
 
 def read_warnings(directory: Path) -> list[str]:
-    """Return what verdict.json warns of."""
+    """Return the warnings in verdict.json."""
     warnings = read_derived(directory, "verdict.json").get("warnings", [])
     return [line for line in warnings if isinstance(line, str)] if isinstance(warnings, list) else []
 
 
 def _differs(stored: dict[str, Any], fresh_metrics: dict[str, Any], name: str, is_ours: bool) -> bool:
-    """Return whether a metric of the file contradicts the one that follows from the record; `is_ours`: this version
-    wrote it. Earlier versions lack newer metrics, and wrote 0 or nothing of what a protocol does not have.
+    """Return whether a metric of the file contradicts the one that follows from the record. `is_ours`: this version
+    wrote it. Earlier versions lack newer metrics, and wrote 0 or nothing for what a protocol does not have.
     """
     if name not in stored:
         return is_ours
@@ -229,9 +227,7 @@ def _restore(path: Path, document: dict[str, Any]) -> str:
 
 
 def answer_in_words(verdicts: dict[str, Verdict], delivery_ratio: float | int | None) -> str:
-    """Return the verdict, and the delivery ratio unless the verdict covers it: a valid run need not deliver
-    everything.
-    """
+    """Return the verdict, and the delivery ratio unless the verdict covers it: a valid run may lack deliveries."""
     answer = overall(verdicts)
     if delivery_ratio is None or (delivery_ratio == 1 and verdicts.keys() & {"delivery", "validity", "agreement"}):
         return answer

@@ -1,4 +1,4 @@
-"""What every group of scenario parameters is: frozen, strict, without room for unknown keys.
+"""The base class of every group of scenario parameters: frozen, strict, without room for unknown keys.
 
 Model     a group is declared next to the code it configures; the scenario composes the groups
 Units     named by the last part of a field's name: _m, _s, _ms, _mps, _mbps, _bytes
@@ -20,9 +20,9 @@ CODE_PATTERN = r"^[^:\\]+\.py:[A-Za-z_]\w*$"  # a file next to the scenario, and
 
 
 class ScenarioError(Exception):
-    """One line for each problem: where it is, what is wrong, what would be right.
+    """The input is wrong. The message has one line for each problem: where it is, what is wrong, what would be right.
 
-    `is_input`: the input was wrong, and not that a limit of time was reached.
+    `is_input`: the input was wrong, and the cause was not a time limit.
     """
 
     is_input = True
@@ -50,7 +50,7 @@ class ClassInFile(Parameters):
 
 
 def class_says_it(key: str) -> Callable[[Any], Any]:
-    """For a group that is distinguished by `key`: where `class` or `command` is given, the key need not be."""
+    """Return a validator that fills in `key`, which distinguishes the groups, if `class` or `command` is given."""
 
     def fill_in(group: Any) -> Any:
         if not isinstance(group, dict):
@@ -62,7 +62,7 @@ def class_says_it(key: str) -> Callable[[Any], Any]:
 
 
 def _as_range(value: Any) -> Any:
-    """Read one number as the range from it to itself."""
+    """Read a single number as a range from it to itself."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return (value, value)
     if not isinstance(value, tuple) or len(value) != 2:
@@ -77,12 +77,12 @@ Range = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Where both ends of a Range have to be, and what they are called."""
+    """The limits of both ends of a Range, and their names."""
 
     least: float
     most: float
     ends: tuple[str, str] = ("lowest", "highest")
-    times: float | None = None  # the most that the higher end is of the lower one
+    times: float | None = None  # the most times that the higher end may be the lower one
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._validate, handler(source))
@@ -102,7 +102,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class KeyNotes:
-    """What the reference of all keys adds to a value: a unit that its name lacks, a range instead of the
+    """The notes that the reference of all keys adds to a value: a unit that its name lacks, a range instead of the
     declared bounds.
     """
 
@@ -122,5 +122,5 @@ StationName = Annotated[str, Field(pattern=r"^s(0|[1-9]\d{0,6})$")]
 
 
 def number(name: str) -> int:
-    """`12` of `h12` or `s12`."""
+    """Return `12` for `h12` or `s12`."""
     return int(name[1:])

@@ -1,4 +1,4 @@
-"""How names from outside, and counts, are written where people and shells read them.
+"""Write names from outside, and counts, for people and shells.
 
 Model     an invisible character is spelled out as in \\u202e: some of them turn the direction of writing, and
           what follows is read backwards
@@ -36,7 +36,7 @@ def percentage(share: float) -> str:
 
 
 def pluralize(number: int, what: str) -> str:
-    """`1 run`, `2 runs`, `1,000 crashes`, `3 deliveries`; `what` in the singular."""
+    """Write `1 run`, `2 runs`, `1,000 crashes`, `3 deliveries`; `what` in the singular."""
     if number == 1:
         return f"1 {what}"
     if what.endswith("y") and what[-2:-1] not in "aeou":
@@ -45,7 +45,7 @@ def pluralize(number: int, what: str) -> str:
 
 
 def there_are(count: int, what: str, letter: str = "") -> str:
-    """`there is only 1 host, h0`, `there are 3 hosts, h0 to h2`, `there are no hosts`; without a letter: numbers."""
+    """Write `there is only 1 host, h0`, `there are 3 hosts, h0 to h2`, `there are no hosts`; or numbers."""
     if count == 0:
         return f"there are no {pluralize(0, what)[2:]}"
     if count == 1:
@@ -54,20 +54,20 @@ def there_are(count: int, what: str, letter: str = "") -> str:
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
-    """`unknown metric 'delay' (did you mean 'delays'?); the metrics are: delays, losses`."""
+    """Write `unknown metric 'delay' (did you mean 'delays'?); the metrics are: delays, losses`."""
     close = get_close_matches(name, known, 1)
     meant = f" (did you mean {close[0]!r}?)" if close else ""
     return f"unknown {kind} {name!r}{meant}; the {kind}s are: {', '.join(known) or 'none'}"
 
 
 def first_line(error: BaseException) -> str:
-    """Return the message of an error, as one line; its kind, if it has none."""
+    """Return the message of an error as one line, or its kind if it has no message."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def cut(words: str, longest: int) -> str:
-    """Shorten each line to at most `longest` characters; what is quoted from a file may be of any length. The beginning
-    has the place, the end what is wrong. Text that was cut before stays as it is.
+    """Shorten each line to at most `longest` characters, because a quoted text may be of any length. The place is at
+    the beginning, and what is wrong at the end. Text that was cut before stays as it is.
     """
     return "\n".join(line if len(line) <= longest else _cut_line(line, longest) for line in words.splitlines())
 

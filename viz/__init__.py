@@ -1,1 +1,1 @@
-"""Pictures of runs and studies, from what they recorded."""
+"""Pictures of runs and studies, drawn from their records."""

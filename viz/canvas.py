@@ -1,4 +1,4 @@
-"""A figure that belongs to its caller: it is not kept by pyplot, and a notebook shows it whatever its backend is.
+"""A figure that belongs to its caller: pyplot does not keep it, and a notebook shows it with any backend.
 
 Model     pyplot would keep each figure until it is closed, and a backend chosen for it would be the caller's, too
 Source    ours: docs/architecture.md, "Decisions"
@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-DOTS_PER_INCH = 110  # on a screen
+DOTS_PER_INCH = 110  # resolution on a screen
 
 
 class Canvas(Figure):

@@ -1,9 +1,9 @@
-"""The requirements of a capacity search over its key, with intervals, and the answer.
+"""Draw the requirements of a capacity search over its key, with intervals, and the answer.
 
-Model     a panel for each requirement over one axis of the key. A mark with its interval for each value that was run:
-          a filled circle where this requirement holds, a filled square where it fails, a hollow diamond where it is not
-          decided. The line is the limit, the band around it the tolerance; the band from top to bottom is what lies
-          between the value that holds and the one that fails. A cross marks a backlog that runs away
+Model     a panel for each requirement over one axis of the key. A mark with its interval for each value that was run: a
+          filled circle where this requirement holds, a filled square where it fails, a hollow diamond where it is not
+          decided. The line is the limit, the band around it the tolerance; the band from top to bottom spans from the
+          value that holds to the one that fails. A cross marks a backlog that runs away
 Units     those of the key and of the metrics
 Source    ours: docs/guide/capacity.md
 """
@@ -27,16 +27,16 @@ from mobilenet.record.provenance import stamping_of
 from .files import together
 from .style import COLOURS, QUIET, caption, large_numbers, log_axis, page, plain, save, unstable_mark
 
-LOOKS = {  # of a state: marker, colour, filled
+LOOKS = {  # state -> marker, colour, filled
     State.HOLDS: ("o", COLOURS[0], True),
     State.FAILS: ("s", COLOURS[3], True),
     State.OPEN: ("D", COLOURS[7], False),
     State.NO_DATA: ("D", COLOURS[7], False),
 }
 WIDTH_IN, PANEL_IN, FOOT_IN = 6.4, 2.5, 1.5
-FAR = 8.0  # times the limit, from which on the axis is logarithmic
+FAR = 8.0  # times the limit, beyond which the axis is logarithmic
 WIDEST = 70  # characters of a title
-BEYOND, MARGIN = 2.0, 0.08  # of what a panel shows: how far bars without an end go, and the space around the others
+BEYOND, MARGIN = 2.0, 0.08  # share of a panel: how far bars without an end extend, and the space around the others
 
 
 def draw(result: SearchResult, target: Path) -> None:
@@ -46,7 +46,7 @@ def draw(result: SearchResult, target: Path) -> None:
 
 
 def draw_into(result: SearchResult, place: Path, command: str) -> None:
-    """Draw capacity.svg and capacity.png into the directory of a search; `command`: for their provenance."""
+    """Draw capacity.svg and capacity.png into the directory of a search. `command`: for their provenance."""
     with together(place) as fresh, stamping_of(place, command):
         for suffix in ("svg", "png"):
             draw(result, fresh / f"capacity.{suffix}")
@@ -54,7 +54,7 @@ def draw_into(result: SearchResult, place: Path, command: str) -> None:
 
 @contextmanager
 def compose(result: SearchResult) -> Iterator[Any]:
-    """The figure, for as long as our settings of matplotlib hold."""
+    """Yield the figure, while our settings of matplotlib hold."""
     from matplotlib.ticker import MaxNLocator
 
     requirements = result.question.requirements
@@ -96,7 +96,7 @@ def _panel(axes: Any, result: SearchResult, one: Requirement) -> None:
     axes.set_ylabel(plain(result.question.words.axis_name(one.metric)))
     least, most = min(ends), max(ends)
     is_infinite = any(_has_no_end(bounds) for _, _, bounds in marks)
-    beyond = BEYOND * (most - least)  # where bars without an end leave the panel
+    beyond = BEYOND * (most - least)  # the position beyond the panel for bars without an end
     for value, state, bounds in marks:
         below, above = (min(abs(end - bounds.mean), beyond) for end in (bounds.low, bounds.high))
         _mark(axes, value, state, (below, bounds.mean, above))

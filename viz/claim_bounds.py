@@ -1,4 +1,4 @@
-"""What claims require of measured values, for figures of the claims and of the studies that answer them.
+"""The bounds that claims require of measured values, for figures of the claims and of the studies that answer them.
 
 Shapes    rows: those of claims.json, one for each claim
 Errors    OSError, ValueError: no answers, or damaged ones
@@ -26,13 +26,13 @@ def rows_of(directory: Path) -> list[Row]:
 
 
 def bounds_of(row: Row) -> Ends | None:
-    """Return the bounds of a claim; None if it has none, or was answered by an earlier version."""
+    """Return the bounds of a claim, or None if it has none, or was answered by an earlier version."""
     ends = {side: float(row[side]) for side in ("at_least", "at_most") if isinstance(row.get(side), int | float)}
     return ends or None
 
 
 def bounds_of_study(study: Path) -> dict[tuple[int, str], Ends]:
-    """(configuration, metric) -> what a claim requires of its mean, for a study in a directory of answers."""
+    """Return (configuration, metric) -> the bounds of a claim on its mean, for a study in a directory of answers."""
     try:
         rows = [row for row in rows_of(study.absolute().parent) if row.get("experiment") == study.absolute().name]
     except (OSError, ValueError):

@@ -52,12 +52,12 @@ from .style import (
     unstable_mark,
 )
 
-MOST_PLACES = 8  # of a picture
+MOST_PLACES = 8  # places in a picture
 
 
 def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, only_metrics: Sequence[str] = ()) -> None:
-    """Write the picture as SVG, PNG or PDF, by the target's suffix. Without captions, for a page that sets them
-    itself. `only_metrics`: of the compared metrics only these.
+    """Write the picture as SVG, PNG or PDF, by the target's suffix. Without captions, it is for a page that sets them
+    itself. `only_metrics`: only these of the compared metrics.
     """
     tables = study_tables(study)
     if tables.comparison is None:
@@ -69,7 +69,7 @@ def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, on
 
 @contextmanager
 def compose_figure(tables: StudyTables, only_metrics: Sequence[str], look: Look) -> Iterator[Any]:
-    """The figure of a study with a comparison."""
+    """Yield the figure of a study with a comparison."""
     metrics = list(dict.fromkeys(finding["metric"] for finding in (tables.comparison or {})["findings"]))
     metrics = [metric for metric in metrics if metric in only_metrics or not only_metrics]
     is_long = len(metrics) > 2 and look.width_in is not None and look.width_in < WIDE_IN
@@ -87,7 +87,7 @@ def has_room(tables: StudyTables) -> bool:
 
 
 def method(tables: StudyTables, look: Look = LOOK) -> str:
-    """Return what the picture shows, in words."""
+    """Return a description of the picture."""
     comparison = tables.comparison or {}
     sure = percent(tables.confidence)
     compared = {finding["metric"] for finding in comparison["findings"]}
@@ -112,12 +112,12 @@ def method(tables: StudyTables, look: Look = LOOK) -> str:
 
 
 class Layout(NamedTuple):
-    """Where the levels of the compared factor lie on the horizontal axis."""
+    """The positions of the levels of the compared factor on the horizontal axis."""
 
     tables: StudyTables
     factor: str
     others: list[str]
-    levels: list[str]  # as the tables have them
+    levels: list[str]  # in the form of the tables
     places: list[str]  # the combinations of the other factors' levels
 
     @classmethod
@@ -128,7 +128,7 @@ class Layout(NamedTuple):
 
     @property
     def values(self) -> list[float] | None:
-        """The levels as numbers, if nothing else varies and all of them are."""
+        """The levels as numbers, if nothing else varies and all of them are numbers."""
         return list(map(float, self.levels)) if not self.others and self.tables.are_numbers(self.factor) else None
 
     @property
@@ -137,7 +137,7 @@ class Layout(NamedTuple):
         return not self.others
 
     def x(self, row: Mapping[str, Any], level: Any) -> float:
-        """Return the place of a level, within that of the other factors' levels."""
+        """Return the position of a level, within that of the other factors' levels."""
         place, count = self.levels.index(str(level)), len(self.levels)
         if self.is_plain:
             return self.values[place] if self.values is not None else float(place)

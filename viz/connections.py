@@ -1,4 +1,4 @@
-"""The TCP connections of a run of real software, as figures and maps show them.
+"""The TCP connections of a run of real software, for figures and maps.
 
 Model     throughput is what is acknowledged, in both directions together. A stall is a time of 0.2 s or more with
           unacknowledged bytes and without progress, in either direction. The handoffs of a connection are those of its
@@ -28,7 +28,7 @@ FOREVER_NS = 1 << 62
 
 
 class Near(NamedTuple):
-    """The mean round-trip time in the two seconds before and after a handoff, in seconds; None: there was none."""
+    """The mean round-trip time in the two seconds before and after a handoff, in seconds, or None."""
 
     handoff: Handoff
     before_s: float | None
@@ -37,7 +37,7 @@ class Near(NamedTuple):
 
 
 class ShownConnection:
-    """Hold what a card shows of one connection."""
+    """The data of one connection for a card."""
 
     def __init__(self, connection: Connection, handoffs: list[Handoff]) -> None:
         self.connection = connection
@@ -52,7 +52,7 @@ class ShownConnection:
 
     @property
     def carried(self) -> int:
-        """Bytes that were acknowledged, both ways."""
+        """The number of bytes that were acknowledged, in both directions."""
         return sum(one.acknowledged for one in self.connection.sendings)
 
     @property
@@ -89,7 +89,7 @@ class ShownConnection:
 
 
 def connections_in(run: Path) -> list[ShownConnection]:
-    """Return the connections of a run, in the order of their beginnings; none if it has no captures."""
+    """Return the connections of a run, in the order of their beginnings, or none if it has no captures."""
     captures = read_captures(run) if (run / CAPTURES).is_dir() else None
     if not captures:
         return []

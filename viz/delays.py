@@ -26,7 +26,7 @@ def draw(
     runs: Sequence[Path], stories: Sequence[Stories], target: Path, message: str | None = None, at: str | None = None
 ) -> None:
     """Write SVG, PNG or PDF, by the suffix. `message`: its deliveries, or the one at the node `at`; None: all of the
-    measured time.
+    measurement period.
     """
     replays_code = any(needs_code(run, "causes") for run in runs)
     command = normal_command("why", *["RUN"] * len(runs), message=message, at=at, allow_code=replays_code)
@@ -40,7 +40,7 @@ def draw(
 
 
 def draw_handoffs(run: Path, walk: Interruptions, interruptions: Sequence[Interruption], target: Path) -> None:
-    """Draw the same of interruptions by handoffs: a row for each, the longest first."""
+    """Draw interruptions by handoffs: a row for each, the longest first."""
     size = 8, 1.4 + 0.24 * min(len(interruptions), MOST_ROWS)
     command = normal_command("why", "RUN", handoffs=True, allow_code=needs_code(run, "causes"))
     stamped = stamping_of(run, command)

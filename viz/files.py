@@ -1,4 +1,4 @@
-"""Write pictures and pages whole: a file gets its name only when complete; those of one call all together.
+"""Write complete pictures and pages: a file gets its name only when it is complete, and the files of one call together.
 
 Model     mobilenet/record/atomic_files.py, with the folders above a file
 Errors    RecordError, one line: an unknown suffix, a directory, a place where nothing can be written
@@ -21,7 +21,7 @@ PICTURES = (".svg", ".png", ".pdf")
 
 @contextmanager
 def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[Path]:
-    """A name to write to, with the same suffix; it takes the place of `target` when the block ends well."""
+    """Yield a name to write to, with the same suffix. The file replaces `target` if the block ends without an error."""
     if target.suffix.lower() not in suffixes:
         raise RecordError(f"{target}: expected a name that ends in {' or '.join(suffixes)}", is_input=True)
     if target.is_dir():
@@ -43,14 +43,14 @@ def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[P
         raise RecordError(f"{target}: cannot be written: {error.strerror}", is_input=True) from None
     finally:
         for folder in new_folders:
-            with suppress(OSError):  # it is no longer empty
+            with suppress(OSError):  # the folder is not empty any more
                 folder.rmdir()
 
 
 @contextmanager
 def together(folder: Path) -> Iterator[Path]:
-    """An empty folder to write files into; they appear in `folder` when the block ends well, and none before. What
-    else is in `folder` stays.
+    """Yield an empty folder for files. They appear in `folder` if the block ends without an error, and none before.
+    Other files in `folder` are kept.
     """
     is_new = not folder.is_dir()
     if is_new and os.path.lexists(folder):
@@ -64,7 +64,7 @@ def together(folder: Path) -> Iterator[Path]:
         around = folder.parent if is_new else folder
         for one in {folder.parent, around}:
             remove_dead(one)
-        place = partial_path(around / folder.name)  # inside: where it is, it can be moved
+        place = partial_path(around / folder.name)  # inside, since it can be moved there
         place.mkdir()
         yield place
         if is_new and not folder.exists():
@@ -75,7 +75,7 @@ def together(folder: Path) -> Iterator[Path]:
             raise RecordError(f"{folder / wrong}: is a directory, expected a file", is_input=True)
         for file in files:
             os.replace(file, folder / file.name)
-    except RecordError as error:  # reported by the writer of a file
+    except RecordError as error:  # an error of the writer of a file
         raise RecordError(str(error).replace(str(place), str(folder)), error.is_input) from None
     except OSError as error:
         if place is None or not place.is_dir():
@@ -85,12 +85,12 @@ def together(folder: Path) -> Iterator[Path]:
         if place is not None:
             shutil.rmtree(place, ignore_errors=True)
         for above in new_folders:
-            with suppress(OSError):  # it is no longer empty
+            with suppress(OSError):  # the folder is not empty any more
                 above.rmdir()
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, with one line where that fails."""
+    """Make a folder. Raise a one-line error if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

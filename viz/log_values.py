@@ -1,4 +1,4 @@
-"""A logarithmic vertical axis for values with outliers.
+"""Set a logarithmic vertical axis for values with outliers.
 
 Model     a value that is zero or less has no place on such an axis, and is below its lower edge
 Source    ours: docs/guide/pictures.md
@@ -15,8 +15,8 @@ MOST_SPAN = 1e6  # from the lower to the upper edge of an axis of --log-y
 
 
 def log_ticks(axes: Any) -> None:
-    """Set the ticks of a logarithmic axis, each with its number, if it spans less than a factor of five: ticks only at
-    1, 2 and 5 would be too few.
+    """Set the ticks of a logarithmic axis, each with its number, if it spans less than a factor of five, for which
+    ticks only at 1, 2 and 5 would be too few.
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
@@ -61,7 +61,7 @@ def log_values(*panels: Any) -> None:
 
 
 def _nonpositive_mark(axes: Any, x: float, colour: str) -> None:
-    """Write ≤ 0 at the lower edge of a logarithmic axis, below which a mean is."""
+    """Write ≤ 0 at the lower edge of a logarithmic axis, for a mean below it."""
     axes.text(
         x, 0.02, "≤ 0", color=colour, fontsize=8, ha="center", va="bottom", transform=axes.get_xaxis_transform()
     )  # fmt: skip

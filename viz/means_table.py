@@ -1,4 +1,4 @@
-"""The means of a study as a table for papers: LaTeX and Markdown.
+"""Write the means of a study as a table for papers: LaTeX and Markdown.
 
 Model     a row for each configuration, a column for each metric: the mean, and half of its interval, in as many digits
           as the interval is worth. LaTeX wants the package booktabs
@@ -28,7 +28,7 @@ MOST_DIGITS = 6  # of a mean, unless its whole part has more
 def write_means(
     study: Path, folder: Path, metrics: Sequence[str] = (), latex: bool = False, markdown: bool = False
 ) -> list[Path]:
-    """Write means.tex and means.md, as far as they are wanted; the files."""
+    """Write means.tex and means.md, as wanted, and return the files."""
     tables = study_tables(study)
     chosen_metrics = metrics_of_interest(tables, metrics)
     head, rows = head_and_rows(tables, chosen_metrics)
@@ -43,8 +43,8 @@ def write_means(
 
 
 def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Return a column for each factor and each metric, a row for each configuration; where not everything was
-    delivered, a column for the delivery ratio before the others.
+    """Return a column for each factor and each metric, and a row for each configuration. If not everything was
+    delivered, a column for the delivery ratio comes before the others.
     """
     if tables.lost_deliveries and DELIVERED not in metrics:
         metrics = [DELIVERED, *metrics]
@@ -53,13 +53,15 @@ def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str
 
 
 def note_of_means(tables: StudyTables) -> str:
-    """Return what the numbers are."""
+    """Return the meaning of the numbers."""
     of = f"Means over n = {tables.replications} replications ± half of the {percent(tables.confidence)} t interval."
     return " ".join([of, *tables.doubts()])
 
 
 def mean_and_half(mean: float, half: float) -> str:
-    """`0.041 ± 0.002`: the interval with two digits, the mean with as many places, within MOST_DIGITS."""
+    """Return text such as `0.041 ± 0.002`: the interval with two digits, the mean with as many places, within
+    MOST_DIGITS.
+    """
     if not half > 0:
         return f"{mean:.4g}"
     places = max(0, 1 - math.floor(math.log10(half)))

@@ -1,4 +1,4 @@
-"""The effects of a study's comparison on several radios, side by side, and the verdict on each.
+"""Draw the effects of a study's comparison on several radios, next to each other, and the verdict on each.
 
 Model     a panel for each metric, a row for each comparison, in it a mark with its interval for each radio. Filled:
           significant; hollow: not. Ratios on a logarithmic axis, differences on a plain one
@@ -19,7 +19,7 @@ from mobilenet.metrics.registry import OF_HOSTS
 from .style import COLOURS, QUIET, caption, cut, log_axis, page, plain, save
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
-SPREAD = 0.72  # of a row, which its marks share
+SPREAD = 0.72  # share of a row for its marks
 NARROW = 5.0
 WIDEST = 70  # characters of a title
 LEAST_ROOM = 1.02
@@ -28,7 +28,7 @@ ROW_IN, HEAD_IN, FOOT_IN, LINE_IN = 0.82, 0.85, 1.3, 0.14
 
 
 def draw(factor: str, names: LevelNames, confidence: float, claims: list[Claim], target: Path) -> None:
-    """Write SVG, PNG or PDF, by the suffix; `factor`: the one that is compared."""
+    """Write SVG, PNG or PDF, by the suffix. `factor`: the one that is compared."""
     metrics = list(dict.fromkeys(claim.metric for claim in claims))
     of_metric = {metric: [claim for claim in claims if claim.metric == metric] for metric in metrics}
     verdicts = [textwrap.fill(claim.verdict_in_full(pair_of(claim, factor, names)), VERDICT) for claim in claims]
@@ -112,7 +112,7 @@ def _panel(axes: Any, metric: str, own: list[tuple[str, str, Claim]], as_ratio: 
         log_axis(axes.xaxis, least, most)
         room = max(LEAST_ROOM, (most / least) ** 0.06)
         axes.set_xlim(least / room, most * room)
-        if most / least < NARROW:  # 1, 2 and 5 are too few
+        if most / least < NARROW:  # ticks at 1, 2 and 5 would be too few
             from matplotlib.ticker import MaxNLocator
 
             axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5]))

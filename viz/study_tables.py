@@ -1,6 +1,6 @@
 """Read and check the tables of a finished study, for reports and figures.
 
-Model     what is read is what is shown: summary, buffers, delays, runs, comparison
+Model     the tables read are those shown: summary, buffers, delays, runs, comparison
 Errors    StudyError, one line with the file: not the directory of a study, not finished, or a file that is damaged
 Source    mobilenet/lab/studies/tables.py; ours: docs/guide/studies.md
 """
@@ -64,30 +64,32 @@ class StudyTables:
 
     @property
     def unstable(self) -> set[int]:
-        """Return the configurations that have no means, since their runs do not settle."""
+        """The configurations without means, because their runs do not settle."""
         return {row["configuration"] for row in self.summary if row["label"] == UNSTABLE}
 
     def unstable_note(self) -> str:
-        """Return what a caption adds about them, and about those that may be unstable; with a space before it."""
+        """Return the addition to a caption about these, and about those that may be unstable, with a space
+        before it.
+        """
         return "".join(f" {line}" for line in ([NO_MEAN] if self.unstable else []) + self.doubts())
 
     @property
     def delivery_ratios(self) -> dict[int, float]:
-        """Configuration -> mean share of what it owed that it delivered."""
+        """The mean delivery ratio of each configuration."""
         rows = (row for row in self.summary if row["metric"] == DELIVERED and row["mean"] is not None)
         return {row["configuration"]: row["mean"] for row in rows}
 
     @property
     def lost_deliveries(self) -> bool:
-        """Whether a configuration did not deliver all that it owed."""
+        """Whether a configuration did not deliver everything that it owed."""
         return any(ratio < 1 for ratio in self.delivery_ratios.values())
 
     def infinite_note(self, metrics: Iterable[str]) -> str:
-        """Return what a caption adds if one of these metrics has an infinite mean; with a space before it."""
+        """Return the addition to a caption if one of these metrics has an infinite mean, with a space before it."""
         return f" {INFINITE}" if any(infinite(row) for row in self.summary if row["metric"] in metrics) else ""
 
     def doubts(self) -> list[str]:
-        """Return how many runs are missing; what was delivered, unless it was all; and a sentence for each
+        """Return how many runs are missing, what was delivered unless it was everything, and a sentence for each
         configuration that may be unstable.
         """
         lines = [line for line in [missing_runs(self.path)] if line is not None]
@@ -96,7 +98,7 @@ class StudyTables:
 
     @cached_property
     def _broadcast(self) -> dict[int, float]:
-        """Configuration -> share of what was offered that was broadcast."""
+        """The share of offered broadcasts that each configuration made."""
         offers = any(row["metric"] == "broadcasts_offered" for row in self.summary)
         return Delivered.of_study(self.path).means(ACCEPTED) if offers else {}
 
@@ -116,7 +118,7 @@ class StudyTables:
 
     @cached_property
     def claim_bounds(self) -> dict[tuple[int, str], Ends]:
-        """(configuration, metric) -> what claims require, if claims have made the study."""
+        """The bounds by (configuration, metric), if claims made the study."""
         return bounds_of_study(self.path)
 
     def rows(self, name: str) -> Rows:
@@ -125,12 +127,12 @@ class StudyTables:
 
 
 def infinite(row: Mapping[str, Any]) -> str:
-    """Return the mean in a row of the summary, if it is infinite: in how many runs; else nothing."""
+    """Return in how many runs the mean in a row of the summary is infinite, or nothing."""
     return f"∞ (in {row['infinite']} of {pluralize(row['n'], 'run')})" if row["infinite"] else ""
 
 
 def is_study(directory: Path) -> bool:
-    """Return whether to look for a study here; an error if there is neither a study nor a run."""
+    """Return whether the directory is a study. Raise an error if it is neither a study nor a run."""
     if not directory.is_dir():
         raise no_directory(directory)
     if (directory / "study.yaml").is_file():
@@ -242,7 +244,7 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
 
 
 def _wrong_finding(finding: dict[str, Any], others_of: list[str]) -> str | None:
-    """Return what is wrong with the values of a finding by themselves."""
+    """Return what is wrong with the values of a finding, or None."""
     more = () if finding.get("verdict") in ("no data", "unstable") else ("pairs",)
     for key in ("level", "metric", "verdict", *more, *others_of):
         if key not in finding:

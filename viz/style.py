@@ -1,4 +1,4 @@
-"""How all figures look: colours, axes, and a page that is the same bytes for the same run.
+"""The style of all figures: colours, axes, and a page that is the same bytes for the same run.
 
 Model     Okabe and Ito's palette, which colour-blind eyes can distinguish, and in grey the line styles; no grid where a
           band or a line already leads the eye; units on every axis
@@ -22,7 +22,7 @@ from mobilenet.why import kinds
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-# no black, no grey: those are down, and out of reach
+# no black and no grey, which stand for down, and out of reach
 STATIONS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4B2A7B", "#6E3B1F")
 FAULT = "#E69F00"
 KIND_COLOURS = {  # parts of delays: radio blue, losses red, waits orange, TCP violet, wires green, hosts brown
@@ -59,16 +59,16 @@ KIND_COLOURS = {  # parts of delays: radio blue, losses red, waits orange, TCP v
     kinds.DETECTION: "#E377C2",
     kinds.IDLE: "#F0F0F0",
 }
-QUIET = "#5B6570"  # of lines and words that stay in the background; pages have it, too (`in_our_colours`)
+QUIET = "#5B6570"  # for lines and words in the background; pages use it, too (`in_our_colours`)
 DOTS_PER_INCH = 300
-WIDE_IN = 6.0  # from here on a legend has all its columns, panels stand side by side, and letters are large
-LETTERS_PER_IN = 12  # of the name of an axis
+WIDE_IN = 6.0  # from this width on a legend has all its columns, panels stand next to each other, and letters are large
+LETTERS_PER_IN = 12  # in the name of an axis
 CAPTION_LINE_IN = 0.135
 TITLE_LETTERS_PER_IN = 8.5
-MOST_TICKS, LEAST_TICK_IN = 8, 0.3  # at the levels of a factor; between two of them
+MOST_TICKS, LEAST_TICK_IN = 8, 0.3  # at the levels of a factor, and the distance between two
 LEAST_PANEL_IN = 2.0  # high, of several
 BESIDE_PANEL_IN = 0.7  # for the numbers and the name of an axis
-LEAST_HEIGHT_IN = 2.4  # below that, names of axes and a legend leave no room
+LEAST_HEIGHT_IN = 2.4  # below this height, names of axes and a legend leave no room
 
 
 def in_our_colours(page: str) -> str:
@@ -77,8 +77,8 @@ def in_our_colours(page: str) -> str:
 
 
 def station_colour(number: int) -> str:
-    """Return the colour of station `number` in every picture: eight hues, then the same darker, then lighter, then from
-    the beginning.
+    """Return the colour of station `number` in every picture: eight hues, then the same darker, then lighter, then
+    again.
     """
     red, green, blue = (int(STATIONS[number % len(STATIONS)][i : i + 2], 16) for i in (1, 3, 5))
     round_ = number // len(STATIONS) % 3
@@ -89,7 +89,7 @@ def station_colour(number: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Text from outside, of which matplotlib is not to make formulas, and in which nothing turns the direction of
+    """Return a text from outside that matplotlib does not read as formulas, and in which nothing turns the direction of
     writing.
     """
     return "".join(c if c.isprintable() or c in "\n\xa0" else "\N{REPLACEMENT CHARACTER}" for c in text).replace(
@@ -98,13 +98,13 @@ def plain(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Text from outside for a place of a certain width, on one line."""
+    """Return a text from outside on one line, shortened to a certain width."""
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def thousands(number: int) -> str:
-    """One way for all pictures and pages, that of the verdicts: 106,167."""
+    """Return a number in the form for all pictures and pages, that of the verdicts: 106,167."""
     return f"{number:,}"
 
 
@@ -112,7 +112,7 @@ def thousands(number: int) -> str:
 def page(
     width_in: float, height_in: float, rows: int = 1, columns: int = 1, **options: Any
 ) -> Iterator[tuple[Any, Any]]:
-    """A figure and its axes, for as long as our settings of matplotlib hold. Nothing but the caller keeps it."""
+    """Yield a figure and its axes, while our settings of matplotlib hold. Only the caller keeps it."""
     import matplotlib
 
     from .canvas import Canvas
@@ -136,7 +136,7 @@ def page(
 
 
 def _defaults() -> Any:
-    """Return what matplotlib has without a matplotlibrc, so that one in the current folder does not change the
+    """Return the settings of matplotlib without a matplotlibrc, so that one in the current folder does not change the
     figures.
     """
     import matplotlib
@@ -145,13 +145,13 @@ def _defaults() -> Any:
 
 
 class Look(NamedTuple):
-    """How figures are to come out."""
+    """The options for the appearance of figures."""
 
     suffixes: tuple[str, ...] = (".svg", ".png")
     captions: bool = True  # title and caption in the figure; else a little smaller, to be set elsewhere
     titles: bool = True
-    width_in: float | None = None  # of each figure, its height in proportion; None: as it was laid out
-    log_y: bool = False  # a logarithmic vertical axis where it has values of a metric, a buffer or a delay
+    width_in: float | None = None  # of each figure, with its height in proportion; None: the default
+    log_y: bool = False  # a logarithmic vertical axis if it has values of a metric, a buffer or a delay
 
     def size(self, width_in: float, height_in: float) -> tuple[float, float]:
         if self.width_in is None:
@@ -160,7 +160,7 @@ class Look(NamedTuple):
 
     @property
     def log_y_note(self) -> str:
-        """Return what a caption adds, with a space before it."""
+        """The addition to a caption, with a space before it."""
         text = " A vertical axis with values above zero is logarithmic; other values are below its lower edge."
         return text if self.log_y else ""
 
@@ -169,7 +169,7 @@ class Look(NamedTuple):
         return {"plain": not self.titles, "width": self.width_in, "log_y": self.log_y}
 
     def panels(self, count: int, width_in: float, height_in: float) -> tuple[int, int, float, float]:
-        """Return rows and columns for panels of this size, and width and height of all: side by side where there is
+        """Return rows and columns for panels of this size, and width and height of all, next to each other if there is
         room.
         """
         width = self.width_in if self.width_in is not None else width_in * min(2, count)
@@ -191,7 +191,7 @@ class DrawnFigure(NamedTuple):
 
 
 def save(figure: Any, target: Path) -> None:
-    """Write SVG, PNG or PDF, by the suffix; without the time of day in it."""
+    """Write SVG, PNG or PDF, by the suffix, without the date."""
     wrap_labels(figure)
     suffix = target.suffix.lower()
     metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
@@ -206,7 +206,7 @@ def save(figure: Any, target: Path) -> None:
 
 
 def save_all(figure: Any, folder: Path, name: str, suffixes: tuple[str, ...] = (".svg", ".png")) -> Path:
-    """The file of the first suffix."""
+    """Save a figure with all suffixes, and return the file of the first."""
     for suffix in suffixes:
         save(figure, folder / f"{name}{suffix}")
     return folder / f"{name}{suffixes[0]}"
@@ -243,15 +243,15 @@ def entitle(figure: Any, title: str) -> None:
 
 
 def caption(figure: Any, text: str) -> None:
-    """State what was measured how, and how often: below the axes and the legend of the figure, in small print. The
-    height of the figure is final from here on.
+    """Write what was measured how, and how often, below the axes and the legend of the figure, in small print. After
+    this the height of the figure is final.
     """
     from matplotlib.transforms import ScaledTranslation
 
     lines = textwrap.wrap(text, int(figure.get_figwidth() * 16.5))
     text_below = figure.supxlabel(plain("\n".join(lines)), fontsize=8, color=QUIET, x=0.01, ha="left")
     _grow(figure, CAPTION_LINE_IN * (len(lines) - 1))
-    for legend in figure.legends:  # the layout makes room for the higher of both, and both have to fit
+    for legend in figure.legends:  # the layout makes room for the higher of the two, but both must fit
         text_below.set_in_layout(False)
         high = CAPTION_LINE_IN * len(lines) + 0.06
         up = ScaledTranslation(0, high, figure.dpi_scale_trans)
@@ -277,12 +277,12 @@ def figure_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) ->
 
 
 def _grow(figure: Any, inches: float) -> None:
-    """Make more room for words, so that panels keep theirs."""
+    """Make the figure higher for words, so that panels keep their size."""
     figure.set_figheight(figure.get_figheight() + inches)
 
 
 def legend_below(axes: Any, columns: int = 4, **options: Any) -> Any:
-    """Below the name of the axis, where no curve runs."""
+    """Draw a legend below the name of the axis, where no curve runs."""
     from matplotlib.transforms import ScaledTranslation
 
     columns = max(1, min(columns, int(columns * axes.figure.get_figwidth() / WIDE_IN)))
@@ -310,8 +310,8 @@ def legend_below(axes: Any, columns: int = 4, **options: Any) -> Any:
 
 
 def log_axis(axis: Any, least: float, most: float) -> None:
-    """Draw a logarithmic axis with plain numbers that do not run into each other: at 1, 2 and 5 times powers of ten,
-    over many decades at 1.
+    """Draw a logarithmic axis with plain numbers that do not overlap: at 1, 2 and 5 times powers of ten, or over many
+    decades at 1.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -323,14 +323,14 @@ def log_axis(axis: Any, least: float, most: float) -> None:
 
 
 def in_words(axes: Any, words: str) -> str:
-    """Instead of a picture with nothing in it."""
+    """Write words in place of an empty picture, and return them."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, words, ha="center", va="center", color=QUIET, transform=axes.transAxes)
     return words
 
 
 def large_numbers(axis: Any) -> None:
-    """Write thousands with a comma, and from a hundred thousand on with k, M and G."""
+    """Write thousands with a comma, and numbers from a hundred thousand on with k, M and G."""
     from matplotlib.ticker import EngFormatter, FuncFormatter
 
     most = max(map(abs, axis.get_view_interval()))
@@ -341,7 +341,7 @@ def large_numbers(axis: Any) -> None:
 
 
 def numeric_ticks(axes: Any, levels: Sequence[float]) -> None:
-    """Draw a tick at each level (ascending) where they have room, else as matplotlib places them."""
+    """Draw a tick at each level (ascending) if there is room, else as matplotlib places them."""
     if len(levels) > 1:
         span = levels[-1] - levels[0]
         axes.set_xlim(levels[0] - 0.06 * span, levels[-1] + 0.06 * span)

@@ -1,4 +1,4 @@
-"""Tracks before any simulation: where hosts go, how fast, who is in reach when, and where handoffs are to be expected.
+"""Draw tracks before any simulation: where hosts go, how fast, who is in reach when, and where handoffs are expected.
 
 Model     left: cells, tracks, a mark for each expected handoff; right: how much of the time hosts have which speed,
           and how many are there and in reach over time. Lines and surfaces are broken where a host is silent, by the
@@ -25,7 +25,7 @@ MOST_STEPS = 2000
 
 
 def draw(inspection: Any, target: Path, name: str = "") -> None:
-    """Draw an inspection of world/inspection.py; `name`: that of the file."""
+    """Draw an inspection of world/inspection.py. `name`: that of the file."""
     cells, recorded = inspection.cells, inspection.recorded
     with page(11.5, 5.6, 2, 2, width_ratios=(1.1, 1)) as (figure, axes):
         grid = axes[0, 0].get_gridspec()
@@ -91,12 +91,12 @@ def _field(axes: Any, inspection: Any) -> None:
                 label=f"{pluralize(many, 'handoff')} expected",
             )
     axes.autoscale_view()
-    west, south, east, north = inspection.extent_m  # what matters is where the hosts are
+    west, south, east, north = inspection.extent_m  # the interesting part is where the hosts are
     room = 0.08 * max(east - west, north - south, 10) + (cells.range_m * 0.5 if cells is not None else 0)
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)", title="Where")
     axes.set_xlim(west - room, east + room)
     axes.set_ylim(south - room, north + room)
-    # below the axis' name, however flat
+    # below the axis' name, even if the axis is flat
     legend = axes.legend(
         loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.6, ncols=3, fontsize=9, frameon=False
     )
@@ -159,7 +159,7 @@ def _presence(axes: Any, inspection: Any) -> None:
 
     recorded, cells = inspection.recorded, inspection.cells
     begins_s, ends_s = float(recorded.t_s.min()), float(recorded.t_s.max())
-    turns_s = np.unique(recorded.t_s[np.r_[inspection.begins, inspection.ends]])  # when the number changes
+    turns_s = np.unique(recorded.t_s[np.r_[inspection.begins, inspection.ends]])  # times at which the number changes
     edges_s = (
         turns_s
         if cells is None and 2 <= len(turns_s) <= MOST_STEPS
@@ -195,8 +195,8 @@ def _presence(axes: Any, inspection: Any) -> None:
 
 
 def _edges(begins_s: float, ends_s: float, step_s: float) -> Any:
-    """Between which moments hosts are counted: MOST_STEPS times at most; with cells whole looks, from the first one
-    on.
+    """Return the times between which hosts are counted: at most MOST_STEPS intervals; with cells, whole samples from
+    the first one on.
     """
     if not step_s or ends_s - begins_s < step_s:
         return np.unique(np.linspace(begins_s, ends_s if ends_s > begins_s else begins_s + 1, MOST_STEPS + 1))
@@ -206,7 +206,7 @@ def _edges(begins_s: float, ends_s: float, step_s: float) -> Any:
 
 
 def _share_covered(cells: Any, edges_s: Any) -> Any:
-    """The looks between two edges; where there were none, those near by."""
+    """Return the covered share of the samples between two edges, or of nearby ones if there are none."""
     steps = len(edges_s) - 1
     place = np.clip(np.searchsorted(edges_s, cells.moments_s, side="right") - 1, 0, steps - 1)
     seen, covered = (

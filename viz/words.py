@@ -1,4 +1,4 @@
-"""What the numbers of runs and studies are called, for people: one wording for reports, tables and axes.
+"""The words for the numbers of runs and studies: one wording for reports, tables and axes.
 
 Model     a metric has words, and a unit where it is not a bare count or share; what is not listed is called by its
           name, with spaces. Numbers with an interval have as many digits as the interval has meaning
@@ -36,7 +36,7 @@ NO_MEAN = "A cross marks an unstable configuration: the backlog grows until the 
 
 
 def with_interval(metric: str, mean: float | None, low: float | None, high: float | None) -> tuple[str, str, str]:
-    """Return mean and both ends with as many digits as the interval is worth; an end that cannot be reached is
+    """Return mean and both ends with as many digits as the interval justifies. An end that cannot be reached is
     `< 0`.
     """
     if mean is None or low is None or high is None or not math.isfinite(low) or not math.isfinite(high):

@@ -14,7 +14,7 @@ from mobilenet.cli.study import while_spark_lives
 from mobilenet.quoting import pluralize, quote
 
 CHECK = "check"
-MOST_NAMES = 12  # of files that were not compared
+MOST_NAMES = 12  # files that were not compared, listed by name
 
 
 def artefact(
@@ -88,7 +88,7 @@ def _make(paths: list[Path], out: Path, title: str | None, license_: str | None,
 
 
 def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, quiet: bool) -> None:
-    """Print a line for each study and each claim; exit with 0 if all of them come out the same."""
+    """Print a line for each study and each claim; exit with 0 if all results are the same."""
     from mobilenet.lab.artefact.comparison import Sameness
     from mobilenet.lab.artefact.reproduction import CheckOptions, check
 

@@ -1,4 +1,4 @@
-"""How fast everything is on this machine."""
+"""The command that measures the speed of everything on this machine."""
 
 from __future__ import annotations
 

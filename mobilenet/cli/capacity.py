@@ -115,7 +115,7 @@ def _search(
 
 
 def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool, runs_made: int) -> None:
-    """Draw and print the answer; exit unless there is one, all runs were made, and none is violated."""
+    """Draw and print the answer. Exit unless there is one, all runs were made, and none is violated."""
     from mobilenet.lab.studies.capacity.question import BUDGET
     from mobilenet.lab.studies.capacity.words import document, head, more_runs, point_rows, sentences
     from mobilenet.viz.capacity import draw_into
@@ -164,5 +164,5 @@ def _values(answer: Any) -> str:
 
 
 def _round_up(least: int, needed: int) -> int:
-    """Enough runs, in hundreds."""
+    """Return a sufficient number of runs, in hundreds."""
     return -(-max(least, needed * 3 // 2) // 100) * 100

@@ -67,7 +67,7 @@ def _announce(planned: Any, place: Path) -> None:
 
 
 def _end(outcome: Any, again: str, as_json: bool) -> None:
-    """Print the answers; exit with 0 if all of them are there and as expected."""
+    """Print the answers. Exit with 0 if all are known and as expected."""
     from mobilenet.lab.studies.claims.words import HEAD, cells, closing_lines, sentence, summary_with_names
 
     for line in [f"failed: {line}" for line in outcome.failed[:10]]:
@@ -99,7 +99,7 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
 
 
 def _command(file: Path, out: Path | None, seed: int | None, allow_code: bool, quick: bool) -> str:
-    """Return the command that answers the file, or goes on with it."""
+    """Return the command that answers the file, or resumes."""
     words = ["mobilenet claims", quote(file), *(["--quick"] if quick else [])]
     words += [] if out is None else ["--out", quote(out)]
     words += [] if seed is None else ["--seed", str(seed)]

@@ -1,4 +1,4 @@
-"""How the command line speaks and ends: lines, progress, and an exit code for whatever goes wrong.
+"""The output and the end of every command: lines, progress, and an exit code for each failure.
 
 Exit codes  0 done, and what was judged is valid; 1 violated; 2 bad input; 3 could not be finished; 4 unknown, or
             stopped before all was looked at
@@ -33,25 +33,25 @@ from mobilenet import __version__
 from mobilenet.quoting import cut, spell_out
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SAME_REQUEST_S = 1.0  # a second signal so soon after the first (timeout(1) sends two) does not disturb the cleaning up
-AGAIN_S = 0.5  # until a request that was not taken is repeated
+SAME_REQUEST_S = 1.0  # a second signal so soon after the first (timeout(1) sends two) does not disturb the clean-up
+AGAIN_S = 0.5  # until an ignored request is repeated
 GROUP_S = 0.3  # within which a signal reaches all processes of a group
 NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP)
 LEAST_BYTES = 400_000_000  # for the libraries, before anything is simulated
-EXTRAS = {  # library -> what installs it, of those that the core can do without
+EXTRAS = {  # library -> the extra that installs it, for those that the core does not need
     "SALib": "sensitivity", "folium": "pictures", "matplotlib": "pictures", "pyspark": "studies", "websockets": "live",
 }  # fmt: skip
 NO_MEMORY = "out of memory; nothing was written"
-LONGEST_LINE = 800  # of what went wrong
+LONGEST_LINE = 800  # characters of an error message
 WIDEST = 10_000  # columns of a table
 SELDOM = (100_000, 20, 20)  # for the garbage collector: modules that are imported are not garbage
-WORDINGS = {  # of typer's messages
+WORDINGS = {  # replacements for typer's messages
     "Value error, ": "",
     "Invalid value for '([^']+)'": r"\1",
     r"(['\"])(.*?)\1 is not one of ": r"unknown value \2; expected one of ",
     r"\. Choose from: ": "; expected one of ",
 }
-DIFFERS, DAMAGED = "not the same when repeated", "damaged"  # answers on a record, besides those on the protocol
+DIFFERS, DAMAGED = "not the same when repeated", "damaged"  # answers about a record, besides those about the protocol
 REPEATED = "The run did not record its messages (record.messages), so it was repeated; the fingerprint is the same."
 
 
@@ -67,13 +67,13 @@ class Stopped(KeyboardInterrupt):
     """A signal asked us to stop."""
 
 
-_stop_signals: list[str] = []  # the signal that asked us to stop; what it raises may get lost, e.g. within a finalizer
-_hush: list[bool] = []  # whether the command that runs was asked to be quiet
-_brief: list[bool] = []  # whether it was, and not because it prints JSON
+_stop_signals: list[str] = []  # the signal that asked us to stop; its exception may get lost, e.g. in a finalizer
+_hush: list[bool] = []  # whether the present command was asked to be quiet
+_brief: list[bool] = []  # whether it was, for a reason other than printing JSON
 
 
 class Group(TyperGroup):
-    """The commands, in panels; a wrong command line is one line and exit code 2 as well."""
+    """The commands, in panels. A wrong command line is reported in one line, with exit code 2."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands under the names of their panels (typer itself needs rich's markup for panels)."""
@@ -112,7 +112,7 @@ class Group(TyperGroup):
 
 
 def _usage_problem(error: typer.TyperException) -> str:
-    """Return what is wrong with a command line; for the value of an option, in the words that scenarios have for it."""
+    """Return what is wrong with a command line. For the value of an option, the words are those for scenarios."""
     from pydantic import ValidationError
 
     from mobilenet.scenario.error_messages import option_problem
@@ -126,9 +126,9 @@ def _usage_problem(error: typer.TyperException) -> str:
 
 @contextmanager
 def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = False) -> Iterator[None]:
-    """Turn every failure into one line and an exit code; `quiet`: print only what is wrong, and what the command
-    concludes; `as_json`: print only JSON; `reads`: directories that the command was given, damage in one of which is
-    not our error.
+    """Turn every failure into one line and an exit code. `quiet`: print only what is wrong, and what the command
+    concludes; `as_json`: print only JSON; `reads`: directories that the command was given, in which damage is not our
+    error.
     """
     from mobilenet.parameters import ScenarioError
     from mobilenet.record.reader import RunError
@@ -173,7 +173,7 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = F
             raise typer.Exit(Exit.UNFINISHED) from None
         if (problem := _in_the_way(error, reads)) is not None:
             fail(problem, Exit.BAD_INPUT)
-        if error.filename or error.errno is None:  # raised by a library without a number, for what it cannot read
+        if error.filename or error.errno is None:  # raised by a library without a number, for an unreadable file
             _fail_unexpectedly(error, reads)
         fail(f"the output could not be written: {error.strerror}", Exit.UNFINISHED)
     except Exception as error:
@@ -190,8 +190,8 @@ def _fail_unexpectedly(error: Exception, reads: Sequence[Path]) -> NoReturn:
 
 
 def _has_memory() -> bool:
-    """Check for address space, which `ulimit -v` limits: OpenBLAS ends a process that has none by itself with status 1,
-    which here would mean violated, or tries for minutes.
+    """Check for address space, which `ulimit -v` limits. Without it, OpenBLAS ends the process with status 1, which
+    here would mean violated, or retries for minutes.
     """
     try:
         mmap.mmap(-1, LEAST_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
@@ -201,7 +201,7 @@ def _has_memory() -> bool:
 
 
 def _is_without_memory(error: BaseException | None) -> bool:
-    """Return whether a library could not be loaded for lack of it; numpy reports that as something else."""
+    """Return whether a library could not be loaded for lack of memory; numpy reports this as something else."""
     while error is not None:
         if any(words in str(error) for words in ("failed to map segment", "annot allocate memory", "MemoryError")):
             return True
@@ -213,13 +213,13 @@ def _damage(directory: Path) -> str | None:
     from mobilenet.lab.studies import store as of_studies
     from mobilenet.record import soundness as of_runs
 
-    with suppress(Exception):  # then there is only the error that we have
+    with suppress(Exception):  # otherwise only the present error is known
         return of_runs.fault(directory) or of_studies.fault(directory)
     return None
 
 
 def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
-    """Name a file of the input that is damaged or may not be read; None for other errors, as of the disk."""
+    """Return a damaged or unreadable file of the input, or None for other errors, such as one of the disk."""
     place = Path(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else None
     if place is None or error.errno not in NO_FILE:
         return None
@@ -228,9 +228,7 @@ def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
 
 
 def was_stopped() -> bool:
-    """Return whether a signal asked us to stop, or does so now: one to the whole group may reach another process before
-    us.
-    """
+    """Return whether a signal asked us to stop, or does so now, since a signal to the group may reach others first."""
     with suppress(KeyboardInterrupt):
         time.sleep(0.0 if _stop_signals else GROUP_S)
     return bool(_stop_signals)
@@ -287,7 +285,7 @@ def _forsake_stdout() -> None:
 
 
 def fail(message: str, code: Exit) -> NoReturn:
-    if _stop_signals:  # we end already, and with this code; a second request must not interrupt that
+    if _stop_signals:  # we are ending already, with this code; a second request must not interrupt that
         _no_more_asking()
         with suppress(ValueError):  # not in the main thread
             for number in SIGNALS:
@@ -302,20 +300,20 @@ def _print_error(message: str) -> None:
 
 
 def say(line: str, always: bool = False) -> None:
-    """Print a line, unless the command was asked to be quiet; `always`: even then."""
+    """Print a line, unless the command was asked to be quiet. `always`: even then."""
     if always or not any(_hush):
         print(spell_out(line), flush=True)
 
 
 def conclude(line: str) -> None:
-    """Print the answer of a command that was asked to be quiet; otherwise the command has printed it at length."""
+    """Print the answer of a command that was asked to be quiet. Otherwise it has been printed in full."""
     if any(_brief):
         say(line, always=True)
 
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """Report where it cannot be written."""
+    """Report an error if the target cannot be written."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Where the time of all deliveries goes, as tables for a terminal: of a run, and of two runs compared."""
+"""Where does the time of all deliveries go? Tables for a terminal, of a run or of two runs compared."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
 
 
 def window_ns(run: Path) -> tuple[int, int]:
-    """Return the observed time; of processes, all of the run."""
+    """Return the measurement period, which for processes is the whole run."""
     from mobilenet.record.kinds import run_kind
     from mobilenet.record.reader import read_manifest
 
@@ -83,7 +83,7 @@ def _document(totals: Shares) -> dict[str, Any]:
 
 
 def parts_as_json(parts: Mapping[Part, int]) -> list[dict[str, Any]]:
-    """Return what `--json` prints of parts."""
+    """Return what `--json` prints for parts."""
     return [{"kind": kind, "leg": leg, "ns": length} for (kind, leg), length in parts.items()]
 
 
@@ -108,9 +108,7 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
 
 
 def _print_groups(title: str, shares_of: Mapping[tuple[Any, ...], Shares], place: int, node: str) -> None:
-    """Print the cells, or the receivers, with the largest mean delay. `place`: where their name is in a key of
-    shares.
-    """
+    """Print the cells, or the receivers, with the largest mean delay. `place`: where a key of shares has the name."""
     from mobilenet.why.shares import add
 
     groups: dict[str, list[Shares]] = defaultdict(list)
@@ -138,7 +136,7 @@ def _print_longest(stories: Stories, late: Sequence[Delivery]) -> None:
 
 
 def mostly(stories: Stories, one: Delivery) -> str:
-    """Return the largest part of a delay, and the message behind which it waited last."""
+    """Return the largest part of a delay, and the message behind which it last waited."""
     from mobilenet.why.shares import shares
 
     parts = shares(stories, [one])
@@ -148,7 +146,7 @@ def mostly(stories: Stories, one: Delivery) -> str:
 
 
 def largest_part(parts: Mapping[Part, int], total_ns: int) -> str:
-    """Describe the first part, which is the largest, with its share of the time."""
+    """Return the first part, which is the largest, with its share of the time."""
     from mobilenet.why.kinds import LEGS
 
     if not total_ns:
@@ -161,7 +159,7 @@ def largest_part(parts: Mapping[Part, int], total_ns: int) -> str:
 
 
 def stretch_rows(stories: Stories, story: Sequence[Stretch], receiver: str) -> list[dict[str, Any]]:
-    """Return what `--json` prints of each stretch. Times count from the first."""
+    """Return what `--json` prints for each stretch. Times count from the first."""
     from mobilenet.why.words import Words
 
     words = Words(stories.record, stories.protocol)
@@ -236,7 +234,7 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
 
 
 class Planned(NamedTuple):
-    """A delivery as both runs know it; the number of a message shifts after a broadcast that was refused."""
+    """A delivery that both runs have. The number of a message shifts after a broadcast that was refused."""
 
     receiver: str
     sender: str
@@ -249,7 +247,7 @@ def _planned_delivery(stories: Stories, one: Delivery) -> Planned:
 
 
 def _lacking(run: Path) -> str:
-    """Return what the run delivered, unless it delivered all that it owed."""
+    """Return the delivery ratio of the run, unless it delivered all that it owed."""
     from mobilenet.api import Run
 
     share = Run(run).metrics.get("delivery_ratio")
@@ -257,7 +255,7 @@ def _lacking(run: Path) -> str:
 
 
 def _answers(runs: Sequence[Path]) -> str:
-    """Return what the runs delivered, unless both delivered all that they owed."""
+    """Return the delivery ratios of the runs, unless both delivered all that they owed."""
     from mobilenet.api import Run
 
     one, other = (Run(run).metrics.get("delivery_ratio") for run in runs)
@@ -298,7 +296,7 @@ def _print_changes(rows: Sequence[tuple[Part, int, int]], deliveries: int, node:
 def _by_message(
     stories: Sequence[Stories], deliveries: Sequence[dict[Planned, Delivery]], common: Sequence[Planned]
 ) -> list[tuple[str, int]]:
-    """Return the messages, by their names in the second run."""
+    """Return the change of delay by message, under the names of the second run."""
     from mobilenet.why.shares import delay_ns
 
     change: dict[str, int] = defaultdict(int)
@@ -329,7 +327,7 @@ def kind_name(kind: str) -> str:
 
 
 def exactly(time_ns: int, node: str) -> str:
-    """Milliseconds, or time units of processes, to the nanosecond."""
+    """Return milliseconds, or time units of processes, to the nanosecond."""
     digits = 9 if node[0] == "p" else 6
     return f"{time_ns // 10**digits:,}.{time_ns % 10**digits:0{digits}d}"
 

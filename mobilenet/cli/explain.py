@@ -1,4 +1,4 @@
-"""Where a file comes from."""
+"""The command that explains where a file comes from."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mobilenet.quoting import pluralize, quote
 if TYPE_CHECKING:
     from mobilenet.record.stamp import Inputs, Provenance
 
-PLACES = ("STUDY", "CLAIMS", "FILE", "RUN")  # in commands, these stand for what a file was made from
+PLACES = ("STUDY", "CLAIMS", "FILE", "RUN")  # in commands, these stand for the inputs of a file
 MAKERS = ("run", "serve", "study", "capacity", "sensitivity", "claims")  # commands that make a directory
-SEARCHES = ("capacity.json", "sensitivity.parquet")  # of directories that no `mobilenet study` makes
+SEARCHES = ("capacity.json", "sensitivity.parquet")  # files of directories that `mobilenet study` does not make
 ANSWERS, KEPT = "claims.json", "claims.yaml"
 
 
@@ -67,7 +67,7 @@ def explain(
 
 
 def _print(file: Path, provenance: Provenance | None, place: Path | None, there: Inputs | None) -> bool:
-    """Print the provenance; return whether the file was made from the directory at hand."""
+    """Print the provenance. Return whether the file was made from the directory at hand."""
     if provenance is None:
         assert place is not None and there is not None
         say(f"{quote(file)}: part of {_words(there)} in {quote(place)}")
@@ -95,7 +95,7 @@ def _print(file: Path, provenance: Provenance | None, place: Path | None, there:
 
 
 def _print_archive(file: Path, as_json: bool) -> bool:
-    """Print what made an archive, or the unpacked archive around a file; return whether it is one."""
+    """Print the provenance of an archive, or of the unpacked archive around a file. Return whether it is one."""
     from mobilenet.lab.artefact import ArtefactError
     from mobilenet.lab.artefact.archive import CHECKSUMS, open_archive
 
@@ -126,7 +126,7 @@ def _print_archive(file: Path, as_json: bool) -> bool:
 
 
 def _around(file: Path) -> tuple[Path | None, Inputs | None]:
-    """Return the innermost run, study or answers that a file belongs to, or that this directory is."""
+    """Return the innermost run, study or answers that contain a file, or that this directory is."""
     from mobilenet.record.provenance import inputs_of_claims, run_or_study_around
 
     place = file if file.is_dir() else file.parent
@@ -171,8 +171,8 @@ def _difference(one: Inputs, other: Any) -> str:
 
 
 def _remade(place: Path, inputs: Inputs) -> str:
-    """Return the command that its own files name: it knows the verb, and whether code has to be allowed. Experiments of
-    claims are made with their claims.
+    """Return the command that the directory's own files name: it has the verb, and whether code must be allowed.
+    Experiments of claims are made with their claims.
     """
     from mobilenet.record.provenance import read_provenance
 
@@ -191,7 +191,7 @@ def _remade(place: Path, inputs: Inputs) -> str:
 
 
 def _remade_of_kind(place: Path, kind: str) -> str:
-    """Return it for a directory without such tables: by an older version, or unfinished."""
+    """Return the command for a directory without such tables: from an older version, or unfinished."""
     from mobilenet.lab.studies.store import open_store
     from mobilenet.scenario.adversary import AdversarySchedule
     from mobilenet.scenario.run_source import permission, read_source
@@ -203,7 +203,7 @@ def _remade_of_kind(place: Path, kind: str) -> str:
 
 
 def _in_place(command: str, place: Path) -> str:
-    """Put the directory into the command."""
+    """Put the directory in the place of its name in the command."""
     words = command.split(" ")
     for name in PLACES:
         words = [quote(place / word[len(name) + 1 :]) if word.startswith(f"{name}/") else word for word in words]

@@ -1,4 +1,4 @@
-"""Look into a run: the messages of a handoff, what two runs have apart, tables for other tools."""
+"""Look into a run: the messages of a handoff, the differences between two runs, tables for other tools."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def reference(
         if not text:
             fail(f"--search {search!r}: no key or metric has these words in its name or description", Exit.BAD_INPUT)
         say(text)
-        print("Next: mobilenet check SCENARIO", file=sys.stderr)  # what is printed may be on its way into a file
+        print("Next: mobilenet check SCENARIO", file=sys.stderr)  # standard output may be redirected into a file
 
 
 def schema(
@@ -199,7 +199,7 @@ def schema(
             say(text_of(dict(schemas())).rstrip())
             print(
                 "Next: mobilenet schema --out FOLDER", file=sys.stderr
-            )  # what is printed may be on its way into a file
+            )  # standard output may be redirected into a file
             return
         from mobilenet.viz.files import together
 

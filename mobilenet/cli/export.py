@@ -1,4 +1,4 @@
-"""Runs and studies for other programs."""
+"""The command that exports runs and studies for other programs."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def export(
 
 
 def _require_one(selection: dict[str, bool]) -> str:
-    """Return the format that is selected; refuse none, and several."""
+    """Return the format that is selected. Refuse none or several."""
     kinds = [name for name, is_selected in selection.items() if is_selected]
     if len(kinds) != 1:
         *others, last = (f"--{name}" for name in selection)
@@ -153,7 +153,7 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
 
     is_run = (directory / "manifest.json").is_file()
     opened = source(directory, origin) if is_run and "station_positions_m" in read_manifest(directory) else None
-    # before anything is written: what cannot be read there does not concern the target
+    # before anything is written: an unreadable input does not concern the target
     if not is_run and (directory / "study.yaml").is_file() and (note := tables_of_what_is_there(directory)):
         say(note)
     at = None if origin is None else f"{origin.lon},{origin.lat}"
@@ -197,7 +197,7 @@ def _export_omnetpp(directory: Path, target: Path) -> None:
 
 
 def _places(study: Path) -> dict[str, Any]:
-    """Return the place of each run that is done, in the experiment that OMNeT++ makes of the study."""
+    """Return the place of each finished run in the experiment that OMNeT++ makes of the study."""
     from mobilenet.lab.export.omnetpp import UNNAMED, Place
     from mobilenet.lab.studies.level_names import LevelNames
     from mobilenet.lab.studies.store import open_store

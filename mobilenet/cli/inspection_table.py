@@ -13,7 +13,7 @@ SKIPPED = {"geojson": ("feature", "times"), "gpx": ("track", "times")}  # what i
 
 
 def print_inspection(inspection: Any, sites: Any, exchanged: bool, at: Any) -> None:
-    """`exchanged`: longitudes and latitudes seem to have changed places; `at`: the anchor."""
+    """Print the table. `exchanged`: longitudes and latitudes seem to be swapped; `at`: the anchor."""
     from mobilenet.world.tracks.projection import Offset
 
     of_cells = [] if inspection.cells is None else _of_cells(inspection, sites)

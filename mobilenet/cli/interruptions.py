@@ -1,4 +1,4 @@
-"""What the interruptions by handoffs consist of, as tables for a terminal: of one handoff, and of all of a run."""
+"""What do the interruptions by handoffs consist of? Tables for a terminal, of one handoff or of all in a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_NAMED = 10
 
 
 def interruptions(run: Path, stories: Stories, name: str | None, out: Path | None, as_json: bool, allowed: str) -> None:
-    """Print, and draw into `out`, what interrupts deliveries at handoffs; `name`: of one, HOST:SESSION."""
+    """Print what interrupts deliveries at handoffs, and draw it into `out`. `name`: of one, HOST:SESSION."""
     from mobilenet.scenario import load_scenario
     from mobilenet.why.handoffs import Interruptions
 

@@ -21,7 +21,7 @@ NAMES = ("scenario.schema.json", "study.schema.json", "claims.schema.json")
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """File name -> schema."""
+    """Return the schemas by file name."""
     of_scenarios: TypeAdapter[Any] = TypeAdapter(Scenario | ProcessScenario)
     scenario = of_scenarios.json_schema(by_alias=True)
     return {
@@ -40,6 +40,6 @@ def _plain(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _discriminate(schema: dict[str, Any]) -> dict[str, Any]:
-    """A scenario of processes has the key `processes`, others have not: editors then complain about the right one."""
+    """Choose the schema by the key `processes`, so that editors complain about the right kind of scenario."""
     hosts, processes = schema.pop("anyOf")
     return schema | {"if": {"required": ["processes"]}, "then": processes, "else": hosts}

@@ -25,7 +25,7 @@ from pydantic_core import PydanticUndefined
 from mobilenet.parameters import KeyNotes, Within
 from mobilenet.scenario.yaml_writer import inline
 
-UNITS = {  # by the last part of a name
+UNITS = {  # the unit, by the last part of a name
     "s": "s", "ms": "ms", "ns": "ns", "m": "m", "mps": "m/s", "mbps": "Mb/s", "bytes": "bytes", "db": "dB",
     "frames": "frames",
     "segments": "segments", "share": "share",
@@ -38,7 +38,7 @@ WHOLE_UNITS = {
     "rate_per_host_per_min": "1/min",
 }
 PLAIN = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "any", type(None): "null"}
-COLUMNS = 100  # of the list
+COLUMNS = 100  # width of the list
 INDENTED: Any = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
 BOUNDS = {
     "ge": "≥ {}",
@@ -64,9 +64,7 @@ class Key:
 
 
 def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> Iterator[Key]:
-    """Yield the keys of a group and of the groups in it, in the order of the file; `is_chosen`: it is one of
-    several.
-    """
+    """Yield the keys of a group and of the groups in it, in the order of the file. `is_chosen`: one of several."""
     for name, field in model.model_fields.items():
         key = field.alias or name
         if is_chosen and _is_tag(field):  # given by the group around
@@ -106,7 +104,7 @@ def _is_tag(field: FieldInfo) -> bool:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """Yield what a type is made of, without its ornaments."""
+    """Yield the parts of a type, without annotations."""
     origin = get_origin(annotation)
     if origin is Annotated:
         yield from _parts(get_args(annotation)[0])
@@ -118,7 +116,7 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 
 def _inside(annotation: Any) -> str:
-    """Return what marks the keys of each entry, unlike those of a group."""
+    """Return what marks the keys of each entry of a list or mapping."""
     for part in _parts(annotation):
         if get_origin(part) in (tuple, list):
             return "[]"
@@ -194,7 +192,7 @@ def _own_bounds(metadata: list[Any]) -> str:
                         words.format(f"{value:g}" if isinstance(value, float) or abs(value) < 10**7 else f"{value:.3g}")
                     )
             pattern = getattr(holder, "pattern", None)
-            if isinstance(pattern, str):  # of a name: a letter and a number
+            if isinstance(pattern, str):  # pattern of a name: a letter and a number
                 bounds.append(f"{pattern[1]}0, {pattern[1]}1, ...")
     return ", ".join(dict.fromkeys(bounds))
 
@@ -227,7 +225,7 @@ def _with_docstring(group: type[BaseModel] | None) -> type[BaseModel] | None:
 
 
 def _about(group: type[BaseModel] | None) -> str:
-    """Return the first line of its docstring, as a meaning."""
+    """Return the first line of the group's docstring, as a meaning."""
     model = _with_docstring(group)
     if model is None:
         return ""
@@ -274,8 +272,8 @@ def reference() -> str:
 
 
 def listing(keys: Sequence[str] = (), search: str = "") -> str:
-    """Return the keys and metrics as a list for a terminal: those wanted with what is inside them, and of these the
-    ones whose name or meaning has all words of `search`; LookupError for a key that is not there.
+    """Return the keys and metrics as a list for a terminal: those wanted with their inner keys, and of these the ones
+    whose name or meaning has all words of `search`. Raise LookupError for a key that does not exist.
     """
     entries = dict.fromkeys((*_entries_of_keys(), *_entries_of_metrics()))
     names = {re.sub(r"\{[^}]*\}|\[\]", "", path) for path, _, _ in entries}
@@ -299,7 +297,7 @@ def _is_in(name: str, key: str) -> bool:
 
 
 def _entries_of_keys() -> Iterator[tuple[str, str, str]]:
-    """Path, facts and meaning of each key."""
+    """Yield path, facts and meaning of each key."""
     for model in _models().values():
         for k in keys(model):
             default = k.default if k.default == "must be given" else f"default {k.default}"
@@ -315,7 +313,7 @@ def _entries_of_metrics() -> Iterator[tuple[str, str, str]]:
 
 
 def _models() -> dict[str, type[BaseModel]]:
-    """Return what files may contain, by title."""
+    """Return the possible contents of files, by title."""
     from mobilenet.lab.studies.claims.declaration import Claims
     from mobilenet.lab.studies.declaration import Study
     from mobilenet.scenario.mobile import Scenario
@@ -328,7 +326,7 @@ def _models() -> dict[str, type[BaseModel]]:
 
 
 def _metrics() -> Iterator[str]:
-    """Yield what studies compare and are stopped by."""
+    """Yield the metrics that studies compare, or use to stop."""
     from mobilenet.lab.studies.tables import OF_STUDIES
     from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES
 

@@ -1,4 +1,4 @@
-"""A run in a window: watched, stepped, touched, taken back.
+"""The command that shows a run in a window, in which it can be watched, stepped, changed and rewound.
 
 Source    ours: docs/guide/live.md
 """
@@ -96,9 +96,7 @@ def _speed(text: str) -> float | Literal["max"]:
 
 
 def _end_by_signals(end: Callable[[], None]) -> None:
-    """Let the first signal bring what happens right now to its end, so that the record is whole; the second one does
-    not wait.
-    """
+    """Let the first signal finish the present step, so that the record is whole. The second one does not wait."""
     usual = {number: signal.getsignal(number) for number in SIGNALS}
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -112,8 +110,8 @@ def _end_by_signals(end: Callable[[], None]) -> None:
 
 
 def _end(desk: Any, scenario: Path, out: Path | None, again: str, ending: list[str]) -> None:
-    """Keep the interventions in the run, as far as they are not kept yet. `again`: the options that it came with;
-    `ending`: receives what pages show of it.
+    """Keep the interventions in the run, unless they are kept already. `again`: the options of the command; `ending`:
+    receives what pages show of it.
     """
 
     def report(line: str) -> None:
@@ -145,7 +143,7 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str, ending: list[s
             marked = "" if session.is_over else ", marked as ended early"
             report(f"the run up to that point, with {count}, is in {quote(directory)}{marked}")
             next_scenario = directory / "scenario.yaml"
-            if session.is_real_time:  # the page of its record plays back
+            if session.is_real_time:  # the page plays back its record
                 say(f"Next: mobilenet map {quote(directory)}")
                 return
         else:

@@ -1,4 +1,4 @@
-"""The command line: which commands there are. How they end is in console.py.
+"""The command line: its commands by panel. How they end is in console.py.
 
 Source    ours: docs/architecture/command-line.md
 """
@@ -41,7 +41,7 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
 
 
 class Commands(Mapping[str, Any]):
-    """The commands of all panels. A command is imported when it is looked up, so that each starts sooner."""
+    """The commands of all panels. Each is imported when it is looked up, so that the others start sooner."""
 
     def __init__(self) -> None:
         self._commands: dict[str, Any] = {}
@@ -91,7 +91,7 @@ SIMULATING = (
     "artefact",
     "swarm",
     "bench",
-)  # where edited sources would cost half of the speed
+)  # commands that edited sources would slow down by half
 
 
 def _version(is_requested: bool) -> None:

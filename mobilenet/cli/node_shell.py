@@ -1,4 +1,4 @@
-"""Enter a node of a run with programs as they are: a shell, or one command.
+"""Enter a node of a run with programs: with a shell, or with one command.
 
 Errors    one line for a run that is not in progress, or a node that it does not have
 Source    ours: docs/guide/real-software.md
@@ -27,8 +27,8 @@ def require_shell(protocol: Any, node: str | None) -> None:
 
 @contextmanager
 def shell_of(node: str | None, stop_reasons: list[str]) -> Iterator[tuple[str, int] | None]:
-    """A pseudo-terminal for the shell of a node, connected to this terminal. When the shell ends, `stop_reasons` has
-    the reason to end the run.
+    """Yield a pseudo-terminal for the shell of a node, connected to this terminal. When the shell ends, `stop_reasons`
+    gets the reason to end the run.
     """
     if node is None:
         yield None
@@ -53,7 +53,7 @@ def shell_of(node: str | None, stop_reasons: list[str]) -> Iterator[tuple[str, i
 
 
 def enter(run: Path, shell: str | None, exec_in: str | None, words: Sequence[str]) -> int:
-    """Run a shell, or these words, in a node of a run in progress; its exit code."""
+    """Run a shell, or these words, in a node of a run in progress. Return its exit code."""
     from mobilenet.lab.programs.namespaces.machines import entering
     from mobilenet.lab.programs.realtime.tunnels import shell_command
 

@@ -14,7 +14,7 @@ from mobilenet.cli.progress import progress
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import quote
 
-NARROWEST_IN, WIDEST_IN = 3, 40  # of a figure
+NARROWEST_IN, WIDEST_IN = 3, 40  # limits of a figure's width
 
 Metrics = Annotated[
     list[str] | None,

@@ -1,4 +1,4 @@
-"""Look closer at a run: one of its programs by itself, or a smaller run that violates the same."""
+"""Look closer at a run: replay one of its programs, or shrink it to a smaller run with the same violation."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def replay(
         for title, texts in (("told", [parting.event]), ("recorded", parting.recorded), ("now", parting.answered)):
             for text in texts:
                 say(f"  {title:9} {spell_out(cut(text, LONGEST))}")
-        played = " --allow-code" if again else ""  # it has to be once more
+        played = " --allow-code" if again else ""  # a replay needs the option again
         say(f"Next: mobilenet replay {quote(run)} --node {node} --life {life} -o told.jsonl{played}, to debug it")
         raise typer.Exit(Exit.VIOLATED)
 
@@ -99,7 +99,7 @@ def _write(out: Path, events: list[str], what: str) -> None:
 
 
 def _resolve_files(command: list[str]) -> list[str]:
-    """Resolve files from the current folder; the run has its own copies."""
+    """Return the command with files resolved from the current folder; the run has its own copies."""
     return [str(Path(word).resolve()) if Path(word).is_file() else word for word in command]
 
 

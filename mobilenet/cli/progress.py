@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from mobilenet.lab.studies.batch import Standing
 
 PLAIN_PROGRESS_S = 10.0  # between two lines without a terminal
-RECENT_S = 30.0  # whose speed counts for the time left, as in rich
+RECENT_S = 30.0  # the period whose speed determines the time left, as in rich
 LOOK_S = 0.2
-LEAST_KNOWN = 4  # runs or schedules that an estimate of the time left is based on, at least
+LEAST_KNOWN = 4  # the least number of runs or schedules for an estimate of the time left
 
 
 def error_console() -> Console:
@@ -38,7 +38,7 @@ def _on_terminal() -> bool:
 
 @contextmanager
 def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None] | None]:
-    """Simulated time, speed and time left; on a terminal a bar, elsewhere a line now and then."""
+    """Show simulated time, speed and time left: on a terminal a bar, elsewhere a line now and then."""
     if quiet:
         yield None
         return
@@ -66,7 +66,7 @@ def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None]
 
 
 def _plain_progress(started: float) -> Callable[[float, float], None]:
-    marks = deque([(started, 0.0)])  # of the last RECENT_S: when, and what was done by then
+    marks = deque([(started, 0.0)])  # of the last RECENT_S: the time, and what was done by then
 
     def update(done_s: float, total_s: float) -> None:
         now = time.perf_counter()
@@ -91,7 +91,7 @@ def _speed(speed: float) -> str:
 
 @contextmanager
 def runs_progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
-    """Runs done, failed and left of a study, with the round and the time left of it."""
+    """Show how many runs of a study are done, failed and left, with the round and the time left."""
     if quiet:
         yield lambda standing: None
     elif not _on_terminal():
@@ -123,8 +123,8 @@ def _plain_runs_progress() -> Callable[[Standing], None]:
 
 
 def _describing() -> Callable[[Standing], str]:
-    """Return a function that describes a standing, with the time left by the speed since this work began; it is other
-    work than before when claims go on with their schedules.
+    """Return a function that describes a standing. The time left follows from the speed since this work began, which
+    changes when claims go on with their schedules.
     """
     first: list[tuple[float, int]] = []  # when this work began, and what was done before
     last: list[tuple[int, int]] = []
@@ -138,7 +138,7 @@ def _describing() -> Callable[[Standing], str]:
         most = max(standing.left, standing.most_left)
         left = f"{standing.left} left" if most == standing.left else f"{standing.left} to {most} left"
         text = f"{standing.done} done, {standing.failed} failed, {left}"
-        # configurations may take different times, and take turns; the first runs of a process take longer
+        # configurations take different times, in turns; the first runs of a process take longer
         if standing.left and ended - before >= max(standing.configurations, LEAST_KNOWN):
             each_s = (now - since) / (ended - before)
             low, high = (_duration(each_s * runs) for runs in (standing.left, most))
@@ -154,7 +154,7 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def counting(total: int) -> Iterator[Callable[[], None]]:
-    """So many schedules out of `total`, on a terminal."""
+    """Count schedules out of `total`, on a terminal."""
     if not _on_terminal():
         yield lambda: None
         return
@@ -173,7 +173,7 @@ def counting(total: int) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def tasks_progress(quiet: bool, tasks_done: Callable[[], tuple[int, int]]) -> Iterator[None]:
-    """How many tasks of a query are done: on a terminal a bar, elsewhere a line now and then."""
+    """Show how many tasks of a query are done: on a terminal a bar, elsewhere a line now and then."""
     if quiet:
         yield
         return

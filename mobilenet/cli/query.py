@@ -1,4 +1,4 @@
-"""Questions in SQL over the records of many runs."""
+"""The command that answers questions in SQL about many runs."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _write(rows: pa.Table, out: Path) -> None:
 
 
 def _require_plain(rows: pa.Table) -> None:
-    """Refuse what CSV cannot hold."""
+    """Refuse values that CSV cannot hold."""
     import pyarrow.types as kinds
 
     for field in rows.schema:

@@ -1,4 +1,4 @@
-"""Judge a recorded run again and, if asked, repeat it before: for a run and for each run of a study."""
+"""Judge a recorded run again, after repeating it if asked: for a run and for each run of a study."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def judge_recorded(
 
 
 def _compare_with_repeat(directory: Path, allow_code: bool, quiet: bool) -> dict[str, str] | None:
-    """Repeat the run, and return what is wrong with verdict.json and metrics.json, by their path. None: its record
-    differs, and the first difference is printed.
+    """Repeat the run, and return what is wrong with verdict.json and metrics.json, by their path. If its record
+    differs, print the first difference and return None.
     """
     from mobilenet.lab.live.repetition import NO_REPEAT, can_be_repeated, divergence
     from mobilenet.lab.replay.comparison import DerivedFilesDiffer

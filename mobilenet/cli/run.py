@@ -30,7 +30,7 @@ from mobilenet.engine.gc_pause import no_collections, set_modules_aside
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out, unknown
 
-MOST_PARTITIONS = 10  # in a summary
+MOST_PARTITIONS = 10  # partitions listed in a summary
 EXITS = {
     "valid": Exit.FINE,
     "violated": Exit.VIOLATED,
@@ -87,12 +87,12 @@ def offering_force() -> Iterator[None]:
         yield
     except AlreadyThere as error:
         if error.path.is_symlink() or not (error.path / "manifest.json").is_file():
-            raise AlreadyThere(error.path) from None  # only a run gives way to a run
+            raise AlreadyThere(error.path) from None  # only a run can be replaced by a run
         raise AlreadyThere(error.path, "replace it with --force, or name another directory with --out") from None
 
 
 def end_with_verdicts(result: Any) -> NoReturn:
-    """Print what is violated, unknown and owed, and which metrics have no value, and end with that exit code."""
+    """Print what is violated, unknown and owed, and which metrics have no value, and exit with the code for it."""
     _print_violations(result.verdicts)
     _print_unknown(result.verdicts)
     _print_warnings(result.warnings)
@@ -107,7 +107,7 @@ def end_with_verdicts(result: Any) -> NoReturn:
 
 
 def _require_the_same(result: Any, allow_code: bool, quiet: bool) -> None:
-    """Run it again; where it differs, report the place, and end."""
+    """Run the scenario again. If the record differs, report the place, and exit."""
     from mobilenet import api
     from mobilenet.lab.replay.transcript import first_difference, lines_of
 
@@ -207,7 +207,7 @@ def verify(
 
 
 def _delivery_ratio(directory: Path) -> float | int | None:
-    """Return what metrics.json has of it, if that can be read."""
+    """Return the delivery ratio in metrics.json, if that can be read."""
     from mobilenet.record.reader import RunError, read_derived
 
     try:
@@ -287,7 +287,7 @@ def _show_killed(directory: Path, facts: dict[str, Any]) -> NoReturn:
 
 
 def stopped_in_words(facts: dict[str, Any]) -> str | None:
-    """Name the programs that still ran after the active part, by `real_time` of a manifest; None: there were none."""
+    """Return the programs that still ran after the active part, by `real_time` of a manifest, or None."""
     names: dict[str, list[str]] = {}
     for node, last_signal in facts.get("programs_stopped", {}).items():
         names.setdefault(last_signal, []).append(node)
@@ -346,7 +346,7 @@ def _process_summary(result: Any) -> str:
 
 
 def _partitions(directory: Path) -> list[str]:
-    """Return a line for each partition of the processes' network: it has no event of its own."""
+    """Return a line for each partition of the processes' network, since a partition has no event."""
     from mobilenet.scenario import load_scenario
 
     network: Any = load_scenario(directory / "scenario.yaml").network  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Programs that use UDP, in real time.
+"""The command that runs programs that use UDP, in real time.
 
 Source    ours: docs/guide/real-time.md
 """
@@ -83,7 +83,7 @@ def serve(
 
 
 def _take_ctrl_c(stop_reasons: list[str]) -> None:
-    """Let the first Ctrl-C end the run, with its record, and a second one the command."""
+    """Let the first Ctrl-C end the run, with its record, and a second one end the command."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.SIG_IGN:
         return
@@ -96,7 +96,7 @@ def _take_ctrl_c(stop_reasons: list[str]) -> None:
 
 
 def _say_addresses(protocol: Any) -> None:
-    """Print where programs find each other, for users who start them."""
+    """Print the addresses at which programs find each other, for users who start them."""
     network = getattr(protocol, "prefix", None)
     if network is None or protocol.command is not None:
         return
@@ -157,7 +157,7 @@ def _summary(result: Any) -> str:
 
 
 def _remarks(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield what users may want to change."""
+    """Yield remarks about what users may want to change."""
     for sender, pair in facts.get("senders_renamed", ()):
         yield f"{sender} sent from its own address to addresses of {pair}; these datagrams were attributed to {sender}"
     if facts.get("senders_renamed"):

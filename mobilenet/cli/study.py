@@ -75,7 +75,7 @@ def study(
 
 
 def _end(result: Any) -> None:
-    """Print what came out; exit unless all runs were made and none is violated."""
+    """Print the results. Exit unless all runs were made and none is violated."""
     _print_study(result)
     if result.failed:
         fail(f"{pluralize(len(result.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
@@ -90,7 +90,7 @@ def _end(result: Any) -> None:
 
 @contextmanager
 def keeping_what_is_done() -> Iterator[None]:
-    """Whatever stops a study, its finished runs stay."""
+    """Keep the finished runs of a study, whatever stops it."""
     from mobilenet.lab.studies.batch import JobLost
     from mobilenet.lab.studies.java import is_without_java
 
@@ -111,14 +111,14 @@ def keeping_what_is_done() -> Iterator[None]:
 
 @contextmanager
 def while_spark_lives(early: str) -> Iterator[None]:
-    """Print `early` where Spark ends before work of which nothing is kept."""
+    """Print `early` if Spark ends before work of which nothing is kept."""
     from mobilenet.lab.studies.batch import JobLost
     from mobilenet.lab.studies.java import is_without_java
     from mobilenet.parameters import ScenarioError
 
     try:
         yield
-    except (typer.Exit, ScenarioError, BrokenPipeError):  # the last one of our own output
+    except (typer.Exit, ScenarioError, BrokenPipeError):  # the last one comes from our own output
         raise
     except Exception as error:
         if isinstance(error, JobLost) or is_without_java(error):

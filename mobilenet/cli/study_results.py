@@ -1,4 +1,4 @@
-"""What a study found, on the screen or as JSON: its means, its comparison, and the verdicts on its runs."""
+"""The results of a study, on the screen or as JSON: its means, its comparison, and the verdicts on its runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 40
 MOST_BRIEF = 4  # configurations, with --quiet
 LONG_LINE = 300  # characters, with --quiet
-MOST_EFFECTS = 10  # of a metric, on the screen
+MOST_EFFECTS = 10  # effects on a metric that are shown on the screen
 
 
 def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson = False, quiet: Quiet = False) -> None:
@@ -76,7 +76,7 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
 
 
 def show_study(directory: Path, metric_names: Sequence[str], as_json: bool) -> None:
-    """Print the means of a study with their intervals, and how its runs were judged."""
+    """Print the means of a study with their intervals, and the verdicts on its runs."""
     from mobilenet.lab.studies.sentences import doubts
     from mobilenet.lab.studies.tables import tables_of_what_is_there
     from mobilenet.viz.figures.means import metrics_of_interest
@@ -125,7 +125,7 @@ def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
 
 
 def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -> dict[str, str]:
-    """Print the effects on each metric; what they come to."""
+    """Print the effects on each metric, and return what they add up to."""
     from mobilenet.lab.studies.effects import BEFORE_DELAYS, by_metric
     from mobilenet.lab.studies.sentences import changed_before, conclusions
 
@@ -150,7 +150,7 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
 
 
 def _effect_row(effect: Effect, tables: StudyTables, changed: Sequence[str]) -> tuple[str, ...]:
-    """`changed`: what else the effects change, a column and its interval for each."""
+    """Return the row of an effect. `changed`: what else the effects change, a column and its interval for each."""
     from mobilenet.lab.studies.sentences import changes_in_numbers, effect_in_numbers, effect_name
     from mobilenet.viz.words import probability
 
@@ -178,9 +178,7 @@ def _print_comparison(tables: StudyTables) -> None:
 
 
 def _in_brief(tables: StudyTables) -> list[str]:
-    """Return what was delivered, and a line for each comparison, which leaves out what was delivered if it gets
-    long.
-    """
+    """Return the delivery ratio, and a line for each comparison, in which the ratio is omitted if it gets long."""
     from mobilenet.lab.studies.sentences import sentence
 
     comparison = tables.comparison or {}
@@ -199,7 +197,7 @@ def _in_brief(tables: StudyTables) -> list[str]:
 
 
 def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
-    """Return what was delivered, and the means of the first configurations."""
+    """Return the delivery ratio, and the means of the first configurations."""
     from mobilenet.viz.means_table import head_and_rows
 
     head, rows = head_and_rows(tables, metrics)

@@ -174,7 +174,7 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
 
 
 def _programs(command: str, station_command: str, promises: str) -> str:
-    """Programs as the swarm names them."""
+    """Return the name that the swarm gives to programs."""
     words = {}
     for option, role, text in (("--command", "host", command), ("--station-command", "station", station_command)):
         try:
@@ -187,13 +187,13 @@ def _programs(command: str, station_command: str, promises: str) -> str:
 
 
 def _require_a_protocol(protocol: str, allow_code: bool) -> None:
-    """Require a name of ours, or a plug-in's class, whose code may run."""
+    """Require a built-in name, or a plug-in's class whose code may run."""
     from mobilenet.lab.hunt.swarm.plug_ins import is_plug_in, plug_in_kind, scene_of
     from mobilenet.simulation.plugin_code import require_allowed
 
     known = (*ON_THE_RADIO, SELECTIVE, *AMONG_PROCESSES)
     if is_plug_in(protocol):
         require_allowed(scene_of(1, protocol), allow_code)
-        plug_in_kind(protocol)  # whether it is a protocol at all
+        plug_in_kind(protocol)  # raises an error unless it is a protocol
     elif protocol not in known:
         fail(f"--protocol {protocol}: expected one of {', '.join(known)}, or FILE.py:CLASS", Exit.BAD_INPUT)

@@ -1,4 +1,4 @@
-"""Tracks and sites from outside, inspected before anything is simulated."""
+"""The command that inspects tracks and sites from outside, before anything is simulated."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _require_new(*targets: Path | None) -> None:
 
 
 def _write_sites(target: Path, near: Any) -> None:
-    """Write the stations within whose range a host comes."""
+    """Write the stations that a host comes within range of."""
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, near.as_table())
@@ -182,7 +182,7 @@ def _draw(inspection: Any, target: Path, file: Path, command: str) -> None:
 
 
 def _reading(format: str, coordinates: str, duplicates: str) -> dict[str, str]:
-    """Return how to read tracks, as far as it is not the usual way."""
+    """Return the options for reading tracks that are not the usual ones."""
     from mobilenet.world.tracks import read
 
     chosen = {
@@ -203,7 +203,7 @@ def _again(
     anchors: dict[str, str | None],
     read_as: dict[str, Any],
 ) -> str:
-    """Return the command that repeats the inspection; `read_as`: options of reading."""
+    """Return the command that repeats the inspection. `read_as`: options for reading."""
     options = {
         "stations": stations and quote(stations),
         "radio-of": radio_of and quote(radio_of),
@@ -216,7 +216,7 @@ def _again(
 
 
 def _is_impossible(inspection: Any, scenario: Path | None, again: str) -> bool:
-    """Return whether no run can be made of the tracks; the reason is printed, and what helps."""
+    """Return whether no run can be made of the tracks, after printing the reason and a remedy."""
     from mobilenet.scenario.starter import LONGEST_S
     from mobilenet.world.inspection import no_run
 
@@ -242,7 +242,7 @@ def _refuse_beside_a_scenario(**options: Any) -> None:
 
 
 def _by_scenario(file: Path, recorded: Any, origin: str | None, offset: str | None) -> Any:
-    """Return what the stations of a scenario would see, by its own radio and attachment."""
+    """Return the stations' view according to a scenario, by its own radio and attachment."""
     from mobilenet.network.radio.service import Place
     from mobilenet.network.radio_models import model_of
     from mobilenet.scenario import Scenario, load_scenario
@@ -283,7 +283,7 @@ def _stem(file: Path) -> str:
 
 
 def _is_exchanged(tracks: Any, inspection: Any) -> bool:
-    """Return whether most jumps are gone once longitudes and latitudes have changed places."""
+    """Return whether most jumps disappear if longitudes and latitudes are swapped."""
     from mobilenet.parameters import ScenarioError
     from mobilenet.world.inspection import inspect
 

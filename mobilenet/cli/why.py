@@ -97,7 +97,7 @@ def why(
         for directory in runs:
             with progress(quiet or as_json, "replaying") as update:
                 stories.append(stories_of(directory, update, allow_code))
-        allowed = " --allow-code" if allow_code else ""  # a replay needs it, so the next command does
+        allowed = " --allow-code" if allow_code else ""  # a replay needs it, and so does the next command
         if message is not None:
             _require_delivery(stories[0], message, at)
         if out is not None and not of_handoffs:
@@ -116,7 +116,7 @@ def why(
 
 
 def _require_delivery(stories: Stories, message: str, at: str | None) -> None:
-    """End with one line for a message, or a delivery, that is not on record."""
+    """Exit with an error unless a message, or a delivery, is on record."""
     if message not in stories.record.broadcasts:
         example = next(iter(stories.record.broadcasts), None)
         known = f"; expected a message of this run, such as {example}" if example else ""

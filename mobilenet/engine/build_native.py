@@ -1,10 +1,10 @@
 """Compile the modules on the hot path to machine code: `python -m mobilenet.engine.build_native`.
 
-Model     mypyc reads their types and writes C, the C compiler does the rest; what comes out takes its name when it is
-          whole
-Needs     mypy, setuptools, a C compiler and Python's headers. Where one of them is missing nothing is made, and
-          everything runs as it is
-Errors    exit status 0 in any case; a line on stderr reports what was made, or what is missing
+Model     mypyc reads their types and writes C, the C compiler does the rest; the output is given its name once it is
+          complete
+Needs     mypy, setuptools, a C compiler and Python's headers. If one of them is missing, nothing is built, and
+          everything runs as Python
+Errors    exit status 0 in any case; a line on stderr reports what was built, or what is missing
 Source    ours: docs/performance.md
 """
 
@@ -54,7 +54,7 @@ FLAGS = ("CFLAGS", "CPPFLAGS", "LDFLAGS")  # of the caller's environment: what t
 
 
 def obstacle() -> str | None:
-    """Return what is missing for compiling here."""
+    """Return what is missing for compiling here, or None."""
     compiler = [*(os.environ.get("CC") or sysconfig.get_config_var("CC") or "").split(), "cc"][0]
     if shutil.which(compiler) is None:
         return f"C compiler not found ({compiler})"
@@ -70,7 +70,9 @@ def obstacle() -> str | None:
 
 
 def make() -> str | None:
-    """Compile the present source; what went wrong, in a line. What was compiled before goes when the new is there."""
+    """Compile the present source, and return in a line what went wrong. What was compiled before is removed once the
+    new modules exist.
+    """
     target = folder()
     report = target.with_suffix(".failed")
     PLACE.mkdir(exist_ok=True)
@@ -106,9 +108,7 @@ def make() -> str | None:
 
 
 def main(tries_again: bool) -> None:
-    """Compile if that is to be done and can be done; `tries_again`: also where it failed before, and report what is
-    missing.
-    """
+    """Compile if that is needed and possible. `tries_again`: also after a failure, reporting what is missing."""
     target = folder()
     if target.is_dir():
         return

@@ -1,10 +1,10 @@
-"""What is to happen, and when: the event calendar of one run, and its clock.
+"""The event calendar of one run, and its clock.
 
-Model     what waits is a bare callable. The heap holds what happens within the present bucket of time; what comes
-          later waits in a list for its bucket, unsorted, so the heap stays short and in the cache however many
-          timers there are. An entry is its key and its callable. The key is one number, made of the time since the
-          bucket began, the priority and the sequence number, which counts what is scheduled: with thousands of nodes
-          entries come from memory, and a tuple with one number in it comes sooner than one with three
+Model     a pending event is a bare callable. The heap holds the events of the current bucket of time; later ones wait
+          in a list for their bucket, unsorted, so the heap stays short and in the cache however many timers there are.
+          An entry is its key and its callable. The key is one number, made of the time since the bucket began, the
+          priority and the sequence number, which counts what is scheduled: with thousands of nodes entries are read
+          from memory, and a tuple with one number in it is read faster than one with three
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
 Errors    `at`: ValueError for a moment in the past. `run_until`: Runaway for a run that makes no progress, looked at
@@ -32,11 +32,11 @@ Entry = tuple[int, Action]  # key, what
 
 
 class Runaway(Exception):
-    """Far too many events; the message has the time reached."""
+    """The run makes no progress. The message has the time that it reached."""
 
 
 class Calendar:
-    """Everything under a frame or a message schedules here; `Kernel` is the face that it has for simpy."""
+    """The calendar that frames and messages use directly. `Kernel` is its interface for simpy."""
 
     __slots__ = (
         "_base",
@@ -55,8 +55,8 @@ class Calendar:
         self.now = 0
         self.handled = 0
         self.max_events = sys.maxsize
-        self._sequence = -1  # the last one taken in the order of scheduling
-        self._until = -1  # where the present run_until ends
+        self._sequence = -1  # the last number taken in the order of scheduling
+        self._until = -1  # the end of the present run_until
         self._horizon = 0  # the heap holds what happens before, and nothing else
         self._base = 0  # when the present bucket began: keys in the heap count from here
         self._heap: list[Entry] = []
@@ -90,13 +90,13 @@ class Calendar:
             later.append(entry)
 
     def advance_to(self, time_ns: int, sequence: int) -> bool:
-        """Advance the clock to what has that number, within an action; not if something is to happen before, or the
-        run ends.
+        """Advance the clock to the entry with that number, within an action. Return False if something is to happen
+        before, or the run ends.
         """
         if time_ns > self._until:
             return False
         if time_ns >= self._horizon and self._buckets and self._buckets[0] <= time_ns >> BUCKET_BITS:
-            return False  # perhaps not: it shows when its entry comes up
+            return False  # perhaps not; this is known when its entry comes up
         if self._heap and self._heap[0][0] < _key(time_ns - self._base, NORMAL, sequence):
             return False
         self.now = time_ns
@@ -107,7 +107,7 @@ class Calendar:
         return self._base + (self._heap[0][0] >> _TIME_SHIFT) if self._heap or self._open_next_bucket() else None
 
     def step(self) -> bool:
-        """Handle the next entry. False: there is none. Raises Runaway as `run_until`."""
+        """Handle the next entry. Return False if there is none. Raise Runaway as `run_until` does."""
         if not self._heap and not self._open_next_bucket():
             return False
         self.handled += 1
@@ -154,7 +154,7 @@ class Calendar:
                 )
 
     def _open_next_bucket(self) -> bool:
-        """The heap is empty: the next bucket begins. False if there is none."""
+        """Open the next bucket, because the heap is empty. Return False if there is none."""
         if not self._buckets:
             return False
         bucket = heappop(self._buckets)
@@ -166,5 +166,5 @@ class Calendar:
 
 
 def _key(since_ns: int, priority: int, sequence: int) -> int:
-    """Lower for what happens first. A time before the bucket is negative, and lower too."""
+    """Return a key that is lower for what happens first. A time before the bucket is negative, and lower too."""
     return (since_ns << _TIME_SHIFT) + ((priority + 1) << SEQUENCE_BITS) + sequence

@@ -1,7 +1,7 @@
-"""Runs that the garbage collector does not slow down.
+"""Keep the garbage collector from slowing down runs.
 
-Model     what is built stays, and what a run allocates is gone soon or stays as well: looking for cycles is a waste of
-          time
+Model     objects built for a run live as long as it does, and those that it allocates die soon or live as long: looking
+          for cycles is a waste of time
 Source    ours: docs/performance.md
 """
 
@@ -27,7 +27,7 @@ def no_collections() -> Iterator[None]:
 
 def set_modules_aside() -> None:
     """Keep the collector from visiting what was imported: it stays until the process ends, and visiting it during the
-    run and at the exit takes 0.1 s. Only once, since what tests call one after the other is not all imported.
+    run and at the exit takes 0.1 s. Done once, since what tests call later is not all imported yet.
     """
     if not gc.get_freeze_count():
         gc.freeze()

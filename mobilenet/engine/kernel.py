@@ -50,7 +50,7 @@ class Kernel(simpy.Environment):
         self.calendar.at(self.calendar.now + index(delay_ns), action)
 
     def until(self, time_ns: int, priority: int = NORMAL) -> Event:
-        """Return an event at that time. Its place among what happens in the same nanosecond is taken now."""
+        """Return an event at that time. Its place among the events of the same nanosecond is taken now."""
         event = Event(self)
         event._ok, event._value = True, None
         calendar = self.calendar
@@ -58,7 +58,7 @@ class Kernel(simpy.Environment):
         return event
 
     def start(self, generator: Process) -> None:
-        """Begin a process: it runs at once until its first `yield`. One of `process()` begins with an event of its own,
+        """Begin a process: it runs at once until its first `yield`. A process of `process()` begins with its own event,
         so after what follows in this callback.
         """
         first = next(generator, None)
@@ -70,7 +70,7 @@ class Kernel(simpy.Environment):
         self.calendar.run_until(index(time_ns))
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
-        """For simpy: its events come up like anything else."""
+        """Schedule an event of simpy; it is handled like any other entry."""
         if not -1 <= priority <= 2:
             raise ValueError(f"the priority is {priority}, expected simpy's URGENT (0) or NORMAL (1), or -1 or 2")
         calendar = self.calendar
@@ -96,9 +96,7 @@ LONGEST_S = 1e12  # of a delay; no run lasts as long
 
 
 class Seconds(simpy.Environment):
-    """The clock and the queue of a kernel for processes that count seconds. What would come at `end_ns` or later never
-    comes.
-    """
+    """The clock and the queue of a kernel for processes that count seconds. No event happens at or after `end_ns`."""
 
     def __init__(self, kernel: Kernel, end_ns: int) -> None:
         super().__init__()
@@ -110,7 +108,7 @@ class Seconds(simpy.Environment):
         return self._kernel.now / SECOND
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
-        """For simpy: the delay becomes whole nanoseconds here, and only here."""
+        """Schedule an event of simpy. The delay becomes whole nanoseconds here, and only here."""
         calendar = self._kernel.calendar
         at_ns = calendar.now + ns(delay)
         if at_ns < self._end_ns:
@@ -125,7 +123,7 @@ class Seconds(simpy.Environment):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing comes any more."""
+        """Whether no further event happens."""
         return self._kernel.now >= self._end_ns
 
     def is_own(self, event: Any) -> bool:
@@ -142,12 +140,12 @@ class Seconds(simpy.Environment):
         return float(self.run())
 
     def _handle(self, handling: Action) -> None:
-        """Do what comes now."""
+        """Handle the event that is due."""
         handling()
 
 
 class _Handling:
-    """What simpy does with an event when its time has come: Environment.step(), without the queue."""
+    """The handling of a due simpy event: Environment.step(), without the queue."""
 
     __slots__ = ("_event", "_kernel")
 

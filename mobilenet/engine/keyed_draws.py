@@ -1,4 +1,4 @@
-"""Draws that belong to a pair of numbers instead of a place in a row: the same in any order of queries.
+"""Draws that belong to a pair of numbers instead of a position in a sequence: the same in any order of queries.
 
 Model     a hash of (key, a, b), where the key is derived from the scenario's seed as that of a stream. It is for what a
           frame meets at a receiver: skipping a node that is too far away does not shift any other node's draw
@@ -20,7 +20,7 @@ RANGE: Final = 2**32
 
 
 class KeyedDraws:
-    """One purpose's draws for pairs of whole numbers."""
+    """The draws of one purpose, for pairs of whole numbers."""
 
     __slots__ = ("_first", "_second")
 
@@ -30,7 +30,7 @@ class KeyedDraws:
         self._second: i64 = int.from_bytes(key[4:8], "little")
 
     def draw(self, a: i64, b: i64) -> i64:
-        """For 0 <= a, b < 2**31."""
+        """Return the draw of a pair, 0 <= a, b < 2**31."""
         return mix(mix((a + self._first) & 0xFFFFFFFF) ^ ((b * 0x1E3779B1 + self._second) & 0xFFFFFFFF))
 
 

@@ -1,4 +1,4 @@
-"""The modules under every frame as machine code, where there is any made of exactly this source.
+"""Use machine code for the modules under every frame, if it was compiled from exactly this source.
 
 Model     mypyc compiles MODULES as they are, so there is one source and one behaviour, only faster. The result lies
           in `mobilenet/__compiled__/DIGEST`. The digest covers the bytes of each module, of the modules that they
@@ -26,8 +26,8 @@ from types import ModuleType
 
 PACKAGE = Path(__file__).parents[1]
 PLACE = PACKAGE / "__compiled__"
-TREES = "trees"  # next to compiled modules: the digest of the syntax trees that they were compiled of
-LIBRARY = "mobilenet__mypyc"  # what the modules share, as mypyc calls it
+TREES = "trees"  # next to compiled modules: the digest of the syntax trees from which they were compiled
+LIBRARY = "mobilenet__mypyc"  # the library that the modules share, as mypyc names it
 MODULES = (
     "mobilenet.engine.event_queue",
     "mobilenet.simulation.hosts",
@@ -69,7 +69,7 @@ MODULES = (
     "mobilenet.why.stories",
     "mobilenet.why.stretches",
 )
-KNOWN = (  # by their types, which are compiled in
+KNOWN = (  # modules whose types are compiled in
     "mobilenet.engine.clock",
     "mobilenet.engine.build_native",
     "mobilenet.engine.kernel",
@@ -103,7 +103,7 @@ def sources(names: Sequence[str] = MODULES) -> list[Path]:
 
 
 def folder() -> Path:
-    """Return where the compiled modules of exactly this source are, or would be."""
+    """Return the folder where the compiled modules of exactly this source are, or would be."""
     return PLACE / _digest(Path.read_bytes)
 
 
@@ -124,7 +124,7 @@ def _tree(source: bytes) -> bytes:
 
 
 def _same_code(place: Path) -> Path | None:
-    """Return the folder of modules that were compiled of the same syntax trees, linked at this place from now on."""
+    """Return the folder of modules compiled from the same syntax trees, linked at this place from now on."""
     differs = place.with_suffix(".differs")
     if differs.exists():
         return None
@@ -150,9 +150,8 @@ def _digest(read: Callable[[Path], bytes]) -> str:
 
 
 def _unpack(archive: Path) -> Path:
-    """Return where the compiled modules are that travelled in an archive with the package, as to Spark's executors:
-    next to it, since no library can be loaded from within. Others than those of this Python and machine stay where they
-    are.
+    """Return the folder of the compiled modules that travelled in an archive with the package, as to Spark's executors:
+    next to it, since no library can be loaded from within. Modules of another Python or machine are not used.
     """
     import shutil
     import zipfile

@@ -63,7 +63,7 @@ def block(key: bytes, number: int) -> array[float]:
 
 
 class RandomNumbers(Protocol):
-    """What a stream is asked on the radio."""
+    """The draws that the radio needs from a stream."""
 
     __slots__ = ()
 
@@ -71,9 +71,7 @@ class RandomNumbers(Protocol):
 
 
 class Stream(RandomNumbers):
-    """Single draws from one stream, the same that `generator` gives, fetched in blocks because numpy is slow one by
-    one.
-    """
+    """Single draws from one stream, the same as `generator` gives, fetched in blocks since numpy is slow one by one."""
 
     __slots__ = ("_ahead", "_key", "_next")
 
@@ -83,7 +81,7 @@ class Stream(RandomNumbers):
         self._ahead = array("d")
 
     def random(self) -> float:
-        """Uniform in [0, 1)."""
+        """Return a number that is uniform in [0, 1)."""
         if not self._ahead:
             self._ahead = block(self._key, self._next)
             self._next += 1

@@ -1,4 +1,4 @@
-"""How our own code is started in another Python process: from where it is installed, never from the current folder.
+"""Start our own code in another Python process from where it is installed, never from the current folder.
 
 Model     `python -m` and `python -c` look into the current folder first, so a typer.py lying there would run in place
           of the real one, without consent. Commands that we write get -P. Where a library writes the command
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 VARIABLE = "PYTHONSAFEPATH"
-OURS = "mobilenet"  # any value but the empty one works; by this one we recognise what we have set
+OURS = "mobilenet"  # any value but the empty one works; this one shows that we have set it
 _setting = threading.RLock()
 
 
@@ -28,7 +28,7 @@ def python(*words: str) -> list[str]:
 
 
 def value() -> str:
-    """Return what PYTHONSAFEPATH has to be in a process of ours: the user's value, or ours."""
+    """Return the value of PYTHONSAFEPATH for a process of ours: the user's value, or ours."""
     return os.environ.get(VARIABLE) or OURS
 
 

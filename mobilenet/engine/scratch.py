@@ -41,7 +41,7 @@ def scratch_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
 
 @cache
 def remove_abandoned(parent: Path) -> None:
-    """Remove what killed processes have left here; a process looks once."""
+    """Remove what killed processes have left here; each process checks once."""
     for left in parent.glob(f"*{SUFFIX}"):
         if left.name.startswith(("mobilenet-", ".")):
             with suppress(OSError):  # in use: the lock is held
@@ -51,8 +51,8 @@ def remove_abandoned(parent: Path) -> None:
 
 
 def lock_folder(folder: Path) -> int:
-    """Return a descriptor that holds the lock on a folder until it is closed or the process ends. Raises
-    BlockingIOError if another process has the lock.
+    """Return a descriptor that holds the lock on a folder until it is closed or the process ends. Raise BlockingIOError
+    if another process has the lock.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

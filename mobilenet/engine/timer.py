@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """Something that happens later, and is put off far more often than it happens. A stopped one never comes."""
+    """An action at a later time, which is put off far more often than it happens. A stopped one never happens."""
 
     __slots__ = ("_calendar", "_queued_ns", "deadline_ns")
 
     def __init__(self, kernel: Kernel) -> None:
         self._calendar: Calendar = kernel.calendar
-        self._queued_ns = -1  # when the queue entry that counts comes up; -1: there is none
+        self._queued_ns = -1  # when the queue entry that counts is due; -1: there is none
         self.deadline_ns = -1  # -1: stopped
 
     @property
@@ -47,9 +47,7 @@ class Deadline:
         raise NotImplementedError
 
     def __call__(self) -> None:
-        """Handle an entry of the queue that comes up; the deadline itself is the entry, which saves an object
-        for each.
-        """
+        """Handle a queue entry that is due. The deadline itself is the entry, which saves an object for each."""
         now = self._calendar.now
         if now != self._queued_ns:
             return  # an entry that an earlier deadline replaced

@@ -16,16 +16,16 @@ from weakref import ReferenceType, ref
 
 
 class TooLong(BaseException):
-    """Not an Exception, so that a step seldom catches it."""
+    """The step lasts too long. Not an Exception, so that a step seldom catches it."""
 
 
 class WallLimit:
-    """`with` it around each step, between `start` and `stop`."""
+    """A limit to enter with `with` around each step, between `start` and `stop`."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self._thread = 0
-        self._begun_s: float | None = None  # of the present step
+        self._begun_s: float | None = None  # start of the present step
         self._lock = Lock()
         self._stopped = Event()
 
@@ -56,7 +56,7 @@ class WallLimit:
 
 
 def _watch(reference: ReferenceType[WallLimit], stopped: Event, every_s: float) -> None:
-    """Look until the limit is stopped, or a run that nothing ended is gone."""
+    """Check until the limit is stopped, or a run that was never ended has been collected."""
     while not stopped.wait(every_s) and (limit := reference()) is not None:
         limit.look()
         del limit

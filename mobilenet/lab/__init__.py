@@ -1,1 +1,3 @@
-"""The lab: what makes, compares or packs many runs, or talks to people and programs. The core runs without it."""
+"""The lab: the code that makes, compares or packs many runs, or talks to people and programs. The core runs
+without it.
+"""

@@ -22,7 +22,7 @@ from mobilenet.engine import safe_path
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")
-TOGETHER = 4  # short tasks that a process is given at a time
+TOGETHER = 4  # short tasks that a process is given at once
 LOOK_S = 1.0
 AHEAD = 4  # batches of tasks that wait or run, for each process
 
@@ -42,15 +42,15 @@ class _Context(SpawnContext):
 
 
 def spawning() -> SpawnContext:
-    """Return the context of multiprocessing whose processes import nothing from the current folder."""
+    """Return a context of multiprocessing with processes that import nothing from the current folder."""
     with safe_path.for_children():
-        resource_tracker.ensure_running()  # a Python process as well, which multiprocessing would start later
+        resource_tracker.ensure_running()  # also a Python process, which multiprocessing would start later
     return _Context()
 
 
 @contextmanager
 def _processes(workers: int | None) -> Iterator[ProcessPoolExecutor]:
-    """None: as many as there are cores."""
+    """Yield a pool of processes, which end with the block. None: one for each core."""
     with ProcessPoolExecutor(workers or os.cpu_count(), spawning()) as pool:
         try:
             yield pool
@@ -68,8 +68,8 @@ def nothing() -> None: ...
 def as_done(
     work: Callable[[Task], Done], tasks: Sequence[Task], workers: int | None, look: Callable[[], None] = nothing
 ) -> Iterator[tuple[int, Done]]:
-    """Yield the place of each task and its result, in the order in which they are done; for few and long tasks. `look`
-    is called every second, and may raise to stop.
+    """Yield the position of each task and its result, in the order of completion, for few and long tasks. `look` is
+    called every second, and may raise to stop.
     """
     if not tasks:
         return
@@ -84,8 +84,8 @@ def as_done(
 
 
 def in_order(work: Callable[[Task], Done], tasks: Iterable[Task], workers: int) -> Iterator[Done]:
-    """Yield the results in the order of the tasks, of which there may be any number; with one worker here in this
-    process.
+    """Yield the results in the order of the tasks, of which there may be any number. With one worker they are done in
+    this process.
     """
     if workers <= 1:
         yield from map(work, tasks)

@@ -1,7 +1,7 @@
-"""The numbers of a run, only from its record.
+"""Compute the numbers of a run from its record only.
 
 Model     one fold over the events (fold.py), the samples next to it, one flat row; each number is explained in one
-          registry (registry.py). A user's own metric is a function in a plug-in's file (own.py)
+          registry (registry.py). A user's own metric is a function in a plug-in's file (custom.py)
 Knows     only the record: no scenario, simulator or protocol
 """
 
@@ -27,16 +27,14 @@ def metrics(
     manifest: dict[str, Any],
     captures: Captures | None = None,
 ) -> Row:
-    """Return one row from the columns of a run; the manifest has its kind and the window. `captures`: of real
-    software.
-    """
+    """Return one row from the columns of a run. The manifest has kind and window. `captures`: of real software."""
     if run_kind(manifest) is PROCESSES:
         return process_metrics(events, samples, counters, as_measured(manifest))
     return mobile_metrics(events, samples, counters, as_measured(manifest), captures)
 
 
 def as_measured(manifest: dict[str, Any]) -> dict[str, Any]:
-    """With the window as it is measured: of a run that an error ended, it ends there."""
+    """Return the manifest with the window as measured: for a run that an error ended, the window ends there."""
     if "ended_by_error" not in manifest:
         return manifest
     end_s = min(manifest["duration_s"], manifest["simulated_s"])

@@ -1,8 +1,8 @@
 """Buffer sizes of stations and hosts, and the lists that messages carry.
 
 Model     a buffer's size is a step function of time. Those of stations are weighted over the window, those of hosts
-          over the time in which they are members. What was not measured has no metric; what a plug-in measures has one
-          of its own name
+          over the time in which they are members. What was not measured has no metric; a plug-in's measurements have
+          one under its name
 Units     messages; integer nanoseconds
 Shapes    of a step function, times: int64 (steps,), values: float64 (steps,)
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
@@ -22,7 +22,7 @@ from mobilenet.record.kinds import run_kind
 from mobilenet.record.schema import buffers_of
 from mobilenet.record.table import Columns, Table, by_code, rows_where
 
-EXACT: Final = 2.0**53  # whole numbers below are exact in float64, and so are their sums
+EXACT: Final = 2.0**53  # smaller whole numbers are exact in float64, and so are their sums
 
 _OURS = {  # buffers of the protocols that come with mobilenet: kind of node, quantity -> words
     ("station", "sbuffer"): "messages that a station stores until they are acknowledged (SBuffer)",
@@ -30,7 +30,7 @@ _OURS = {  # buffers of the protocols that come with mobilenet: kind of node, qu
     ("host", "sbuffer"): "messages of a host that are not acknowledged yet (SBuffer)",
     ("host", "rbuffer"): "messages that a host holds back (RBuffer)",
 }
-LISTS = {  # what messages carry: samples' quantity -> metric, words
+LISTS = {  # lists that messages carry: samples' quantity -> metric, words
     "md": ("m_d", "hosts that a station's message names because they must not deliver it (M_d)"),
     "skip": ("skip", "messages to skip in a confirmation, including repeated confirmations and joins"),
     "undelivered": ("handoff_undelivered_list", "undelivered messages in a station's answer (Rsp1)"),
@@ -43,7 +43,7 @@ BUFFERS = {f"{who}_{quantity}": (who[0], quantity) for who, quantity in _OURS}  
 
 
 def sizes(name: str, words: str) -> tuple[Declared, ...]:
-    """Declare the mean and the most of a buffer, which `buffers` computes."""
+    """Declare the mean and the maximum of a buffer, which `buffers` computes."""
     who, _, quantity = name.partition("_")
     short = f"{who} {quantity[0].upper()}Buffer" if name in BUFFERS else name.replace("_", " ")
     return (
@@ -68,7 +68,7 @@ LENGTHS_OF_LISTS: tuple[Declared, ...] = only(
 
 
 def declared_buffers(manifest: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return what a run measured, by metric, as BUFFERS."""
+    """Return the buffers that a run measured, by metric, in the form of BUFFERS."""
     names = buffers_of(manifest, run_kind(manifest).buffers)
     metrics = {f"{who}_{name}": (who[0], name) for who in ("station", "host") for name in names[who[0]]}
     return {metric: BUFFERS[metric] for metric in BUFFERS if metric in metrics} | metrics
@@ -100,7 +100,7 @@ def buffers(fold: EventFold, samples: Columns, manifest: Mapping[str, Any]) -> R
 
 
 def lists(samples: Columns, begin: int, end: int, are_known: bool) -> Row:
-    """Measure the lists that were sampled; all of them if `are_known`: the protocol samples lists when it has any."""
+    """Measure the lists that were sampled. If `are_known`, the protocol samples all lists that it has."""
     table = Table.of(samples)
     times, quantities = table.numbers("time_ns"), table.column("quantity")
     inside = (begin <= times) & (times < end)
@@ -122,18 +122,18 @@ class Steps:
         self._is_whole = bool((values == np.rint(values)).all())
 
     def mean(self, begin: int, end: int) -> float:
-        """Return the mean size, in which each size counts for as long as it lasted."""
+        """Return the mean size, weighted by time."""
         first, last = np.searchsorted(self._times, begin, "right"), np.searchsorted(self._times, end, "left")
         lengths = np.diff(np.concatenate(([begin], self._times[first:last], [end])))
         levels = np.concatenate((self._values[first - 1 : first] if first else [0.0], self._values[first:last]))
-        if self._is_whole and abs(levels).max() * (end - begin) < EXACT:  # in any order the same to the last bit
+        if self._is_whole and abs(levels).max() * (end - begin) < EXACT:  # the same in any order, to the last bit
             return float(levels @ lengths) / (end - begin)
         return float(sum(level * length for level, length in zip(levels.tolist(), lengths.tolist(), strict=True))) / (
             end - begin
         )
 
     def highest(self, begin: int, end: int) -> float:
-        """Return the largest value that it has in this time, or 0."""
+        """Return the largest value in this time, or 0."""
         first = max(0, int(np.searchsorted(self._times, begin, "right")) - 1)
         last = int(np.searchsorted(self._times, end, "left"))
         if first >= last:

@@ -1,4 +1,4 @@
-"""What became of the TCP connections of real software.
+"""What happened to the TCP connections of real software?
 
 Model     connections that were opened, whenever that was. A connection survives a handoff of one of its ends if bytes
           are acknowledged after it. Round-trip times near a handoff are those of its host's connections in the
@@ -43,7 +43,7 @@ class Connections:
         return max((one.longest_stall.took_ns / SECOND for one in self.sendings), default=None)
 
     def goodput(self) -> float | None:
-        """Return bytes acknowledged, for each second that connections were there."""
+        """Return bytes acknowledged per second of connection time."""
         lasted_ns = sum(
             max(s.last_ns for s in c.sendings) - min(s.begun_ns for s in c.sendings) for c in self.connections
         )

@@ -44,7 +44,7 @@ class SampleRow(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """A message that arrived: broadcast within the window, delivered whenever."""
+    """A message that arrived: broadcast within the window, delivered at any time."""
 
     message: str
     node: str
@@ -57,7 +57,7 @@ class Delivery(NamedTuple):
 
 
 class Record:
-    """What a run recorded; `begin_ns`..`end_ns` is the window that metrics measure."""
+    """The record of a run; `begin_ns`..`end_ns` is the window that metrics measure."""
 
     def __init__(self, events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> None:
         self._events, self._samples = events, samples
@@ -65,14 +65,14 @@ class Record:
         self.begin_ns, self.end_ns = (round(manifest[key] * SECOND) for key in ("warmup_s", "duration_s"))
 
     def events(self) -> Iterator[Event]:
-        """Return all of the run, in order of occurrence."""
+        """Yield all events of the run, in order of occurrence."""
         return map(Event._make, zip(*(self._events[name] for name in Event._fields), strict=True))
 
     def samples(self) -> Iterator[SampleRow]:
         return map(SampleRow._make, zip(*(self._samples[name] for name in SampleRow._fields), strict=True))
 
     def deliveries(self) -> Iterator[Delivery]:
-        """Return the deliveries of messages broadcast within the window, in order of occurrence."""
+        """Yield the deliveries of messages broadcast within the window, in order of occurrence."""
         events = Table.of(self._events)
         all_ = Deliveries(events)
         sent_ns = all_.sent_ns
@@ -96,7 +96,7 @@ def metric(words: str, unit: str = "") -> Callable[[Function], Function]:
     return mark
 
 
-# What the tables of studies call other things.
+# Columns that have another meaning in the tables of studies.
 COLUMNS_OF_STUDIES = (
     "run",
     "seed",
@@ -114,11 +114,11 @@ class OwnMetric(NamedTuple):
     words: str
     unit: str
     function: Function
-    path: Path  # of its file
+    path: Path  # path of its file
 
 
 def own_metric(function: Any, reference: str, folder: Path = Path(".")) -> OwnMetric:
-    """Return what `reference` names, if it is a metric; `folder`: where its file is."""
+    """Return the metric that `reference` names; `folder`: where its file is. Raise ValueError if it is not a metric."""
     name = reference.rpartition(":")[2]
     words, unit = getattr(function, "words", None), getattr(function, "unit", "")
     if not callable(function) or not isinstance(words, str) or not isinstance(unit, str):
@@ -129,7 +129,7 @@ def own_metric(function: Any, reference: str, folder: Path = Path(".")) -> OwnMe
 
 
 def measure(own: Iterable[OwnMetric], record: Record) -> tuple[Row, dict[str, BaseException]]:
-    """Return the values of a user's metrics, None for one that failed; and of those that failed, by what."""
+    """Return the values of a user's metrics, None for each that failed, and the errors of those that failed."""
     row: Row = {}
     failed: dict[str, BaseException] = {}
     for metric in own:
@@ -144,7 +144,7 @@ def measure(own: Iterable[OwnMetric], record: Record) -> tuple[Row, dict[str, Ba
 
 
 def _value(value: Any) -> float | int | None:
-    """What a metric may give; numpy's numbers, too."""
+    """Return the value of a metric, which may also be one of numpy's numbers, as a plain number or None."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):

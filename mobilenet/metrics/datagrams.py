@@ -1,4 +1,4 @@
-"""What became of the datagrams of programs that live in real time.
+"""What happened to the datagrams of programs that live in real time?
 
 Model     those sent in the window, whenever they arrive
 Units     seconds

@@ -1,4 +1,4 @@
-"""How a metric is declared: once, next to the code that computes it.
+"""The declaration of a metric, which stands once, next to the code that computes it.
 
 Model     a metric has words, and a unit unless it is a plain count or share. `value` computes it from what its group
           has gathered. `of` is the trait of the runs that have it. The registry, the known names of studies, the tables
@@ -34,7 +34,7 @@ class Metric(NamedTuple, Generic[T]):
     of: str = ""  # a trait, such as handoffs; empty: every run of its kind has this metric
     signed: bool = False  # all others cannot be below 0
     symbol: str = ""  # a short name for axes and tables; empty: the words
-    better: str = ""  # "lower" or "higher", where one of them is better whatever the study asks
+    better: str = ""  # "lower" or "higher", if one of them is better in every study
     of_delays: OfDelays | None = None  # how to compute it from any set of delays
 
 
@@ -42,7 +42,7 @@ Declared = Metric[Never]  # whatever it is computed from
 
 
 def only(trait: str, *metrics: Metric[T]) -> tuple[Metric[T], ...]:
-    """Metrics of runs with this trait, unless one of them names another."""
+    """Return these metrics for runs with this trait, unless one of them names another."""
     return tuple(metric if metric.of else metric._replace(of=trait) for metric in metrics)
 
 
@@ -52,7 +52,7 @@ def values(metrics: Iterable[Metric[T]], gathered: T, traits: Collection[str] = 
 
 
 def as_whole(value: Any) -> Any:
-    """Make a float of a whole number whole, as sizes and lengths are; but not -0.0, whose sign would be lost."""
+    """Return a whole number for a float with a whole value, such as a size, but not for -0.0, to keep its sign."""
     is_whole = isinstance(value, float) and value.is_integer() and not (value == 0 and copysign(1, value) < 0)
     return int(value) if is_whole else value
 
@@ -66,5 +66,5 @@ def mean(values: Any) -> float | None:
 
 
 def percentile(share: int, values: Any) -> float | None:
-    """Return the percentile `share` (0 to 100); None without values."""
+    """Return the percentile `share` (0 to 100), or None without values."""
     return float(np.percentile(values, share)) if len(values) else None

@@ -1,4 +1,4 @@
-"""The shares of the delay: what part of the time of all deliveries each kind of stretch takes, on each leg.
+"""The shares of the delay: which part of the time of all deliveries does each kind of stretch take, on each leg?
 
 Model     one metric for each kind and leg, 0 without such stretches, so the shares of a run add up to 1 and the
           means over runs do too. Deliveries are those of messages broadcast in the window, as in
@@ -25,13 +25,13 @@ def name_of(part: Part) -> str:
 
 
 def part_of(name: str) -> Part | None:
-    """Return the kind and leg of a share; None for another metric."""
+    """Return the kind and leg of a share, or None for another metric."""
     match = re.fullmatch(rf"{PREFIX}(.+)_({'|'.join(LEGS)})", name)
     return (match[1], match[2]) if match and match[1] in KINDS else None
 
 
 def part_name(part: Part) -> str:
-    """In two words, as in `timer (station to host)`."""
+    """Return kind and leg in words, as in `timer (station to host)`."""
     return f"{part[0].replace('_', ' ')} ({LEGS[part[1]]})"
 
 

@@ -1,4 +1,4 @@
-"""The deliveries of a run as columns: who got which message when, and how long after its broadcast.
+"""The deliveries of a run as columns: which node got which message when, and how long after its broadcast?
 
 Model     nearly all events of a run are deliveries, so they are gathered as whole columns. A message is as old
           as its last broadcast before the delivery; one not broadcast by then has no age
@@ -22,21 +22,21 @@ class Deliveries:
         rows = event.rows("deliver")
         self.node, self.message = node.codes[rows], message.codes[rows]
         self.time_ns = times[rows]
-        self.messages = len(message.words) + 1  # the last one means: without a message
+        self.messages = len(message.words) + 1  # the last code stands for no message
         self.broadcasts = event.rows("broadcast")
-        self.broadcast_message = message.codes[self.broadcasts]  # in their order
+        self.broadcast_message = message.codes[self.broadcasts]  # in order of broadcast
         self.broadcast_ns = times[self.broadcasts]
         self._nodes = {name: code for code, name in enumerate(node.words)}
         self._last = _last_before(self.broadcasts, self.broadcast_message, rows, self.message, self.messages)
         self.was_broadcast = self._last >= 0
         senders = node.codes[self.broadcasts]
-        # at its sender
+        # the delivery is at the sender
         self.is_own = self.was_broadcast & (senders[self._last] == self.node if len(senders) else False)
         self._by_node: np.ndarray | None = None
 
     @property
     def sent_ns(self) -> np.ndarray:
-        """When its message was broadcast; -1: it was not."""
+        """The time of each message's broadcast, or -1 if it was not broadcast."""
         sent_ns: np.ndarray = np.append(self.broadcast_ns, -1)[self._last]
         return sent_ns
 
@@ -49,14 +49,14 @@ class Deliveries:
         return self.delay_ns / SECOND
 
     def times_and_delays(self, at_others: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """For each delivery whose broadcast is on record: when that was (ns), and the delay (s). `at_others`: without
-        what a node delivers of its own messages, at once.
+        """Return the broadcast time (ns) and the delay (s) of each delivery whose broadcast is on record. `at_others`:
+        without a node's deliveries of its own messages, which are immediate.
         """
         which = self.was_broadcast & ~self.is_own if at_others else self.was_broadcast
         return self.sent_ns[which], self.delay_s[which]
 
     def places_of(self, node: str) -> np.ndarray:
-        """Return the places of a node's deliveries in these columns."""
+        """Return the positions of a node's deliveries in these columns."""
         if self._by_node is None:
             self._by_node = by_code(self.node)
             self._ends = np.cumsum(np.bincount(self.node, minlength=len(self._nodes)))
@@ -67,7 +67,7 @@ class Deliveries:
         return places
 
     def got(self, node: str) -> np.ndarray:
-        """Message by message, whether the node ever delivered it."""
+        """Return for each message whether the node ever delivered it."""
         has_message = np.zeros(self.messages, np.bool_)
         has_message[self.message[self.places_of(node)]] = True
         return has_message
@@ -76,7 +76,7 @@ class Deliveries:
 def _last_before(
     broadcasts: np.ndarray, sent: np.ndarray, rows: np.ndarray, delivered: np.ndarray, messages: int
 ) -> np.ndarray:
-    """For each delivery the number of the last broadcast of its message before it; -1: none."""
+    """Return for each delivery the number of the last broadcast of its message before it, or -1."""
     if not len(broadcasts):
         return np.full(len(rows), -1)
     last = np.full(messages, -1, np.int32)

@@ -1,7 +1,7 @@
-"""What happened to hosts and messages, gathered in one pass over the events of a run.
+"""What happened to hosts and messages? Gathered in one pass over the events of a run.
 
 Model     deliveries, which are nearly all events, are taken as columns (deliveries.py), the others one by one in order
-          of occurrence; what is asked afterwards is worked out from what was gathered. A member is entitled to what is
+          of occurrence; queries afterwards are answered from what was gathered. A member is entitled to what is
           broadcast after its join, or after its last gap, until it leaves. A handoff lasts from the new session to its
           confirmation; the next session supersedes one that is not confirmed, a leave ends it
 Units     integer nanoseconds
@@ -24,7 +24,7 @@ from mobilenet.record.table import Columns, Table
 
 
 class Handoff(NamedTuple):
-    """One that was confirmed."""
+    """A handoff that was confirmed."""
 
     node: str
     begin_ns: int
@@ -35,7 +35,7 @@ class Handoff(NamedTuple):
 
 
 class MissingDelivery(NamedTuple):
-    """A member at the end, and a message that it is entitled to and did not get."""
+    """A member at the end, and a message that it is entitled to but did not get."""
 
     node: str
     message: str
@@ -43,7 +43,7 @@ class MissingDelivery(NamedTuple):
 
 
 class EventFold:
-    """Everything that metrics ask of the events; `begin_ns`..`end_ns` is the window that they measure."""
+    """The data that metrics need from the events. `begin_ns`..`end_ns` is the window that they measure."""
 
     def __init__(self, events: Columns, begin_ns: int, end_ns: int) -> None:
         self.begin_ns, self.end_ns = begin_ns, end_ns
@@ -53,16 +53,16 @@ class EventFold:
         self.order: list[str] = []  # messages, as they were broadcast
         times = deliveries.time_ns
         self.deliveries_inside = int(np.count_nonzero((begin_ns <= times) & (times < end_ns)))
-        self.counts: dict[str, int] = defaultdict(int)  # refused, gap, crash: in the window
-        self.breaks: dict[str, list[int]] = defaultdict(list)  # node -> crashes and leaves: it hears nothing then
-        self.handoffs: list[Handoff] = []  # that began in the window
+        self.counts: dict[str, int] = defaultdict(int)  # counts of refused, gap and crash in the window
+        self.breaks: dict[str, list[int]] = defaultdict(list)  # node -> crashes and leaves: it receives nothing then
+        self.handoffs: list[Handoff] = []  # handoffs that began in the window
         self.superseded = 0
-        self.traits: set[str] = set()  # handoffs: there was one; recovered, skipped: reported of one
+        self.traits: set[str] = set()  # handoffs: there was one; recovered, skipped: a handoff reported it
         self._spans: dict[str, list[tuple[int, int]]] = {}
         self._member_since: dict[str, int] = {}  # node -> when it joined
         self._member_from: dict[str, int] = {}  # node -> number of the first message after its last join
         self._entitled_from: dict[str, int] = {}  # members -> number of the first message that they are entitled to
-        self._missing_from: dict[str, int] = {}  # node -> the same as of its last join or gap, left or not
+        self._missing_from: dict[str, int] = {}  # node -> the same since its last join or gap, even if it has left
         self._missed: list[tuple[str, int, int]] = []  # node, and the messages between its join or gap and the next gap
         self._under_way: dict[str, tuple[int, Any, str]] = {}  # node -> handoff: begin, session, cause
         self._take(table)
@@ -135,7 +135,7 @@ class EventFold:
     # --- what is asked afterwards
 
     def missing_deliveries(self) -> list[MissingDelivery]:
-        """Return what members at the end are entitled to and did not get."""
+        """Return what members at the end are entitled to but did not get."""
         return [
             MissingDelivery(node, self.order[place], self.broadcast_at[self.order[place]])
             for node, first in self._entitled_from.items()
@@ -146,8 +146,8 @@ class EventFold:
         return sum(len(self._without(node, first)) for node, first in self._entitled_from.items())
 
     def obligations(self) -> tuple[int, int]:
-        """Return pairs (message of the window, host that is a member from its broadcast to the end), and how many of
-        them were delivered.
+        """Return the number of pairs (message of the window, host that is a member from its broadcast to the end), and
+        how many of them were delivered.
         """
         sent, times = self.deliveries.broadcast_message, self.deliveries.broadcast_ns
         last = np.full(self.deliveries.messages, -1)  # of a message that was broadcast twice, the last one counts
@@ -163,16 +163,16 @@ class EventFold:
         return pairs, done
 
     def missed_by_gaps(self) -> int:
-        """Return pairs (gap in the window, message that its host was entitled to until then and never got)."""
+        """Count the pairs (gap in the window, message that its host should have had by then and never got)."""
         return sum(len(self._without(node, first, last)) for node, first, last in self._missed)
 
     def _without(self, node: str, first: int, last: int | None = None) -> np.ndarray:
-        """Return the numbers, in order of broadcast, of those that the node never delivered."""
+        """Return the numbers, in order of broadcast, of the messages that the node never delivered."""
         return first + np.flatnonzero(~self.deliveries.got(node)[self.deliveries.broadcast_message[first:last]])
 
     def cell_changes(self) -> tuple[int, int]:
-        """Changes of station that began in the window, were not superseded and did not end with a leave; and those of
-        them after which the host delivered a message, or was owed none at the end.
+        """Count the changes of station that began in the window, were not superseded and did not end with a leave, and
+        those of them after which the host delivered a message, or was owed none at the end.
         """
         begun = [(one.node, one.begin_ns) for one in self.handoffs if one.cause == "cell"]
         begun += [
@@ -185,7 +185,7 @@ class EventFold:
         return len(begun), sum(node not in last or last[node] > began for node, began in begun)
 
     def memberships(self) -> dict[str, list[tuple[int, int]]]:
-        """For each host, the times of its membership; a host that never left stays until the end of the window."""
+        """Return for each host the times of its membership. A host that never left stays to the end of the window."""
         spans = {node: list(known) for node, known in self._spans.items()}
         for node, time in self._member_since.items():
             spans.setdefault(node, []).append((time, max(time, self.end_ns)))

@@ -1,4 +1,4 @@
-"""One flat row of numbers from what a run of hosts and stations recorded.
+"""Compute one flat row of numbers from the record of a run of hosts and stations.
 
 Model     the window is warmup_s..duration_s. Delays are those of messages broadcast within the window, whenever they
           arrive; rates and buffers are those of the window itself. Ratios without a denominator are null. Interruptions
@@ -51,7 +51,7 @@ def mobile_metrics(
     samples.forget()
     traits = {*manifest.get("measures", ()), *fold.traits}  # as its protocol declares, and as the record shows
     row = values(MESSAGES, messages) | values(NETWORK, of_network, of_network.traits)
-    del messages  # its delays take as much memory as a column
+    del messages  # the delays take as much memory as a column
     row |= buffers(fold, samples, manifest)
     if "handoffs" in traits:
         row |= values(HANDOFFS, Handoffs(fold), traits)
@@ -66,7 +66,7 @@ def mobile_metrics(
 
 
 class Messages:
-    """What became of the messages of a run."""
+    """The fate of the messages of a run."""
 
     def __init__(self, fold: EventFold) -> None:
         self.fold = fold
@@ -203,7 +203,7 @@ class InterruptedHandoff(NamedTuple):
     """A handoff, and how long its host delivered nothing."""
 
     handoff: Handoff
-    between_ns: tuple[int, int] | None  # None: nothing before or after it, or the host crashed or left meanwhile
+    between_ns: tuple[int, int] | None  # None: no delivery before or after it, or the host crashed or left meanwhile
     excess_s: float | None  # beyond the host's usual time between deliveries
 
     @property
@@ -221,7 +221,7 @@ class InterruptedHandoff(NamedTuple):
 
 
 def interruptions(fold: EventFold) -> list[InterruptedHandoff]:
-    """Return all confirmed handoffs that began in the window, new sessions for other causes included."""
+    """Return all confirmed handoffs that began in the window, including new sessions for other causes."""
     delivery_times: dict[str, np.ndarray] = {}  # host -> when it delivered something
     usual: dict[str, float] = {}  # host -> mean time between two deliveries
     gaps = []
@@ -242,7 +242,7 @@ def interruptions(fold: EventFold) -> list[InterruptedHandoff]:
 
 
 class Handoffs:
-    """Changes from one cell to another; a new session for any other cause is a recovery."""
+    """The changes from one cell to another; a new session for any other cause is a recovery."""
 
     def __init__(self, fold: EventFold) -> None:
         self.rows = [row for row in interruptions(fold) if row.handoff.cause == "cell"]
@@ -258,7 +258,7 @@ class Handoffs:
         return float(np.percentile(self.interruptions, share)) if self.interruptions else None
 
     def values_of(self, detail: str) -> list[int]:
-        """Return what the protocol reported of each handoff."""
+        """Return the values that the protocol reported of each handoff."""
         return [handoff.detail.get(detail, 0) for handoff in self.confirmed]
 
     def how_many_with(self, detail: str) -> int:
@@ -383,12 +383,12 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
 
 
 def _within(moments: list[int], begin: int, end: int) -> bool:
-    """Return whether one of the moments lies between the two."""
+    """Return whether one of the moments lies between these two."""
     return bisect_left(moments, begin) < bisect_right(moments, end)
 
 
 def _usual_interval(times: np.ndarray, breaks: list[int]) -> float:
-    """Return mean time between deliveries, of the whole run, but for those between which the host crashed or left."""
+    """Return the mean time between deliveries of the whole run, except those between which the host crashed or left."""
     before, after = np.searchsorted(breaks, times[:-1], "left"), np.searchsorted(breaks, times[1:], "right")
     intervals = np.diff(times)[before >= after]
     return int(intervals.sum()) / len(intervals) if len(intervals) else 0.0

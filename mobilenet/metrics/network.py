@@ -1,17 +1,17 @@
-"""What the network carried: frames, bytes, collisions, messages on wires.
+"""What did the network carry? Frames, bytes, collisions, messages on wires.
 
 Model     from running totals, which were sampled at both ends of the window. Frames are everything above the MAC that
           went onto the medium; its ACKs do not count, and what it sent again counts in `frames`, but is not a message
-          sent. A pair is a frame and a node within its reach: in its range; where power decides, one at which its
-          preamble is detected if the medium is silent, and what was missed is lost to others as well. Of pairs that
-          collided there are three shares: of all pairs; of those with a node that the frame is for (a station's
-          broadcast is for the hosts that it serves); and of these, where the receiver had begun with the frame: without
-          pairs that it never attempted, sent through, or was down for. Messages sent per delivery are counted in two
-          ways: as frames; and as copies of application messages (payload in the air, divided by that of one message, so
-          two in one segment count as two) plus frames that do nothing but acknowledge (a protocol's or TCP's own); what
-          a MAC sends again counts here. Deprecated metrics count the MAC's ACKs as frames, but not in the number of
-          frames. Older records have no counters of ACKs, and include them in all others: the metrics without them are
-          None there
+          sent. A pair is a frame and a node within its reach: in its range; with the power-based radio, one at which
+          its preamble is detected if the medium is silent, and frames that were missed are lost to others as well. Of
+          pairs that collided there are three shares: of all pairs; of those with a node that the frame is for (a
+          station's broadcast is for the hosts that it serves); and of these, where the receiver had begun with the
+          frame: without pairs that it never attempted, sent through, or was down for. Messages sent per delivery are
+          counted in two ways: as frames; and as copies of application messages (payload in the air, divided by that of
+          one message, so two in one segment count as two) plus frames that do nothing but acknowledge (a protocol's or
+          TCP's own); what a MAC sends again counts here. Deprecated metrics count the MAC's ACKs as frames, but not in
+          the number of frames. Older records have no counters of ACKs, and include them in all others: the metrics
+          without them are None there
 Units     frames, bytes, seconds, as the names show
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
@@ -30,7 +30,7 @@ BEGUN = ("received", *INCORRECT)
 
 
 class Network:
-    """What the network carried in the window, by the totals at both ends; `payload_bytes`: of one message."""
+    """The traffic of the network in the window, by the totals at both ends. `payload_bytes`: of one message."""
 
     def __init__(
         self, samples: Columns, begin: int, end: int, broadcasts: int, deliveries: int, payload_bytes: int | None
@@ -49,10 +49,10 @@ class Network:
         self.bytes = self.of("radio_bytes")
         self.bytes_and_acks = self.bytes + self.of("radio_mac_ack_bytes")
         parts_bytes = self.of("radio_control_bytes") + self.of("radio_payload_bytes")
-        # the parts are of messages: in records of older versions, ACKs are the rest
+        # the parts are of messages: in records of older versions, the rest is ACKs
         self.is_apart = self.bytes <= parts_bytes or "radio_payload_bytes" not in self.total
         self.copies_and_acks: float | None = None
-        if payload_bytes and "radio_acknowledgements" in self.total:  # not in records of older versions
+        if payload_bytes and "radio_acknowledgements" in self.total:  # missing in records of older versions
             self.copies_and_acks = self.of("radio_payload_bytes") / payload_bytes + self.of("radio_acknowledgements")
         airtime_ns = self.total.get("radio_airtime_ns")  # None in records of older versions
         self.airtime_s = None if airtime_ns is None else airtime_ns / SECOND
@@ -80,7 +80,7 @@ class Network:
 
 
 def deprecation(name: str, words: str) -> str:
-    """Describe a metric that counts the MAC's ACKs as well; `name`: of the metric that replaces it."""
+    """Describe a metric that counts the MAC's ACKs as well. `name`: the metric that replaces it."""
     return f"{words} (deprecated: use {name})"
 
 
@@ -160,7 +160,7 @@ NETWORK: tuple[Metric[Network], ...] = (
         "bytes/s",
         symbol="radio load",
     ),
-    # deprecated: these keep their values, and have other names now
+    # deprecated: these keep their values under their old names
     Metric(
         "receivers_in_range_per_frame",
         deprecation("nodes_within_reach_per_frame", "mean number of nodes within reach of a frame or ACK, per frame"),

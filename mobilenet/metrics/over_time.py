@@ -1,4 +1,4 @@
-"""How long buffers were, and how much else there was, over the time of a run.
+"""The lengths of buffers, and other quantities, over the time of a run.
 
 Model     a sample holds until the next one of its node; means over BUCKETS equal parts of the simulated time
 Units     nanoseconds; messages
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 BUCKETS = 60
 
-Series = list[float | None]  # BUCKETS values; None where no node with a buffer was there
+Series = list[float | None]  # BUCKETS values; None if no node with a buffer was there
 
 
 def buffers_over_time(
     events: Table, samples: Table, end_s: float, buffers: Mapping[str, tuple[str, str]] = BUFFERS
 ) -> dict[str, Series]:
-    """Return mean messages per node and bucket; hosts count while they are members. `buffers` as metrics/buffers.py has
-    them, which is also the order of what is found.
+    """Return mean messages per node and bucket; hosts count while they are members. `buffers` is in the form of
+    metrics/buffers.py, and determines the order.
     """
     edges = np.linspace(0, end_s * SECOND, BUCKETS + 1)
     times, event, node = events.numbers("time_ns"), events.column("event"), events.column("node")
@@ -80,6 +80,6 @@ def integral(
 
 
 def integral_of(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Do the same for a frame of samples."""
+    """Integrate a frame of samples in the same way."""
     nodes = rows["node"].factorize()[0].astype(np.int64)
     return integral(rows["time_ns"].to_numpy(), nodes, rows["value"].to_numpy().astype(np.float64), edges)

@@ -1,4 +1,4 @@
-"""One flat row of numbers from a run of processes on an abstract network.
+"""Compute one flat row of numbers from a run of processes on an abstract network.
 
 Model     latency: the largest over correct sources of the instant at which the last acknowledgement of a broadcast
           was received; for protocols without acknowledgements, of the last reception of all. Instants count from 0,
@@ -33,7 +33,7 @@ def process_metrics(events: Columns, samples: Columns, counters: dict[str, Any],
 
 
 class Processes:
-    """What happened in a run of processes."""
+    """The events of a run of processes, as its metrics need them."""
 
     def __init__(self, table: Table, counters: dict[str, Any], manifest: dict[str, Any]) -> None:
         self.messages, self.detector = counters["messages"], counters["detector"]
@@ -59,7 +59,7 @@ class Processes:
         correct = [node for node in table.column("node").words if node not in self.crashed]
         self.done = sum(int(np.count_nonzero(deliveries.got(node)[broadcast])) for node in correct)
         self.traits: set[str] = set(manifest.get("measures", ()))
-        if self.completed:  # of a plug-in the record shows it
+        if self.completed:  # for a plug-in the record shows it
             self.traits.add("completions")
         if self.detector and (self.detector["sent"] or self.suspicions):  # without one its lane is there, and silent
             self.traits.add("detector")
@@ -206,19 +206,19 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
 
 
 def _sources(events: Table) -> np.ndarray:
-    """By code of a message the code of the process that its id names; the last one means: without a message."""
+    """Return the code of the process that each message's id names, by message code; the last is for no message."""
     node = {name: code for code, name in enumerate(events.column("node").words)}
     codes = [node.get(message.partition(":")[0], -1) for message in events.column("message").words]
     return np.array([*codes, -1])
 
 
 def _largest(samples: Columns) -> Row:
-    """For each buffer, the largest at any process, and the mean over processes of each one's largest."""
+    """Return for each buffer the largest size at any process, and the mean over processes of the largest at each."""
     table = Table.of(samples)
     nodes, quantities = table.column("node"), table.column("quantity")
     values = table.numbers("value")
     series = quantities.codes.astype(np.int64) * len(nodes.words) + nodes.codes
-    order = np.lexsort((-values, series))  # the largest of each first, and of equals the one that came first
+    order = np.lexsort((-values, series))  # the largest of each first; among equals, the earliest
     firsts = order[np.flatnonzero(np.diff(series[order], prepend=-1))]
     largest: dict[str, dict[str, float]] = {}
     columns = (table.pick(name, firsts) for name in ("node", "quantity", "value"))

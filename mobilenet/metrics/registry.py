@@ -1,8 +1,8 @@
-"""All metrics by name: what each means, in words for people.
+"""All metrics by name, with the meaning of each in words for people.
 
 Model     the groups of metrics are declared where they are computed, and collected here. A buffer of a plug-in is
           called by its quantity; another metric that is not listed (e.g. of an older version) by its name, with spaces.
-          A user's own metrics (own.py) bring words and unit with them
+          A user's own metrics (custom.py) bring words and unit with them
 Units     s, bytes, t.u. as declared
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -56,13 +56,13 @@ OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' 
 )
 NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
 SURVIVAL = tuple(metric.name for metric in OF_STUDIES if metric.name.startswith(NEVER))
-PHYSICAL = ("s", "1/s", "bytes", "bytes/s", "t.u.")  # a unit of counts follows from the name
-LONGEST_SYMBOL = 30  # of what has no symbol
-LONGEST_WORDS, LONGEST_UNIT = 200, 40  # of a user's metric, which may have any
+PHYSICAL = ("s", "1/s", "bytes", "bytes/s", "t.u.")  # the unit of a count follows from its name
+LONGEST_SYMBOL = 30  # characters of a metric without a symbol
+LONGEST_WORDS, LONGEST_UNIT = 200, 40  # of a user's metric, which may be any text
 
 
 class Vocabulary:
-    """The metrics of one kind of run, in words. `first`: in reports; `are_known`: whatever the protocol is."""
+    """The metrics of one kind of run, in words. `first`: in reports; `are_known`: for every protocol."""
 
     def __init__(self, time_unit: str, are_known: bool, first: tuple[str, ...], *groups: tuple[Declared, ...]) -> None:
         declared = {metric.name: metric for group in groups for metric in group}
@@ -70,8 +70,8 @@ class Vocabulary:
         self.declared = {name: declared[name] for name in (*first, *declared)}
 
     def main(self, measured: Collection[str], own: Collection[str] = ()) -> list[str]:
-        """Return the metrics to look at first, in order: a user's `own` are among them, and those of datagrams and
-        connections where there are any.
+        """Return the most important metrics, in order: a user's `own`, and those of datagrams and connections if there
+        are any, included.
         """
         of_programs = [metric.name for group in (DATAGRAMS, CONNECTIONS) for metric in group]
         return [name for name in dict.fromkeys((*self.first, *of_programs, *own)) if name in measured]
@@ -94,20 +94,20 @@ class Vocabulary:
         return f"{name} ({unit})" if unit else name
 
     def unit_of(self, metric: str) -> str:
-        """Return its unit, if it is a physical one."""
+        """Return the metric's unit, if it is a physical one."""
         unit = self._entry(metric).unit
         return unit if unit in PHYSICAL else ""
 
     def better(self, metric: str) -> str:
-        """Return which direction is better: "lower", "higher", or "" where that depends on what is asked."""
+        """Return which direction is better: "lower", "higher", or "" if that depends on the question."""
         return self._entry(metric).better
 
     def of_delays(self, metric: str) -> OfDelays | None:
-        """Return how it follows from the delays of deliveries; None for any other metric."""
+        """Return how the metric follows from the delays of deliveries, or None."""
         return self._entry(metric).of_delays
 
     def find(self, metric: str) -> Declared | None:
-        """Return how it is declared; None where nothing is."""
+        """Return the metric's declaration, or None if there is none."""
         known = self.declared.get(metric) or DELAY_SHARES.get(metric)
         if known is None and (buffer := re.fullmatch(r"(host|station)_(.+)_(mean|max)", metric)):
             who, quantity, kind = buffer.groups()
@@ -115,7 +115,7 @@ class Vocabulary:
         return known
 
     def _entry(self, metric: str) -> Declared:
-        """Return how it is declared, or as its name has it."""
+        """Return the metric's declaration, or one derived from its name."""
         stem, _, last = metric.rpartition("_")
         words = (stem if last == "s" else metric).replace("_", " ")
         return self.find(metric) or Metric(metric, words, unit={"s": self.time_unit, "bytes": last}.get(last, ""))
@@ -151,7 +151,7 @@ def is_infinite(metric: str, run: Mapping[str, float]) -> bool:
 
 
 def limits(metric: str) -> tuple[float, float]:
-    """Between which numbers each of its values is certain to be; infinite where nothing is declared."""
+    """Return the limits of the metric's values, which are infinite if nothing is declared."""
     known = OF_HOSTS.find(metric) or OF_PROCESSES.find(metric)
     if known is None or known.signed:
         return -math.inf, math.inf

@@ -73,13 +73,13 @@ class WirelessParameters(DistanceTableKeys, SinrKeys, UnitDiskKeys):
 
     @model_validator(mode="after")
     def _of_this_band(self) -> WirelessParameters:
-        """Take from the mode what the path loss leaves open about the carrier."""
+        """Fill in from the mode what the path loss leaves open about the carrier."""
         explicit_keys, meaningful = self.path_loss.model_fields_set, MEANINGFUL[self.path_loss.model]
         usual = BANDS.get(self.mode, {}).items()
         missing = {key: value for key, value in usual if key in meaningful and key not in explicit_keys}
         if missing:
             in_band = self.path_loss.model_copy()
-            in_band.__dict__.update(missing)  # not as if they had been given
+            in_band.__dict__.update(missing)  # without marking these values as given
             self.__dict__["path_loss"] = in_band
         return self
 

@@ -30,7 +30,7 @@ class Beacon(NamedTuple):
 
 @cache
 def _beacon(payload_bytes: int) -> Beacon:
-    """Return one for all nodes: they send the same."""
+    """Return the one beacon that all nodes send."""
     return Beacon(payload_bytes, payload_bytes)
 
 
@@ -68,7 +68,7 @@ class Beaconing:
         return ()
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """It does not listen (see BeaconLoad below), so this is not called."""
+        """Ignore the frame: a beacon node does not listen (see BeaconLoad below), so this is not called."""
 
     def on_sent(self, message: Any) -> None:
         pass
@@ -78,7 +78,7 @@ class Beaconing:
 
 
 class BeaconHost(Beaconing):
-    """Sends from join() to leave(); after a crash it begins again."""
+    """A host that sends from join() to leave(), and begins again after a crash."""
 
     __slots__ = ("_stable",)
 
@@ -140,7 +140,7 @@ class BeaconStation(Beaconing):
 
 
 class BeaconLoad(Declaration):
-    """Nothing but load: it delivers nothing, and promises nothing."""
+    """A protocol that only loads the radio: it delivers nothing and promises nothing."""
 
     name = "beacon"
     host, station, stable, parameters = BeaconHost, BeaconStation, BeaconMember, BeaconParameters

@@ -1,12 +1,13 @@
 """Datagrams between hosts: up to the station of the sender's cell, over the wires to the station of the other, and
 down.
 
-Model     datagrams travel in frames that the MAC acknowledges and repeats, as 802.11 does with all that is for one
+Model     datagrams travel in frames that the MAC acknowledges and repeats, as 802.11 does with every frame for a single
           node. A host that comes into a cell registers until the station has answered. The number of such a visit grows
           through crashes; of two stations that claim a host, the one with the higher number has it. A station notifies
           all others, and sends a datagram to where it believes the receiver to be. Beyond that nothing is repeated or
-          kept: what the MAC gives up, or what is for a host that has moved on, is lost, as with UDP. What comes to a
-          station that knows of a later visit goes on from there, and numbers of visits grow on the way: no circles
+          kept: a datagram that the MAC gives up, or whose host has moved on, is lost, as with UDP. A datagram that
+          reaches a station that knows of a later visit is forwarded from there. Numbers of visits grow on the way, so
+          no loop arises
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/real-time.md
 """
@@ -25,21 +26,21 @@ AGAIN_NS = (50_000_000, 150_000_000)  # between two tries of a host to be known
 
 @message()
 class Here(NamedTuple):
-    """A host to its station: I am in your cell."""
+    """A host's notice to its station: I am in your cell."""
 
     visit: Number
 
 
 @message(acknowledges=True)
 class Known(NamedTuple):
-    """The station to the host: I have heard that."""
+    """The station's answer to the host: I have heard that."""
 
     visit: Number
 
 
 @message()
 class Moved(NamedTuple):
-    """A station to all others: this host is in my cell."""
+    """A station's notice to all others: this host is in my cell."""
 
     host: Id
     visit: Number
@@ -47,13 +48,13 @@ class Moved(NamedTuple):
 
 @message()
 class Datagram(NamedTuple):
-    """What a program sent. `number`: of its host's datagrams."""
+    """A datagram that a program sent. `number` counts those of its host."""
 
     source: Id
     number: Number
     to: Id
     payload: Body
-    data: Annotated[bytes, Bytes(0)]  # what the payload counts
+    data: Annotated[bytes, Bytes(0)]  # its length counts as payload
 
 
 @dataclass(slots=True)
@@ -67,7 +68,7 @@ class Memory:
 
 
 class RelayHost:
-    """`hand_over`: called for each datagram for this host."""
+    """A host that relays datagrams. `hand_over` is called for each datagram that is for this host."""
 
     BUFFERS: ClassVar[tuple[str, ...]] = ()
 
@@ -118,7 +119,7 @@ class RelayHost:
         return True
 
     def co_broadcast(self, body: Any) -> None:
-        """Refused: what is broadcast is up to the program."""
+        """Raise an error, because the program decides what is broadcast."""
 
     def on_recover(self) -> None: ...
     def is_out(self) -> bool:
@@ -135,7 +136,7 @@ class RelayHost:
 
 
 class RelayStation:
-    """It knows of every host the latest visit that it has heard of, and where that is."""
+    """A station that knows the latest visit of each host it has heard of, and where that is."""
 
     BUFFERS: ClassVar[tuple[str, ...]] = ()
 

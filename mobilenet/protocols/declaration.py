@@ -21,7 +21,7 @@ Need = Literal["connections"]
 
 
 class Declaration:
-    """Derive from it, or give a plain class some of these attributes.
+    """The base class of declarations. Derive from it, or give a plain class some of these attributes.
 
     host(port, stable, parameters, stations), station(port, wired, parameters, stations), stable(): the parties.
     `parameters`: the class of a built-in protocol's keys in a scenario; a plug-in has `settings` instead.
@@ -63,7 +63,7 @@ class Declaration:
 
     @staticmethod
     def first_join_spread_s(p: Any) -> float:
-        """Hosts that are there from the beginning join within this time."""
+        """Return the time within which the hosts that are there from the beginning join."""
         return 0.0
 
     @staticmethod
@@ -102,7 +102,7 @@ class Declaration:
 
     @staticmethod
     def frames_per_broadcast(p: Any, hosts: int, stations: int) -> float:
-        """First copies of a message in the air, for the estimate of how big a run becomes."""
+        """Return how many first copies of a message are in the air, for the estimate of how big a run becomes."""
         return 1 + stations
 
     @staticmethod

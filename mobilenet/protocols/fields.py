@@ -27,19 +27,19 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The value is the number of bytes: application payload, which nothing looks into."""
+    """A field whose value is the number of bytes: application payload, which nothing looks into."""
 
 
 @dataclass(frozen=True, slots=True)
 class BitsFrom:
-    """Ascending numbers, sent as one bit each from the number in another field to the last of them."""
+    """A field of ascending numbers, sent as one bit each from the number in another field to the last of them."""
 
     field: str
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list whose length is measured, under this name."""
+    """A list whose length is sampled under this name."""
 
     name: str
 
@@ -120,7 +120,7 @@ def _size_of_each(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
 
 
 def _sum_property(terms: list[str]) -> property:
-    """Return the sum of these expressions over `self`, made once, as fast as if it had been written by hand."""
+    """Return a property that sums these expressions over `self`, as fast as if it had been written by hand."""
     return property(eval(f"lambda self: {' + '.join(terms)}"))
 
 

@@ -10,7 +10,7 @@ from enum import Enum
 
 ON_THE_RADIO = ("mobile_causal", "tcp_flooding")  # the first is the default
 AMONG_PROCESSES = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")
-REAL_TIME = ("datagrams", "ip")  # of programs
+REAL_TIME = ("datagrams", "ip")  # protocols of programs
 DEFAULT = ON_THE_RADIO[0]
 SELECTIVE = "mobile_causal_selective"  # for the swarm: the default with `repair: selective`
 RULE_OF_A_NEW_SESSION = {DEFAULT: "Wilhelm, Arantes, Sens (2020), Algorithm 1, lines 6-9"}  # upon changing cell

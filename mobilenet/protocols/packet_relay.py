@@ -29,7 +29,7 @@ GROUPS = ("cell", "all")
 
 @message()
 class Packet(NamedTuple):
-    """An IP packet. `number`: of its node's packets. `to`: a node such as h3, or one of GROUPS."""
+    """An IP packet. `number` counts those of its node. `to` is a node such as h3, or one of GROUPS."""
 
     source: Annotated[str, Bytes(0)]
     number: Annotated[int, Bytes(0)]
@@ -44,12 +44,12 @@ def packet(source: str, number: int, to: str, data: bytes) -> Packet:
 
 @dataclass(slots=True)
 class PacketMemory(Memory):
-    """With the packets that were received: source -> a bit for each number."""
+    """The memory of a host, with the packets that were received: source -> a bit for each number."""
 
     received: dict[str, bytearray] = field(default_factory=dict)
 
     def is_first(self, one: Packet) -> bool:
-        """Return whether this packet was not received before; it is noted."""
+        """Note a packet, and return whether it was not received before."""
         bits = self.received.setdefault(one.source, bytearray())
         place, bit = one.number >> 3, 1 << (one.number & 7)
         if place >= len(bits):
@@ -60,7 +60,9 @@ class PacketMemory(Memory):
 
 
 class PacketHost(RelayHost):
-    """`hand_over`: called for each packet for this host. `forward`: stations may send a packet twice."""
+    """A host that relays packets. `hand_over` is called for each packet for this host. `forward`: stations may send a
+    packet twice.
+    """
 
     memory: PacketMemory
 
@@ -98,7 +100,7 @@ class PacketHost(RelayHost):
 
 
 class PacketStation(RelayStation):
-    """`hand_over`: called for each packet for the program of this station."""
+    """A station that relays packets. `hand_over` is called for each packet for the program of this station."""
 
     def __init__(
         self,
@@ -136,7 +138,7 @@ class PacketStation(RelayStation):
             super().on_wired(source, message)
 
     def on_dropped(self, message: Any) -> None:
-        """The MAC gave it up, or its queue was full: the host may have left the cell."""
+        """Keep a packet that the MAC gave up or whose queue was full: the host may have left the cell."""
         if not self._is_forwarding or not isinstance(message, Packet) or message.to in GROUPS:
             return
         host = int(message.to[1:])

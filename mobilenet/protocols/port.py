@@ -1,4 +1,4 @@
-"""What a protocol may do, and what is done to it. It sees nothing else of the world.
+"""The interface between a protocol and the network. A protocol sees nothing else of the world.
 
 Units     integer nanoseconds, bytes
 Names     hosts and stations are small integers; h12 and s3 are names given outside

@@ -1,7 +1,7 @@
-"""What a program may ask for, and the check of each line that asks.
+"""The actions that a program may request, and the check of each line that requests one.
 
-Model     an action is an object with the key `do`; each has required and optional keys, and each key
-          a kind of value. The actions allowed depend on the role. What is not listed is refused
+Model     an action is an object with the key `do`; each has required and optional keys, and each key a kind of value.
+          The actions allowed depend on the role. Anything not listed is refused
 Units     nanoseconds, bytes, as the names show
 Errors    ValueError: what is wrong with a line, and what was expected
 Source    ours: docs/guide/programs.md
@@ -17,8 +17,8 @@ from typing import Any, Literal, NamedTuple
 from mobilenet.record.schema import LONGEST_NAME
 
 Role = Literal["host", "station", "process"]
-MOST = 10**18 - 1  # what names of messages and stations have room for
-MOST_FRAME_BYTES = 65_507  # of a datagram
+MOST = 10**18 - 1  # the most that names of messages and stations have room for
+MOST_FRAME_BYTES = 65_507  # size of a datagram
 CAUSES = ("join", "cell", "recovery", "reinit")
 
 
@@ -114,7 +114,7 @@ ACTIONS: Mapping[str, Action] = {
 
 
 def _as_json(value: Any) -> str:
-    """As the program wrote it: null, and not None."""
+    """Return the value as the program wrote it: null, and not None."""
     return repr(value[:60]) if type(value) is str else json.dumps(value)[:60]
 
 

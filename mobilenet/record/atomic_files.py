@@ -1,4 +1,4 @@
-"""Whole files: each gets its name only when it is complete, and the next process removes what a killed one has left.
+"""Write whole files: each gets its name only when it is complete, and the next process removes what a killed one left.
 
 Model     a file is written next to its place as .partial-PID.NAME, and renamed. One whose process no longer lives is
           abandoned
@@ -18,7 +18,7 @@ from pathlib import Path
 
 @contextmanager
 def in_place_of(target: Path) -> Iterator[Path]:
-    """Give a name to write to, with the same suffix; the file takes the place of `target` if the block ends well."""
+    """Yield a name to write to, with the same suffix. The file replaces `target` if the block ends without an error."""
     partial = partial_path(target)
     try:
         yield partial
@@ -41,7 +41,7 @@ def partial_path(target: Path) -> Path:
 
 
 def remove_dead(folder: Path) -> None:
-    """Remove what processes that no longer live have left in a folder under their names."""
+    """Remove the files and folders of this form of name that dead processes have left in a folder."""
     for left in folder.glob(".partial-*"):
         number = re.fullmatch(r"(?s)\.partial-(\d+)\..*", left.name)
         if number and not _is_alive(int(number[1])):

@@ -25,10 +25,10 @@ SUFFIX = ".arrows"  # Arrow's own for such files
 
 
 class Batches:
-    """Rows of one table, in the order in which they were added."""
+    """The rows of one table, in the order in which they were added."""
 
     def __init__(self, path: Path | None) -> None:
-        """`path`: the file; None: the rows stay in memory."""
+        """Set up the batches. `path`: the file; None: the rows stay in memory."""
         self._path = path
         self._dictionary = Dictionary()
         self._in_memory: list[pa.RecordBatch] = []
@@ -36,7 +36,7 @@ class Batches:
         self._writer: pa.RecordBatchStreamWriter | None = None
 
     def add(self, columns: Mapping[str, list[Any]], until_ns: int) -> None:
-        """Take over these rows, after which none is missing that is older than `until_ns`, in simulated time."""
+        """Move these rows into a batch, after which no row older than `until_ns` of simulated time is missing."""
         import pyarrow as pa
 
         batch = pa.record_batch(self._encode(columns))
@@ -50,7 +50,7 @@ class Batches:
         self._writer.write_batch(batch, {"until_ns": str(until_ns), "words": words})
 
     def table(self, columns: Mapping[str, list[Any]]) -> Table:
-        """Return all rows: those that were added, and these, which stay where they are."""
+        """Return all rows: those in batches, and these, which are not moved."""
         import pyarrow as pa
 
         last = pa.record_batch(self._encode(columns))
@@ -60,7 +60,7 @@ class Batches:
         return Table(pa.Table.from_batches([*written.batches, last]), self._dictionary.words(), written.release)
 
     def remove(self) -> None:
-        """Remove the file. Tables made of it remain."""
+        """Remove the file. Tables made from it remain valid."""
         if self._writer is not None:
             assert self._path is not None
             self._writer.close()
@@ -72,12 +72,12 @@ class Batches:
 
 
 class Written(NamedTuple):
-    """What a file of batches holds."""
+    """The contents of a file of batches."""
 
     batches: list[pa.RecordBatch]
     until_ns: list[int]  # by batch
     words: dict[str, list[Any]]  # the words of each column by code
-    release: Callable[[], Any]  # gives back the memory of what was read
+    release: Callable[[], Any]  # frees the memory of what was read
 
     def table(self, until_ns: int) -> Table:
         """Return the rows of the batches up to that time."""
@@ -94,7 +94,7 @@ def read_batches(path: Path) -> Written:
     with path.open("rb") as file:
         memory = mmap(file.fileno(), 0, access=ACCESS_READ)
     written = Written([], [], {}, partial(memory.madvise, MADV_DONTNEED))
-    with suppress(pa.ArrowInvalid, OSError, StopIteration):  # the end, or one that was cut off
+    with suppress(pa.ArrowInvalid, OSError, StopIteration):  # the end, possibly of a file that was cut off
         stream = pa.ipc.open_stream(pa.py_buffer(memory))
         while True:
             batch, metadata = stream.read_next_batch_with_custom_metadata()

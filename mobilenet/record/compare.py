@@ -17,22 +17,22 @@ from mobilenet.scenario import ScenarioError
 from mobilenet.scenario.yaml_reader import read
 from mobilenet.scenario.yaml_writer import inline
 
-Rows = list[tuple[str, Any, Any]]  # key or metric, in the one, in the other; None: not there
+Rows = list[tuple[str, Any, Any]]  # key or metric, its value in the first, in the second; None: missing
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     same: bool  # fingerprints
-    common: int  # events that are the same at the beginning
-    events: tuple[dict[str, Any] | None, dict[str, Any] | None]  # the first ones that are not; None: there are no more
-    before: list[dict[str, Any]]  # the last ones that are the same
+    common: int  # number of equal events at the beginning
+    events: tuple[dict[str, Any] | None, dict[str, Any] | None]  # the first different events; None: there are no more
+    before: list[dict[str, Any]]  # the last equal events
     scenario: Rows
     metrics: Rows
-    verdicts: Rows  # answers of properties, that of all together first
+    verdicts: Rows  # verdicts on properties, the overall verdict first
 
 
 def difference(a: Path, b: Path, context: int = 3) -> Difference:
-    """Return what b has otherwise than a."""
+    """Return how b differs from a."""
     manifests = read_manifest(a), read_manifest(b)
     one, other = read_events(a), read_events(b)
     columns = list(one)

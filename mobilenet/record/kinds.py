@@ -1,4 +1,4 @@
-"""The two kinds of run, as far as readers of a record see a difference: hosts and stations, or plain processes.
+"""The two kinds of run, as far as they differ for readers of a record: hosts and stations, or plain processes.
 
 Units     seconds; in runs of processes time units
 Errors    RunError where a run has no places
@@ -18,7 +18,7 @@ from mobilenet.record.schema import BUFFERS
 
 
 def count_hosts(manifest: Mapping[str, Any]) -> int:
-    """Return the number of hosts, which those of imported tracks only have by their names."""
+    """Return the number of hosts. Hosts of imported tracks are counted by their names."""
     hosts: int | None = manifest["hosts"]
     return len(manifest["host_names"]) if hosts is None else hosts
 
@@ -26,19 +26,19 @@ def count_hosts(manifest: Mapping[str, Any]) -> int:
 class RunKind:
     """A run of hosts and stations."""
 
-    name = "hosts"  # as of its scenario
+    name = "hosts"  # the scenario's kind
     look = "map"  # the command that draws it
     unit = "s"
-    same_times = "to the nanosecond"  # as the events of a repeated run
-    numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")  # for pictures
-    buffers: tuple[str, ...] = BUFFERS  # where the manifest names none
-    places: tuple[str, ...] = ("station_positions_m",)  # for pictures
-    hops_key = "record.messages"  # of its scenario: records each message from node to node
-    carried_in = "radio", "frames"  # the counters of what brings a message to a node, and its name
+    same_times = "to the nanosecond"  # how well the events of a repeated run agree
+    numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")  # numbers for pictures
+    buffers: tuple[str, ...] = BUFFERS  # if the manifest names none
+    places: tuple[str, ...] = ("station_positions_m",)  # positions for pictures
+    hops_key = "record.messages"  # the scenario's key that records each message from node to node
+    carried_in = "radio", "frames"  # the counters of what carries a message to a node, and its name
     is_heard_twice = True  # a message to another node is received at a station first, and then there
-    delivers_at_once = False  # whether a node delivers its own messages at once; their delays are then left out
+    delivers_at_once = False  # whether a node delivers its own messages at once; their delays are then excluded
 
-    questions: Mapping[str | None, str] = {  # of a run, by what its protocol promises of broadcasts
+    questions: Mapping[str | None, str] = {  # the question about a run, by what its protocol promises about broadcasts
         "causal": "Did every member get every message it was owed, exactly once and in causal order?",
         "fifo": "Was nothing invented or delivered twice, and was everything delivered in the order of each sender?",
         "best_effort": "Was nothing invented, delivered twice, or delivered to a host that is not a member?",
@@ -64,11 +64,11 @@ class RunKind:
         return round(begin_s * SECOND), round(end_s * SECOND)
 
     def participants(self, manifest: Mapping[str, Any]) -> str:
-        """Return how many there are of whom, in words."""
+        """Return the numbers of hosts and stations, or of processes, in words."""
         return f"{pluralize(count_hosts(manifest), 'host')}, {pluralize(manifest['stations'], 'station')}"
 
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
-        """Return how many deliveries are owed at the end of a run that is not at rest; empty: none."""
+        """Return how many deliveries are owed at the end of a run that is not at rest, in words; empty: none."""
         owed = metrics.get("broadcasts_undelivered")
         return f"still owed to members: {pluralize(owed, 'delivery')}" if owed else ""
 

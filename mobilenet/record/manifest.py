@@ -1,4 +1,4 @@
-"""What a run states about itself: manifest.json.
+"""The facts that a run states about itself: manifest.json.
 
 Model     part of it repeats what follows from the scenario (plans/hosts.py); the rest describes how the run went
 Units     seconds, as the names show
@@ -25,7 +25,7 @@ def manifest(
     wall_s: float,
     command: str, **more: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the whole document; `more` is what only some readers need."""
+    """Return the whole document. `more`: what only some readers need."""
     return {
         "format_version": FORMAT_VERSION,
         "mobilenet_version": __version__,

@@ -24,7 +24,7 @@ CAPTURES = "packets"  # folder of a run
 
 
 def file_header(link_type: int) -> bytes:
-    """Return what a file begins with, whose packets begin with the header of this type."""
+    """Return the header of a file with packets that begin with the header of this type."""
     return struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, LONGEST_PACKET, link_type)
 
 
@@ -32,7 +32,7 @@ FILE_HEADER = file_header(LINKTYPE_RAW)
 
 
 def as_record(at_ns: int, packet: bytes) -> bytes:
-    """Return a packet as it is in the file."""
+    """Return a packet in the form that it has in the file."""
     return RECORD.pack(at_ns // SECOND, at_ns % SECOND, len(packet), len(packet)) + packet
 
 
@@ -58,7 +58,7 @@ class CapturedPacket(NamedTuple):
 
 
 def read_captures(run: Path) -> dict[str, list[CapturedPacket]] | None:
-    """Return the captures of a run, by node; None: it has none. RunError where one is damaged."""
+    """Return the captures of a run by node, or None if it has none. Raise RunError if one is damaged."""
     folder = run / CAPTURES
     if not folder.is_dir():
         return None
@@ -69,7 +69,7 @@ def read_captures(run: Path) -> dict[str, list[CapturedPacket]] | None:
 
 
 def packets_in(path: Path) -> Iterator[CapturedPacket]:
-    """Yield the packets of a capture that we have written; ValueError where it is not one, or is cut off."""
+    """Yield the packets of a capture that we have written. Raise ValueError if it is something else, or is cut off."""
     data = path.read_bytes()
     if data[: len(FILE_HEADER)] != FILE_HEADER:
         raise ValueError(f"{path.name}: not a capture that mobilenet wrote")

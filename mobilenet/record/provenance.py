@@ -35,10 +35,10 @@ from mobilenet.record.stamp import (
 
 
 def inputs_of(directory: Path) -> Inputs:
-    """Return what identifies a run, a study, or the studies of several radios."""
+    """Return the identity of a run, a study, or the studies of several radios."""
     if (directory / "manifest.json").is_file():
         text = str(read_json(directory, "manifest.json").get("fingerprint"))
-        fingerprint = text if re.fullmatch("[0-9a-f]{64}", text) else None  # an edited one goes into no page
+        fingerprint = text if re.fullmatch("[0-9a-f]{64}", text) else None  # an edited fingerprint goes into no page
         return Inputs(RUN, digest(directory / "scenario.yaml"), fingerprint, 1)
     if (directory / "study.yaml").is_file():
         return Inputs(STUDY, digest(directory / "study.yaml"), *_of_runs(directory / "tables" / "runs.csv"))
@@ -75,7 +75,7 @@ def digest(path: Path) -> str:
 
 
 def inputs_of_all(directories: Sequence[Path]) -> Inputs:
-    """Return what identifies one directory, or several that one file was made from."""
+    """Return the identity of one directory, or of several from which one file was made."""
     parts = [inputs_of(path) for path in directories]
     if len(parts) == 1:
         return parts[0]
@@ -84,7 +84,7 @@ def inputs_of_all(directories: Sequence[Path]) -> Inputs:
 
 
 def _join(kind: str, scenarios: str, parts: Sequence[Inputs]) -> Inputs:
-    """Return what identifies several parts together; parts without runs have no fingerprint."""
+    """Return the identity of several parts together; parts without runs have no fingerprint."""
     made_runs = [part for part in parts if part.runs]
     fingerprints = [part.fingerprint for part in made_runs if part.fingerprint is not None]
     fingerprint = combine(fingerprints) if fingerprints and len(fingerprints) == len(made_runs) else None
@@ -92,14 +92,14 @@ def _join(kind: str, scenarios: str, parts: Sequence[Inputs]) -> Inputs:
 
 
 def inputs_of_claims(text: str, studies: Sequence[Path]) -> Inputs:
-    """Return what identifies claims and the runs of the studies that answer them."""
+    """Return the identity of claims and of the runs of the studies that answer them."""
     return _join(CLAIMS, sha256(text.encode()).hexdigest(), [inputs_of(path) for path in studies])
 
 
 @contextmanager
 def stamping_of(directory: Path | Sequence[Path], command: str) -> Iterator[None]:
-    """Give all files that are written inside the provenance of what is made from a run, a study, or several of them;
-    the outermost block decides.
+    """Give the provenance of a run, a study, or several of them to all files that are written inside. The outermost
+    block decides.
     """
     directories = [directory] if isinstance(directory, Path) else directory
     if present() is not None:
@@ -110,7 +110,7 @@ def stamping_of(directory: Path | Sequence[Path], command: str) -> Iterator[None
 
 
 def run_or_study_around(file: Path) -> tuple[Path | None, Inputs | None]:
-    """Return the innermost run or study that a file belongs to, or that this directory is."""
+    """Return the innermost run or study that contains a file, or that this directory is."""
     for place in (file, *file.parents, *file.absolute().parents):
         is_study = (place / "study.yaml").is_file() and (place / "configurations").is_dir()  # not only a study's file
         if is_study or (place / "manifest.json").is_file():
@@ -122,7 +122,7 @@ def run_or_study_around(file: Path) -> tuple[Path | None, Inputs | None]:
 
 
 def read_provenance(file: Path) -> Provenance | None:
-    """Read the provenance inside a file or from its sidecar; None if there is none, or none that can be read."""
+    """Read the provenance inside a file or from its sidecar, or return None if there is none that can be read."""
     sidecar = file if file.name.endswith(SIDECAR) else file.with_name(file.name + SIDECAR)
     read = READERS.get(file.suffix.lower(), _in_comment)
     try:

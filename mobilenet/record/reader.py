@@ -1,4 +1,4 @@
-"""Reading a run directory: columns and documents, with errors for what is not whole.
+"""Read a run directory: columns and documents, with errors for what is incomplete or damaged.
 
 Shapes    see schema.py
 Errors    RunError when the directory or one of its files is missing, damaged or of another format
@@ -50,14 +50,14 @@ def copy_name(named: str, taken: Iterable[str]) -> str:
     return name
 
 
-AGAIN = "remove the file, and `mobilenet verify` recreates it"  # what follows from the record
+AGAIN = "remove the file, and `mobilenet verify` recreates it"  # for files that follow from the record
 TEXTS = (".json", ".yaml")
-AT_ONCE = 200_000  # rows of a part of a table
-SMALL_BYTES = 32_000_000  # of a table, which take a twentieth of a second to read
+AT_ONCE = 200_000  # rows of one part of a table
+SMALL_BYTES = 32_000_000  # tables up to this size take a twentieth of a second to read
 
 
 class RunError(Exception):
-    """Not a readable run directory; the message is one line for people."""
+    """The directory is not a readable run. The message is one line for people."""
 
 
 def read_json(directory: Path, name: str) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object that has a key twice: what reads the first value and what reads the last would differ."""
+    """Refuse an object with a key that occurs twice: some readers would use the first value and some the last."""
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -97,7 +97,7 @@ def _no_number(word: str) -> None:
 
 
 def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
-    """verdict.json or metrics.json: what follows from the record, and is not part of it."""
+    """Return verdict.json or metrics.json, which follow from the record and are not part of it."""
     if not (directory / name).exists():
         raise RunError(
             f"{directory / name}: missing; `mobilenet verify {quote(directory)}` recreates it from the record"
@@ -128,16 +128,14 @@ def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None
 
 
 def read_table(directory: Path, table: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the same as Arrow has it. The types are those that the schema promises, and nothing is null that may not
-    be.
-    """
+    """Return the table as Arrow reads it. The types are those of the schema, and nulls are only where allowed."""
     with _reading(directory / f"{table}.parquet") as file:
         data = file.read(columns=None if columns is None else list(columns))
     return _as_promised(directory, table, columns, data)
 
 
 def read_parts(directory: Path, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Read some columns of a table part by part, so that the memory does not grow with the table."""
+    """Yield some columns of a table part by part, so that memory use does not grow with the table."""
     import pyarrow as pa
 
     with _reading(directory / f"{table}.parquet") as file:
@@ -212,8 +210,8 @@ def require_unchanged(directory: Path, name: str) -> None:
 
 
 def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
-    """Refuse a directory with a table that is plainly not what the run wrote: small ones by their digests, large
-    ones only by their two ends, which takes no time.
+    """Refuse a directory with a table that is clearly not what the run wrote. Small ones are checked by their digests,
+    large ones only by their two ends, which takes no time.
     """
     written = manifest.get("files")
     written = written if isinstance(written, dict) else {}
@@ -234,7 +232,7 @@ def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
 
 
 def glance_at_table(path: Path) -> None:
-    """Refuse a file that is plainly not a whole table, by its two ends."""
+    """Refuse a file that is clearly not a whole table, by its two ends."""
     try:
         with path.open("rb") as file:
             is_whole = path.stat().st_size > 8 and _has_both_ends(file)
@@ -245,7 +243,7 @@ def glance_at_table(path: Path) -> None:
 
 
 def _has_both_ends(file: BinaryIO) -> bool:
-    """Parquet: its mark at the beginning; at the end a footer, its length and the mark."""
+    """Return whether a file has both ends of Parquet: its mark at the beginning; a footer and the mark at the end."""
     begin = file.read(4)
     size = file.seek(-8, SEEK_END) + 8
     length = int.from_bytes(file.read(4), "little")
@@ -253,7 +251,7 @@ def _has_both_ends(file: BinaryIO) -> bool:
 
 
 def no_directory(directory: Path) -> RunError:
-    """Return the error for what is not a directory. What a killed run of that name has left is kept first."""
+    """Return the error for a path that is not a directory. What a killed run of that name left is kept first."""
     if not os.path.lexists(directory):
         recover(directory)
     if (left := partial_record(directory)).is_dir():
@@ -265,7 +263,7 @@ def no_directory(directory: Path) -> RunError:
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """manifest.json, after a look at whether everything that a run has is there."""
+    """Return manifest.json, after a check that all files of a run are there."""
     if not directory.is_dir():
         raise no_directory(directory)
     if is_partial(directory.absolute()):
@@ -288,17 +286,17 @@ def read_manifest(directory: Path) -> dict[str, Any]:
             f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, but this version"
             f" reads {FORMAT_VERSION}; run its scenario.yaml again"
         )
-    if "compiled" in manifest or next(reversed(manifest)) != "files":  # records of older versions end so
+    if "compiled" in manifest or next(reversed(manifest)) != "files":  # records of older versions end like this
         _require_own_digest(directory / "manifest.json")
     files = manifest.get("files")
     for name, digest in sorted(files.items()) if isinstance(files, dict) else ():
-        if name.endswith(TEXTS) and "/" not in name:  # they are small; a table that is cut cannot be read
+        if name.endswith(TEXTS) and "/" not in name:  # texts are small; a table that is cut cannot be read
             _require_digest(directory / name, digest)
     return manifest
 
 
 def _require_own_digest(path: Path) -> None:
-    """Refuse a manifest that is not, to the last byte, what the run wrote."""
+    """Refuse a manifest that is not what the run wrote, to the last byte."""
     head, mark, tail = path.read_bytes().rpartition(f",\n{OF_MANIFEST}".encode())
     if not mark or tail != f'{sha256(head).hexdigest()}"\n}}\n'.encode():
         raise RunError(f"{path}: changed since the run wrote it; its last line but one holds the SHA-256 of the others")

@@ -1,4 +1,4 @@
-"""What a run notes while it goes on.
+"""The record of a run while it goes on.
 
 Model     append-only columns, never rows: one list per column. From time to time, between two events, the rows of the
           lists go into typed batches (batches.py), so that a long run needs little more memory than a short
@@ -21,19 +21,19 @@ from mobilenet.record.batches import SUFFIX, Batches
 from mobilenet.record.schema import COLUMNS
 from mobilenet.record.table import Table
 
-EVENTS = {  # each kind of event, and the kinds of nodes that it happens at: hosts, stations, plain processes
+EVENTS = {  # each kind of event, and the kinds of nodes at which it happens: hosts, stations, plain processes
     **dict.fromkeys(("join", "leave", "broadcast", "refused", "deliver", "gap", "crash", "recover"), "hp"),
     **dict.fromkeys(("complete", "suspect", "trust"), "p"),
     **dict.fromkeys(("asked", "handoff_start", "handoff_end", "out_of_coverage", "in_coverage"), "h"),
     **dict.fromkeys(("datagram", "datagram_received"), "hs"),
     **dict.fromkeys(("expire", "cut", "mend", "radio_off", "radio_on"), "s"),
 }
-MOST_ROWS = 100_000  # in lists, when they go into batches
-LONGEST_S = 5.0  # of wall time, after which they go there in any case
+MOST_ROWS = 100_000  # in the lists, before they go into batches
+LONGEST_S = 5.0  # of wall time, after which rows go into batches in any case
 
 
 class Rows:
-    """A table that grows: its last rows, in equally long lists."""
+    """A table that grows. Its last rows are in equally long lists."""
 
     def __init__(self, table: str) -> None:
         self.lists: dict[str, list[Any]] = {name: [] for name in COLUMNS[table]}
@@ -60,7 +60,7 @@ class Rows:
 
 
 class PlainRows(Rows):
-    """A table whose rows are too few to matter, or are recorded for a closer look."""
+    """A table with few rows, or one that is recorded only for a closer look."""
 
     def __init__(self, table: str) -> None:
         super().__init__(table)
@@ -110,7 +110,7 @@ class EventLog(Rows):
         self.message.append(message)
 
     def rows(self, first: int) -> list[tuple[Any, ...]]:
-        """Return the rows from number `first` on. Raises IndexError if one of them is in a batch."""
+        """Return the rows from number `first` on. Raise IndexError if one of them is in a batch."""
         first -= self._in_batches
         if first < 0:
             raise IndexError(f"{-first} of the rows are in batches")
@@ -123,14 +123,14 @@ class EventLog(Rows):
 
 
 def _append(column: list[Any], row: int, value: Any) -> None:
-    """Append the value of a row, after nothing for those since the last value."""
+    """Append the value of a row, and fill in missing values since the last one."""
     if len(column) < row:
         column.extend([None] * (row - len(column)))
     column.append(value)
 
 
 class Samples(Rows):
-    """Sizes and lengths as they were measured; a row costs four calls and no loop."""
+    """Sizes and lengths as they were measured. A row costs four calls and no loop."""
 
     def __init__(self) -> None:
         super().__init__("samples")
@@ -144,7 +144,7 @@ class Samples(Rows):
 
 
 class CauseRows(Rows):
-    """What led to what; a row costs no loop."""
+    """The rows of causes and effects. A row costs no loop."""
 
     def __init__(self) -> None:
         super().__init__("causes")
@@ -184,7 +184,7 @@ class Recording:
         causes: bool = False,
         folder: Path | None = None,
     ) -> None:
-        """`folder`: where the rows go that do not stay in lists; None: they stay in memory."""
+        """Set up the tables. `folder`: for rows that do not stay in lists; None: they stay in memory."""
         self.events = EventLog()
         self.samples = Samples()
         self.positions = PlainRows("positions")
@@ -213,13 +213,11 @@ class Recording:
 
     @property
     def rows(self) -> int:
-        """The rows of all tables."""
+        """The number of rows of all tables."""
         return sum(map(len, self._rows.values()))
 
     def settle(self, now_ns: int) -> None:
-        """Settle the record between two events: move the rows into batches if they are many, or have not been moved for
-        long.
-        """
+        """Move rows into batches, between two events, if they are many or have not been moved for long."""
         is_early = monotonic() < self._settled_s + LONGEST_S
         if is_early and sum([table.waiting for table in self._rows.values()]) < MOST_ROWS:
             return
@@ -229,7 +227,7 @@ class Recording:
             table.clear()
 
     def tables(self) -> dict[str, Table]:
-        """Return the record so far as whole columns, made once, and again when there are more rows."""
+        """Return the record so far as whole columns, made once, and made again when there are more rows."""
         known = tuple([len(table) for table in self._rows.values()])
         if known != self._known:
             self._known = known
@@ -246,7 +244,7 @@ class Recording:
             batches.remove()
 
     def document(self) -> dict[str, Any]:
-        """counters.json: what the network counted, and how many rows each table has, of events by kind."""
+        """Return counters.json: what the network counted, the rows of each table, and the events by kind."""
         kinds = self.tables()["events"].column("event")
         counts = dict(zip(kinds.words, np.bincount(kinds.codes, minlength=len(kinds.words)).tolist(), strict=True))
         sizes = {name: len(table) for name, table in self._rows.items() if name != "events"}

@@ -1,4 +1,4 @@
-"""What a run directory holds: files, tables, columns, types, versions. Writer, readers and pictures use only this.
+"""The contents of a run directory: files, tables, columns, types, versions. Writer, readers and pictures use only this.
 
 Model     two kinds of runs: `mobile`, hosts and stations, and `processes`, plain processes on an abstract network
 Units     the last part of a column's name: _ns, _m, _bytes
@@ -20,9 +20,9 @@ REQUIRED_FILES: Final = (
     "positions.parquet",
     "counters.json",
 )
-DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # what follows from the others, and can be made again
+DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # files that follow from the others, and can be made again
 MAC_ACK: Final = "mac_ack"  # the kind of a frame that is an acknowledgement of the MAC
-LONGEST_NAME: Final = 100  # characters, of what a protocol gives a name
+LONGEST_NAME: Final = 100  # characters in a name that a protocol chooses
 MOST_LISTED: Final = 20  # entries of a list, in the detail of a message
 OPTIONAL_TABLES: Final = ("frames", "messages", "links", "lines", "causes")
 
@@ -47,7 +47,7 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "psdu_bytes": "int64",
         "addressed": "bool",
         "fate": "string",
-        "to": "string",  # whom it is for; empty: all within reach
+        "to": "string",  # the addressee; empty: all nodes within reach
         "rate_mbps": "double",
         "attempt": "int64",  # of the MAC to send it, from 1; 0: it would not send the frame again
     },
@@ -56,7 +56,7 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "sender": "string",
         "receiver": "string",
         "power_dbm": "double",
-        "sinr_db": "double",  # the lowest while header and payload arrived; NaN where it was not received to its end
+        "sinr_db": "double",  # the lowest while header and payload arrived; NaN if it was not received to its end
     },
     "messages": {
         "send_ns": "int64",
@@ -72,14 +72,14 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "message": "string",
         "detail": "string",  # JSON
     },
-    "lines": {  # of programs
+    "lines": {  # lines to and from programs
         "time_ns": "int64",
         "node": "string",
-        "life": "int64",  # of the node, from 1
-        "said": "bool",  # by the program; otherwise to it
+        "life": "int64",  # life of the node, from 1
+        "said": "bool",  # true: sent by the program; false: sent to it
         "line": "string",
     },
-    "causes": {  # what led to what; a row is named by its number, from 0
+    "causes": {  # causes and effects; a row is identified by its number, from 0
         "time_ns": "int64",
         "node": "string",
         "step": "string",  # queued, sent, acknowledged, given_up, timer, wire or arrived
@@ -90,13 +90,13 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "start_ns": "int64",  # of sent: on the air from here; of timer: started then; otherwise -1
         "end_ns": "int64",  # of sent: to here; otherwise -1
         "size_bytes": "int64",  # of wire: with headers; otherwise -1
-        "window": "string",  # of a segment of TCP: which window, or rule, had kept it back
-        "events": "int64",  # how many rows `events` had
+        "window": "string",  # for a segment of TCP: the window, or rule, that had held it back
+        "events": "int64",  # number of rows in `events`
         "heard": "string",  # of sent: each node within reach, with :OUTCOME if it did not receive it
     },
 }
 
-BUFFERS: Final = ("sbuffer", "rbuffer")  # of our own protocols
+BUFFERS: Final = ("sbuffer", "rbuffer")  # buffers of built-in protocols
 NULLABLE: Final = ("message", "station", "session", "detail", "host", "receive_ns")
 
 
@@ -113,8 +113,8 @@ class Event(NamedTuple):
 
 
 def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -> dict[str, tuple[str, ...]]:
-    """Return the quantities that are buffers of each host (h) and of each station (s); `untold`: if the manifest lacks
-    them, or not in a usable way.
+    """Return the quantities that are buffers of each host (h) and of each station (s). `untold`: those to use if the
+    manifest has no usable ones.
     """
     buffers = manifest.get("buffers")
     if isinstance(buffers, Mapping):

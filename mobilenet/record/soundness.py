@@ -1,8 +1,8 @@
-"""What is wrong with the files of a run that some program could not make sense of.
+"""What is wrong with the files of a run that a program could not read correctly?
 
-Model     asked only after something went wrong, since it reads everything: the record against the digests in the
-          manifest, the manifest against its schema and against its scenario, and what follows from the
-          record for its form. A run without fault is the reader's own error
+Model     used only after something went wrong, since it reads everything: the record against the digests in the
+          manifest, the manifest against its schema and against its scenario, and what follows from the record for its
+          form. A run without fault is the reader's own error
 Errors    none; the fault is the answer
 Source    ours: docs/run-directory.md
 """
@@ -20,7 +20,7 @@ from mobilenet.scenario.plans.by_kind import plans_of
 from mobilenet.scenario.run_source import read_source
 
 NUMBER = (int, float)
-LARGE = 1e12  # no number of a manifest is
+LARGE = 1e12  # greater than any number in a manifest
 FACTS: dict[str, Any] = {
     "mobilenet_version": str, "fingerprint": str, "simulated_s": NUMBER, "wall_s": NUMBER, "command": str,
     "quiescent": bool, "files": dict, "promises": dict,
@@ -33,7 +33,7 @@ OF_MOBILE: dict[str, Any] = {
 
 
 def fault(directory: Path) -> str | None:
-    """Return the first one found, in one line with the file; None: everything is as a run leaves it."""
+    """Return the first fault found, in one line with the file, or None if everything is as a run leaves it."""
     if not directory.is_dir() or (directory / "study.yaml").exists():
         return None
     try:
@@ -58,7 +58,7 @@ def fault(directory: Path) -> str | None:
 
 
 def derived_fault(directory: Path) -> str | None:
-    """Return what is wrong with the derived files that are there. Raises RunError: not readable."""
+    """Return what is wrong with the derived files that are there. Raise RunError if one is not readable."""
     derived = {name: read_derived(directory, name) for name in DERIVED_FILES if (directory / name).exists()}
     if not all(isinstance(value, (*NUMBER, type(None))) for value in derived.get("metrics.json", {}).values()):
         name = next(n for n, value in derived["metrics.json"].items() if not isinstance(value, (*NUMBER, type(None))))

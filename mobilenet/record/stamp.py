@@ -1,9 +1,9 @@
-"""Where a file comes from: the version, the scenario, the runs and the command that made it, kept inside the file.
+"""The provenance of a file: the version, the scenario, the runs and the command that made it, kept inside the file.
 
 Model     one line of JSON: in the metadata of SVG, PNG, PDF and Parquet, in a <meta> of pages, in a comment of LaTeX
-          and Markdown, as a member of JSON; for CSV and logs in a file with this suffix (NAME.provenance.json).
-          The command is in a normal form: RUN or STUDY stands for the directory, and what does not change the content
-          is left out (the place, the time, the number of workers). So the same study, made elsewhere with the same
+          and Markdown, as a member of JSON; for CSV and logs in a file with this suffix (NAME.provenance.json). The
+          command is in a normal form: RUN or STUDY stands for the directory, and options that do not change the content
+          are left out (the place, the time, the number of workers). So the same study, made elsewhere with the same
           version, stays the same to the byte
 Source    ours: docs/run-directory.md, Provenance
 """
@@ -28,13 +28,13 @@ KEY = "mobilenet-provenance"
 SIDECAR = ".provenance.json"
 COMMIT = "commit.txt"  # in an installed package
 PACKAGE = Path(__file__).parents[1]
-PLACE = "CLAIMS"  # in commands, stands for the directory of answers to claims
-# what a file was made from
+PLACE = "CLAIMS"  # stands for the directory of answers to claims, in commands
+# kinds of what a file was made from
 RUN, RUNS, STUDY, STUDIES, CLAIMS, FILE = "run", "runs", "study", "studies", "claims", "file"
 
 
 class Inputs(NamedTuple):
-    """What a file was made from. `scenario_sha256`: of scenario.yaml or study.yaml as the directory keeps it, or of the
+    """The inputs of a file. `scenario_sha256`: of scenario.yaml or study.yaml as the directory keeps it, or of the
     file; `fingerprint`: of the run, or of those of all runs in order.
     """
 
@@ -45,10 +45,10 @@ class Inputs(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    command: str  # RUN, STUDY or FILE stands for what it was made from
+    command: str  # RUN, STUDY or FILE stands for the input
     inputs: Inputs
     version: str
-    commit: str | None  # of the source, where it is known; with a + if files were changed since
+    commit: str | None  # of the source, if it is known; with a + if files were changed since
 
     def document(self) -> dict[str, Any]:
         return {
@@ -59,12 +59,14 @@ class Provenance(NamedTuple):
         }
 
     def text(self) -> str:
-        """Return one line of ASCII."""
+        """Return the provenance as one line of ASCII."""
         return json.dumps(self.document())
 
 
 def parse_provenance(text: str) -> Provenance:
-    """Raise ValueError for anything else: files come from strangers, and their command is printed for a shell."""
+    """Parse a line, and raise ValueError for anything else: files come from strangers, and their command is printed for
+    a shell.
+    """
     document = json.loads(text)
     if not isinstance(document, dict):
         raise ValueError("not a provenance")
@@ -81,7 +83,7 @@ def parse_provenance(text: str) -> Provenance:
 
 
 def _quote_again(command: str) -> str:
-    """Return the words of a command, quoted: a second command, or a redirection, does not stay what it was."""
+    """Return the words of a command, quoted, so that a second command or a redirection loses its effect."""
     return shlex.join(shlex.split(command))
 
 
@@ -150,12 +152,12 @@ def stamping(provenance: Provenance) -> Iterator[None]:
 
 
 def present() -> Provenance | None:
-    """Return the provenance of the outermost block; None outside of all blocks."""
+    """Return the provenance of the outermost block, or None outside all blocks."""
     return _PRESENT.get()
 
 
 def stamp() -> str | None:
-    """Return it as a line."""
+    """Return the present provenance as a line, or None."""
     here = present()
     return None if here is None else here.text()
 
@@ -168,7 +170,7 @@ def in_page(content: str) -> str:
 
 
 def in_text(content: str, before: str, after: str = "") -> str:
-    """Return a text with its provenance in a comment at its end; `before`, `after`: what encloses a comment."""
+    """Return a text with its provenance in a comment at its end. `before` and `after` enclose a comment."""
     line = stamp()
     return content if line is None else f"{content}{before}{KEY}: {line}{after}\n"
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 Columns = Mapping[str, Sequence[Any]]
 KINDS = {name: kind for table in COLUMNS.values() for name, kind in table.items()}  # a name has one type everywhere
 CODED = {name for name, kind in KINDS.items() if kind == "string"} | {"session"}  # columns of few different values
-FEW_VALUES = {"value", "rate_mbps", "attempt"}  # numbers of which there are few different ones
-NOTHING = -1  # the code of what is not there
-FEW = 100_000  # rows that are joined as fast without the functions of Arrow, which take longer than that to load
-AT_ONCE = 100_000  # rows of which there are Python's objects
+FEW_VALUES = {"value", "rate_mbps", "attempt"}  # columns of numbers that have few different values
+NOTHING = -1  # the code of a missing value
+FEW = 100_000  # up to this number of rows, joining is as fast without Arrow's functions, which take time to load
+AT_ONCE = 100_000  # rows for which Python's objects exist at a time
 IN_PART = 1 << 20  # rows of a row group of Parquet
 
 
@@ -51,38 +51,38 @@ class CodedColumn(NamedTuple):
         return rows_where(self.among(words))
 
     def among(self, words: Any) -> np.ndarray:
-        """Return, row by row, whether its value is one of these."""
+        """Return for each row whether its value is one of these."""
         return self.map([word in words for word in self.words], nothing=None in words)
 
     def map(self, by_word: list[Any], nothing: Any) -> np.ndarray:
-        """Return, row by row, what `by_word` has for its value."""
+        """Return for each row what `by_word` has for its value."""
         return np.take(np.array([*by_word, nothing]), self.codes)
 
     def number(self, numbers: Mapping[Any, int]) -> np.ndarray:
-        """Return, row by row, the number of its value, int64; -1 for a value that has none."""
+        """Return for each row the number of its value, int64; -1 for a value that has none."""
         return self.map([numbers.get(word, NOTHING) for word in self.words], NOTHING)
 
 
 def rows_where(is_one: np.ndarray) -> np.ndarray:
-    """Return the rows for which this is true, in half the memory that numpy takes for them."""
+    """Return the rows for which this is true, in half the memory that numpy uses."""
     return np.flatnonzero(is_one).astype(np.int32)
 
 
 def by_code(codes: np.ndarray) -> np.ndarray:
-    """Return the positions of codes in ascending order, those of equal codes in theirs."""
+    """Return the positions that sort the codes in ascending order, stable for equal codes."""
     return np.argsort(codes, kind="stable").astype(np.int32)  # by radix up to 16 bits, ten times as fast
 
 
 def view(numbers: Any) -> memoryview[int]:
-    """Return an array whose single numbers are Python's, since NumPy's are slow one by one."""
+    """Return a view of an array whose single numbers are Python's, since NumPy's are slow one by one."""
     return memoryview(numbers)
 
 
 class Values(Sequence[Any]):
-    """A column row by row; Python's objects are made when they are asked for."""
+    """A column row by row. Python's objects are made on access."""
 
     def __init__(self, numbers: np.ndarray, words: list[Any] | None = None) -> None:
-        """`words`: the values, of which `numbers` are the codes; None: they are numbers."""
+        """Set up the column. `words`: the values, of which `numbers` are the codes; None: they are numbers."""
         self._numbers = numbers
         self._row_by_row: memoryview[Any] = view(numbers)
         self._words = None if words is None else [*words, None]
@@ -107,7 +107,7 @@ class Values(Sequence[Any]):
 
 
 class Table(Mapping[str, Sequence[Any]]):
-    """Equally long columns; as a mapping, name -> values."""
+    """Columns of equal length; as a mapping, name -> values."""
 
     def __init__(
         self,
@@ -115,8 +115,8 @@ class Table(Mapping[str, Sequence[Any]]):
         words: Mapping[str, list[Any]] | None = None,
         release: Callable[[], Any] | None = None,
     ) -> None:
-        """`words`: the values by code, of each column that `arrow` has as codes; `release`: gives back the memory of
-        what was read of a file, which can be read again.
+        """Set up the table. `words`: the values by code, for each column that `arrow` has as codes; `release`: frees
+        the memory of what was read from a file, which can be read again.
         """
         self._arrow = arrow
         self._release = release
@@ -128,7 +128,7 @@ class Table(Mapping[str, Sequence[Any]]):
 
     @staticmethod
     def of(columns: Columns) -> Table:
-        """Return a table as it is, and make one of lists."""
+        """Return a table unchanged, or make one of lists."""
         if isinstance(columns, Table):
             return columns
         import pyarrow as pa
@@ -138,7 +138,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return Table(pa.table(arrays), dictionary.words())
 
     def forget(self) -> None:
-        """Give back the memory of what was made of the columns for readers. It is made again on request."""
+        """Free the memory of what was made of the columns for readers. It is made again on request."""
         for made in (self._values, self._coded, self._numbers):
             made.clear()
 
@@ -197,11 +197,11 @@ class Table(Mapping[str, Sequence[Any]]):
         return np.concatenate([_fill(chunk, nothing) for chunk in self._arrow[name].chunks] or [np.empty(0, np.int64)])
 
     def pick(self, name: str, rows: np.ndarray) -> list[Any]:
-        """Some rows of a column as a list."""
+        """Return some rows of a column as a list."""
         return self[name][rows]
 
     def fingerprint(self) -> str:
-        """SHA-256 over the columns of events, however they are stored; computed once.
+        """Return the SHA-256 over the columns of events, however they are stored, computed once.
 
         Integers as 8 bytes little-endian, text as length and UTF-8, null as a marker; each column comes after its name
         and its number of rows.
@@ -228,9 +228,9 @@ class Table(Mapping[str, Sequence[Any]]):
 
         parts = self._parts()
         first = next(parts)
-        numbers = [name for name in self if name not in CODED]  # no query asks for a range of words
+        numbers = [name for name in self if name not in CODED]  # no query needs a range of words
         few_values = [name for name in self if name in CODED or name in FEW_VALUES]
-        # without Arrow's own notes the file declares text, not codes of text
+        # without Arrow's own metadata the file declares text, not codes of text
         with pq.ParquetWriter(
             path, first.schema, store_schema=False, use_dictionary=few_values, write_statistics=numbers
         ) as file:
@@ -273,13 +273,13 @@ class _Codes(dict[Any, int]):
 
 
 class Dictionary:
-    """The codes of the words of a table that grows."""
+    """The codes of the words of a table that is still growing."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Codes] = {}  # by column
 
     def encode(self, name: str, values: Sequence[Any]) -> pa.Array:
-        """Further values of a column: numbers as they are, words by their codes."""
+        """Encode further values of a column: numbers as they are, words by their codes."""
         import pyarrow as pa
 
         kind = pa.type_for_alias(KINDS[name])
@@ -302,7 +302,7 @@ class Dictionary:
         return fresh
 
 
-# pyarrow.array would do what follows, but loads pandas, which takes as long as a short run
+# pyarrow.array does the same, but loads pandas, which takes as long as a short run
 
 
 def _numbers(numbers: np.ndarray, kind: pa.DataType) -> pa.Array:
@@ -334,7 +334,7 @@ def _texts(texts: list[bytes], kind: pa.DataType) -> pa.Array:
 
 
 def _fill(numbers: pa.Array, nothing: int) -> np.ndarray:
-    """Arrow's numbers with `nothing` for those that are missing. Its own functions for that take long to load."""
+    """Return Arrow's numbers, with `nothing` for those that are missing. Its own functions take long to load."""
     bits, data = numbers.buffers()
     begin, end = numbers.offset, numbers.offset + len(numbers)
     values = np.frombuffer(data or b"", numbers.type.to_pandas_dtype(), end)[begin:]
@@ -351,7 +351,7 @@ def _mark(value: Any) -> bytes:
 
 
 def _spell(texts: list[bytes], codes: np.ndarray) -> pa.Buffer | bytes:
-    """Return the text of each row's code, one behind the other."""
+    """Return the text of each row's code, one after the other."""
     if len(codes) < FEW:
         return b"".join(map(texts.__getitem__, codes.tolist()))
     import pyarrow as pa

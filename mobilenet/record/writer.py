@@ -1,4 +1,4 @@
-"""A run's directory: what was recorded becomes Parquet, under a name only complete runs have.
+"""Write a run's directory: the record becomes Parquet, under a name that only complete runs have.
 
 Model     the directory is written under a temporary name, synced and renamed, so what bears its name is whole
 Errors    RecordError when the directory exists, cannot be written or the disk is full
@@ -25,7 +25,7 @@ from mobilenet.record.schema import DERIVED_FILES
 
 
 def file_digests(directory: Path) -> dict[str, str]:
-    """SHA-256 of every file of a run, except derived files and the manifest, which holds the digests."""
+    """Return the SHA-256 of every file of a run, except derived files and the manifest, which holds the digests."""
     names = sorted(
         str(path.relative_to(directory))
         for path in directory.rglob("*")
@@ -50,7 +50,7 @@ class RecordError(Exception):
 
 
 class AlreadyThere(RecordError):
-    """Something has the name that a directory should get."""
+    """The name that a directory should get exists already."""
 
     def __init__(self, path: Path, way_out: str = "remove it, or name another directory") -> None:
         super().__init__(f"{path}: already exists; {way_out}", is_input=True)
@@ -62,7 +62,8 @@ class AlreadyThere(RecordError):
 
 @contextmanager
 def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True) -> Iterator[Path]:
-    """A directory to fill; it takes its name only when the block ends well, and otherwise nothing is left.
+    """Yield a directory to fill. It takes its name only if the block ends without an error, and otherwise nothing is
+    left.
 
     A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. A process that fills one holds
     a lock on it, so that the next command can recognise abandoned ones, and keeps of those what was recorded
@@ -81,7 +82,7 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
         if os.path.lexists(path) and not replaces:
             raise AlreadyThere(path)
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
-            new_folders.insert(0, folder)  # before it is there, since a signal may come in between
+            new_folders.insert(0, folder)  # before it exists, since a signal may come in between
             folder.mkdir(exist_ok=True)
         with _alone_in(path.parent):  # no process takes a directory for abandoned before it is locked
             begun = not partial.exists()
@@ -106,7 +107,7 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
         if begun:
             shutil.rmtree(partial, ignore_errors=True)  # if it is still there
         for folder in new_folders:
-            with suppress(OSError):  # it is no longer empty
+            with suppress(OSError):  # the folder is not empty any more
                 folder.rmdir()
         if lock is not None:
             os.close(lock)
@@ -115,9 +116,7 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
 
 
 def _put_in_place_of(path: Path, fresh: Path) -> None:
-    """Replace what was there, and bring it back if that fails; the next process does it if this one is killed in
-    between.
-    """
+    """Replace the old directory, and bring it back if that fails. If this process is killed, the next one does so."""
     old = path.parent / f".{path.name}.replaced-{os.getpid()}"
     with _alone_in(path.parent):
         os.rename(path, old)
@@ -136,7 +135,7 @@ def is_partial(path: Path) -> bool:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Make others that begin a run directory in the same folder wait for a moment."""
+    """Make other processes that begin a run directory in the same folder wait for a moment."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -146,8 +145,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def recover(path: Path, keeps_record: bool = True) -> None:
-    """Clear what killed processes have left under this name; a run that one of them was replacing gets it back.
-    `keeps_record`: what they had recorded stays, as killed_runs.py has it.
+    """Clear what killed processes have left under this name. A run that one of them was replacing gets its name back.
+    `keeps_record`: their record is kept, as in killed_runs.py.
     """
     if path.parent.is_dir():
         with _alone_in(path.parent):
@@ -155,7 +154,7 @@ def recover(path: Path, keeps_record: bool = True) -> None:
 
 
 def is_being_written(path: Path) -> bool:
-    """Return whether some run is filling a directory for this name; what killed ones left of it is cleared."""
+    """Return whether a run is filling a directory for this name. What killed ones left of it is cleared."""
     if not path.parent.is_dir():
         return False
     with _alone_in(path.parent):
@@ -164,7 +163,7 @@ def is_being_written(path: Path) -> bool:
 
 
 def _leftovers(path: Path) -> Iterator[Path]:
-    """Yield what runs to this name that have not ended, or were killed, have put next to it. The folder may be that of
+    """Yield what runs of this name that have not ended, or were killed, have put next to it. The folder may be that of
     a study with very many runs.
     """
     start = f".{path.name}."
@@ -174,7 +173,7 @@ def _leftovers(path: Path) -> Iterator[Path]:
 
 
 def _clear_dead(path: Path, keeps_record: bool = True) -> None:
-    """Remove what killed runs left under this name, except what they had recorded."""
+    """Remove what killed runs left under this name, except their record."""
     for left in _leftovers(path):
         if is_partial(left):
             with suppress(OSError):  # alive: the lock is held
@@ -207,7 +206,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_manifest(directory: Path, facts: dict[str, Any]) -> None:
-    """Write manifest.json with the digests of all files, and at its end that of all that it holds before it."""
+    """Write manifest.json with the digests of all files, and at its end that of everything before it."""
     head = json.dumps({**facts, "files": file_digests(directory)}, indent=2, allow_nan=False).removesuffix("\n}")
     digest = hashlib.sha256(head.encode("utf-8")).hexdigest()
     (directory / "manifest.json").write_text(f'{head},\n{OF_MANIFEST}{digest}"\n}}\n', encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What all kinds of scenarios have in common: they come from a file, are changed by options, and know the file's
+"""The part that all kinds of scenarios share: they come from a file, are changed by options, and know the file's
 folder.
 
 Model     bytes → nodes that remember their line → overrides → the model → checks that see all groups together
@@ -20,16 +20,16 @@ from mobilenet.scenario.error_messages import line, problems
 from mobilenet.scenario.yaml_reader import Node, in_python, override, parse, read
 from mobilenet.scenario.yaml_writer import to_yaml
 
-ITS_OWN = "scenario.yaml"  # in the directory of a run
+ITS_OWN = "scenario.yaml"  # the scenario's file in the directory of a run
 
 
 class ScenarioFile(Parameters):
-    kind: ClassVar[str]  # of run: hosts or processes
+    kind: ClassVar[str]  # kind of run: hosts or processes
     _folder: Path = PrivateAttr(default=Path("."))
 
     @classmethod
     def load(cls, path: str | Path, overrides: Sequence[str] = ()) -> Self:
-        """From a file; each override is `a.b=value`."""
+        """Load a scenario from a file; each override is `a.b=value`."""
         path = Path(path)
         return cls.from_nodes(read(path, in_python(overrides)), path.parent)
 
@@ -37,7 +37,7 @@ class ScenarioFile(Parameters):
     def from_text(
         cls, text: str, overrides: Sequence[str] = (), folder: str | Path = ".", name: str = "scenario"
     ) -> Self:
-        """From text; `folder` is where the files that it names are, `name` is how messages call it."""
+        """Load a scenario from text. `folder` is where its files are; `name` stands for it in messages."""
         root = parse(text.encode("utf-8", "surrogatepass"), name)
         return cls.from_nodes(override(root, in_python(overrides)), Path(folder))
 
@@ -58,7 +58,7 @@ class ScenarioFile(Parameters):
         return self.from_nodes(override(root, in_python(overrides)), self._folder)
 
     def with_nodes(self, nodes: Mapping[str, Node]) -> Self:
-        """Return the same with these values of keys, which need not be text first."""
+        """Return the scenario with other values of these keys, which need not be text first."""
         rest = {key: value for key, value in self.model_dump().items() if key not in nodes}
         root = Node.of(rest, getattr(self, "name", None) or "scenario")
         root.value |= nodes
@@ -77,7 +77,7 @@ class ScenarioFile(Parameters):
 
     @property
     def lasts(self) -> str:
-        """How long a run lasts, in words."""
+        """The length of a run, in words."""
         raise NotImplementedError
 
     def estimated_events(self) -> int:
@@ -86,17 +86,17 @@ class ScenarioFile(Parameters):
 
     @property
     def events_of_joins(self) -> int:
-        """How many of the estimated events are messages on links that the joins of the beginning cause."""
+        """The number of estimated events that are messages on links because of the first joins."""
         return 0
 
     @property
     def deliveries_due(self) -> int:
-        """How many deliveries a run that ends when all is delivered has."""
+        """The number of deliveries in a run that ends when everything is delivered."""
         return 0
 
     @property
     def steady_from_s(self) -> float | None:
-        """When a run begins to go on at an even pace; None: it ends when all is delivered."""
+        """The time from which a run goes on at an even pace, or None if it ends when everything is delivered."""
         return None
 
     @property
@@ -109,19 +109,19 @@ class ScenarioFile(Parameters):
         return 0
 
     def doubts_about_files(self) -> list[str]:
-        """Return what is probably not meant in files that take long to read."""
+        """Return what is probably not meant, in files that take long to read."""
         return []
 
     def warnings(self) -> list[str]:
-        """Return what can run, and is probably not meant, or not here."""
+        """Return what can run, but is probably not meant, or does not work here."""
         raise NotImplementedError
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """Yield the files that it names: the dotted path of the key, and where the file is."""
+        """Yield the files that it names: the dotted path of the key, and the place of the file."""
         yield from ()
 
     def patterns(self) -> Iterator[tuple[str, str]]:
-        """Yield what its programs load besides those: the dotted path of the key, and a pattern for files_matching."""
+        """Yield what else its programs load: the dotted path of the key, and a pattern for files_matching."""
         yield from ()
 
     def code(self) -> Iterator[tuple[str, str, str | None]]:
@@ -129,19 +129,19 @@ class ScenarioFile(Parameters):
         yield from ()
 
     def __eq__(self, other: object) -> bool:
-        """The same values; from which folder they came does not matter."""
+        """Return whether the values are equal; the folders do not matter."""
         return type(other) is type(self) and isinstance(other, ScenarioFile) and self.model_dump() == other.model_dump()
 
     __hash__ = None  # type: ignore[assignment]
 
 
 def code_of_metrics(metrics: Sequence[str]) -> Iterator[tuple[str, str, str | None]]:
-    """As ScenarioFile.code has them."""
+    """Yield the metrics in the form of ScenarioFile.code."""
     yield from ((f"metrics.{i}", name, name.rpartition(":")[0]) for i, name in enumerate(metrics))
 
 
 def files_of_metrics(metrics: Sequence[str], folder: Path) -> Iterator[tuple[str, Path]]:
-    """As ScenarioFile.files has them."""
+    """Yield the metrics in the form of ScenarioFile.files."""
     yield from ((f"metrics.{i}", folder / name.rpartition(":")[0]) for i, name in enumerate(metrics))
 
 
@@ -177,7 +177,7 @@ def is_pattern(folder: Path, name: str) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether it is there, of any name: too long ones and such with a NUL are not."""
+    """Return whether a file of this name exists; too long names and those with a NUL are allowed."""
     try:
         return path.is_file()
     except (OSError, ValueError):

@@ -1,5 +1,5 @@
-"""How long the tests of the failure detector take on a network: the shortest sufficient timeout, the number of tests,
-and whether the detector ever stops making mistakes.
+"""How long do the tests of the failure detector take on a network? The shortest sufficient timeout, the number of
+tests, and whether the detector ever stops making mistakes.
 
 Model     all processes begin a round together, none has crashed, and the links carry nothing else. On the abstract
           network an answer waits for its sender's own tests: they share a send server. So no shorter timeout
@@ -22,7 +22,7 @@ MOST_ROUTED = 256  # processes; beyond, every way counts as one link
 
 
 def round_trip(network: AbstractNetwork | WiredNetwork, n: int) -> float:
-    """From the beginning of a round to the first answer, where that takes longest."""
+    """Return the longest time from the beginning of a round to its first answer."""
     if isinstance(network, AbstractNetwork):
         arrived = network.send + network.link + network.reception + network.hand_over
         return max(dimension(n) * network.send, arrived) + arrived
@@ -30,7 +30,7 @@ def round_trip(network: AbstractNetwork | WiredNetwork, n: int) -> float:
 
 
 def errs_for_ever(detector: DetectorParameters, network: AbstractNetwork | WiredNetwork, n: int) -> bool:
-    """Return whether correct processes are suspected in each round, as the longest test takes more than the timeout."""
+    """Return whether correct processes are suspected in each round, because the longest test exceeds the timeout."""
     takes = round_trip(network, n)
     if isinstance(network, WiredNetwork):
         takes = _over(network, _links(network, n, [1 << s for s in range(dimension(n))]))
@@ -38,13 +38,15 @@ def errs_for_ever(detector: DetectorParameters, network: AbstractNetwork | Wired
 
 
 def _over(network: WiredNetwork, links: int) -> float:
-    """A test and its answer over this number of links."""
+    """Return the time of a test and its answer over this number of links."""
     bits = 8 * (HEADER_BYTES + network.header_bytes)
     return 2 * links * (network.delay_ms / 1000 + bits / (network.bandwidth_mbps * 1e6))
 
 
 def _links(network: WiredNetwork, n: int, apart: Sequence[int]) -> int:
-    """On the longest way between two processes that test each other, whose numbers are apart by one of these bits."""
+    """Return the links on the longest way between two processes that test each other, whose numbers differ by one of
+    these bits.
+    """
     if network.edges is None or n > MOST_ROUTED:
         return 1
     near = adjacency(network.edges, n)
@@ -60,6 +62,6 @@ def _hops(hop: list[list[int]], i: int, to: int) -> int:
 
 
 def messages(detector: DetectorParameters, network: AbstractNetwork | WiredNetwork, n: int, span: float) -> int:
-    """Tests and answers within this time."""
+    """Return the number of tests and answers within this time."""
     rounds = 1 + int(span / (detector.interval + round_trip(network, n)))
     return 2 * n * dimension(n) * rounds

@@ -1,4 +1,4 @@
-"""What pydantic objects to, as one line for a person: where, which key, what is wrong, what would be right.
+"""Turn pydantic's errors into one line each for a person: where, which key, what is wrong, what would be right.
 
 Model     a location among the values is followed through the nodes of the file; parts of it that only name
           a branch of a union are passed over
@@ -21,7 +21,7 @@ from mobilenet.quoting import pluralize
 from mobilenet.scenario.yaml_reader import DEFAULT, Node
 from mobilenet.scenario.yaml_writer import inline
 
-MOST_WORDED = 500  # problems that are put into words: looking for what may have been meant takes time
+MOST_WORDED = 500  # problems that are worded in full: looking for what may have been meant takes time
 MOST_LINES = 20
 KINDS = {
     "int_type": "a whole number",
@@ -57,12 +57,12 @@ def problems(error: ValidationError, root: Node, model: type[BaseModel]) -> list
 
 
 def _is_long_enough(problem: Any) -> bool:
-    """A list counts as too short where some of its entries are wrong, which have their own lines."""
+    """Return whether a list that counts as too short only has wrong entries, which get their own lines."""
     return problem["type"] == "too_short" and bool(len(problem["input"]) >= problem["ctx"]["min_length"])
 
 
 def line(root: Node, path: str, what: str) -> str:
-    """Return a problem that we found ourselves, at a dotted path of keys."""
+    """Return the line for a problem that we found ourselves, at a dotted path of keys."""
     node = root
     for key in path.split("."):
         inside, part = node.value, int(key) if key.isdecimal() else key
@@ -122,7 +122,7 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
 
 
 def option_problem(error: ValidationError) -> str | None:
-    """Return what is wrong with the value of an option; None: nothing that a key of a scenario has as well."""
+    """Return what is wrong with the value of an option, or None if no key of a scenario has that problem."""
     problem: Any = error.errors(include_url=False)[0]
     if problem["type"] not in KINDS and problem["type"] not in BOUNDS:
         return None
@@ -172,7 +172,7 @@ def _tags(annotation: Any, location: Sequence[Any], key: str) -> set[str]:
 
 
 def _names(field: FieldInfo) -> tuple[Any, ...]:
-    """Return the value of the key that distinguishes the branches of a union."""
+    """Return the values of the key that distinguishes the branches of a union."""
     return get_args(field.annotation) if get_origin(field.annotation) is Literal else (field.default,)
 
 

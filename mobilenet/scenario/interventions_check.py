@@ -43,7 +43,7 @@ MOST_NAMED = 12  # links
 
 
 def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
-    """(dotted path, what is wrong there)"""
+    """Yield each problem as (dotted path, what is wrong there)."""
     if scenario.hosts.count is not None and (objection := strangers(scenario, scenario.hosts.count)) is not None:
         yield objection
     there: set[tuple[tuple[str, ...], float]] = set()
@@ -92,7 +92,7 @@ def without_effect(
     scenario: MobileKeys, interventions: Sequence[AnyIntervention | Mapping[str, Any]]
 ) -> dict[int, str]:
     """Return the places in this list of crashes of hosts that are certainly down, and of recoveries of those that are
-    up; with the reason of each. Where only the run shows which hosts are up, there are none.
+    up, each with the reason. If only the run shows which hosts are up, there are none.
     """
     if isinstance(scenario.faults, PaperFaults | RandomFaults):
         return {}
@@ -103,9 +103,9 @@ def without_effect(
     for place, one in enumerate(interventions):
         what, host, at_s = (_part(one, key) for key in ("do", "host", "at_s"))
         if what in ("crash", "recover") and isinstance(host, str) and isinstance(at_s, int | float):
-            coming.append((ns(at_s), 1, place, host, what, 0))  # by hand, after all else in that nanosecond
+            coming.append((ns(at_s), 1, place, host, what, 0))  # by hand, after everything else in that nanosecond
     heapify(coming)
-    down: dict[str, int] = {}  # host -> which of the outages it is in
+    down: dict[str, int] = {}  # host -> the number of its present outage
     reasons, outages = {}, 0
     while coming:
         time_ns, by_hand, place, host, what, rest = heappop(coming)
@@ -128,7 +128,7 @@ def no_effect(host: str, what: str) -> str:
 
 
 def bears_losses(scenario: MobileKeys) -> bool:
-    """Return whether what is lost on a wire is sent again: over connections, or by programs."""
+    """Return whether messages that are lost on a wire are sent again, over connections or by programs."""
     protocol = scenario.protocol
     return isinstance(protocol, RealTimePrograms) or "connections" in declaration_of(protocol).needs
 
@@ -138,7 +138,7 @@ def _part(one: AnyIntervention | Mapping[str, Any], key: str) -> Any:
 
 
 def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:
-    """Return the first that names a missing host; `hosts`: their number at the beginning."""
+    """Return the first intervention that names a missing host. `hosts`: their number at the beginning."""
     more = [one.at_s for one in added_hosts(scenario.interventions)]
     for place, one in enumerate(scenario.interventions):
         if not isinstance(one, OnHost) or number(one.host) < hosts:
@@ -158,7 +158,7 @@ def _link_problem(scenario: MobileKeys, sites: NDArray[np.float64], ends: tuple[
     try:
         wires = links(scenario.stations.backbone, sites.tolist())
     except ValueError:
-        return None  # that is reported already
+        return None  # reported already
     if a != b and (b < len(sites) if wires is None else {(a, b), (b, a)} & set(wires)):
         return None
     if wires is None:

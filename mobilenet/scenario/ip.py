@@ -85,7 +85,7 @@ class Ip(RealTimePrograms):
         return self
 
     def command_of(self, node: str) -> CommandLine | None:
-        """Return the command of a host or station, such as h3; None: it has none."""
+        """Return the command of a host or station, such as h3, or None if it has none."""
         return self.commands.get(node, self.command if node[0] == "h" else None)
 
     def address_of(self, node: str) -> str:
@@ -94,7 +94,7 @@ class Ip(RealTimePrograms):
         return str(IPv4Network(self.network).network_address + first + int(node[1:]) + 1)
 
     def node_at(self, address: bytes) -> str | None:
-        """Return the node that an address, four bytes, would belong to; None: it is outside of the network."""
+        """Return the node that an address, four bytes, would belong to, or None if it is outside the network."""
         number = int(IPv4Address(address)) - int(IPv4Network(self.network).network_address)
         if not 0 < number < 0xFFFF:
             return None

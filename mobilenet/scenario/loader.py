@@ -1,4 +1,4 @@
-"""A scenario of any kind, from a file, a dictionary, or one already loaded, with what is to be changed.
+"""Load a scenario of any kind, from a file, a dictionary, or one already loaded, with changes.
 
 Model     text → nodes that remember their line, changed where asked (yaml_reader.py) → values, and checks that see all
           of them together (base.py). Messages call changes as the caller wrote them: arguments of Python, or options of
@@ -27,7 +27,7 @@ AnyScenario: TypeAlias = "Scenario | ProcessScenario"  # in words, so that one k
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
-    """A file with the key `processes` is a scenario of processes, any other one of stations and hosts."""
+    """Load a file. With the key `processes` it is a scenario of processes, without it one of stations and hosts."""
     path = Path(path)
     root = read(path)
     if isinstance(root.value, dict) and "scenario" in root.value and not {"stations", "processes"} & root.value.keys():
@@ -36,12 +36,12 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenari
 
 
 def from_nodes(root: Node, overrides: Sequence[str], folder: Path) -> AnyScenario:
-    """Of either kind, by its keys; `folder` is where the files that it names are."""
+    """Load a scenario of either kind, by its keys. `folder` is where its files are."""
     return class_for(root.value).from_nodes(override(root, overrides), folder)
 
 
 def class_for(keys: Any) -> type[Scenario] | type[ProcessScenario]:
-    """Return the kind of scenario that has these keys at the top."""
+    """Return the class of scenario that has these keys at the top."""
     if isinstance(keys, Mapping) and "processes" in keys:
         from mobilenet.scenario.processes import ProcessScenario
 
@@ -56,7 +56,7 @@ def given_scenario(
     seed: int | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> AnyScenario:
-    """Return what `run` is given, as a scenario."""
+    """Return the scenario for the arguments of `run`."""
     changes: list[str] = [*_changes(overrides)]
     if seed is not None:
         changes.append(Change(f"seed={seed}", f"seed={seed}"))
@@ -73,7 +73,7 @@ def given_scenario(
 
 
 def as_options(overrides: Sequence[str] | None, seed: int | None = None) -> list[str]:
-    """Changes from the command line, by the words of its options."""
+    """Return changes from the command line, which messages name by its options."""
     options: list[str] = [Change(one, f"--set {one}") for one in overrides or ()]
     return options if seed is None else [*options, Change(f"seed={seed}", f"--seed {seed}")]
 
@@ -99,8 +99,8 @@ def _describe(value: Any) -> str:
 
 
 def plain_values(value: Any, where: str) -> Any:
-    """Return the values as a file could hold them: numbers that are not numpy's, names of files as text. `where`: how
-    messages call the value.
+    """Return the values as a file could hold them: no numbers of numpy's, names of files as text. `where` stands for
+    the value in messages.
     """
     if isinstance(value, Mapping):
         return {str(key): plain_values(inside, f"{where}[{str(key)!r}]") for key, inside in value.items()}

@@ -30,7 +30,7 @@ from mobilenet.world.track_mobility import Tracks
 __all__ = ["OwnProtocol", "Scenario", "effective"]
 
 JOINED_AFTER_S = 5.0  # hosts that wanted to join
-HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
+HEADERS_BYTES = 60  # more than enough for a message in the stream of a cell
 
 
 class Scenario(MobileKeys):
@@ -46,18 +46,18 @@ class Scenario(MobileKeys):
 
     @property
     def tick_ns(self) -> int:
-        """How often a host looks for a better station."""
+        """The interval at which a host looks for a better station."""
         return self.hosts.attachment.tick_ms * MILLISECOND
 
     @property
     def longest_wait_s(self) -> float | None:
-        """The longest that a node waits for others until it tries again; None: not known."""
+        """The longest that a node waits for others until it tries again, or None if it is not known."""
         frame_s = Framing(self.wireless).datagram(self.workload.payload_bytes + HEADERS_BYTES)[1] / SECOND
         return declaration_of(self.protocol).longest_wait_s(self.protocol, self.all_hosts or 0, frame_s)
 
     @property
     def usual_drain_s(self) -> float:
-        """The deadline if drain_s is null: what waits may need as long again, and each node some tries."""
+        """The deadline if drain_s is null: what waits may need as long again, and each node needs several tries."""
         if isinstance(self.protocol, RealTimePrograms):
             return 60.0
         return max(120.0, self.duration_s + min(3600.0, 20 * (self.longest_wait_s or 0.0)))
@@ -100,7 +100,7 @@ class Scenario(MobileKeys):
         preflight.check(self, root)
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """Yield the files that it names: the dotted path of the key, and where the file is."""
+        """Yield the files that it names: the dotted path of the key, and the place of the file."""
         if isinstance(self.stations.layout, FileLayout):
             yield "stations.layout.file", self._folder / self.stations.layout.file
         if isinstance(self.hosts.mobility, Tracks):

@@ -1,7 +1,7 @@
 """The keys of a scenario of hosts and stations.
 
-Model     the parameter groups of the world, the radio, the backbone and the protocol, put together. Frozen. What they
-          mean together is looked at in preflight.py
+Model     the parameter groups of the world, the radio, the backbone and the protocol, put together. Frozen. Their
+          combinations are checked in preflight.py
 Units     by the last part of each name
 Source    ours: docs/guide/scenarios.md
 """
@@ -134,18 +134,18 @@ class MobileKeys(ScenarioFile):
 
     @property
     def anchor(self) -> Anchor | None:
-        """Where (0, 0) lies: on Earth, or in the metres of files."""
+        """The place of (0, 0): on Earth, or in the metres of files."""
         return self.origin if self.offset_m is None else Offset(*self.offset_m)
 
     @property
     def most_loss(self) -> float:
-        """The highest random loss of any time, between a host and a station."""
+        """The highest random loss between a host and a station at any time."""
         everywhere = max(self.wireless.loss, *(one.loss for one in self.interventions if isinstance(one, Loss)), 0.0)
         return both_lose(everywhere, max(losses_at_hosts(self.interventions), default=0.0))
 
     @property
     def all_hosts(self) -> int | None:
-        """Their number in the end, with those added by hand; None: only the tracks have it."""
+        """The final number of hosts, with those added by hand, or None if only the tracks have it."""
         return None if self.hosts.count is None else self.hosts.count + len(added_hosts(self.interventions))
 
     @model_serializer(mode="wrap")

@@ -1,4 +1,4 @@
-"""What only shows when the groups of a scenario are seen together.
+"""Check what only shows when the groups of a scenario are seen together.
 
 Model     files exist, stations and hosts that are named exist, the backbone connects them, and the run is not
           far bigger than a user could have meant. Its size is estimated as the messages on links that the joins of the
@@ -46,12 +46,12 @@ from mobilenet.world.tracks.sites import read_sites
 ADVICE = "specify the position of (0, 0) on Earth with origin: {lon: ..., lat: ...}"
 SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples
 SENT_AGAIN = 1.5  # frames for each message and cell
-HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
+HOSTS_LOOKED_AT_IN_ONE = 100  # hosts that are checked on a tick for the price of one event
 
 
 def origin_of(scenario: MobileKeys, root: Node) -> Origin | None:
-    """Return where the plane lies: as given, or in the middle of the sites, or of the tracks, if they are in longitude
-    and latitude.
+    """Return the place of the plane on Earth: as given, or in the middle of the sites or tracks, if these have
+    longitudes and latitudes.
     """
     layout, mobility = scenario.stations.layout, scenario.hosts.mobility
     if scenario.anchor is not None:
@@ -91,7 +91,7 @@ def check(scenario: MobileKeys, root: Node) -> None:
 
 
 def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
-    """(dotted path, what is wrong there)"""
+    """Yield each problem as (dotted path, what is wrong there)."""
     stations = scenario.stations
     sites = station_positions(stations.layout, scenario.folder, scenario.anchor)
     count = len(sites)
@@ -130,7 +130,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
 
 
 def _odd_programs(scenario: MobileKeys, protocol: RealTimePrograms, stations: int) -> Iterator[tuple[str, str]]:
-    """Yield what does not fit programs that run in real time."""
+    """Yield what does not suit programs that run in real time."""
     name, hosts = protocol.name, scenario.hosts.count
     if scenario.workload.arrivals != "none":
         yield "workload.arrivals", f"with {name}, only the programs start broadcasts; expected arrivals: none"
@@ -144,7 +144,7 @@ def _odd_programs(scenario: MobileKeys, protocol: RealTimePrograms, stations: in
 
 
 def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
-    """Lists that name a missing host; `hosts`: their number at the beginning."""
+    """Yield the lists that name a missing host. `hosts`: their number at the beginning."""
     listed = {"workload.messages": {message.host for message in scenario.workload.messages}}
     if isinstance(scenario.faults, ExplicitFaults):
         listed["faults.outages"] = {outage.host for outage in scenario.faults.outages}
@@ -159,7 +159,7 @@ def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
 
 
 def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
-    """Whether nothing is left to walk on; one cell is enough."""
+    """Yield a problem if hosts have nowhere to walk; one cell is enough."""
     mobility = scenario.hosts.mobility
     if hosts == 0 or isinstance(mobility, Tracks):
         return
@@ -173,7 +173,7 @@ def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> 
 
 
 def warnings(scenario: MobileKeys) -> list[str]:
-    """Return what can run, and is probably not meant."""
+    """Return what can run, but is probably not meant."""
     declaration = declaration_of(scenario.protocol)
     unicast = "connections" in declaration.needs or declaration.unicasts(scenario.protocol)
     return [
@@ -183,7 +183,7 @@ def warnings(scenario: MobileKeys) -> list[str]:
 
 
 def doubts_about_tracks(scenario: MobileKeys) -> list[str]:
-    """Return a warning, if tracks in metres may be in degrees."""
+    """Return a warning if tracks in metres may be in degrees."""
     mobility = scenario.hosts.mobility
     if not isinstance(mobility, Tracks) or mobility.coordinates != "auto":
         return []
@@ -192,13 +192,13 @@ def doubts_about_tracks(scenario: MobileKeys) -> list[str]:
 
 
 def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:
-    """Cells that do not touch."""
+    """Return a warning if cells do not touch."""
     mobility = scenario.hosts.mobility
     if isinstance(mobility, Tracks) or mobility.area is not None:
         return []
     model = model_of(scenario.wireless)
     if model.is_narrow:
-        return []  # that is reported already
+        return []  # reported already
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
     ground = Coverage(sites, model.ground_m).ground
     parts = len(ground.geoms) if hasattr(ground, "geoms") else 1
@@ -212,7 +212,7 @@ def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:
 
 
 def check_world(scenario: MobileKeys) -> Population:
-    """Also read what is too long to be read each time: imported tracks. Returns all hosts' trajectories."""
+    """Check the world, including imported tracks, which take long to read. Return all hosts' trajectories."""
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
     coverage = Coverage(sites, model_of(scenario.wireless).ground_m)
     population = trajectories(
@@ -223,8 +223,8 @@ def check_world(scenario: MobileKeys) -> Population:
 
 
 def require_size(scenario: MobileKeys, hosts: int) -> None:
-    """Refuse a run that is far bigger than its limit, or names hosts that never exist; `hosts`: their number
-    at the beginning, which only tracks may have.
+    """Refuse a run that is far bigger than its limit, or names hosts that never exist. `hosts`: their number at the
+    beginning, which may be known only from the tracks.
     """
     if (objection := interventions_check.strangers(scenario, hosts)) is not None:
         raise ScenarioError(": ".join(objection))
@@ -241,19 +241,19 @@ def estimated_events(scenario: MobileKeys) -> int:
 
 
 def events_of_joins(scenario: MobileKeys) -> int:
-    """Return how many of them are messages on links that the joins of the beginning cause."""
+    """Return how many of the events are messages on links because of the first joins."""
     return round(_hops_of_joins(scenario, *_population(scenario)))
 
 
 def _population(scenario: MobileKeys) -> tuple[int, NDArray[np.float64]]:
-    """Return the number of hosts, and where the stations are."""
+    """Return the number of hosts, and the positions of the stations."""
     hosts = len(check_world(scenario).trajectories) + len(added_hosts(scenario.interventions))
     return hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
 
 
 def drain_events(scenario: MobileKeys, drain_s: float) -> int:
-    """Return the further events, in the worst case, if the run goes on for this time after its active part: stations
-    send again all that was broadcast. There are never more than limits.max_events.
+    """Return the most further events if the run goes on for this time after its active part and stations send
+    everything again. There are never more than limits.max_events.
     """
     hosts, sites = _population(scenario)
     frames_per_s, others_per_s = _per_s(scenario, hosts, len(sites))
@@ -296,7 +296,7 @@ def _hops_of_joins(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64])
     try:
         edges = links(scenario.stations.backbone, sites.tolist())
         between = 1 - 1 / stations if edges is None else mean_hops(edges, stations)
-    except ValueError:  # of edges or places that _objections names
+    except ValueError:  # for edges or places that _objections reports
         return 0.0
     return hosts * declaration_of(scenario.protocol).hops_per_join(scenario.protocol, stations, between)
 
@@ -307,7 +307,7 @@ def _broadcasts(scenario: MobileKeys, hosts: int) -> float:
 
 
 def _per_s(scenario: MobileKeys, hosts: int, stations: int) -> tuple[float, float]:
-    """Return what happens each second without broadcasts: frames of small matters; tests and ticks."""
+    """Return what happens each second without broadcasts: small frames, and tests and ticks."""
     frames_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
     frames_per_s += declaration_of(scenario.protocol).frames_per_s(scenario.protocol, hosts, stations)
     _, tests_per_s = _backbone(scenario, stations)
@@ -316,13 +316,13 @@ def _per_s(scenario: MobileKeys, hosts: int, stations: int) -> tuple[float, floa
 
 
 def _rows(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
-    """Return how many rows a frame has in the tables that the scenario asks for."""
+    """Return how many rows a frame has in the tables of the scenario."""
     return _in_range(scenario, hosts, sites) * (scenario.record.frames + scenario.record.messages)
 
 
 def _backbone(scenario: MobileKeys, stations: int) -> tuple[int, float]:
-    """Messages on links for each broadcast, and tests of the failure detector a second; ways over several links are
-    taken as one.
+    """Return messages on links for each broadcast, and tests of the failure detector per second. A way over several
+    links counts as one.
     """
     backbone = scenario.stations.backbone
     copies = 2 if backbone.acknowledges else 1

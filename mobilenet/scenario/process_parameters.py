@@ -1,4 +1,4 @@
-"""What can be set of processes besides their protocol: network, detector, crashes, broadcasts.
+"""The parameters of processes besides their protocol: network, detector, crashes, broadcasts.
 
 Units     time units (t.u.) of the papers, 1 t.u. is 1 s of simulated time
 Source    the papers on VCube; ours: docs/protocols/vcube.md
@@ -20,7 +20,7 @@ LONGEST = 1e7  # t.u.
 
 
 def _not_lost(time: float) -> float:
-    """A time that rounds to 0 is not the time that was asked for."""
+    """Refuse a time that rounds to 0 although it is not 0."""
     if time > 0 and ns(time) == 0:
         raise ValueError(f"should be 0, or at least {SHORTEST:g}")
     return time
@@ -182,7 +182,7 @@ class At(Parameters):
 
     @property
     def typical(self) -> float:
-        """When, or about when, a process broadcasts."""
+        """The time, or approximate time, at which a process broadcasts."""
         return self.time
 
 
@@ -195,7 +195,7 @@ class Uniform(Parameters):
 
     @property
     def typical(self) -> float:
-        """Return by when each process broadcasts."""
+        """The time by which each process has broadcast."""
         return self.latest
 
     @model_validator(mode="after")

@@ -179,12 +179,12 @@ class ProcessScenario(ScenarioFile):
 
     @property
     def crashes(self) -> int:
-        """How many processes fail."""
+        """The number of processes that fail."""
         return len({fault.process for fault in self.faults}) + (self.random_faults.count if self.random_faults else 0)
 
     @property
     def wires(self) -> Network:
-        """What connects the processes. They have no radio, cells or interventions, so what follows here is empty."""
+        """The network of the processes. They have no radio, cells or interventions, so what follows here is empty."""
         return self.network
 
     @property
@@ -310,7 +310,7 @@ class ProcessScenario(ScenarioFile):
             )
 
     def _too_late(self) -> Iterator[tuple[str, str]]:
-        """Yield what would never happen."""
+        """Yield planned events that would never happen."""
         times = {"faults": [fault.at for fault in self.faults]}
         if self.random_faults is not None:
             times["random_faults.latest"] = [self.random_faults.latest]
@@ -328,7 +328,7 @@ class ProcessScenario(ScenarioFile):
         return self.processes if self.workload.sources is None else self.workload.sources
 
     def estimated_messages(self) -> int:
-        """Return the messages of the protocol, and as many again where they are answered."""
+        """Return the number of messages of the protocol, doubled if they are answered."""
         copies = self.processes.bit_length() if isinstance(self.protocol, DisjointPathsParameters) else 2
         again = self.processes if self.crashes and self.protocol.delivers == "agreement" else 1
         return self._sources * self.workload.messages * (self.processes - 1) * copies * min(again, 1 + self.crashes)
@@ -338,8 +338,8 @@ class ProcessScenario(ScenarioFile):
         return self._sources * self.workload.messages * self.processes
 
     def estimated_events(self) -> int:
-        """Messages of the protocol and of the detector. Where it suspects correct processes in each round, the run may
-        never be at rest, so tests are counted to its end.
+        """Return the messages of the protocol and of the detector. If it suspects correct processes in each round, the
+        run may never be at rest, so tests are counted to its end.
         """
         detector, network = self.detector, self.network
         if (
@@ -351,15 +351,13 @@ class ProcessScenario(ScenarioFile):
         return self.estimated_messages() + tests(detector, network, self.processes, self.duration)
 
     def _planned_events(self) -> int:
-        """Return the same if it comes to rest when all that is planned has happened."""
+        """Return the estimate for a run that comes to rest when everything planned has happened."""
         if self.detector is None or isinstance(self.network, PacketNetwork):
             return self.estimated_messages()
         return self.estimated_messages() + tests(self.detector, self.network, self.processes, self._span(self.detector))
 
     def _span(self, detector: DetectorParameters) -> float:
-        """About how long it takes until all is done: the last that is planned, a round of the detector where
-        a process crashes, a tree.
-        """
+        """Return about how long everything takes: the last planned event, a detector round after a crash, a tree."""
         instants, drawn = self.workload.instants, self.random_faults
         last = instants.typical * (self.workload.messages if isinstance(instants, Exponential) else 1)
         last = max(
@@ -372,5 +370,5 @@ class ProcessScenario(ScenarioFile):
             last += detector.interval + detector.timeout
         assert not isinstance(self.network, PacketNetwork)
         hop = round_trip(self.network, self.processes) + getattr(self.protocol, "max_delay", 0.0)
-        # rest is looked for once per time unit
+        # because rest is checked once per time unit
         return min(self.duration, max(1.0, last + dimension(self.processes) * hop))

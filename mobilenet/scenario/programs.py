@@ -1,4 +1,4 @@
-"""The keys of a scenario for programs as nodes: commands, and what is unknown without running them.
+"""The keys of a scenario for programs as nodes: commands, and what cannot be known without running them.
 
 Model     one command for each role. Words that are files next to the scenario go where the scenario goes
 Units     seconds, as the names show
@@ -25,7 +25,7 @@ SAYS_HOW = (
     " python3"
 )
 RUN_BY = {".py": "python3", ".js": "node", ".pl": "perl", ".rb": "ruby", ".sh": "sh", ".lua": "lua"}
-# What a word ends with that can only be meant as a file of a program
+# Endings of words that can only be meant as files of a program
 OF_PROGRAMS = (".py", ".js", ".mjs", ".cjs", ".ts", ".pl", ".rb", ".sh", ".lua", ".php", ".jar", ".jl", ".tcl", ".r")
 
 
@@ -90,7 +90,7 @@ def command_in_words(command: tuple[str, ...]) -> str:
 
 
 def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield its words that are files next to the scenario: the dotted path of each, and where the file is."""
+    """Yield the words that are files next to the scenario: the dotted path of each, and the place of the file."""
     for place, word in enumerate(command):
         path = Path(word)
         if not path.is_absolute() and ":" not in word and is_file(folder / path):
@@ -98,16 +98,14 @@ def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple
 
 
 def names_file(word: str) -> bool:
-    """Return whether a word of a command can only be meant as a file next to the scenario, be it there or not. One with
-    a placeholder is another word for each node.
+    """Return whether a word of a command can only be meant as a file next to the scenario, whether it exists or not. A
+    word with a placeholder differs from node to node.
     """
     return word.lower().endswith(OF_PROGRAMS) and not word.startswith(("-", "/")) and not {":", "{"} & {*word}
 
 
 def warnings_of(protocol: Any, folder: Path) -> Iterator[str]:
-    """Yield what a run will stumble over on this machine, where the protocol is a program. Another machine may
-    run it.
-    """
+    """Yield the problems that a run of a program would have on this machine. Another machine may be able to run it."""
     command = getattr(protocol, "command", None)
     for place, pattern in enumerate(getattr(protocol, "files", ())):
         left = sorted(path.name for path in folder.glob(pattern) if path.is_dir() and path.name != "__pycache__")
@@ -139,14 +137,14 @@ def _warnings(command: tuple[str, ...], key: str, folder: Path) -> Iterator[str]
 
 
 def why_not_started(program: Path) -> str:
-    """Return what would be right, of a first word of a command that could not be started."""
+    """Return what would be right instead of a command that could not be started."""
     if not is_file(program):
         return "expected a program on the PATH, or a file next to the scenario"
     return _not_executable(program) or SAYS_HOW
 
 
 def _not_executable(program: Path) -> str | None:
-    """Return what a file that is there lacks."""
+    """Return what an existing file lacks to be executable, or None."""
     if os.access(program, os.X_OK):
         return None
     what = RUN_BY.get(program.suffix)
@@ -168,9 +166,9 @@ class Program(Parameters):
     )
 
     def commands_by_role(self) -> dict[str, tuple[str, ...]]:
-        """Return what hosts and stations, or processes, run."""
+        """Return the commands of hosts and stations, or of processes."""
         raise NotImplementedError
 
     def named_buffers(self, by_role: Mapping[str, tuple[str, ...]]) -> Any:
-        """Return the value of the key `buffers`, where programs have named them."""
+        """Return the value of the key `buffers`, if programs have named them."""
         raise NotImplementedError

@@ -12,5 +12,5 @@ from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
 
 SELECTIVE = names.SELECTIVE
-DEFAULT = MobileCausal.name  # of swarms and new scenarios
+DEFAULT = MobileCausal.name  # for swarms and new scenarios
 CATALOGUE: tuple[type[Declaration], ...] = (MobileCausal, TcpFlooding, BeaconLoad)

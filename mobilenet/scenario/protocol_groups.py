@@ -130,7 +130,7 @@ class OwnProgram(Program):
 
 
 class OwnDeclaration(Declaration):
-    """What is known of a plug-in as long as its code is not run: its trace has any details."""
+    """What is known of a plug-in without running its code: its trace has any details."""
 
     name: ClassVar[str] = "own"
 
@@ -141,7 +141,7 @@ class OwnDeclaration(Declaration):
 
 
 class OwnOverConnections(OwnDeclaration):
-    """Do the same for one that needs connections."""
+    """What is known of a plug-in that needs connections."""
 
     needs = ("connections",)
 
@@ -157,7 +157,7 @@ class OwnOverConnections(OwnDeclaration):
 
 
 def declaration_of(protocol: Any) -> type[Declaration]:
-    """Return the declaration for the group `protocol` of a scenario; of a plug-in what is known without its code."""
+    """Return the declaration for the group `protocol` of a scenario. For a plug-in it needs no code."""
     if isinstance(protocol, (OwnProgram, RealTimePrograms)):
         return OwnDeclaration
     if isinstance(protocol, OwnProtocol):
@@ -166,9 +166,7 @@ def declaration_of(protocol: Any) -> type[Declaration]:
 
 
 def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
-    """Return what is measured of each host and each station; of a plug-in that measures different things, of
-    each kind.
-    """
+    """Return the buffers of each host and each station, by kind of node if they differ."""
     if isinstance(protocol, RealTimePrograms):
         return []
     if not isinstance(protocol, (OwnProtocol, OwnProgram)):
@@ -180,7 +178,7 @@ def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
 
 
 def promise_of(protocol: Any) -> str | None:
-    """Return what the verifier judges."""
+    """Return the promise that the verifier judges."""
     if isinstance(protocol, RealTimePrograms):
         return protocol.promises
     if isinstance(protocol, (OwnProtocol, OwnProgram)):

@@ -1,4 +1,4 @@
-"""Which radio was used, in one line that a paper can take over.
+"""Describe the radio that was used in one line that can be quoted in a paper.
 
 Model     of a study: that of its first configuration, and which keys are not the same in all
 Errors    none: buildings that cannot be counted are called by their file
@@ -25,14 +25,14 @@ from mobilenet.scenario.run_source import read_source
 from mobilenet.world.tracks.projection import Anchor
 
 STANDARDS = {"b": "802.11b", "g_mixed": "802.11g mixed with b", "g_erp": "802.11g", "g": "802.11g", "a": "802.11a"}
-Radio = RadioKeys  # for those who read runs
+Radio = RadioKeys  # for readers of runs
 
 
 MOST_LEVELS = 6
 
 
 def radio_of_run(folder: Path) -> str | None:
-    """Return the radio of a run directory; None for one without a radio, or whose scenario cannot be read."""
+    """Return the radio of a run directory, or None for one without a radio, or with a scenario that cannot be read."""
     try:
         scenario = read_source(folder / "scenario.yaml")
     except ScenarioError:
@@ -43,9 +43,7 @@ def radio_of_run(folder: Path) -> str | None:
 
 
 def radio_of_study(directory: Path) -> str | None:
-    """Return the radios of a study's directory, as far as its configurations can be read; None if none of them has a
-    radio.
-    """
+    """Return the radios of a study, as far as its configurations can be read, or None if none has a radio."""
     radios: list[dict[str, Any]] = []
     words = ""
     for file in sorted(directory.glob("configurations/*/scenario.yaml")):
@@ -66,7 +64,7 @@ def radio_of_study(directory: Path) -> str | None:
 
 
 def _differing_keys(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the keys that all have and that differ, with their values if they are few and simple."""
+    """Yield the keys that all groups have and that differ, with their values if they are few and simple."""
     for key in groups[0] if groups else ():
         values = [group[key] for group in groups if key in group]
         different = [value for i, value in enumerate(values) if value not in values[:i]]
@@ -87,13 +85,13 @@ def radio_keys(name: object) -> type[RadioKeys]:
 
 
 def power_of(scenario: Scenario, sites: NDArray[np.float64]) -> PowerService:
-    """Return the power of stations at `sites`, float64 (m, 2), anywhere, where power decides."""
+    """Return the power of stations at `sites`, float64 (m, 2), at any place, if power decides."""
     place = Place(scenario.folder, scenario.anchor, scenario.seed)
     return power_service(scenario.wireless, sites, scenario.hosts.attachment, place)
 
 
 def radio_words(wireless: WirelessParameters, folder: Path, anchor: Anchor | None = None) -> str:
-    """`folder`, `anchor`: of the scenario, for its file of obstacles."""
+    """Return the radio in words. `folder`, `anchor`: of the scenario, for its file of obstacles."""
     place = Place(folder, anchor, 0)
     return "; ".join([_mac(wireless), *model_of(wireless).words(place), *_both(wireless)])
 

@@ -1,4 +1,4 @@
-"""What a scenario declares of programs that run in real time, whatever their network is.
+"""The declarations of a scenario about programs that run in real time, on any network.
 
 Model     what programs broadcast and deliver is read from lines that they write: two regular expressions select them
 Errors    pydantic.ValidationError, which the scenario turns into lines
@@ -19,7 +19,7 @@ from mobilenet.parameters import Parameters
 from mobilenet.protocols.declaration import Promise
 from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine, LoadedFiles, files_of
 
-LONGEST_NAME_BYTES = 200  # of a file; what is filled in has its room besides that
+LONGEST_NAME_BYTES = 200  # of a file, without room for what is filled in
 LONGEST_PATTERN = 500
 
 
@@ -29,7 +29,7 @@ def _expression(*groups: str) -> AfterValidator:
     def check(value: str) -> str:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("error")  # what will mean something else one day
+                warnings.simplefilter("error")  # a pattern whose meaning will change in the future
                 pattern = re.compile(value.encode())
         except (re.error, RecursionError, OverflowError, ValueError, Warning) as error:
             raise ValueError(f"not a regular expression over bytes: {error}") from None
@@ -135,7 +135,7 @@ class RealTimePrograms(Parameters):
         return 0 if self.lines is None else self.lines.first_number
 
     def commands_by_key(self) -> Iterator[tuple[str, CommandLine]]:
-        """Yield each command, with the key below `protocol` that gives it."""
+        """Yield each command with its key below `protocol`."""
         if self.command is not None:
             yield "command", self.command
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def read_source(path: Path) -> AnyScenario | AdversarySchedule:
-    """Read what a run was made from, as strictly as a scenario."""
+    """Read the source of a run, as strictly as a scenario."""
     root = read(path)
     if isinstance(root.value, dict) and "network" in root.value and "processes" not in root.value:
         from mobilenet.scenario.adversary import AdversarySchedule
@@ -33,12 +33,12 @@ def read_source(path: Path) -> AnyScenario | AdversarySchedule:
 
 
 def copies_in(directory: Path, source: Any) -> set[str]:
-    """Name the copies that a run's directory has of the files that its scenario names. A file that a command names is
-    recognised by its ending if it no longer exists.
+    """Return the names of the copies, in a run's directory, of the files that its scenario names. A file that a command
+    names is recognised by its ending if it no longer exists.
     """
     protocol = source.protocol
     files = [file for _, file in source.files()] if isinstance(source, ScenarioFile) else []
-    if (own := getattr(protocol, "file", None)) is not None:  # of a schedule as well
+    if (own := getattr(protocol, "file", None)) is not None:  # a schedule has it as well
         files.append(directory / own)
     commands = [*getattr(protocol, "commands_by_role", dict)().values()]
     commands += [command for _, command in getattr(protocol, "commands_by_key", tuple)()]
@@ -51,7 +51,7 @@ def copies_in(directory: Path, source: Any) -> set[str]:
 
 
 def command_of(name: str, scenario: Any) -> str:
-    """Return what repeats a run, from the folder that holds its directory of that name."""
+    """Return the command that repeats a run, from the folder that holds its directory of that name."""
     verb = "serve" if scenario.protocol.name in REAL_TIME else "run"
     file, again = quote(Path(name) / "scenario.yaml"), quote(Path(name + "-again"))
     return f"mobilenet {verb} {file} --out {again}{permission(scenario)}"

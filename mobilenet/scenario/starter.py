@@ -1,4 +1,4 @@
-"""A scenario to begin with, for a user's tracks.
+"""Make a first scenario for a user's tracks.
 
 Model     as long as the tracks last, at most LONGEST_S; without sites, cells side by side over where the hosts are
 Errors    ScenarioError where that would be too many cells
@@ -27,7 +27,9 @@ def starter(
     tracks: dict[str, Any], sites: str | None, extent_m: tuple[float, float, float, float],
     times_s: tuple[float, float], range_m: float, anchor: Anchor | None
 ) -> str:  # fmt: skip
-    """`tracks` are the keys of hosts.mobility; `sites` is a file, both as seen from the scenario's folder."""
+    """Return the first scenario. `tracks` are the keys of hosts.mobility, `sites` is a file, both as seen from the
+    scenario's folder.
+    """
     begins_s, ends_s = times_s
     layout: dict[str, Any] = (
         {"shape": "csv", "file": sites}
@@ -49,7 +51,7 @@ def starter(
 
 
 def cover(extent_m: tuple[float, float, float, float], range_m: float) -> list[list[float]]:
-    """Stations in rows, those of every second one shifted, so that cells overlap by a little everywhere."""
+    """Return stations in rows, with every second row shifted, so that cells overlap a little everywhere."""
     west, south, east, north = extent_m
     apart = range_m * sqrt(3) * 0.95
     columns, rows = ceil((east - west) / apart) + 1, ceil((north - south) / (apart * sqrt(3) / 2)) + 1

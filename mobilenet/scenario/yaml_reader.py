@@ -1,5 +1,5 @@
-"""From a file's text to nodes that remember their line, and from these to the nodes with other values: YAML, strictly,
-a small and unsurprising part of version 1.2.
+"""Read YAML strictly, a small and unsurprising part of version 1.2, into nodes that remember their line, and change
+their values.
 
 Model     mappings, lists and scalars of the 1.2 core schema; every value remembers its line.
           Refused: duplicate keys, anchors, aliases, merge keys, tags, several documents, depth above 20, files
@@ -55,14 +55,14 @@ SURPRISES = (
 
 @dataclass(slots=True)
 class Node:
-    """A value and where it comes from; in a mapping or list the values are nodes again."""
+    """A value and its place in the file. In a mapping or list the values are nodes again."""
 
     value: Any
     where: str  # `dynamic.yaml:14` or `--set seed=5`
 
     @classmethod
     def of(cls, value: Any, where: str) -> Node:
-        """Values that come from one place, as nodes."""
+        """Return values that come from one place as nodes."""
         if isinstance(value, dict):
             return cls({key: cls.of(inside, where) for key, inside in value.items()}, where)
         if isinstance(value, (list, tuple)):
@@ -70,11 +70,11 @@ class Node:
         return cls(value, where)
 
     def at_place(self, where: str) -> Node:
-        """Return the same values, all from one place: for those that no file holds."""
+        """Return the same values, all from one place, for values that no file holds."""
         return Node.of(self.plain(), where)
 
     def plain(self) -> Any:
-        """Without the places; lists are tuples."""
+        """Return the values without their places; lists become tuples."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -83,7 +83,7 @@ class Node:
 
 
 def read(path: Path, changes: Sequence[str] | None = None) -> Node:
-    """Return the nodes of a file; with `changes`, those of a scenario with these values."""
+    """Return the nodes of a file. With `changes`, return those of a scenario with these values."""
     if "\0" in str(path):
         raise ScenarioError(f"{str(path)[:80]!r}: cannot be read: its name contains a NUL character")
     try:
@@ -96,7 +96,7 @@ def read(path: Path, changes: Sequence[str] | None = None) -> Node:
 
 
 def parse(data: bytes, name: str) -> Node:
-    """Return the one document in a file's bytes, or in an option's value; `name` is how messages call it."""
+    """Return the one document in a file's bytes, or in an option's value. `name` stands for it in messages."""
     if len(data) > MOST_BYTES:
         raise ScenarioError(f"{name}: {len(data)} bytes, more than {MOST_BYTES}")
     try:
@@ -142,7 +142,7 @@ class _Reader:
     def _document(self, events: Iterator[Any]) -> Node:
         root: Node | None = None
         open_nodes: list[Node] = []
-        keys: list[tuple[str, Any] | None] = []  # of each open node: the key that waits for its value
+        keys: list[tuple[str, Any] | None] = []  # for each open node, the key that waits for its value
         for number, event in enumerate(events):
             if number > MOST_VALUES and hasattr(event, "start_mark"):
                 raise self._refuse(event, f"more than {MOST_VALUES} keys and values")
@@ -180,7 +180,7 @@ class _Reader:
             else:
                 key = keys[-1]
                 assert key is not None
-                node.where = self._where(key[1].start_mark)  # the line of the key is the one to look at
+                node.where = self._where(key[1].start_mark)  # the line of the key is the useful one
                 parent.value[key[0]] = node
                 keys[-1] = None
             if not isinstance(event, ScalarEvent):
@@ -237,7 +237,7 @@ DEFAULT = "default"  # no key has this word as a value
 
 
 class Change(str):
-    """`a.b=value`, with the words by which messages call it. Plain text is called as an option, `--set a.b=value`."""
+    """A change `a.b=value`, with its words for messages. Plain text appears as an option, `--set a.b=value`."""
 
     where: str
 
@@ -251,14 +251,12 @@ class Change(str):
 
 
 def in_python(overrides: Sequence[str]) -> list[Change]:
-    """Return what a caller in Python gives as `overrides`; what has words of its own keeps them."""
+    """Return the `overrides` of a caller in Python as changes. Those with their own words keep them."""
     return [one if isinstance(one, Change) else Change(one, f"overrides: {one}") for one in overrides]
 
 
 def override(root: Node, changes: Sequence[str]) -> Node:
-    """Set values among the nodes of a scenario, each by `a.b=value`; return the root. With `a.b=default`, the
-    key is left out.
-    """
+    """Set values in the nodes of a scenario by `a.b=value`, and return the root. `a.b=default` omits the key."""
     if not isinstance(root.value, dict):
         raise ScenarioError(f"{root.where}: expected keys with values, such as `seed: 1`")
     for change in changes:

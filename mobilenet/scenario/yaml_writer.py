@@ -1,4 +1,4 @@
-"""A scenario as text again, with all defaults filled in.
+"""Write a scenario as text again, with all defaults filled in.
 
 Model     YAML that the strict loader reads back into equal values: mappings in blocks, short ones and lists in one
           line, every string in quotes unless it is a plain word
@@ -15,7 +15,7 @@ from typing import Any
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*([./-][A-Za-z0-9_]+)*")
 NO_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan", "infinity"}
 WIDTH = 110
-FIRST = ("name", "shape", "model", "kind", "schedule")  # what the rest of a group depends on
+FIRST = ("name", "shape", "model", "kind", "schedule")  # keys on which the rest of a group depends
 
 
 def to_yaml(values: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""How stations reach each other: the paper's tree, or a VCube broadcast; over wired links, and through one interface.
+"""How do stations reach each other? Over the paper's tree or a VCube broadcast, through one interface.
 
 Model     tree: see wired/tree.py. VCube: each station runs its part of the protocol, with the causal layer above it and
           every message of both on the links. Stations never fail. The detector of vcube_reliable really tests, on the
@@ -30,7 +30,7 @@ Positions = Sequence[Sequence[float]]
 
 
 class TreeBackbone:
-    """Messages flood it or are routed on it, in one order: it is causal as it is."""
+    """The backbone of the paper: messages flood the tree or are routed on it in one order, so it is causal as it is."""
 
     detectors: Sequence[Detector] = ()
     suspicions = 0
@@ -44,11 +44,11 @@ class TreeBackbone:
 
     @property
     def is_at_rest(self) -> bool:
-        """Nothing is on its way, or waits."""
+        """Whether no message is on its way or waits."""
         return not self.network.in_flight
 
     def stop_background_traffic(self) -> None:
-        """Do nothing, because it sends nothing on its own initiative."""
+        """Do nothing, because the tree has no background traffic."""
 
 
 class VCubeBackbone:
@@ -105,7 +105,7 @@ class VCubeBackbone:
         return self.network.in_flight == self.tests_in_flight and all(layer.is_idle for layer in self.layers)
 
     def stop_background_traffic(self) -> None:
-        """Stop the detectors; what they have sent is answered still."""
+        """Stop the detectors. Tests that they have sent are still answered."""
         for detector in self.detectors:
             detector.stop()
 
@@ -131,7 +131,7 @@ class StationPort:
 
 
 class StationDetectorPort:
-    """A station's detector, on the same links."""
+    """The port of a station's detector, on the same links."""
 
     def __init__(self, backbone: VCubeBackbone, me: int, layer: StampedSends) -> None:
         self.me = me
@@ -163,7 +163,7 @@ def new_backbone(
     on_hop: Hop | None = None,
     causes: CauseLog | None = None,
 ) -> Backbone:
-    """Return the backbone of the stations at these places; `on_hop(a, b, message, bytes)` sees each message put on a
+    """Return the backbone of the stations at these places. `on_hop(a, b, message, bytes)` sees each message put on a
     link, and `causes` notes the timers.
     """
     p, stations = parameters, len(positions)

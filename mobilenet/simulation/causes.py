@@ -38,9 +38,9 @@ class CauseLog:
         self._handler_ns = NONE
         self._travelling: dict[tuple[int, int, int], deque[tuple[int, Any, str]]] = {}  # between processes
         self._down: set[int] = set()  # processes
-        self.window = ""  # what had kept the next segment of TCP back
+        self.window = ""  # what held back the next segment of TCP
         self._queues: dict[str, deque[tuple[Frame, int, str]]] = {}  # sender -> its frames that may still be sent
-        self._is_queueing = False  # a frame is handed to the MAC, which may have no room for it
+        self._is_queueing = False  # a frame is being handed to the MAC, which may have no room for it
 
     def cause(self) -> int:
         """Return the row of the running handler. A handler ends within its instant."""
@@ -56,7 +56,7 @@ class CauseLog:
     # --- the radio
 
     def queueing(self, node: str, enqueue: Callable[[Frame], bool]) -> Callable[[Frame], bool]:
-        """`enqueue` of this node's MAC, noted."""
+        """Return `enqueue` of this node's MAC, wrapped so that each frame is noted."""
         queue = self._queues.setdefault(node, deque())
 
         def note_and_enqueue(frame: Frame) -> bool:
@@ -76,7 +76,7 @@ class CauseLog:
         return note_and_enqueue
 
     def note_drop(self, node: str, message: Any) -> None:
-        """Note that the MAC of this node gives up the frame with the message, unless it only had no room for it."""
+        """Note that the MAC of this node gives up the frame with the message, unless it only lacked room for it."""
         if self._is_queueing:
             return
         row = next((row for frame, row, _ in self._queues[node] if frame.message is message), NONE)
@@ -87,7 +87,7 @@ class CauseLog:
         )  # fmt: skip
 
     def on_sent(self, frame: Frame) -> None:
-        """Note that every receiver has had the frame: their handlers run next, and the sender's."""
+        """Note that every receiver has had the frame: their handlers run next, and then the sender's."""
         is_ack = frame.kind == ACK
         to = frame.to
         row, messages = self._queue_entry(frame.message if is_ack else frame)
@@ -105,7 +105,7 @@ class CauseLog:
         )  # fmt: skip
 
     def _queue_entry(self, frame: Frame) -> tuple[int, str]:
-        """Return the row in which the frame was queued, and the messages in it. Frames leave in order, and those before
+        """Return the row in which the frame was queued, and the messages in it. Frames leave in order, so those before
         it are over.
         """
         queue = self._queues[frame.sender.name]
@@ -119,9 +119,7 @@ class CauseLog:
     # --- timers
 
     def timer(self, node: str, fire: Callable[[], None], action: Callable[[], None] | None = None) -> NotedTimer:
-        """Return a timer that notes when it fires, and where it was started. `action` has its name, if `fire`
-        has not.
-        """
+        """Return a timer that notes when it fires, and where it was started. `action` names it if `fire` does not."""
         return NotedTimer(self, node, fire, fire if action is None else action)
 
     def note_timer(self, node: str, name: str, since_ns: int, cause: int) -> None:
@@ -137,7 +135,7 @@ class CauseLog:
     # --- wires
 
     def wire(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None]:
-        """A message is put on the link from a to b; what is returned is called with its fate."""
+        """Note that a message is put on the link from a to b. Return a function to call with its fate."""
         row, kind, messages = len(self._table), type(message).__name__, " ".join(carried_messages(message))
         self._table.add(
             self._calendar.now, f"s{a}", "wire", self.cause(), kind, f"s{b}", messages, NONE, NONE, size_bytes,
@@ -158,7 +156,7 @@ class CauseLog:
     # --- between processes
 
     def sending(self, i: int, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        """Return how process i sends, noted."""
+        """Return the send function of process i, wrapped so that each message is noted."""
 
         def note_and_send(to: int, message: Any) -> None:
             row, size = len(self._table), message.size_bytes
@@ -181,13 +179,13 @@ class CauseLog:
                 del self._travelling[i, to, id(message)]
 
     def note_crash(self, i: int) -> None:
-        """Process i receives nothing from now on."""
+        """Note the crash of process i: it receives nothing from now on."""
         self._down.add(i)
         for key in [key for key in self._travelling if key[1] == i]:
             del self._travelling[key]
 
     def receiving(self, i: int, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        """Return how process i receives, noted."""
+        """Return the receive function of process i, wrapped so that each message is noted."""
 
         def note_and_receive(sender: int, message: Any) -> None:
             copies = self._travelling.get((sender, i, id(message)))
@@ -206,7 +204,7 @@ class CauseLog:
 
 
 class NotedTimer:
-    """A node's timer, in front of the kernel's."""
+    """A node's timer, which wraps the kernel's."""
 
     __slots__ = ("_action", "_cause", "_log", "_name", "_named", "_node", "_since_ns", "_timer")
 
@@ -220,13 +218,13 @@ class NotedTimer:
         self._timer: Any = None
 
     def over(self, timer: Any) -> NotedTimer:
-        """Return the kernel's timer, which calls `fire`."""
+        """Set the kernel's timer, which calls `fire`, and return this one."""
         self._timer = timer
         return self
 
     @property
     def name(self) -> str:
-        """That of a program's timer changes: the timer is used again under another name."""
+        """The name of the timer. A program's timer changes its name when it is used again."""
         return self._name or name_of(self._named)
 
     @property
@@ -247,6 +245,6 @@ class NotedTimer:
 
 
 def name_of(action: Callable[[], None]) -> str:
-    """Return a timer's name: the one that its action was given (`timer_name`), or that of the action."""
+    """Return a timer's name: the one given to its action (`timer_name`), or else the action's own."""
     name = getattr(action, "timer_name", None) or getattr(action, "__name__", "timer")
     return str(name).removeprefix("_").removeprefix("on_").replace("<lambda>", "timer")

@@ -29,7 +29,7 @@ ENDLESS = {"max_retransmissions": 10**9, "connect_timeout_s": 1e9}
 
 
 class Channels:
-    """The connections of a node over one network; it owns the endpoint."""
+    """The connections of a node over one network, with their endpoint."""
 
     def __init__(self, context: Context, node: Node, parameters: TcpParameters) -> None:
         self.me = node.me
@@ -59,7 +59,7 @@ class Channels:
         self._client = None
 
     def on_segment(self, peer: int, segment: Segment) -> None:
-        """Note a segment that arrived: what it brings is handed up before this returns."""
+        """Handle a segment that arrived. What it completes is handed up before this returns."""
         endpoint = self._endpoint
         link = endpoint.links.get((peer, segment.target))
         taken = 0 if link is None else link.taken
@@ -75,7 +75,7 @@ class Channels:
         return self._kernel.now
 
     def timer(self, action: Callable[[], None]) -> Any:
-        """Stopped by its connection, so the node need not know it."""
+        """Return a timer. The connection stops it, so the node need not know it."""
 
         def fire() -> None:
             action()
@@ -88,7 +88,7 @@ class Channels:
         raise NotImplementedError
 
     def _note_window(self, to: int, segment: Segment) -> None:
-        """Note the window for the log of causes: what had kept this segment back."""
+        """Note in the log of causes which window held this segment back."""
         if self._causes is not None:
             link = self._endpoint.links.get((to, segment.source))
             self._causes.window = "" if link is None else link.connection.blocked_by
@@ -110,7 +110,7 @@ class Channels:
 
 
 class RadioChannels(Channels):
-    """Between hosts and stations."""
+    """The connections between hosts and stations."""
 
     def __init__(self, context: Context, node: Node, parameters: TcpParameters) -> None:
         super().__init__(context, node, parameters)
@@ -139,14 +139,12 @@ class RadioChannels(Channels):
         return self._node.counterpart(to)
 
     def hand_up(self, frame: Frame) -> None:
-        """Hand up what came from the radio. Stations in range of each other overhear nothing: frames are addressed."""
+        """Hand up a segment that came from the radio. Stations overhear nothing, since frames are addressed."""
         self.on_segment(frame.sender.number, frame.message)
 
 
 class WiredChannels(Channels):
-    """Channels between a station and those next to it. Their connections never time out, because a wire loses
-    nothing.
-    """
+    """The connections between a station and its neighbours. They never end, because a wire loses nothing."""
 
     def __init__(
         self,
@@ -157,7 +155,9 @@ class WiredChannels(Channels):
         header_bytes: int,
         at: Callable[[int], WiredChannels],
     ) -> None:
-        """`header_bytes`: of a message on a wire, TCP's included; `at(station)`: the other end of the wire."""
+        """Set up the channels. `header_bytes`: of a message on a wire, TCP's included; `at(station)`: the channels at
+        the other end of the wire.
+        """
         super().__init__(context, node, parameters.model_copy(update=ENDLESS))
         if not isinstance(wires, Tree):
             raise TypeError("connections between stations need the tree backbone")

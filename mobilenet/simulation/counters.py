@@ -1,4 +1,4 @@
-"""What a run counts: frames and messages by kind and outcome, on radio and wire.
+"""The counts of a run: frames and messages by kind and outcome, on radio and wire.
 
 Model     the medium and the links count as they go; here their counts become samples (running totals, so that any
           window can be measured afterwards), counters.json, and on demand a row per frame or message and receiver
@@ -48,11 +48,11 @@ class Counters:
         self._kernel = kernel
         self._recording = recording
         self._wired_kinds: dict[type, list[int]] = {}  # message class -> hops, bytes, payload bytes
-        self.on_hop: HopObserver | None = None  # an onlooker, e.g. a live page
+        self.on_hop: HopObserver | None = None  # an observer, such as a live page
         self.causes = None if recording.causes is None else CauseLog(kernel, recording)
 
     def frame_observer(self) -> FrameObserver | None:
-        """Return what sees every frame when it has been received; None where the tables are not wanted."""
+        """Return an observer of every frame that was received, or None if the tables are not wanted."""
         on_sent = None if self.causes is None else self.causes.on_sent
         frames, messages, links = self._recording.frames, self._recording.messages, self._recording.links
         if frames is None and messages is None:
@@ -93,7 +93,7 @@ class Counters:
         return both(observe, on_sent)
 
     def wired_hop(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None] | None:
-        """A message is put on the link from a to b; what is returned is called with its fate."""
+        """Count a message that is put on the link from a to b. Return a function to call with its fate, or None."""
         kind = message.__class__
         tally = self._wired_kinds.get(kind)
         if tally is None:
@@ -127,7 +127,7 @@ class Counters:
         add = self._recording.samples.add
         sent = medium.by_kind.values()
         add(now, "network", "radio_frames", medium.frames)
-        if medium.retries:  # only frames with an ACK have them
+        if medium.retries:  # only frames with an ACK have retries
             add(now, "network", "radio_mac_retries", medium.retries)
         if medium.group_retries:
             add(now, "network", "radio_group_retries", medium.group_retries)
@@ -151,7 +151,7 @@ class Counters:
             add(now, "network", "wired_lost", lost)
 
     def counters(self, medium: Medium, wires: WiredNetwork, suspicions: int) -> dict[str, Any]:
-        """counters.json of the whole run."""
+        """Return the contents of counters.json for the whole run."""
         links = wires.links.values()
         lost = sum(link.lost for link in links)
         kinds: dict[str, dict[str, dict[str, int]]] = {"host": {}, "station": {}, "wired": {}}
@@ -170,7 +170,7 @@ class Counters:
                 **({"acks": acks} if medium.acks else {}),
                 "mac_retries": medium.retries,
                 **({"mac_group_retries": medium.group_retries} if medium.group_retries else {}),
-                # frames of which no acknowledgement came
+                # frames that were never acknowledged
                 **({"mac_given_up": medium.given_up} if medium.given_up else {}),
                 "queue_drops": medium.queue_drops,
             },
@@ -180,7 +180,7 @@ class Counters:
                 "bytes": sum(link.bytes for link in links),
                 "in_flight": wires.in_flight,
                 **({"lost": lost} if lost else {}),  # where links were cut or impaired by hand
-                **({"suspicions": suspicions} if suspicions else {}),  # of stations, which never fail
+                **({"suspicions": suspicions} if suspicions else {}),  # suspicions of stations, which never fail
             },
             "by_message_type": kinds,
         }
@@ -196,7 +196,7 @@ def _outcomes(counts: list[int], outcomes: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _add(kinds: dict[str, dict[str, int]], name: str, tally: dict[str, int]) -> None:
-    """Count the messages of a class; two classes may have one name, as those of two modules."""
+    """Count the messages of a class. Two classes may have the same name if they are in different modules."""
     before = kinds.get(name, {})
     kinds[name] = {key: before.get(key, 0) + count for key, count in tally.items()}
 

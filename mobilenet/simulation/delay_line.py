@@ -1,4 +1,4 @@
-"""Frames of an impaired host on their way to its MAC.
+"""The delay line for frames of an impaired host on their way to its MAC.
 
 Model     each frame enters the MAC's queue later by the delay at the time at which the host sent it, and never before
           one that was sent earlier. The line holds any number of frames. A crash empties it
@@ -16,7 +16,7 @@ from mobilenet.network.radio.frame import Frame
 
 
 class DelayLine:
-    """In front of one MAC, whose `enqueue` is given."""
+    """A delay line in front of one MAC, whose `enqueue` is given."""
 
     def __init__(self, calendar: Calendar, enqueue: Callable[[Frame], bool]) -> None:
         self.delay_ns = 0
@@ -27,7 +27,7 @@ class DelayLine:
         self._life = 0
 
     def enqueue(self, frame: Frame) -> bool:
-        """Like that of the MAC; a frame that waits counts as accepted."""
+        """Queue the frame as the MAC does; a frame that waits counts as accepted."""
         now = self._calendar.now
         if not self.delay_ns and not self._waiting:
             return self._enqueue(frame)
@@ -43,7 +43,7 @@ class DelayLine:
         return True
 
     def clear(self) -> None:
-        """Discard what waits because the host crashed."""
+        """Discard the frames that wait, because the host crashed."""
         self._waiting.clear()
         self._last_ns = 0
         self._life += 1

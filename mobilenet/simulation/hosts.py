@@ -35,7 +35,7 @@ class HostNode(Node):
         self._associated: int | None = None  # the station that was last notified of an association
         self._handoff: int | None = None  # the session of the handoff in progress
         self._held: list[str] | None = None  # deliveries during a broadcast
-        self._line: DelayLine | None = None  # of a host whose frames are delayed, or were
+        self._line: DelayLine | None = None  # of a host whose frames are or were delayed
         self._events = context.recording.events
         self.on_delivery: Callable[[str], None] | None = None  # for custom processes
 
@@ -71,7 +71,7 @@ class HostNode(Node):
             self.on_delivery(text)
 
     def note_asked(self, wish: str) -> None:
-        """Note that it is asked to join or to leave. Recorded where no plan has all such wishes."""
+        """Note that the host is asked to join or to leave. Recorded unless a plan lists all requests."""
         self._record("asked", detail={"wish": wish})
 
     def joined(self, session: Any, station: Any) -> None:
@@ -121,7 +121,7 @@ class HostNode(Node):
             self.sample()
 
     def boot(self) -> None:
-        """Power on, at the first time or after a crash: a new protocol object on the stable store."""
+        """Power on, for the first time or after a crash, with a new protocol object on the stable store."""
         self.transceiver.up = True
         self.protocol = self._context.new_host(self)
         self._associate(self.cell)
@@ -142,7 +142,7 @@ class HostNode(Node):
         self.protocol = None
 
     def delay_frames(self, delay_ns: int) -> None:
-        """Send later by that, from now on."""
+        """Delay the host's frames by this time from now on."""
         if self._line is None:
             if not delay_ns:
                 return
@@ -152,12 +152,12 @@ class HostNode(Node):
         self._line.delay_ns = delay_ns
 
     def vanish(self) -> None:
-        """Vanish for good."""
+        """Remove the host for good."""
         self.end()
         self._associate(None)
 
     def _associate(self, cell: int | None) -> None:
-        """Notify the stations whose protocols are to know it."""
+        """Notify the stations whose protocols need to know about associations."""
         stations = self._context.associating
         if not stations:
             return
@@ -184,7 +184,7 @@ class HostNode(Node):
         self.sample()
 
     def offer(self, payload_bytes: int) -> None:
-        """Offer a broadcast of the application."""
+        """Offer the protocol a message of the application to broadcast."""
         if self.protocol is None:
             self._record("refused", detail={"cause": "down"})
             return

@@ -1,9 +1,9 @@
-"""What is done by hand to what otherwise never fails: links between stations, and radios.
+"""Apply manual faults to what otherwise never fails: links between stations, and radios.
 
 Model     what is cut or switched is noted in the record when that takes effect. What is cut, or off, already stays as
           it is. When the active part is over everything works again, and nothing is impaired. A station whose radio is
-          off goes on, and so does its wire: what it sends over the radio leaves and is lost, it hears nothing, and
-          hosts stay with it. A frame in the air goes on
+          off goes on, and so does its wire: its radio frames are sent and lost, it hears nothing, and hosts stay with
+          it. A frame in the air goes on
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """
@@ -22,7 +22,7 @@ Ends = tuple[int, int]  # of a link: two stations, the lower number first
 
 
 class Infrastructure:
-    """The infrastructure of one run."""
+    """The infrastructure of one run, and what has been done to it."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Infrastructure:
         self._off: set[int] = set()
         self._hosts = hosts
         self._seed = context.seed
-        wires.spares = (Moved,)  # a station that never hears it would lose all that is for the host
+        wires.spares = (Moved,)  # a station that never receives it would lose everything for the host
         self._impaired: set[int] = set()  # hosts
         self._impaired_links: set[Ends] = set()
 
@@ -81,7 +81,7 @@ class Infrastructure:
         self._wires.impair(*ends, loss, delay_ns, lambda owner: Stream(self._seed, "impaired", owner))
 
     def repair(self) -> None:
-        """Repair the infrastructure, because the active part is over."""
+        """Repair everything, because the active part is over."""
         for ends in sorted(self._cut):
             self.mend(ends)
         for station in sorted(self._off):

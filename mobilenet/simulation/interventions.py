@@ -1,7 +1,7 @@
-"""Apply interventions: what is done to a run by hand.
+"""Apply interventions, the changes that are made to a run by hand.
 
-Model     each is a simpy process that waits for its time. It comes behind everything else in its nanosecond, so it
-          makes no difference whether it is in the scenario from the beginning, or is added while the run goes on
+Model     each is a simpy process that waits for its time. It comes after everything else in its nanosecond, so it makes
+          no difference whether it is in the scenario from the beginning, or is added while the run goes on
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """
@@ -33,7 +33,7 @@ from mobilenet.world.interventions import (
     in_order,
 )
 
-LAST = 2  # of simpy's priorities, after NORMAL
+LAST = 2  # a priority of simpy's, after NORMAL
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Interventions:
             self.begin_one(one)
 
     def begin_one(self, one: AnyIntervention) -> None:
-        """Now or later: it comes behind all that is done by hand at the same time already. Raises ValueError for a time
-        that is over. Whether it makes sense is looked at when a scenario is read, and not here.
+        """Begin an intervention now or later, behind all others of the same time. Raise ValueError if its time has
+        passed. Whether it makes sense is checked when a scenario is read, and not here.
         """
         if ns(one.at_s) < self._kernel.now:
             now_s = self._kernel.now / SECOND

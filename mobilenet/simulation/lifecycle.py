@@ -1,4 +1,4 @@
-"""What happens to hosts from outside: they appear, join, broadcast, crash, recover, leave, and are gone.
+"""The life of hosts as seen from outside: they appear, join, broadcast, crash, recover, leave, and disappear.
 
 Model     each behaviour is a simpy process. When it begins is a function of the scenario and its seed, and has its
           place in ties from the beginning; the protocol has no influence on it
@@ -41,11 +41,11 @@ class Lifecycle:
         self._hosts = hosts
         self._trajectories = trajectories
         self._duration_ns = ns(scenario.duration_s)
-        self.pending: dict[int, str] = {}  # host -> join, leave or vanish: what it is still to do
+        self.pending: dict[int, str] = {}  # host -> join, leave or vanish: the request still to be met
         self._joining: set[int] = set()  # hosts that were asked to join, and not to leave since
         self._gone: set[int] = set()  # hosts that left for good
-        self._crashes = [0] * len(hosts)  # of each host so far
-        self._workload, self._segment = scenario.workload, 0  # which changes by hand
+        self._crashes = [0] * len(hosts)  # crashes of each host so far
+        self._workload, self._segment = scenario.workload, 0  # may be changed by hand
 
     def begin(self) -> None:
         """Begin all processes that the protocol cannot influence. Their order decides ties."""
@@ -63,7 +63,7 @@ class Lifecycle:
     # --- processes
 
     def _stay(self, host: int, stay: Stay) -> Process:
-        """A host appears, joins, and leaves for good when its track ends."""
+        """Let a host appear, join, and leave for good when its track ends."""
         until = self._kernel.until
         appearing = until(stay.appears_ns)
         joining = None if stay.joins_ns is None else until(stay.joins_ns)
@@ -81,7 +81,7 @@ class Lifecycle:
             self._ask(host, "vanish")
 
     def _broadcast(self, host: int) -> Process:
-        """A host broadcasts from now on, or from when it appears, until it is gone or the workload changes."""
+        """Let a host broadcast from now on, or from when it appears, until it leaves or the workload changes."""
         workload, segment, seed = self._workload, self._segment, self._scenario.seed
         start_ns = max(self._trajectories[host].appears_ns, self._kernel.now)
         for at_ns in broadcast_times(workload, seed, host, start_ns, self._duration_ns, segment):
@@ -91,12 +91,12 @@ class Lifecycle:
             self._hosts[host].offer(workload.payload_bytes)
 
     def _change(self, change: Change) -> Process:
-        """Churn: a host is asked to join, or to leave."""
+        """Ask a host to join or to leave: churn."""
         yield self._kernel.until(change.at_ns)
         self._ask(change.host, change.kind)
 
     def _fail(self, outage: Outage) -> Process:
-        """The host that the plan names, or one of those in the cell that it names, crashes, and recovers later."""
+        """Crash the host that the plan names, or one in the cell that it names, and let it recover later."""
         yield self._kernel.until(outage.at_ns)
         host = outage.host
         if host is None:
@@ -107,11 +107,11 @@ class Lifecycle:
         if self._crash(host):
             crash = self._crashes[host]
             yield self._kernel.timeout(outage.lasts_ns)
-            if crash == self._crashes[host]:  # it was not recovered and crashed again by hand
+            if crash == self._crashes[host]:  # the host was not recovered and crashed again by hand
                 self._recover(host)
 
     def _insist(self, host: int) -> Process:
-        """What a host was asked last is repeated until it is done."""
+        """Repeat the last request to a host until it is met."""
         while not self._try(self._hosts[host], self.pending[host]):
             yield self._kernel.timeout(ASKED_AGAIN_NS)
         del self.pending[host]
@@ -119,7 +119,7 @@ class Lifecycle:
     # --- by hand, or by processes of users
 
     def happen(self, what: str, host: int) -> None:
-        """Let a crash, recover, join, leave or broadcast happen, where that is possible now."""
+        """Let a crash, recover, join, leave or broadcast happen, if that is possible now."""
         if what == "crash":
             self._crash(host)
         elif what == "recover":
@@ -134,7 +134,7 @@ class Lifecycle:
             self._hosts[host].offer(payload_bytes)
 
     def add(self, host: int, x_m: float, y_m: float) -> None:
-        """Let a further host, whose node is there, appear and join."""
+        """Let a further host, whose node exists already, appear and join."""
         self._crashes.append(0)
         self._movement.appear(host)
         self._movement.drag(host, x_m, y_m)
@@ -143,7 +143,7 @@ class Lifecycle:
         self._kernel.start(self._broadcast(host))
 
     def change_workload(self, change: Interval) -> None:
-        """Change the workload, and forget what was still to come."""
+        """Change the workload, and forget the broadcasts that were still to come."""
         self._workload, self._segment = workload_after(self._workload, change), self._segment + 1
         for host, trajectory in enumerate(self._trajectories):
             if trajectory.appears_ns < self._duration_ns:
@@ -168,7 +168,7 @@ class Lifecycle:
     # --- at once
 
     def _ask(self, host: int, wish: str) -> None:
-        """Ask the host to join, to leave, or to leave for good. The last wish counts."""
+        """Ask the host to join, to leave, or to leave for good. The last request counts."""
         if host in self._gone or self.pending.get(host) == "vanish":
             return
         if self._scenario.own_processes:
@@ -179,7 +179,7 @@ class Lifecycle:
             self._kernel.start(self._insist(host))
 
     def _try(self, node: HostNode, wish: str) -> bool:
-        """Return whether the wish is fulfilled now."""
+        """Return whether the request is met now."""
         if node.protocol is None:
             return False
         is_out = node.protocol.is_out()
@@ -201,7 +201,7 @@ class Lifecycle:
         return done
 
     def _crash(self, host: int) -> bool:
-        """False: it is down, or not there."""
+        """Crash a host. Return False if it is down, or not there."""
         if not self._hosts[host].up:
             return False
         self._crashes[host] += 1

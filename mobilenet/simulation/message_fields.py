@@ -1,5 +1,4 @@
-"""Read from a protocol's message what the record notes: the host it is about, and the application message it
-carries.
+"""Read from a protocol's message what the record notes: its host, and the application message that it carries.
 
 Model     protocols name the fields of their messages freely; only by their names `host`, `ses` (or the `ses` of a
           request `rq`) and `id` are distinguished; everything else is detail. An envelope (a segment, a bundle, a
@@ -45,7 +44,7 @@ def contents(message: Any) -> Contents:
 
 
 def _subject(about: Subject, fields: dict[str, Any]) -> Subject:
-    """Return what a message is about, of which this was read; an envelope is about what the message in it is about."""
+    """Return the subject of a message with these fields; an envelope has the subject of the message in it."""
     for _ in range(DEEPEST):
         if about != NOTHING:
             break
@@ -57,7 +56,7 @@ def _subject(about: Subject, fields: dict[str, Any]) -> Subject:
 
 
 def _read(message: Any) -> tuple[Subject, dict[str, Any]]:
-    """Return what a message itself is about, and its other fields. A field that only has the name of another one, and
+    """Return the subject of a message itself, and its other fields. A field that has only the name of a subject, and
     not its kind, is one of the others.
     """
     fields = _fields(message)
@@ -82,7 +81,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _is_pair(value: Any) -> bool:
-    """Return whether this can be the identifier of a message, which is one of a host or of a process."""
+    """Return whether this can be the identifier of a message of a host or of a process."""
     return isinstance(value, tuple) and len(value) == 2 and _fits(value[0]) and _fits(value[1])
 
 
@@ -118,12 +117,12 @@ def _is_message(value: Any) -> bool:
     return has_fields and not isinstance(value, type)
 
 
-Look = tuple[list[str], Iterable[Any]]  # names of messages, and what may have more of them
+Look = tuple[list[str], Iterable[Any]]  # names of messages, and objects that may contain more
 _KINDS: dict[type, Callable[[Any], Look]] = {}
 
 
 def _way(message: Any) -> Callable[[Any], Look]:
-    """Return how messages of this class are looked at; it is worked out once."""
+    """Return the function that reads messages of this class; it is determined once."""
     if (known := _KINDS.get(type(message))) is not None:
         return known
     if getattr(message, "has_no_body", False):  # an acknowledgement names a message, and does not have its body
@@ -137,7 +136,7 @@ def _way(message: Any) -> Callable[[Any], Look]:
     if {"body", "seq"} <= names and ("host" in names or "origin" in names):
         ways.append(_by_number)
     if "says" in names and hasattr(message, "text") and hasattr(message, "value"):
-        ways.append(lambda m: (names_in(m.value), ()))  # of a program
+        ways.append(lambda m: (names_in(m.value), ()))  # a program's message
 
     def look(m: Any) -> Look:
         return next((answer for way in ways if (answer := way(m)) is not None), ([], _parts(m).values()))
@@ -146,7 +145,7 @@ def _way(message: Any) -> Callable[[Any], Look]:
 
 
 def _by_id(message: Any) -> Look | None:
-    """A broadcast between stations has a message of stations as its body, and carries what that one carries."""
+    """Read a broadcast between stations: its body is a message of stations, and it carries what that one carries."""
     if not _is_pair(getattr(message, "id", None)):
         return None
     body = getattr(message, "body", None)
@@ -165,7 +164,7 @@ def _by_number(message: Any) -> Look | None:
 
 
 def _parts(message: Any) -> dict[str, Any]:
-    """Return the fields of a message, or what is in its slots."""
+    """Return the fields of a message, or the contents of its slots."""
     slots = getattr(type(message), "__slots__", ())
     return _fields(message) or {name: getattr(message, name, None) for name in slots}
 
@@ -183,7 +182,7 @@ def _fields(message: Any) -> dict[str, Any]:
 
 
 def _spread(values: Iterable[Any]) -> Iterator[Any]:
-    """Yield each value, and each of those in lists of values or of pairs; a list that is there twice counts once."""
+    """Yield each value, and each value in lists of values or of pairs; a list that is there twice counts once."""
     left, seen = [*values][::-1], set()
     while left:
         value = left.pop()
@@ -199,8 +198,8 @@ def _name(message: MessageId) -> str:
 
 
 def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) -> Any:
-    """Return what JSON can hold of a value; `outer`: the lists around it, `room`: how many values of it may be
-    written.
+    """Return the part of a value that JSON can hold; `outer`: the lists around it, `room`: how many of its values may
+    be written.
     """
     if _is_id(value):
         return _name(value)
@@ -230,7 +229,7 @@ def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) ->
 
 
 def _key(key: Any) -> str:
-    """Write the key of a mapping; of objects, `str` may give the address."""
+    """Write the key of a mapping. The `str` of an object may contain its address."""
     written = str(key) if isinstance(key, (str, bool, float, NoneType)) else _plain(key)
     return _text(written if isinstance(written, str) else json.dumps(written), 0)
 
@@ -242,8 +241,8 @@ def _text(text: str, room: int) -> str:
 
 
 def _in_order(values: Iterable[Any], outer: tuple[int, ...], room: int) -> list[Any]:
-    """Write what a set holds, sorted: numbers, texts and identifiers as such, all else by what is written of them,
-    since NaN and some other values cannot be compared, and of sets `<` only asks whether one is part of the other.
+    """Write the values of a set, sorted: numbers, texts and identifiers as such, all others by their text, since NaN
+    and some other values cannot be compared, and `<` of sets only asks whether one is part of the other.
     """
     kinds = {type(value) for value in values}
     if kinds == {str} or (kinds <= {bool, int, float} and all(value == value for value in values)):

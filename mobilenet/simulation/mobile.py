@@ -56,7 +56,7 @@ from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.own_process import fastest_mps
 
-LOOK_NS = 100 * MILLISECOND  # between two looks whether all has come to rest, or there is much to write down
+LOOK_NS = 100 * MILLISECOND  # between two checks whether all has come to rest, or there is much to write down
 
 
 class Simulation:
@@ -70,10 +70,10 @@ class Simulation:
         run_folder: Path | None = None,
         real_time: RealTime | None = None,
     ) -> None:
-        """`allow_code`: the code of the scenario's plug-ins may run; without it a scenario with any is refused.
-        `run_folder`: for what is written while it goes on, early rows of the record and the standard error of its
-        programs; None: the first stay in memory, the second is lost. `real_time`: it is to go on as the clock on the
-        wall does, for programs that live in it.
+        """Build the parts. `allow_code`: the code of the scenario's plug-ins may run; without it a scenario with any is
+        refused. `run_folder`: where rows of the record and the standard error of its programs are written during the
+        run; None: the first stay in memory, the second is lost. `real_time`: the run keeps in step with the wall clock,
+        for programs that live in it.
         """
         require_allowed(scenario, allow_code)
         self.scenario = scenario
@@ -120,13 +120,13 @@ class Simulation:
         )
         parts = self.kernel, self.lifecycle, self.movement, self.nodes, self.world.trajectories
         self._own_processes = OwnProcesses(scenario, allow_code, *parts)
-        self._until_ns = 0  # where the present stage ends
+        self._until_ns = 0  # end of the present stage
         self._is_at_rest = False
 
     # --- building
 
     def _new_world(self, allow_code: bool) -> Population:
-        """Return where the hosts go."""
+        """Return the trajectories of the hosts."""
         scenario = self.scenario
         mobility = mobility_for(scenario, allow_code)
         world = trajectories(
@@ -201,7 +201,7 @@ class Simulation:
         return host
 
     def _add_host(self, x_m: float, y_m: float) -> None:
-        """Add a host by hand: one more than there are, at that place."""
+        """Add a host at that place by hand."""
         number = len(self.hosts)
         self.world.trajectories.append(self.world.further(f"h{number}"))
         if self.world.names:
@@ -212,14 +212,14 @@ class Simulation:
         self._own_processes.add(self.hosts[number])
 
     def _new_host(self, node: HostNode) -> Any:
-        """Return the host's protocol, built on what survived."""
+        """Return the host's protocol, built on its stable store."""
         return self._protocol.host(node, node.stable, self._parameters, len(self.stations))
 
     # --- running
 
     def run(self, progress: Progress | None = None, observers: Sequence[Observer] = ()) -> Outcome:
-        """Play it; `progress(simulated_s, total_s)` is called about once per simulated second, `observers` see every
-        event (observer.py).
+        """Play the run. `progress(simulated_s, total_s)` is called about once per simulated second, and `observers` see
+        every event (observer.py).
         """
         try:
             with no_collections():
@@ -232,8 +232,8 @@ class Simulation:
         return self.outcome()
 
     def stages(self, observers: Sequence[Observer] = ()) -> Iterator[int]:
-        """The run and its drain, for a caller that drives it: the times up to which it goes on, one after the
-        other. Before it asks for the next, the caller plays up to the last, with `play` and `step`.
+        """Yield the times up to which the run and its drain go on, one after the other, for a caller that drives it.
+        Before asking for the next time, the caller plays up to the last one with `play` and `step`.
         """
         self._watch = Watch(self.recording.events, (Totals(self._counters, self.medium, self.wires), *observers))
         self.parties.open()
@@ -248,14 +248,14 @@ class Simulation:
             yield self._stage(min(self.kernel.now + LOOK_NS, end_ns))
 
     def play(self, until_ns: int) -> None:
-        """Go on to that time, not beyond the present stage."""
+        """Go on to that time, but not beyond the present stage."""
         until_ns = min(until_ns, self._until_ns)
         self.kernel.run_until(self.kernel.now)  # after a step there may be more at this time
         while self.kernel.now < until_ns:
             self._go_on(min(self._watch.look(self.kernel.now), until_ns))
 
     def step(self) -> bool:
-        """Go on by one entry of the calendar; False: there is none left in the present stage, which is played."""
+        """Go on by one entry of the calendar. Return False if none is left in the present stage, which is over."""
         next_ns = self.kernel.calendar.next_ns()
         if next_ns is None or next_ns > self._until_ns:
             self.play(self._until_ns)
@@ -266,20 +266,20 @@ class Simulation:
         return self.kernel.calendar.step()
 
     def intervene(self, scenario: Scenario, one: AnyIntervention) -> None:
-        """Do it now, when all else of this nanosecond has happened. `scenario`: the run's, with it in its list."""
+        """Apply the intervention now, after everything else of this nanosecond. `scenario`: the run's, including it."""
         self.scenario = scenario
         self._interventions.begin_one(one)
         self.kernel.run_until(self.kernel.now)
 
     def listen(self, on_frame: FrameObserver | None, on_hop: HopObserver | None) -> None:
-        """Pass an onlooker every frame that is received and every message put on a wire; None: no onlooker.
-        Looking on changes nothing.
+        """Pass an observer every frame that is received and every message put on a wire; None: no observer. Observing
+        changes nothing.
         """
         self.medium.observe(both(self._counters.frame_observer(), on_frame))
         self._counters.on_hop = on_hop
 
     def close(self) -> None:
-        """End what runs next to it: programs and their sockets, and the clock of processes."""
+        """Close what runs next to the simulation: programs and their sockets, and the clock of processes."""
         self._own_processes.end()
         self.parties.end(self.kernel.now)
 
@@ -296,11 +296,11 @@ class Simulation:
         return [*self.stations, *self.hosts]
 
     def outcome_now(self) -> Outcome:
-        """Return the present state, for onlookers; nothing is recorded for it."""
+        """Return the present state, for observers. Nothing is recorded for it."""
         return self._outcome(is_cut_off=True)
 
     def so_far(self) -> Outcome:
-        """Return what a plug-in's error has left of the run."""
+        """Return the outcome of a run that a plug-in's error ended."""
         self._counters.sample_totals(self.medium, self.wires)
         for node in self.nodes:
             with suppress(BaseException):  # it failed there, or would fail again
@@ -308,7 +308,7 @@ class Simulation:
         return self._outcome(is_cut_off=True)
 
     def _outcome(self, is_cut_off: bool = False) -> Outcome:
-        """`is_cut_off`: it ended before its end; the code of a plug-in is asked nothing more."""
+        """Return the outcome. If `is_cut_off`, the run ended early, and no code of a plug-in is called any more."""
         quiescent = self._is_at_rest and not is_cut_off
         self.recording.counters = self._counters.counters(self.medium, self.wires, self.backbone.suspicions)
         waiting = () if quiescent or is_cut_off else self._not_at_rest()
@@ -368,7 +368,7 @@ class Simulation:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
 
     def _go_on(self, until_ns: int) -> None:
-        """Go on, in real time in step with the wall clock: no event comes before its time."""
+        """Go on to that time. In real time the run keeps step with the wall clock: no event is early."""
         if (pace := self.parties.pace) is None:
             self.kernel.run_until(until_ns)
             return

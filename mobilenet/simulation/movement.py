@@ -1,4 +1,4 @@
-"""Hosts on their way: trajectories turned into positions, cells and bins.
+"""Turn the trajectories of hosts into positions, cells and bins.
 
 Model     each host walks the legs of its trajectory; a crashed one stands still and later continues from there.
           A tick checks together all hosts that can have come into another cell, or another bin of the spatial index,
@@ -35,7 +35,7 @@ class CellObserver(Protocol):
 
 
 class Movement:
-    """Where every host is."""
+    """The positions of all hosts, as they change."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Movement:
         self._tick_ns = tick_ns
         self._ns_per_m = SECOND / max(speed_limit_mps, 1e-9)
         self._on_cell = on_cell
-        self._places = np.full((count, 2), NOWHERE)  # at since
+        self._places = np.full((count, 2), NOWHERE)  # places at the time `since`
         self._velocities = np.zeros((count, 2))
         self._since = np.zeros((count, 1), dtype=np.int64)
         self.present = np.zeros(count, dtype=bool)
@@ -65,14 +65,14 @@ class Movement:
         self._due = np.zeros(count, dtype=np.int64)
         self._legs: list[Iterator[Leg]] = [iter(()) for _ in range(count)]
         self._leg_ends = [Timer(kernel, _walk_on(self, host)) for host in range(count)]
-        self._paused: dict[int, tuple[float, float, int]] = {}  # host -> velocity, rest of its leg (-1: for ever)
-        self._goals: list[tuple[float, float]] = [(0.0, 0.0)] * count  # where the current leg ends
+        self._paused: dict[int, tuple[float, float, int]] = {}  # host -> velocity, rest of its leg (-1: no end)
+        self._goals: list[tuple[float, float]] = [(0.0, 0.0)] * count  # end of the current leg
         self._astray: set[int] = set()  # hosts dragged by hand, until the end of a leg
         self._frozen = False
         self._ticking = False
 
     def grow(self, transceiver: Transceiver) -> None:
-        """Grow by a further host: its trajectory is the last one. It is not there yet."""
+        """Add a further host, whose trajectory is the last one. It is not there yet."""
         host = len(self._legs)
         self._transceivers.append(transceiver)
         self._places = np.vstack((self._places, np.full((1, 2), NOWHERE)))
@@ -86,7 +86,7 @@ class Movement:
         self._goals.append((0.0, 0.0))
 
     def start(self) -> None:
-        """Let hosts that are there from the beginning appear, then begin the ticks if anyone ever moves."""
+        """Let hosts that are there from the beginning appear, then begin the ticks if any host ever moves."""
         for host, trajectory in enumerate(self._trajectories):
             if trajectory.appears_ns == 0:
                 self.appear(host)
@@ -107,7 +107,7 @@ class Movement:
         self.cell[host] = -1
 
     def pause(self, host: int) -> None:
-        """Stand still; the rest of the leg is walked after resume()."""
+        """Stop a host. It walks the rest of the leg after resume()."""
         if host in self._paused or self._frozen:
             return
         timer = self._leg_ends[host]
@@ -142,8 +142,8 @@ class Movement:
         self._neighbours.add(self._transceivers[host], self._kernel.now)
 
     def drag(self, host: int, x_m: float, y_m: float) -> None:
-        """Move a host elsewhere now. It goes on from there to the end of its leg, at the same speed, and arrives
-        earlier or later; a stationary host stays there for as long as planned.
+        """Move a host elsewhere now. It goes on from there to the end of its leg at the same speed, and arrives earlier
+        or later; a stationary host stays there for as long as planned.
         """
         if not self.present[host]:
             return
@@ -161,7 +161,7 @@ class Movement:
         self._keep_ticking()
 
     def follow(self, host: int, legs: Iterator[Leg]) -> None:
-        """Walk these legs from now on. A paused host walks them when it goes on."""
+        """Let a host walk these legs from now on, or once it resumes."""
         self._legs[host] = legs
         if host in self._paused:
             self._paused[host] = 0.0, 0.0, 0
@@ -170,7 +170,7 @@ class Movement:
             self._walk(host)
 
     def _way(self, host: int, x_m: float, y_m: float, speed: float) -> tuple[float, float, int | None]:
-        """Return the velocity from here to where the leg ends, and the time it takes; None: the host stands still."""
+        """Return the velocity from here to the end of the leg and the time it takes, None for a host that stands."""
         if speed == 0:
             return 0.0, 0.0, None
         dx, dy = self._goals[host][0] - x_m, self._goals[host][1] - y_m
@@ -180,18 +180,18 @@ class Movement:
         return dx / far_m * speed, dy / far_m * speed, max(1, round(far_m / speed))
 
     def positions(self, hosts: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Return where these or all hosts are now, float64 (n, 2); absent hosts are far away."""
+        """Return where these hosts, or all, are now, float64 (n, 2). Absent hosts are far away."""
         return self._places[hosts] + self._velocities[hosts] * (self._kernel.now - self._since[hosts])
 
     def look(self, host: int) -> None:
-        """Find the cell of one host between two ticks, when it has just appeared."""
+        """Find the cell of a host that has just appeared between two ticks."""
         cell = int(self._attachment.update(self.positions(np.array([host])), self.cell[[host]])[0])
         if cell != self.cell[host]:
             self.cell[host] = cell
             self._on_cell(host, cell)
 
     def tick(self) -> None:
-        """Check all hosts that are due, or due soon: new cells, new bins."""
+        """Check all hosts that are due, or due soon, for new cells and bins."""
         errors = self._attachment.errors(self._kernel.now // self._tick_ns, self._velocities)
         horizon_ns = self._kernel.now
         if errors is not None:  # assume the largest error for every host
@@ -229,7 +229,7 @@ class Movement:
             self._kernel.after(self._tick_ns - self._kernel.now % self._tick_ns, self.tick)
 
     def _walk(self, host: int) -> None:
-        """Start the next leg; at the end of its trajectory the host stands still."""
+        """Start the next leg. At the end of its trajectory the host stands still."""
         leg = next(self._legs[host], None)
         if leg is None:
             x, y = self._transceivers[host].position(self._kernel.now)

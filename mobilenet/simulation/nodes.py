@@ -1,4 +1,4 @@
-"""Nodes: where a protocol meets the network, only through its port. What only hosts do is in hosts.py.
+"""Nodes, in which a protocol meets the network through its port only. What only hosts do is in hosts.py.
 
 Model     a node runs handlers to completion, one at a time. A crash takes away everything but the stable
           store: handlers, timers, the radio's queue. The protocol's calls of its port are recorded
@@ -29,8 +29,8 @@ from mobilenet.record.schema import LONGEST_NAME
 
 
 def whole(what: str, value: Any) -> int:
-    """Return a whole number that a protocol handed over, as the record can hold it; nothing that only looks like one,
-    so that it is recorded as what it is.
+    """Return a whole number from a protocol if the record can hold it. Reject values that only look like one, so that
+    it is recorded as it is.
     """
     if type(value) is not int:
         raise TypeError(f"{what} is {value!r}, expected a whole number (int)")
@@ -40,14 +40,14 @@ def whole(what: str, value: Any) -> int:
 
 
 def byte_count(what: str, value: Any) -> int:
-    """Return a number of bytes that a protocol declares of its message."""
+    """Return the number of bytes that a protocol declares for its message, if it is valid."""
     if not 0 <= whole(what, value) <= MOST_BYTES:
         raise ValueError(f"{what} is {value}, expected 0 to {MOST_BYTES}")
     return value  # type: ignore[no-any-return]
 
 
 def short_text(what: str, value: Any) -> str:
-    """Return a name that a protocol made up, as the record can hold it."""
+    """Return a name that a protocol chose, if the record can hold it."""
     if not isinstance(value, str) or len(value) > LONGEST_NAME or not value.isprintable():
         raise TypeError(f"{what} is {value!r}, expected a text of at most {LONGEST_NAME} printable characters")
     return str(value)
@@ -62,14 +62,14 @@ def list_sizes(message: Any) -> list[tuple[str, int]]:
 
 
 def name_of(message: Any) -> str:
-    """Return the id as the record writes it: h3:14."""
+    """Return the id in the notation of the record: h3:14."""
     if not isinstance(message, MessageId) or type(message.host) is not int or type(message.seq) is not int:
         raise TypeError(f"the message is {message!r}, expected a MessageId of two whole numbers")
     return f"h{message.host}:{message.seq}"
 
 
 class Context:
-    """What a node needs of the run that it lives in. It is complete when the run begins, and only hosts are added.
+    """The parts of a run that its nodes use. It is complete when the run begins, and only hosts are added.
 
     stations, hosts: the transceivers of all, by number; new_host(node): the host's protocol, built on what survived;
     associating: the stations whose protocol is to know which hosts are associated with them, by number;
@@ -98,7 +98,7 @@ class Context:
         self._names: dict[Any, str] = {}
 
     def name(self, message: Any) -> str:
-        """Return the id as the record writes it, one object for all hosts: a long record is written faster that way."""
+        """Return the id as the record writes it, one object for all hosts, which speeds up writing a long record."""
         text = name_of(message)
         return self._names.setdefault(text, text)
 
@@ -114,7 +114,7 @@ class Context:
 
 
 class Node:
-    """What hosts and stations share: the port to the radio, the clock and the random stream."""
+    """The part that hosts and stations share: the port to the radio, the clock and the random stream."""
 
     def __init__(self, context: Context, number: int, name: str, transceiver: Transceiver, mac: Mac) -> None:
         self.me = number
@@ -179,7 +179,7 @@ class Node:
 
     @property
     def channels(self) -> Any:
-        """Return the channels over the radio."""
+        """The channels over the radio."""
         return self._channels[0]
 
     def use_channels(self, radio: Any, *others: Any) -> None:
@@ -227,18 +227,18 @@ class Node:
 
     @property
     def timers(self) -> list[Timer]:
-        """All that its protocol has, running or not."""
+        """All timers of the protocol, running or not."""
         return self._timers
 
     @property
     def buffer_names(self) -> tuple[str, ...]:
-        """Return the names of `buffers`; empty before the first sample."""
+        """The names of `buffers`; empty before the first sample."""
         return self._buffer_names
 
     # --- measuring
 
     def sample(self) -> None:
-        """Note buffer sizes that changed."""
+        """Record the buffer sizes that changed."""
         if self.protocol is not None:
             sizes = self.protocol.buffer_sizes()
             if sizes != self.buffers:
@@ -258,7 +258,7 @@ class Node:
         self.buffers, self._buffer_names = sizes, names
 
     def sample_at_end(self) -> None:
-        """Sample every buffer once more, changed or not: a reader need not guess what was never sampled."""
+        """Sample every buffer once more, changed or not, so that a reader need not guess any."""
         self.sample()
         for name, size in zip(self._buffer_names, self.buffers, strict=True):
             self._samples.add(self._calendar.now, self.name, name, size)

@@ -1,8 +1,8 @@
 """An observer watches a run while it goes on: the recorder of totals, a progress bar, a live window.
 
 Model     a run is cut into slices of simulated time. Before each slice an observer receives the events since the last
-          one, in order of occurrence, and then the moment. Observing costs the hot path nothing, and changes nothing:
-          a run has the same fingerprint with any observers
+          one, in order of occurrence, and then the moment. Observing costs the hot path nothing and changes nothing: a
+          run has the same fingerprint with or without observers
 Units     integer nanoseconds
 Example   class Deliveries(Observer):
               count = 0
@@ -30,22 +30,22 @@ __all__ = ["Event", "Observer", "Watch"]
 
 
 class Observer:
-    """Override what you need."""
+    """The base class of observers. Override what you need."""
 
-    every_ns: int = SECOND  # the longest slice that it wants; simulated time
+    every_ns: int = SECOND  # the longest slice that it wants, in simulated time
 
     def on_event(self, event: Event) -> None:
         """Handle an event of the slice that is over."""
 
     def on_slice(self, now_ns: int) -> None:
-        """A slice is over (at the beginning: none has been yet), and the next is about to begin."""
+        """Handle the end of a slice (at the beginning there has been none), just before the next begins."""
 
     def on_end(self, now_ns: int) -> None:
-        """Note that the run is over, and that all of its events have been passed on."""
+        """Handle the end of the run. All of its events have been passed on."""
 
 
 class Watch:
-    """Notifies observers, each at its own pace."""
+    """The caller of the observers, each at its own pace."""
 
     def __init__(self, events: EventLog, observers: Sequence[Observer]) -> None:
         self._events = events
@@ -60,7 +60,7 @@ class Watch:
         self._due_ns = [now_ns] * len(self._observers)
 
     def look(self, now_ns: int) -> int:
-        """Notify the observers whose slice is over; return when the next slice ends."""
+        """Notify the observers whose slice is over, and return when the next slice ends."""
         self._tell_events()
         for i, observer in enumerate(self._observers):
             if self._due_ns[i] <= now_ns:

@@ -1,4 +1,4 @@
-"""What a run leaves behind.
+"""The outcome of a run.
 
 Units     integer nanoseconds, metres
 Source    ours: docs/architecture.md
@@ -18,12 +18,12 @@ MOST = 20  # reasons that are listed
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended, and what its manifest states about it."""
+    """The end of a run, and what its manifest states about it."""
 
     recording: Recording
     simulated_ns: int
     quiescent: bool
-    scenario: AnyScenario  # with the values that were known only while it was played
+    scenario: AnyScenario  # with the values that became known only during the run
     not_at_rest: Sequence[str] = ()  # the first nodes that were not at rest when it ended, each with the reason
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its kind of run, as manifest.json has them
 

@@ -37,7 +37,7 @@ MOST_AT_ONCE = 1_000_000  # steps in one nanosecond
 
 
 class Own(NamedTuple):
-    """One entry of the scenario, with its code."""
+    """An entry of the scenario, with its code."""
 
     declared: OwnProcess
     name: str
@@ -48,7 +48,7 @@ class Own(NamedTuple):
 
 
 def own_processes(scenario: Scenario, allow_code: bool) -> list[Own]:
-    """Load the processes of a scenario. ScenarioError for a function that does not fit."""
+    """Load the processes of a scenario. Raise ScenarioError for a function that does not fit."""
     processes = []
     for number, (one, name) in enumerate(zip(scenario.own_processes, names(scenario.own_processes), strict=True)):
         key = f"own_processes.{number}.process"
@@ -71,7 +71,7 @@ def own_processes(scenario: Scenario, allow_code: bool) -> list[Own]:
 
 
 class OwnProcesses:
-    """The processes of one run."""
+    """The users' processes of one run."""
 
     def __init__(
         self, scenario: Scenario, allow_code: bool, kernel: Kernel, lifecycle: Lifecycle, movement: Movement,
@@ -93,7 +93,7 @@ class OwnProcesses:
         self._steps = Steps(min(MOST_AT_ONCE, scenario.limits.max_events // 2))
 
     def begin(self) -> None:
-        """Begin all, in the order of the scenario and then of the hosts, which decides ties."""
+        """Begin all processes, in the order of the scenario and then of the hosts, which decides ties."""
         if self._processes:
             self._limit.start()
         for one in self._processes:
@@ -102,7 +102,7 @@ class OwnProcesses:
                 self._kernel.start(self._wait_and_begin(one, host))
 
     def add(self, node: HostNode) -> None:
-        """Give a host that is added by hand the processes that all hosts have."""
+        """Give the processes that all hosts have to a host that is added by hand."""
         self._appear_ns[node.name] = self._kernel.now
         self._nodes[node.name] = node
         self._observe(node)

@@ -28,7 +28,7 @@ PROVIDERS = {
 
 
 class ProgramError(ScenarioError):
-    """What a program did wrong, in one line. `is_input`: it is the program's fault, and not that time ran out."""
+    """A program's error, in one line. `is_input`: it is the program's fault, rather than a time limit."""
 
     def __init__(self, message: str, is_input: bool = True) -> None:
         super().__init__(message)
@@ -36,9 +36,9 @@ class ProgramError(ScenarioError):
 
 
 class RealTime(NamedTuple):
-    """Asked for. `hard_limit_ms`: the most lateness; None: any. `stopped`: by what the run was asked to end, or
-    nothing; asked again and again. `begins`: called as the clock starts. `shell`: the node that runs a shell instead of
-    its program, and the descriptor of a pseudo-terminal for it.
+    """The request for real time. `hard_limit_ms`: the most lateness; None: any. `stopped`: returns what asked the run
+    to end, or nothing; called again and again. `begins`: called as the clock starts. `shell`: the node that runs a
+    shell instead of its program, and the descriptor of a pseudo-terminal for it.
     """
 
     hard_limit_ms: float | None = None
@@ -48,41 +48,43 @@ class RealTime(NamedTuple):
 
 
 class Parties:
-    """The protocol's own code: it has nothing to open, to wait for or to end."""
+    """The parties of a protocol that mobilenet runs itself: nothing to open, to wait for or to end."""
 
-    pace: Any = None  # the clock on the wall (lab/programs/realtime/pace.py), where the run has to keep in step with it
-    new_process: Any = None  # makes one of n processes, of its port and n; None: as the protocol declares it
+    pace: Any = None  # the wall clock (lab/programs/realtime/pace.py), if the run has to keep in step with it
+    new_process: Any = None  # makes one of n processes from its port and n; None: as the protocol declares it
     own_clock: Sequence[str] = ()  # nodes that reported at the end that they act by their own clock
 
     def declaration(self, protocol: Any) -> type[Declaration] | None:
-        """Return what hosts and stations are; None: as the protocol declares it."""
+        """Return the classes of hosts and stations, or None if the protocol declares them."""
         return None
 
     def as_played(self, scenario: AnyScenario) -> AnyScenario:
-        """Fill in what showed only while it was played."""
+        """Return the scenario with the values that became known only during the run."""
         return scenario
 
     def open(self) -> None:
-        """Begin the run; ScenarioError where that is impossible."""
+        """Begin the run. Raise ScenarioError if that is impossible."""
 
     def stopping(self, kernel: Kernel, protocol: Any) -> Process:
-        """Yield what happens to them after the active part, as a process of the kernel."""
+        """Yield what happens to the parties after the active part, as a process of the kernel."""
         yield from ()
 
     def is_quiet(self) -> bool:
-        """Return whether none of them has done something lately."""
+        """Return whether no party has done anything recently."""
         return True
 
     def not_at_rest(self) -> list[str]:
-        """Return why they are not quiet, for people."""
+        """Return in words why the parties are not quiet."""
         return []
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what the manifest states of them."""
+        """Return what the manifest states about the parties."""
         return {}
 
     def end(self, now_ns: int, is_owed: bool = False) -> None:
-        """End all that lives outside of the run. `is_owed`: a delivery is missing, so ask who acts by its own clock."""
+        """End everything that lives outside the run. `is_owed`: a delivery is missing, so ask which nodes act by their
+        own clock.
+        """
 
 
 def parties_of(
@@ -95,8 +97,8 @@ def parties_of(
 ) -> Parties:
     """Return the parties of a run of this scenario.
 
-    `counts`: what programs learn of the network; `errors_into`: the folder for their standard error, None: it is lost;
-    `now` returns the emulated time; `real_time`: only for programs that live in it.
+    `counts`: what programs learn about the network; `errors_into`: the folder for their standard error, or None to
+    discard it; `now` returns the emulated time; `real_time`: only for programs that live in it.
     """
     name = scenario.protocol.name
     if real_time is not None and name not in REAL_TIME:

@@ -1,4 +1,4 @@
-"""Whether a plug-in's class has what its scenario needs of it, before anything runs.
+"""Check, before anything runs, that a plug-in's class has what its scenario needs.
 
 Model     the network calls a class's hooks by name and by place, so each must be there and take as many arguments; what
           a class names must be of the kind that is read. What it does with them shows when it runs
@@ -44,7 +44,7 @@ OF_PROCESSES: Hooks = {
     "on_up": ("process",),
 }
 HOOKS = frozenset({*OF_BOTH, *ON_THE_RADIO, *OF_HOSTS, *OF_STATIONS, *OF_STATIONS_IF_THERE, *ON_WIRES, *OF_PROCESSES})
-TO_BE_WRITTEN = {  # in derived classes: those of the base raise NotImplementedError
+TO_BE_WRITTEN = {  # in derived classes; the base classes raise NotImplementedError
     "spread": (BaseHost.spread,),
     "on_receive": (BaseHost.on_receive, BaseStation.on_receive),
     "on_wired": (BaseStation.on_wired,),
@@ -57,7 +57,7 @@ NOT_OF_PROCESSES = {
 
 
 def require_protocol(declaration: type[Declaration], reference: str) -> None:
-    """Raise ScenarioError unless host and station of a declaration can be called as the network does."""
+    """Raise ScenarioError unless the host and the station of a declaration can be called as the network calls them."""
     talks = "connections" not in declaration.needs
     _require_names(declaration, declaration.buffers, "buffers", reference)
     for role, hooks in (("host", OF_HOSTS), ("station", OF_STATIONS)):
@@ -155,7 +155,7 @@ def _refuse(place: Any, reference: str, what: str) -> NoReturn:
 
 
 def _where(place: Any) -> str | None:
-    """File and line of a class or function."""
+    """Return file and line of a class or function, or None if they are unknown."""
     try:
         file, line = inspect.getsourcefile(place), inspect.getsourcelines(place)[1]
     except (OSError, TypeError, IndexError, SyntaxError):

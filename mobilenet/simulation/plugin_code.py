@@ -1,4 +1,4 @@
-"""Code that does not come with mobilenet: when it may run, how it is read, and whose error it was.
+"""Code that does not come with mobilenet: when may it run, how is it loaded, and which errors are its own?
 
 Model     a scenario names it as `file.py:Name`, next to the scenario, or by the name under which an installed package
           offers it. It runs only with permission: a caller that starts a run from the outside calls `require_allowed`
@@ -34,7 +34,7 @@ GROUP = "mobilenet.protocols"
 
 
 def require_allowed(scenario: AnyScenario, allow_code: bool) -> None:
-    """Raise ScenarioError for a scenario with code of its own, unless that is allowed."""
+    """Raise ScenarioError if a scenario has its own code, and that is not allowed."""
     for key, reference, _ in scenario.code():
         _require(allow_code, key, reference)
 
@@ -49,8 +49,8 @@ def _require(allow_code: bool, key: str, reference: str) -> None:
 
 
 def load_named(key: str, reference: str, folder: Path, allow_code: bool) -> Any:
-    """Return what `reference` names; `key` is what the scenario calls it. The one place where code of others is read
-    and run.
+    """Return the object that `reference` names; `key` is the scenario's key for it. This is the only place where
+    external code is read and run.
     """
     _require(allow_code, key, reference)
     file, colon, name = reference.rpartition(":")
@@ -98,13 +98,13 @@ def reading_once() -> Iterator[None]:
 
 
 def source_that_ran(path: Path) -> bytes | None:
-    """Return what was read of a file, within `reading_once`; None: nothing was."""
+    """Return the source of a file that was read within `reading_once`, or None if it was not read."""
     reading = (_readings.get() or {}).get(path.resolve())
     return None if reading is None else reading.source
 
 
 def _module(path: Path) -> ModuleType:
-    """Return the file's code: what is read now is what is run, and no compiled leftover of it."""
+    """Return the file's module. What is read now is what runs, not a stale compiled version."""
     readings = _readings.get()
     if readings is not None and path.resolve() in readings:
         return readings[path.resolve()].module
@@ -131,7 +131,7 @@ def _module_name(path: Path) -> str:
 
 @contextmanager
 def _explain(name: str) -> Iterator[None]:
-    """What goes wrong while code is read."""
+    """Raise what goes wrong while code is read as a ScenarioError."""
     try:
         yield
     except KeyboardInterrupt:
@@ -145,27 +145,27 @@ def _explain(name: str) -> Iterator[None]:
 
 
 class EarlyEnd(ScenarioError):
-    """An error ended a run. `outcome`: what was recorded until then, if anything was; `directory`: where that is."""
+    """An error that ended a run. `outcome`: what was recorded until then, if anything; `directory`: where that is."""
 
     outcome: Any = None
     directory: Path | None = None
 
     def __init__(self, message: str, is_input: bool = True) -> None:
-        """`is_input`: as ScenarioError has it."""
+        """Keep the message. `is_input` is as in ScenarioError."""
         super().__init__(message)
         self.is_input = is_input
 
 
 class PluginError(EarlyEnd):
-    """What went wrong in a plug-in while it ran; the error itself is its `__cause__`."""
+    """An error in a plug-in while it ran; the original error is its `__cause__`."""
 
 
 @contextmanager
 def attributing_errors(
     scenario: AnyScenario, moment: Callable[[BaseException, list[Path]], str] = lambda error, files: ""
 ) -> Iterator[None]:
-    """What goes wrong in a plug-in's file while it runs is reported with file and line, and is not an error of the
-    emulator; `moment` states when and where in the run that was.
+    """Report errors in a plug-in's file with file and line, and not as errors of the emulator. `moment` states when and
+    where in the run they occurred.
     """
     try:
         yield
@@ -204,8 +204,8 @@ def attributing_errors(
 
 
 def text_of(value: object, write: Callable[[Any], str] = str) -> str:
-    """Return the message of an error of a plug-in, or what `write` makes of one of its values, on one line; nothing
-    where it cannot be written.
+    """Return the message of an error of a plug-in, or the text that `write` makes of one of its values, on one line;
+    empty if that fails.
     """
     try:
         return " ".join(write(value).split())[:200]
@@ -216,17 +216,17 @@ def text_of(value: object, write: Callable[[Any], str] = str) -> str:
 
 
 def repr_of(value: object) -> str:
-    """Return how a value of a plug-in is written in Python; where it cannot be written, only its class."""
+    """Return the `repr` of a plug-in's value, or only its class if that fails."""
     return text_of(value, repr) or f"a value of the class {class_of(value)} whose repr() fails"
 
 
 def class_of(value: object) -> str:
-    """Return the name of the class of a value or error of a plug-in on one line: it may be any text."""
+    """Return the class name of a plug-in's value or error on one line. It may be any text."""
     return text_of(type(value), lambda kind: kind.__name__)
 
 
 def place_of(error: BaseException, path: Path, function: Any = None) -> str:
-    """File, line and what went wrong, of an error in a plug-in's file, or in what one of its functions gave."""
+    """Return file, line and message of an error in a plug-in's file, or in the result of one of its functions."""
     position = _place_of_raise(error, path)
     line = position[0] if position else getattr(getattr(function, "__code__", None), "co_firstlineno", None)
     what = text_of(error)
@@ -234,7 +234,7 @@ def place_of(error: BaseException, path: Path, function: Any = None) -> str:
 
 
 def _place_of_raise(error: BaseException, path: Path) -> tuple[int, str] | None:
-    """Line and function of a file where an error came up last."""
+    """Return line and function of the file where an error was last raised."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     if own:
         return own[-1].lineno or 0, own[-1].name
@@ -242,7 +242,7 @@ def _place_of_raise(error: BaseException, path: Path) -> tuple[int, str] | None:
 
 
 def _not_callable_so(error: BaseException, module: str) -> tuple[int, str] | None:
-    """Return the function of a module that was called with arguments that it does not take: the call is ours, the
+    """Return the function of a module that was called with arguments that it does not take. The call is ours, the
     signature is not.
     """
     named = re.match(r"([\w.]+)\(\) (takes|missing|got)", str(error)) if isinstance(error, TypeError) else None

@@ -1,8 +1,8 @@
-"""What a plug-in was doing when it failed: the simulated time, the node, and the message or timer that it handled.
+"""What was a plug-in doing when it failed? The simulated time, the node, and the message or timer that it handled.
 
-Model     read from the frames of the error: the outermost one in a plug-in's file, or in what plug-ins derive from, is
-          the hook that was called, and its arguments are what it was called with. Nothing is noted while a run goes on,
-          so a run that does not fail pays nothing
+Model     read from the frames of the error: the outermost one in a plug-in's file, or in a class that plug-ins derive
+          from, is the hook that was called, and its arguments are what it was called with. Nothing is noted while a run
+          goes on, so a run that does not fail pays nothing
 Units     integer nanoseconds inside, seconds in words
 Source    ours: docs/guide/plug-ins.md
 """
@@ -33,7 +33,7 @@ WORDS = {
 
 
 def moment(error: BaseException, now_ns: int, nodes: Iterable[Any], files: Sequence[Path]) -> str:
-    """When, where and at what an error came up: `at 12.5 s at h3, handling Rumour from s1`."""
+    """Return when, where and at what an error was raised: `at 12.5 s at h3, handling Rumour from s1`."""
     text = f"at {now_ns / SECOND:.6f} s"
     if not files:
         return text
@@ -54,7 +54,7 @@ def _frames(error: BaseException) -> Iterable[FrameType]:
 
 
 def _names(nodes: Iterable[Any]) -> dict[int, str]:
-    """Return the names of nodes, and of what stands for one, by identity."""
+    """Return the names of nodes, and of the objects that stand for one, by identity."""
     names = {}
     for node in nodes:
         parts = (node, node.protocol, *getattr(node, "_channels", ()))
@@ -73,7 +73,7 @@ def _node(frames: Iterable[FrameType], names: dict[int, str]) -> str | None:
 
 
 def _walker(frames: Iterable[FrameType]) -> str | None:
-    """Name the host whose next leg a mobility model was asked for."""
+    """Return the host whose next leg a mobility model was asked for."""
     for frame in frames:
         if frame.f_code.co_filename == movement.__file__ and isinstance(frame.f_locals.get("host"), int):
             return f"h{frame.f_locals['host']}"

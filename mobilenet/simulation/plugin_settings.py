@@ -1,4 +1,4 @@
-"""The settings that a scenario gives to code of its own, checked by the class that this code declares for them.
+"""The settings that a scenario gives to its own code, checked by the class that this code declares for them.
 
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/guide/plug-ins.md
@@ -37,7 +37,7 @@ class _NoSettings(Parameters):
 
 
 def _nodes(value: Any, key: str) -> Node:
-    """As if they came from a file."""
+    """Return the value in the form of one read from a file."""
     inside = {name: _nodes(item, key) for name, item in value.items()} if isinstance(value, dict) else value
     inside = [_nodes(item, key) for item in value] if isinstance(value, (list, tuple)) else inside
     return Node(inside, key)

@@ -27,8 +27,8 @@ from mobilenet.world.mobility import OwnMobility
 def declaration_for(
     scenario: Scenario, allow_code: bool = False, parties: Parties | None = None
 ) -> tuple[type[Declaration], Any]:
-    """Return what a scenario's protocol declares, and its parameters; a plug-in's code is run, if that is allowed.
-    `parties`: those of the run, where it has any.
+    """Return a scenario's protocol declaration and its parameters. A plug-in's code is run if that is allowed.
+    `parties`: those of the run, if it has any.
     """
     protocol = scenario.protocol
     if parties is not None and (declared := parties.declaration(protocol)) is not None:
@@ -50,7 +50,7 @@ def declaration_for(
 
 
 def mobility_for(scenario: Scenario, allow_code: bool = False) -> Any:
-    """Return the mobility model of a scenario that brings its own; None: it has one of ours."""
+    """Return the mobility model that a scenario brings along, or None if it uses a built-in one."""
     mobility = scenario.hosts.mobility
     if not isinstance(mobility, OwnMobility):
         return None
@@ -64,7 +64,7 @@ def mobility_for(scenario: Scenario, allow_code: bool = False) -> Any:
 
 
 def with_declared(scenario: Scenario, allow_code: bool = False) -> Scenario:
-    """Fill in what the plug-in's class declares, so that a run is judged without running its code."""
+    """Fill in the declarations of the plug-in's class, so that a run is judged without running its code."""
     own = scenario.protocol
     if not isinstance(own, OwnProtocol):
         return scenario
@@ -88,7 +88,7 @@ def with_declared(scenario: Scenario, allow_code: bool = False) -> Scenario:
 
 
 def settings_of_code(scenario: Scenario, allow_code: bool = False) -> dict[str, Parameters]:
-    """Return the settings that a scenario gives to code of its own, by their key, as the code declares them."""
+    """Return the settings that a scenario gives to its own code, by key, as the code declares them."""
     own = declaration_for(scenario, allow_code)[1] if isinstance(scenario.protocol, OwnProtocol) else None
     known = {"protocol.settings": own, "hosts.mobility.settings": mobility_for(scenario, allow_code)}
     return {key: settings for key, settings in known.items() if settings is not None}
@@ -109,7 +109,7 @@ def _declared_class(protocol: OwnProtocol, folder: Path, allow_code: bool) -> ty
 
 
 def _require_sense(protocol: OwnProtocol, plugin: type[Declaration]) -> None:
-    """Require that what a plug-in declares is something that we know."""
+    """Require that a plug-in's declarations have known values."""
     if not callable(plugin.stable):
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: stable is not a class; expected one such as"

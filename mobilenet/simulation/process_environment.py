@@ -28,7 +28,7 @@ class ProcessError(ScenarioError):
 class Origin(NamedTuple):
     """Where a process comes from, for messages."""
 
-    key: str  # of the scenario
+    key: str  # key in the scenario
     path: Path
     owner: str  # `bus of h0`
 
@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 
 
 class Steps:
-    """Counts the steps of all processes in one nanosecond."""
+    """A counter of the steps of all processes in one nanosecond."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -45,7 +45,7 @@ class Steps:
         self._now_ns, self._count = -1, 0
 
     def are_too_many(self, now_ns: int) -> bool:
-        """Count one more; whether there are more than `most`."""
+        """Count one more step, and return whether there are more than `most`."""
         self.total += 1
         self._count = self._count + 1 if now_ns == self._now_ns else 1
         self._now_ns = now_ns
@@ -53,11 +53,11 @@ class Steps:
 
 
 class Ended(BaseException):
-    """The run has ended within an action of a process."""
+    """A sign that the run has ended within an action of a process."""
 
 
 class Environment(Seconds):
-    """The environment of one process and of those that it begins. It looks at each step of theirs."""
+    """The environment of one process and of those that it begins. It checks each of their steps."""
 
     def __init__(self, kernel: Kernel, end_ns: int, origin: Origin, limit: WallLimit, steps: Steps) -> None:
         super().__init__(kernel, end_ns)
@@ -89,7 +89,7 @@ class Environment(Seconds):
                 generator.close()
 
     def act(self, action: Callable[..., None], *words: Any) -> None:
-        """Act on the network. An error there ends the run, and is none that a process can catch and learn from."""
+        """Act on the network. An error there ends the run, and a process can neither catch it nor learn from it."""
         if self.is_over:
             return
         try:
@@ -99,7 +99,7 @@ class Environment(Seconds):
             raise Ended from None
 
     def _handle(self, handling: Action) -> None:
-        """Do what comes now. An error that no process has caught names file, line and process."""
+        """Handle the next event. An error that no process has caught names file, line and process."""
         steps = self._steps.total
         try:
             with self._limit:
@@ -147,7 +147,7 @@ class Environment(Seconds):
 
 
 def _place(generator: Any) -> str:
-    """File and line of the innermost `yield` at which it waits."""
+    """Return file and line of the innermost `yield` at which the process waits."""
     while inspect.isgenerator(inner := generator.gi_yieldfrom):
         generator = inner
     return f"{Path(generator.gi_code.co_filename).name}:{generator.gi_frame.f_lineno}"

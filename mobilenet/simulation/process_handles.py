@@ -1,7 +1,7 @@
-"""What users' processes hold: hosts that they act on, the world, and the run that they may look at.
+"""The handles that users' processes hold: hosts that they act on, the world, and the run that they may observe.
 
 Model     an action happens within the call and returns nothing of the run, so a process without `run` is a function of
-          the scenario and its seed. What a process waits for is an event of its own environment
+          the scenario and its seed. A process waits only for events of its own environment
 Units     metres, seconds, bytes
 Errors    ValueError for a place, a speed or a payload that the scenario does not allow, and for unknown names
 Source    ours: docs/guide/simpy.md
@@ -27,7 +27,7 @@ SLOWEST_MPS = 0.001
 
 
 class Host:
-    """A host, for one process. What it is asked while it is down or out is treated as by any other cause."""
+    """A host, as one process sees it. A request while it is down or out is treated as one from any other cause."""
 
     def __init__(
         self, name: str, env: Environment, lifecycle: Lifecycle, movement: Movement,
@@ -42,8 +42,8 @@ class Host:
         self._payload_bytes = payload_bytes
 
     def go_to(self, x_m: float, y_m: float, speed_mps: float) -> Any:
-        """Go straight there from now on, and return the event of the arrival. The way pauses while the host is down;
-        another call of go_to replaces it, and then its event never comes.
+        """Go straight there from now on, and return the event of the arrival. The host stops while it is down; another
+        call of go_to replaces this one, whose event then never comes.
         """
         if self._speed_limit_mps is None:
             raise ValueError("go_to needs the key speed_limit_mps in the process's entry of the scenario")
@@ -77,19 +77,19 @@ class Host:
         self._env.act(self._lifecycle.broadcast, self._number, payload_bytes)
 
     def crash(self) -> None:
-        """Crash, if it is up."""
+        """Crash the host if it is up."""
         self._happen("crash")
 
     def recover(self) -> None:
-        """Recover, if it is down."""
+        """Recover the host if it is down."""
         self._happen("recover")
 
     def join(self) -> None:
-        """Ask it to join; the last wish counts."""
+        """Ask the host to join. The last request counts."""
         self._happen("join")
 
     def leave(self) -> None:
-        """Ask it to leave; the last wish counts."""
+        """Ask the host to leave. The last request counts."""
         self._happen("leave")
 
     def _happen(self, what: str) -> None:
@@ -104,7 +104,7 @@ class World:
 
 
 class Deliveries:
-    """What hosts have delivered so far, and the events that wait for the next."""
+    """The messages that hosts have delivered so far, and the events that wait for the next."""
 
     def __init__(self) -> None:
         self.messages: dict[str, list[str]] = {}
@@ -123,7 +123,7 @@ class Deliveries:
 
 
 class Run:
-    """What a process may see of the run. A host or station is given by its handle or its name."""
+    """The part of a run that a process may see. A host or station is given by its handle or its name."""
 
     def __init__(self, env: Environment, nodes: Mapping[str, Node], movement: Movement, deliveries: Deliveries) -> None:
         self._env = env
@@ -132,35 +132,35 @@ class Run:
         self._deliveries = deliveries
 
     def cell(self, host: Host | str) -> str | None:
-        """Return the station in whose cell it is; None: it is out of coverage."""
+        """Return the station of the host's cell, or None if the host is out of coverage."""
         cell = self._host(host).cell
         return None if cell is None else f"s{cell}"
 
     def position(self, host: Host | str) -> tuple[float, float]:
-        """Return where it is, in metres."""
+        """Return the host's position in metres."""
         x_m, y_m = self._movement.positions()[self._host(host).me].tolist()
         return x_m, y_m
 
     def is_up(self, host: Host | str) -> bool:
-        """Return whether it is there and has not crashed."""
+        """Return whether the host is there and has not crashed."""
         return self._host(host).up
 
     def is_member(self, host: Host | str) -> bool:
-        """Return whether it has joined and not left."""
+        """Return whether the host has joined and not left."""
         return self._host(host).member
 
     def deliveries(self, host: Host | str) -> list[str]:
-        """Return the names of all messages that it has delivered, in order."""
+        """Return the names of all messages that the host has delivered, in order."""
         return list(self._deliveries.messages[self._host(host).name])
 
     def next_delivery(self, host: Host | str) -> Any:
-        """Return the event of its next delivery; its value is the name of the message."""
+        """Return the event of the host's next delivery. Its value is the name of the message."""
         event = self._env.event()
         self._deliveries.waiting[self._host(host).name].append(event)
         return event
 
     def buffer(self, node: Host | str, name: str) -> int:
-        """Return how full a buffer of a host or station is."""
+        """Return how many messages a buffer of a host or station holds."""
         there = self._node(node)
         buffers = there.buffer_names or getattr(there.protocol, "BUFFERS", None)
         if buffers is not None and name not in buffers:

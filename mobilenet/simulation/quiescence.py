@@ -1,5 +1,4 @@
-"""Which hosts and stations were not at rest when a run ended, and why: the record of events by itself may not
-show this.
+"""Which hosts and stations were not at rest when a run ended, and why? The record of events may not show this.
 
 Model     the same questions that decide whether a run is at rest, in words
 Units     messages
@@ -16,7 +15,7 @@ from mobilenet.simulation.nodes import Node, StationNode
 
 
 def is_nobody(stations: Sequence[StationNode], hosts: Sequence[HostNode]) -> bool:
-    """Return whether all nodes have settled, hold nothing, and hosts are served where they are."""
+    """Return whether all nodes have settled and hold nothing, and all hosts are served where they are."""
     nodes: list[Node] = [*stations, *hosts]
     if not all(node.protocol is None or node.protocol.settled() and not any(node.buffers) for node in nodes):
         return False

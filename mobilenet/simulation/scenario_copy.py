@@ -22,14 +22,14 @@ from mobilenet.scenario.base import ITS_OWN, files_matching, is_pattern
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.simulation.plugin_code import source_that_ran
 
-OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # of a run directory
+OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # file names of a run directory
 OF_ERRORS = re.compile(r"[hps]\d+\.stderr\.txt")
-MOST_MATCHING = 1000  # files, which the kept scenario lists
+MOST_MATCHING = 1000  # files that the kept scenario lists
 
 
 def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any] | None = None) -> dict[Path, str]:
-    """The effective scenario, or other `values`, and copies of the files that it names; of code, what ran. Return the
-    names of the copies.
+    """Write the effective scenario, or other `values`, and copies of the files that it names; of code, the version that
+    ran. Return the names of the copies.
     """
     values = _with_lists(scenario.model_dump() if values is None else values)
     loaded = loaded_files(scenario)
@@ -42,7 +42,7 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
         place: Any = int(key) if isinstance(group, list) else key
         named, colon, what = group[place].rpartition(":") if ":" in group[place] else (group[place], "", "")
         name = copies.setdefault(file.resolve(), copy_name(named, copies.values()))
-        if os.path.normpath(named) != name:  # what was started with a slash stays so
+        if os.path.normpath(named) != name:  # a path with a slash keeps it
             is_program = path.startswith("protocol.command") and "/" in named
             group[place] = f"{'./' if is_program else ''}{name}{colon}{what}"
     if any(True for _ in scenario.patterns()):
@@ -52,13 +52,13 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
         if (ran := source_that_ran(file)) is not None:
             (directory / name).write_bytes(ran)
         else:
-            shutil.copy(file, directory / name)  # a program stays one that can be started
+            shutil.copy(file, directory / name)  # a program stays executable
     (directory / ITS_OWN).write_text(to_yaml(values), encoding="utf-8")
     return {file: copies[file.resolve()] for _, file in scenario.files()}
 
 
 def words_anywhere(text: str, copies: Mapping[Path, str], folder: Path) -> str:
-    """Name files as the run's directory does, and no addresses of objects, so that a repeat of the run has the same
+    """Name files as the run's directory does, and omit addresses of objects, so that a repeat of the run has the same
     text. `copies`: as `write_scenario` returns them; `folder`: the scenario's.
     """
     names = {str(place): name for file, name in copies.items() for place in (file, file.resolve())}
@@ -68,9 +68,7 @@ def words_anywhere(text: str, copies: Mapping[Path, str], folder: Path) -> str:
 
 
 def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
-    """Return the files that programs load, by the names of their copies. ScenarioError for the names of a run's own
-    files.
-    """
+    """Return the files that programs load, by the names of their copies. Raise ScenarioError for names of run files."""
     files = {}
     for key, pattern in scenario.patterns():
         matching = files_matching(scenario.folder, pattern)
@@ -88,8 +86,8 @@ def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
 
 
 def _without_patterns(scenario: AnyScenario, loaded: Container[str]) -> list[str]:
-    """Return what `files` names, with the files that each pattern matches in its place. A pattern would match the run's
-    own files in its directory. `loaded`: the names of copies.
+    """Return what `files` names, with each pattern replaced by the files that it matched. In the run's directory a
+    pattern would match the run's own files. `loaded`: the names of copies.
     """
     names: dict[str, None] = {}
     for _, pattern in scenario.patterns():

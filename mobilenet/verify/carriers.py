@@ -1,4 +1,4 @@
-"""Check that messages on the record can have brought each node what a user's own code delivers there.
+"""Check that recorded messages can have brought each node what a user's own code delivers there.
 
 Checks    a node delivers a message of another node only after something has reached it, directly or through others,
           that was sent since the broadcast of this message; and a host ends a handoff only if it received
@@ -10,7 +10,8 @@ Checks    a node delivers a message of another node only after something has rea
 Model     what a node knows grows with what it receives, and lasts through crashes: it may have stored it. Of several
           equal messages from one sender the last counts, which carries the most. Where only frames are recorded, wires
           bring all stations everything at once. Programs may talk to each other in ways that the emulator does not see.
-          Then the message was broadcast, and nothing is violated, but the run shows nothing about them on this network
+          Then the message was broadcast, and nothing is violated, but the run shows nothing about the programs on this
+          network
 Units     integer nanoseconds
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -33,21 +34,21 @@ PAST_THE_NETWORK: Final = "so its program guessed the message, or received it by
 PROGRAM = "program"  # a protocol
 MOVES = ("broadcast", "deliver", "datagram", "datagram_received")
 PEERS = {"h": "s", "s": "h", "p": "p"}  # whose frames a node receives
-Known = Mapping[str, int]  # of each node, how many of its broadcasts
+Known = Mapping[str, int]  # node -> how many of its broadcasts are known
 NOTHING: Final[Known] = {}
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Knowledge:
-    """What each node can know of the broadcasts of others. A node's knowledge is replaced where it grows, so that what
-    was sent may share it.
+    """The broadcasts that each node can know of. A node's knowledge is replaced when it grows, so that sent messages
+    may share it.
     """
 
     def __init__(self) -> None:
         self._of: dict[str, Known] = {}
-        self._heard_ns: dict[str, int] = {}  # when a node received something last
+        self._heard_ns: dict[str, int] = {}  # when a node last received something
         self._sent: dict[Any, Known] = {}
-        self._place: dict[str, int] = {}  # message -> which broadcast of its node it is
+        self._place: dict[str, int] = {}  # message -> its place among its node's broadcasts
 
     def broadcast(self, node: str, message: str) -> None:
         known = self._of.get(node, NOTHING)
@@ -61,7 +62,7 @@ class Knowledge:
         return self._heard_ns.get(node, -1) >= at_ns
 
     def receive(self, node: str, what: Any, now_ns: int = 0) -> bool:
-        """Return whether it brought anything new."""
+        """Note a reception, and return whether it brought anything new."""
         self._heard_ns[node] = now_ns
         brought, known = self._sent.get(what, NOTHING), self._of.get(node, NOTHING)
         if brought is known or not (news := {k: n for k, n in brought.items() if known.get(k, 0) < n}):
@@ -70,13 +71,13 @@ class Knowledge:
         return True
 
     def has_heard_of(self, node: str, message: str) -> bool:
-        """Return whether this message could have reached the node. True of messages that were not broadcast."""
+        """Return whether this message could have reached the node. True for messages that were not broadcast."""
         source = message.rpartition(":")[0]
         return source == node or self._of.get(node, NOTHING).get(source, 0) >= self._place.get(message, 0)
 
 
 def carriage(run: Evidence) -> Verdict | None:
-    """Return the first delivery, gap or handoff that nothing on the record can have led to."""
+    """Return a verdict on the first delivery, gap or handoff that nothing on the record can have led to."""
     protocol, is_real_time = run.manifest["protocol"], run.manifest.get("real_time") is not None
     if (unbegun := _unbegun_session(run.events)) is not None:
         return Verdict("violated", unbegun)
@@ -118,7 +119,7 @@ class _Hops(NamedTuple):
 
 
 def _hops(tables: Mapping[str, Table]) -> _Hops | None:
-    """None: they are not recorded."""
+    """Return the hops that were recorded, or None if none were."""
     if "messages" in tables:
         table, names = tables["messages"], ("send_ns", "receive_ns", "sender", "receiver")
         rows = table.column("fate").rows("received")
@@ -136,8 +137,8 @@ def _hops(tables: Mapping[str, Table]) -> _Hops | None:
 
 
 def _by_hops(run: Evidence, hops: _Hops) -> str | None:
-    """In one nanosecond nodes first receive, then broadcast, then send, and then deliver: whatever is possible. What
-    takes no time is received, and sent on, before the deliveries.
+    """Judge by recorded hops. In one nanosecond nodes receive, then broadcast, then send, and then deliver, the most
+    permissive order. Hops that take no time are received, and passed on, before the deliveries.
     """
     knowledge, events, began_ns = Knowledge(), run.events, dict[str, int]()
     at_once = _at_once(hops)
@@ -173,7 +174,7 @@ def _by_hops(run: Evidence, hops: _Hops) -> str | None:
 
 
 def _at_once(hops: _Hops) -> dict[int, list[int]]:
-    """Return the last hop that is sent in a nanosecond in which some take no time -> all that are sent in it."""
+    """Map the last hop sent in a nanosecond in which some hops take no time to all hops sent in it."""
     instants = np.unique(hops.sent_ns[hops.sent_ns == hops.received_ns])
     if not len(instants):
         return {}
@@ -184,7 +185,7 @@ def _at_once(hops: _Hops) -> dict[int, list[int]]:
 
 
 def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
-    """Pass on what these hops bring at once, in any order, as long as anybody learns anything new by it."""
+    """Pass on what these hops bring at once, in any order, until no node learns anything new."""
     has_news = bool(group)
     while has_news:
         has_news = False
@@ -195,7 +196,7 @@ def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
 
 
 def _by_causes(events: Table, causes: Table) -> str | None:
-    """Processes: each message that was sent, and that arrived, has a row, which counts the events before it."""
+    """Judge processes by causes: each message that was sent or arrived has a row, which counts earlier events."""
     knowledge = Knowledge()
     rows, steps = events.column("event").rows("broadcast", "deliver"), causes.column("step").rows("wire", "arrived")
     upcalls = [events.pick(name, rows) for name in ("event", "node", "message", "time_ns")]
@@ -218,7 +219,7 @@ def _by_causes(events: Table, causes: Table) -> str | None:
 
 
 def _too_early(run: Evidence) -> str | None:
-    """Without a record of what came when: no frame, and no hop between processes, is shorter."""
+    """Return the first delivery that is earlier than the shortest frame or hop allows, without a record of each."""
     if run.plan is not None:
         least_ns, carrier = run.plan.hop_ns, "hop"
     elif run.of_hosts is not None and run.of_hosts.radio is not None:
@@ -292,7 +293,7 @@ def _by_lines(run: Evidence) -> str | None:
 
 
 def _by_counters(run: Evidence) -> str | None:
-    """Without a record of what came when: how many there must have been."""
+    """Return why the counters show too few receptions for the deliveries, without a record of each."""
     foreign = list(_foreign(run.events))
     if not foreign:
         return None

@@ -1,4 +1,4 @@
-"""Declare what a record is asked: one property, and one function from the evidence to what is wrong.
+"""The declaration of a check: one property, and one function from the evidence to what is wrong.
 
 Model     a property has the worst answer of its checks, violated before unknown before valid, with the explanation of
           the first check that gives it
@@ -20,13 +20,13 @@ def always(_: Evidence) -> bool:
 
 
 class Check(NamedTuple):
-    """`answer` gives None where nothing is wrong, and a sentence where the property is violated."""
+    """A check. `answer` returns None if nothing is wrong, and a sentence if the property is violated."""
 
     property: str
     asks: str  # for the documents, which have a row for each check
     answer: Callable[[Evidence], Verdict | str | None]
     applies: Callable[[Evidence], bool] = always  # its docstring is for the documents: "Whether ..."
-    tables: tuple[str, ...] = ("events",)  # all that it reads, as far as the run has them
+    tables: tuple[str, ...] = ("events",)  # all tables that it reads, if the run has them
     waits: bool = False  # it needs a run that was not ended by an error: a longer one could still put it right
 
 
@@ -34,7 +34,7 @@ Function = Callable[[Any], Verdict | str | None]
 
 
 def promise(words: str) -> Callable[[Function], Function]:
-    """Declare that a function of a plug-in judges a promise; `words`: what is promised."""
+    """Declare that a function of a plug-in judges a promise; `words`: the promise."""
 
     def mark(function: Function) -> Function:
         function.words = words  # type: ignore[attr-defined]

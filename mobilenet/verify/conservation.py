@@ -2,7 +2,7 @@
 
 Model     a pair is a frame and a node within its reach: in range, or, where power decides, one at which its preamble
           is detected if the medium is silent. It was received, or lost for one reason. The same holds for the MAC's
-          acknowledgements, which are counted by themselves (basis/radio_counters.py). A radio that copies frames (only
+          acknowledgements, which are counted by themselves (radio_counters.py). A radio that copies frames (only
           an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters that are
           recorded twice, in counters.json and in the samples of the network, agree. The share that is lost at random is
           the scenario's; retries, and frames given up, are only of frames that are acknowledged; stations repeat
@@ -23,11 +23,11 @@ from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.radio_counters import acks_among_frames, pair_counters
 
 MAC_ACK_BYTES = 14
-RARER_THAN = 1e-12  # what does not happen by chance
+RARER_THAN = 1e-12  # events that are less likely do not happen by chance
 
 
 def conservation_problem(run: Evidence) -> str | None:
-    """Return the first sum that does not come out, or None."""
+    """Return the first sum that does not add up, or None."""
     radio = None if run.of_hosts is None else run.of_hosts.radio
     return next(_problems(run.counters, run.quiescent, radio), None) or _sample_problem(run.counters, run.samples)
 
@@ -65,7 +65,7 @@ def _radio_problems(counters: dict[str, Any], expected: Radio | None) -> Iterato
 
 
 def _pairs_problems(label: str, of_all: dict[str, Any]) -> Iterator[str]:
-    """Yield what does not add up, of all pairs and of those that are addressed."""
+    """Yield what does not add up, for all pairs and for the addressed ones."""
     addressed = of_all["addressed"]
     for name, pairs in ((label, of_all), (f"{label}.addressed", addressed)):
         known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
@@ -108,7 +108,7 @@ def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
 
 
 def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
-    """Yield what only frames that are acknowledged have."""
+    """Yield counts of retries that frames without acknowledgement cannot have."""
     given_up, retries = radio.get("mac_given_up", 0), radio["mac_retries"]
     if not expected.acknowledges:
         for name, count in (("mac_acks", radio["mac_acks"]), ("mac_given_up", given_up), ("mac_retries", retries)):
@@ -122,7 +122,7 @@ def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
 
 
 def no_counts(path: str, value: Any) -> Iterator[str]:
-    """Leaves that are not numbers of things."""
+    """Yield the leaves that are not counts."""
     if isinstance(value, dict):
         for key, inside in value.items():
             yield from no_counts(f"{path}.{key}", inside)
@@ -131,7 +131,7 @@ def no_counts(path: str, value: Any) -> Iterator[str]:
 
 
 def _sample_problem(counters: dict[str, Any], samples: Table) -> str | None:
-    """Return the network's last samples against the counters, those that begin so."""
+    """Return how the network's last samples disagree with the counters of the same names, or None."""
     last: dict[str, float] = {}
     rows = samples.column("node").rows("network")
     for quantity, value in zip(samples.pick("quantity", rows), samples.pick("value", rows), strict=True):
@@ -144,7 +144,7 @@ def _sample_problem(counters: dict[str, Any], samples: Table) -> str | None:
         "radio_frames": radio["frames"] - acks_among_frames(radio),
         "radio_bytes": radio["bytes"],
         "radio_control_bytes": control,
-        # not in records of older versions
+        # missing in records of older versions
         **({"radio_payload_bytes": payload} if "radio_payload_bytes" in last else {}),
         "wired_messages": wired["sent"],
         "wired_bytes": wired["bytes"],

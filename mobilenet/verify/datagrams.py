@@ -1,4 +1,4 @@
-"""Whether datagrams that nodes received had been sent to them, each once, for long enough, and in frames.
+"""Had the datagrams that nodes received been sent to them, each once, for long enough, and in frames?
 
 Model     a datagram is named by its sender and a number of its own, which grows by one with each. One for a group
           (`cell`, `all`) may be received by many nodes, by each of them once, and not by its sender
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from mobilenet.record.table import Columns
 from mobilenet.scenario.plans.expectations import Expectations
 
-MOST_BYTES = 65_507  # of a datagram
+MOST_BYTES = 65_507  # size of a datagram
 GROUPS = ("cell", "all")
 
 
@@ -27,13 +27,13 @@ class SentDatagram(NamedTuple):
 
 
 class _Datagrams:
-    """All datagrams of a run, in the order of its events. `least_ns`: the time that the shortest frame takes."""
+    """The datagrams of a run, in the order of its events. `least_ns`: the time that the shortest frame takes."""
 
     def __init__(self, least_ns: int) -> None:
         self._least_ns = least_ns
         self._sent: dict[str, SentDatagram] = {}
         self._numbers: dict[str, int] = {}
-        self.carried = 0  # bytes that were in the air at least
+        self.carried = 0  # bytes that were at least in the air
 
     def send(self, node: str, name: str, at_ns: int, detail: dict[str, Any]) -> str | None:
         number = self._numbers.get(node, 0)
@@ -66,7 +66,7 @@ class _Datagrams:
 def datagram_problem(
     events: Columns, counters: dict[str, Any] | None = None, expected: Expectations | None = None
 ) -> str | None:
-    """Return the first one that was not, or None."""
+    """Return the first datagram that violates this, or None."""
     datagrams = _Datagrams(0 if expected is None or expected.radio is None else expected.radio.least_airtime_ns)
     for row, event in enumerate(events["event"]):
         if event not in ("datagram", "datagram_received"):

@@ -23,7 +23,7 @@ from mobilenet.record.table import Table
 from mobilenet.verify.evidence import Evidence
 
 PROGRESS = ("deliver", "join", "leave", "handoff_start", "handoff_end")
-FEWEST_TRIES = 4  # in half of the drain: with fewer, a run has had no time to show anything
+FEWEST_TRIES = 4  # in half of the drain; with fewer, the run was too short to show anything
 EXCHANGE = 4  # join, chal, join, init_ACK; or a copy and its acknowledgement, both ways
 UNEQUAL = 5  # of losses that are not random: hidden hosts at the edge of a cell
 RARE = 1e-6
@@ -67,7 +67,7 @@ def _last_progress(run: Evidence, since_ns: int) -> str | None:
 
 
 def _last_change(run: Evidence, since_ns: int) -> str | None:
-    """Return the last buffer that held less after that time than before."""
+    """Return the last buffer that held less after that time than before, or None."""
     samples = run.samples
     node, quantity = samples.column("node"), samples.column("quantity")
     rows = quantity.rows(*{name for _, name in run.last_sizes})
@@ -83,7 +83,7 @@ def _last_change(run: Evidence, since_ns: int) -> str | None:
 
 
 def _excuses(run: Evidence, since_ns: int) -> Iterator[str]:
-    """Yield why that need not be the fault of the protocol."""
+    """Yield reasons why the lack of rest need not be the fault of the protocol."""
     promises, wired = run.promises, run.counters["wired"]
     wait_s = promises.get("longest_wait_s")
     if wait_s is None:

@@ -1,4 +1,4 @@
-"""What follows for the verdict from a run's scenario: what it promises, and what its protocol declares.
+"""What does a run's scenario imply for the verdict: which promises, and which declarations of its protocol?
 
 Model     whatever can be derived is not taken from the manifest. To be judged by other promises, a run needs another
           scenario
@@ -20,7 +20,7 @@ from mobilenet.scenario.run_source import copies_in, read_source
 
 
 def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expectations | ProcessPlan:
-    """Return what is expected of the record. The manifest is given what follows from the scenario."""
+    """Return what is expected of the record, and add to the manifest what follows from the scenario."""
     scenario = scenario_of(directory)
     require_copies(directory, manifest, scenario)
     manifest |= plans_of(scenario).declared_manifest(scenario)
@@ -31,12 +31,12 @@ def require_copies(directory: Path, manifest: dict[str, Any], scenario: Any) -> 
     """Refuse a run whose manifest has no digest of a copy of a file that its scenario names."""
     for name in sorted(copies_in(directory, scenario) - manifest["files"].keys()):
         if "ended_by_error" in manifest and not (directory / name).exists():
-            continue  # a program that was never there ended the run
+            continue  # a program that never existed ended the run
         raise RunError(f"{directory / 'manifest.json'}: damaged: files has no digest of {name}")
 
 
 def scenario_of(directory: Path) -> Any:
-    """Return what a run was, of a directory whose files are not in doubt."""
+    """Return the scenario of a run whose files are known to be intact."""
     try:
         return read_source(directory / "scenario.yaml")
     except ScenarioError as error:
@@ -44,12 +44,12 @@ def scenario_of(directory: Path) -> Any:
 
 
 def warnings_by(scenario: Any) -> list[str]:
-    """Return what the verdict on it warns of."""
+    """Return the warnings of the verdict on a run of this scenario."""
     return warnings_on(plans_of(scenario).lossy_cuts(scenario))
 
 
 def expected_by(scenario: Any) -> Expectations | ProcessPlan:
-    """Return what is expected of its record."""
+    """Return what is expected of a run's record."""
     try:
         return plans_of(scenario).expectations(scenario)
     except ScenarioError as error:
@@ -58,7 +58,7 @@ def expected_by(scenario: Any) -> Expectations | ProcessPlan:
 
 def warnings_on(cuts: Iterable[LossyCut]) -> list[str]:
     """Return a sentence for each assumption of the protocol that was broken by hand. Only what lost messages explain is
-    unknown (hosts.py). Another violation after that is not evidence against the protocol.
+    unknown (hosts.py). Any later violation is not evidence against the protocol.
     """
     return [_warning(cut) for cut in cuts]
 

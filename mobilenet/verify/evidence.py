@@ -1,4 +1,4 @@
-"""All that a verdict on one run rests on.
+"""The evidence for a verdict on one run.
 
 Units     integer nanoseconds
 Shapes    tables: columns of equal length (record/table.py)
@@ -33,7 +33,7 @@ MOST_LOST = 0.1  # of the receptions of a run, not at random; then no host loses
 
 @dataclass
 class Evidence:
-    """What was recorded, and what follows from its scenario; `expected`: None: nothing is known of it."""
+    """The record of a run, and what follows from its scenario. If `expected` is None, nothing follows."""
 
     tables: Mapping[str, Table]
     counters: dict[str, Any]
@@ -44,12 +44,12 @@ class Evidence:
 
     @classmethod
     def of_columns(cls, tables: Mapping[str, Columns], *others: Any) -> Evidence:
-        """Take tables as plain columns as well."""
+        """Make the evidence of tables that may be plain columns."""
         return cls({name: Table.of(columns) for name, columns in tables.items()}, *others)
 
     @classmethod
     def of_directory(cls, directory: Path) -> Evidence:
-        """Read all but the tables of a run's directory, once all of its files are as the run wrote them."""
+        """Read everything but the tables from a run's directory, after checking that its files are unchanged."""
         manifest = read_manifest(directory)
         require_files(directory, manifest)
         counters = read_json(directory, "counters.json")
@@ -58,12 +58,12 @@ class Evidence:
         return cls({}, counters, manifest, expected, read_captures(directory))
 
     def read_tables(self, directory: Path, names: Iterable[str]) -> Evidence:
-        """Read those of these tables that the run has."""
+        """Read these tables as far as the run has them."""
         self.tables = {name: read_coded(directory, name) for name in self.counters["rows"].keys() & {*names}}
         return self
 
     def forget(self) -> None:
-        """Give back the memory of what was made of the tables for the checks."""
+        """Free the memory of what was derived from the tables for the checks."""
         for name in ("broadcasts", "among_processes", "last_sizes"):
             self.__dict__.pop(name, None)
         for table in self.tables.values():
@@ -104,13 +104,13 @@ class Evidence:
 
     @property
     def ended_by_error(self) -> str | None:
-        """The error that ended the run; None: none did."""
+        """The error that ended the run, or None."""
         error = self.manifest.get("ended_by_error")
         return None if error is None else str(error)
 
     @cached_property
     def broadcasts(self) -> BroadcastJudge:
-        """The judge of the broadcasts of hosts, done."""
+        """The judge of the broadcasts of hosts, after judging."""
         from mobilenet.verify.broadcasts.column_screen import judge_events
         from mobilenet.verify.broadcasts.reach import Reach
 
@@ -122,7 +122,7 @@ class Evidence:
 
     @property
     def _heard_every_s(self) -> float:
-        """A reachable host is heard within that time, unless the run lost more than is assumed for that."""
+        """The time within which a reachable host is heard, unless the run lost more than is assumed for that."""
         addressed = self.counters.get("radio", {}).get("addressed", {})
         lost = sum(count for why, count in addressed.get("lost", {}).items() if why != "random")
         dropped = self.counters.get("radio", {}).get("queue_drops", 0)
@@ -132,20 +132,20 @@ class Evidence:
 
     @cached_property
     def among_processes(self) -> ProcessJudge:
-        """The judge of the broadcasts of processes, done."""
+        """The judge of the broadcasts of processes, after judging."""
         from mobilenet.verify.among_processes.column_screen import judge_events
 
         return judge_events(self.events, self.manifest)
 
     @cached_property
     def last_sizes(self) -> dict[tuple[str, str], float]:
-        """How much each buffer held at the end, by node and buffer, in their order."""
+        """The size of each buffer at the end, by node and buffer, in their order."""
         table = self.samples
         node, quantity = table.column("node"), table.column("quantity")
         buffers = {who: {*BUFFERS, *names} for who, names in buffers_of(self.manifest).items()}
         buffers["p"] = {*quantity.words}
         last = np.full((len(node.words), len(quantity.words)), -1)
-        last[node.codes, quantity.codes] = np.arange(table.rows)  # of several rows the last one stays
+        last[node.codes, quantity.codes] = np.arange(table.rows)  # of several rows the last one counts
         columns = (table.pick(name, last[last >= 0]) for name in ("node", "quantity", "value"))
         sizes = {
             (node, name): value

@@ -1,4 +1,4 @@
-"""What a run of hosts and stations is asked.
+"""The properties and checks of runs of hosts and stations.
 
 Source    Hadzilacos, Toueg, A modular approach to fault-tolerant broadcasts (1994), for the properties; ours:
           docs/verdicts-and-metrics.md
@@ -29,7 +29,7 @@ ORDER = {"causal": ("causal_order",), "fifo": ("fifo_order",), "best_effort": ()
 
 
 def properties_of(promises: dict[str, Any]) -> tuple[str, ...]:
-    """Return what is asked of a run that promises this."""
+    """Return the properties of a run with these promises."""
     broadcast = promises["broadcast"]
     if broadcast is None:
         return ("record", "conservation")
@@ -44,7 +44,7 @@ def delivers_to_all(promises: dict[str, Any]) -> bool:
 
 
 def _of_broadcasts(name: str) -> Callable[[Evidence], Verdict | str | None]:
-    """Return what the judge of broadcasts has found of this property."""
+    """Return a function that returns what the judge of broadcasts has found about this property."""
 
     def answer(run: Evidence) -> Verdict | str | None:
         judge = run.broadcasts
@@ -66,7 +66,7 @@ def _delivery(run: Evidence) -> Verdict | str | None:
 
 
 def _unless_cut(run: Evidence, problem: str | None) -> Verdict | str | None:
-    """Make it unknown where messages that were lost by hand may be what is missing: the protocol never repairs that."""
+    """Make the verdict unknown if messages that were lost by hand may explain it: the protocol never repairs that."""
     cuts, lost = (() if run.of_hosts is None else run.of_hosts.lossy_cuts), run.counters["wired"].get("lost", 0)
     if problem is None or not cuts or not lost:
         return problem
@@ -76,7 +76,7 @@ def _unless_cut(run: Evidence, problem: str | None) -> Verdict | str | None:
 
 
 def _obedience(run: Evidence) -> Verdict | str | None:
-    """Return what hosts did unasked, or did not do; why a custom one did not, the record does not show."""
+    """Return what hosts did unasked, or failed to do. The record does not show why a custom protocol did not do it."""
     unasked, ignored = obedience(run.events, run.of_hosts, run.quiescent)
     if ignored is None or run.of_hosts is None or run.of_hosts.protocol is not None:
         return unasked or ignored
@@ -94,7 +94,7 @@ def _accounting(run: Evidence) -> Verdict | str | None:
 
 
 def _rest(run: Evidence) -> Verdict | str | None:
-    """Whether the run came to rest, and nothing was left then."""
+    """Return why the run did not come to rest, or what was left at the end."""
     events, manifest, promises, sizes = run.events, run.manifest, run.promises, run.last_sizes
     if not run.quiescent:
         after_s, answer = manifest["simulated_s"] - manifest["duration_s"], deadline(run)
@@ -110,7 +110,7 @@ def _rest(run: Evidence) -> Verdict | str | None:
 
 
 def _unsampled_node(run: Evidence) -> str | None:
-    """Return a host that joined, or the station that answered it, of which no buffer is known, though it has some."""
+    """Return a host that joined, or the station that answered it, if none of its buffers was sampled."""
     sampled, buffers = {node for node, _ in run.last_sizes}, buffers_of(run.manifest)
     joins = run.events.column("event").rows("join")
     for names in zip(run.events.pick("node", joins), run.events.pick("station", joins), strict=True):

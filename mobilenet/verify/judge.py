@@ -23,7 +23,7 @@ __all__ = ["Answer", "Evidence", "Verdict", "overall", "verify", "verify_run"]
 
 
 def overall(verdicts: dict[str, Verdict]) -> Answer:
-    """Violated if anything is; unknown if the rest is not all known."""
+    """Return violated if any verdict is, else unknown if any verdict is, else valid."""
     answers = {verdict.answer for verdict in verdicts.values()}
     return "violated" if "violated" in answers else "unknown" if "unknown" in answers else "valid"
 
@@ -32,14 +32,14 @@ NEEDS_CODE = Verdict("unknown", "this promise is judged by code of the plug-in, 
 
 
 def read_run(directory: Path) -> Evidence:
-    """Take from a run directory what its checks read."""
+    """Read from a run directory what its checks need."""
     run = Evidence.of_directory(directory)
     with judging(directory):
         return run.read_tables(directory, {table for check in checks_of(run) for table in check.tables})
 
 
 def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]:
-    """Judge a run directory; `own`: what judges the promises of its plug-in."""
+    """Judge a run directory. `own`: the checks of the promises of its plug-in."""
     run = read_run(directory)
     with judging(directory):
         return verify(run, own)
@@ -57,7 +57,7 @@ def judging(directory: Path) -> Iterator[None]:
 
 
 def verify(run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:
-    """Judge what was recorded of a run."""
+    """Judge the record of a run."""
     checks = (*checks_of(run), *own)
     asked = {check.property for check in checks if check.applies(run)} | {"record"}
     general = [name for name in _kind(run).properties_of(run.promises) if name in asked]
@@ -75,12 +75,12 @@ def known_properties() -> frozenset[str]:
 
 
 def checks_of(run: Evidence) -> tuple[Check, ...]:
-    """Return what every run of this kind is asked, and what only its protocol promises."""
+    """Return the checks of all runs of this kind, and those of its protocol's own promises."""
     known = None if run.of_hosts is None else run.of_hosts.protocol
     own: tuple[Check, ...] = () if known is None else import_module(known.checks).CHECKS
     return (*_kind(run).CHECKS, *own)
 
 
 def _kind(run: Evidence) -> Any:
-    """Return the module of what is asked of this kind of runs; a run needs only one of them."""
+    """Return the module with the checks of this kind of run; a run needs only one of them."""
     return import_module(f"mobilenet.verify.{run.kind.name}")

@@ -1,10 +1,10 @@
 """Judge safety while a run goes on: the same judges get events as they happen.
 
 Model     creation, duplication, membership, the order promised, and gaps. What a host gave up, and in which order it
-          gave up and asked again, shows only afterwards: where gaps are allowed a violation is judged again, from the
+          gave up and asked again, is known only later: where gaps are allowed a violation is judged again, from the
           beginning and by all that is known by now, before it is reported. How long a host was surely heard follows
-          from positions of the whole run. Liveness, the length of silences, conservation and the record itself
-          are judged when the run is over, by judge.py
+          from positions of the whole run. Liveness, the length of silences, conservation and the record itself are
+          judged when the run is over, by judge.py
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
 """
@@ -30,7 +30,7 @@ class FirstViolation(NamedTuple):
 
 
 class SafetyJudge:
-    """`columns`: gives the events so far, the same lists each time; `senders`: all hosts there may be."""
+    """A judge of safety. `columns` returns the events so far, always the same lists; `senders`: all possible hosts."""
 
     def __init__(
         self,
@@ -52,13 +52,13 @@ class SafetyJudge:
         self._fifo = FifoJudge(events, delivers_to_all(promises)) if "fifo_order" in self._checks else None
 
     def admit(self, senders: Sequence[str]) -> None:
-        """Admit events of other kinds from now on: all is judged again, and what was reported is not reported again."""
+        """Admit further senders from now on. Everything is judged again, without repeating earlier reports."""
         if list(senders) != list(self._senders):
             self._senders = list(senders)
             self._begin()
 
     def look(self) -> FirstViolation | None:
-        """Return the first violation among the events since the last look, of a property of which none was reported."""
+        """Return the first violation since the last call of a property without a reported violation."""
         if not self._checks:
             return None
         violation = self._look()
@@ -70,7 +70,7 @@ class SafetyJudge:
         return violation
 
     def _look(self) -> FirstViolation | None:
-        self._columns()  # all as long as each other
+        self._columns()  # all of the same length
         self._judge.judge()
         violations = [
             FirstViolation(check, self._judge.violations[check], row)

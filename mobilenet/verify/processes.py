@@ -1,4 +1,4 @@
-"""What a run of plain processes is asked.
+"""The properties and checks of runs of plain processes.
 
 Source    Hadzilacos, Toueg (1994), for the properties; ours: docs/verdicts-and-metrics.md, docs/protocols/vcube.md
 """
@@ -22,12 +22,12 @@ PROPERTIES = (
 
 
 def properties_of(_: dict[str, Any]) -> tuple[str, ...]:
-    """Return what is asked of every run of processes."""
+    """Return the properties of a run of processes."""
     return PROPERTIES
 
 
 def _of_broadcasts(name: str) -> Callable[[Evidence], Verdict | str | None]:
-    """Return what the judge of broadcasts has found of this property."""
+    """Return a function that returns what the judge of broadcasts has found about this property."""
 
     def answer(run: Evidence) -> Verdict | str | None:
         judge = run.among_processes
@@ -42,7 +42,7 @@ def _completion(run: Evidence) -> Verdict | str | None:
 
 
 def _missing_completion(run: Evidence) -> str | None:
-    """Return a broadcast of a correct source that should be complete at rest, and is not."""
+    """Return a broadcast of a correct source that should be complete at rest, but is not."""
     if run.plan is None or not run.plan.completes or not run.quiescent:
         return None
     events, event = run.events, run.events.column("event")
@@ -74,8 +74,8 @@ def _at_rest(run: Evidence, problem: Callable[[], str | None]) -> Verdict | str 
 
 
 def _excuse(run: Evidence, problem: str) -> Verdict | str:
-    """What is missing at rest is unknown where the network has lost messages, and where a program acts by its own
-    clock: it might still have come.
+    """Make a missing delivery unknown if the network lost messages, or if a program acts by its own clock: it might
+    still have come.
     """
     lost = run.counters["messages"].get("lost", 0)
     clocked = run.manifest.get("own_clock")
@@ -92,9 +92,9 @@ def _excuse(run: Evidence, problem: str) -> Verdict | str:
 
 
 def _rest(run: Evidence) -> Verdict | str | None:
-    """At rest all buffers of correct processes are empty. Where messages may be held for ever, all correct processes
-    hold equally many, and not more than there are messages of crashed processes that no correct process delivers and
-    whose past holds another one that no correct process delivers.
+    """Return why the run is not at rest. At rest all buffers of correct processes are empty. If messages may be held
+    for ever, all correct processes hold the same number, at most as many as there are messages of crashed processes
+    that no correct process delivers and that depend on another such message.
     """
     judge, may_hold, within_s = run.among_processes, run.promises.get("may_hold"), run.promises["rest_within_s"]
     last = {key: size for key, size in run.last_sizes.items() if key[0] not in judge.crashed}
@@ -116,7 +116,9 @@ def _rest(run: Evidence) -> Verdict | str | None:
 
 
 def _held_problems(held: dict[float, str], most: int) -> Iterator[str]:
-    """Yield what correct processes hold for ever: as many messages everywhere, none that could be delivered."""
+    """Yield what is wrong with the messages that correct processes hold for ever: they hold equally many, and none that
+    could be delivered.
+    """
     for size, node in held.items():
         if size > most:
             yield (

@@ -1,4 +1,4 @@
-"""Which counters of the radio count frames, and which the MAC's acknowledgements (ACKs).
+"""Which counters of the radio count frames, and which count the MAC's acknowledgements (ACKs)?
 
 Model     counters.json has the same counters of ACKs, in `acks`, as of frames. In records of older versions, `acks` is
           missing, and every counter of frames includes ACKs
@@ -13,11 +13,11 @@ from typing import Any
 
 
 def acks_among_frames(radio: dict[str, Any]) -> int:
-    """Return how many of the frames that `radio` counts are ACKs: none, but in records of older versions."""
+    """Return how many of the frames that `radio` counts are ACKs, which is 0 except in records of older versions."""
     return 0 if "acks" in radio else int(radio["mac_acks"])
 
 
 def pair_counters(radio: dict[str, Any]) -> list[tuple[str, int, dict[str, Any]]]:
-    """Return the counters of pairs, each with the key that has them and with the number of frames in the pairs."""
+    """Return the counters of pairs, each with its key and the number of frames in its pairs."""
     of_acks = [("radio.acks", radio["mac_acks"], radio["acks"])] if "acks" in radio else []
     return [("radio", radio["frames"], radio), *of_acks]

@@ -1,4 +1,4 @@
-"""What a check answers.
+"""The verdict of a check.
 
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -10,13 +10,13 @@ from typing import Literal, get_args
 
 from mobilenet.quoting import cut
 
-LONGEST, MOST_LINES = 1000, 20  # of an explanation; what it quotes of a record may be of any length
+LONGEST, MOST_LINES = 1000, 20  # of an explanation, because texts in a record may be of any length
 Answer = Literal["valid", "violated", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One property's answer; the explanation of a violation, or why it is unknown."""
+    """The verdict on one property, with the explanation of a violation, or the reason why it is unknown."""
 
     answer: Answer
     explanation: str = ""

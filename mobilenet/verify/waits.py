@@ -19,7 +19,7 @@ MOST_NAMED = 3
 
 
 def nonempty_buffers(sizes: dict[tuple[str, str], float]) -> list[str]:
-    """Buffers that are not empty; `sizes` at the end, by node and buffer."""
+    """Return the buffers that are not empty. `sizes` at the end, by node and buffer."""
     return [
         f"{node} still holds {pluralize(int(size), 'message')} in its {quantity}"
         for (node, quantity), size in sizes.items()
@@ -28,7 +28,7 @@ def nonempty_buffers(sizes: dict[tuple[str, str], float]) -> list[str]:
 
 
 def waiting(events: Columns, sizes: dict[tuple[str, str], float], manifest: Mapping[str, Any]) -> str:
-    """Return in one line what the run still waited for."""
+    """Return in one line what the run was still waiting for."""
     hosts = manifest["hosts"]
     reasons = [*nonempty_buffers(sizes), *(f"{host} is in a handoff" for host in unfinished_handoffs(events))]
     joined = {node for node, event in zip(events["node"], events["event"], strict=True) if event == "join"}
@@ -37,13 +37,13 @@ def waiting(events: Columns, sizes: dict[tuple[str, str], float], manifest: Mapp
 
 
 def reported_unrest(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the run's own account of what was not at rest. Nothing is judged by it."""
+    """Return the run's own account of what was not at rest. It has no influence on verdicts."""
     entries = manifest.get("not_at_rest")
     return [text for text in entries if isinstance(text, str)] if isinstance(entries, list) else []
 
 
 def first_few(reasons: Sequence[str]) -> str:
-    """Return the first of them in one line, and how many more there are."""
+    """Return the first reasons in one line, and how many more there are."""
     if not reasons:
         return "something was in progress that the record does not show"
     more = len(reasons) - MOST_NAMED

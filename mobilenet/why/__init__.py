@@ -1,1 +1,1 @@
-"""Why a delivery was late: its delay taken apart into stretches, from what the run recorded."""
+"""Why was a delivery late? Its delay is divided into stretches, from the record of the run."""

@@ -1,4 +1,4 @@
-"""What a node did for other messages while one waited that something in the world made it send.
+"""What did a node do for other messages while one waited?
 
 Model     the node waited for a timer by which it sends messages, or its frames with other messages were in the queue of
           its radio. A timer sends messages if a timer of its name queued a frame with a message, or put one on a wire,
@@ -20,7 +20,7 @@ from mobilenet.why.stretches import Stretch, fill
 
 
 class Activity:
-    """The timers by which messages are sent, and the frames with messages, of all nodes of one run."""
+    """The timers by which messages are sent, and the frames with messages, for all nodes of one run."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -33,7 +33,7 @@ class Activity:
         self._queued = record.by_node(np.flatnonzero(queued))  # in the order in which they left
 
     def explain(self, parts: list[Stretch]) -> list[Stretch]:
-        """Divide what is not explained: while such a timer ran at the place, then while such a frame was queued."""
+        """Divide what is not explained: first by such timers at the place, then by such frames in the queue."""
         record = self._record
         for kind, rows_of, begin_ns, end_ns in (
             (TIMER_WAIT, self._fired, record.start_ns.__getitem__, record.time_ns.__getitem__),
@@ -54,7 +54,7 @@ class Activity:
 
 
 def _within(part: Stretch, kind: str, spans: Iterable[tuple[int, int, int]]) -> Iterator[Stretch]:
-    """Yield the parts that lie in spans of time: rows, begins and ends, in order of their ends."""
+    """Divide a stretch by spans of time: rows, begins and ends, in order of their ends."""
     at_ns = part.begin_ns
     for row, begin_ns, end_ns in spans:
         begin_ns, end_ns = max(at_ns, begin_ns), min(end_ns, part.end_ns)

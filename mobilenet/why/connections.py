@@ -1,4 +1,4 @@
-"""What a message waits for that a TCP connection holds back: the segments that ended the wait, walked backwards.
+"""What does a message wait for that a TCP connection holds back? The segments that ended the wait, traced backwards.
 
 Model     a rule of TCP, a window, or bytes that are missing hold a message back until a segment arrives. Its way, the
           segment before that it answers, and the timeouts between them show why that took its time: losses and
@@ -37,7 +37,7 @@ class Connections:
 
     def __init__(self, record: Record, cuts: Cuts, hops: Hops) -> None:
         self._record, self._cuts, self._hops = record, cuts, hops
-        self._lost: dict[frozenset[str], list[int]] = defaultdict(list)  # link -> rows of what was lost on it
+        self._lost: dict[frozenset[str], list[int]] = defaultdict(list)  # link -> rows of messages that were lost on it
         self._segment: dict[int, int] = {}  # handler -> the segment that it put on a wire
         self._copies: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # (from, to, message) -> rows
         is_segment = record.kinds.map([name.startswith("Tcp") for name in record.kinds.words], False)
@@ -50,9 +50,7 @@ class Connections:
                 self._lost[frozenset((record.node[row], record.to[row]))].append(row)
 
     def of(self, rule: Stretch, node: str) -> list[Stretch]:
-        """Return the parts of a wait that ended in the row of `rule` at this node, in order; the rest is like
-        `rule`.
-        """
+        """Return the parts of a wait that ended in the row of `rule` at this node, in order. The rest is as `rule`."""
         record, row, end_ns = self._record, rule.row, rule.end_ns
         out: list[Stretch] = []
         while end_ns > rule.begin_ns and row != NONE:
@@ -87,9 +85,7 @@ class Connections:
         return CUT if is_cut else IMPAIRED_LINK
 
     def _lost_before(self, timer: int, segment: int) -> int:
-        """Return the segment whose loss made this timer send again: lost since it was started, or with the same
-        messages.
-        """
+        """Return the segment whose loss made this timer retransmit: lost since its start, or with the same messages."""
         record, a, b = self._record, self._record.node[segment], self._record.to[segment]
         losses = self._lost[frozenset((a, b))]
         place = bisect_left(losses, timer)

@@ -1,4 +1,4 @@
-"""When a link between two stations was cut.
+"""The times at which links between stations were cut.
 
 Model     from the event that cuts a link to the one that repairs it, in both directions
 Units     integer nanoseconds
@@ -18,7 +18,7 @@ LOSES = '"loses"'  # in the detail of a cut that loses what is on the link
 
 
 class Cut(NamedTuple):
-    """`begin`, `end`: the rows of `events`. `loses`: what is put on the link, or is on it already, is lost."""
+    """A cut of a link. `begin`, `end`: the rows of `events`. `loses`: what is or comes on the link is lost."""
 
     begin: int
     end: int

@@ -1,4 +1,4 @@
-"""When the frames of an impaired host left its delay line for the queue of its radio.
+"""When did the frames of an impaired host leave its delay line for the queue of its radio?
 
 Model     as in simulation/delay_line.py: a frame enters the queue later by the delay at the time at which it was
           queued, and never before an earlier one. A crash empties the line, and at `duration_s` all impairments end
@@ -29,7 +29,7 @@ class DelayLines:
         crashes: dict[str, list[int]] = defaultdict(list)  # host -> events
         for number, _, node, *_ in events_of(record.events, "crash"):
             crashes[node].append(number)
-        last: dict[str, tuple[int, int]] = {}  # host -> crashes before, and when the last frame left
+        last: dict[str, tuple[int, int]] = {}  # host -> crashes so far, and when the last frame left
         for row in record.steps.rows(QUEUED).tolist():
             if changes := delays.get(record.node[row]):
                 self._leave(row, changes, bisect_left(crashes[record.node[row]], record.events_before[row]), last)
@@ -54,7 +54,7 @@ class DelayLines:
 
 
 def _delays(scenario: AnyScenario) -> dict[str, list[tuple[int, int]]]:
-    """Return the changes of each host that is impaired with a delay: (time, delay from then on), in order."""
+    """Return the changes of delay of each host that is ever delayed: (time, delay from then on), in order."""
     changes: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for one in in_order(scenario.interventions):
         if isinstance(one, Impair):

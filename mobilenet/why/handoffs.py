@@ -1,4 +1,4 @@
-"""The interruption of a handoff: stretches without hole or overlap, between the deliveries before and after it.
+"""The interruption by a handoff: stretches without gap or overlap, between the deliveries before and after it.
 
 Model     until the handoff begins: the old session, out of coverage, and the last tick, in which the host came to the
           new cell. Until it is confirmed: the chain of handlers that led to the confirmation, backwards. After that:
@@ -52,7 +52,7 @@ class Interruption(NamedTuple):
 
 
 class Interruptions:
-    """The stretches of the interruptions of one run."""
+    """The interruptions of one run, divided into stretches."""
 
     def __init__(self, stories: Stories, scenario: AnyScenario) -> None:
         self._stories, self._record = stories, stories.record
@@ -70,12 +70,12 @@ class Interruptions:
             self._alike[self._record.node[row], self._record.kind[row], self._record.to[row]].append(row)
 
     def of(self, one: Interruption) -> list[Stretch]:
-        """In order of time; the lengths add up to the interruption."""
+        """Return the stretches in order of time. Their lengths add up to the interruption."""
         handler = self._record.handler_of(self._confirmed[one.host, one.end_ns], one.end_ns)
         return [*self._old_session(one), *self._setup(one, handler), *self._after(one)]
 
     def _old_session(self, one: Interruption) -> list[Stretch]:
-        """Until the handoff begins."""
+        """Return the stretches before the handoff begins."""
         begin_ns = one.begin_ns
         noticed_ns = begin_ns
         if self._tick_ns and begin_ns % self._tick_ns == 0:
@@ -95,13 +95,13 @@ class Interruptions:
         ]
 
     def _after(self, one: Interruption) -> list[Stretch]:
-        """From the confirmation to the first delivery."""
+        """Return the stretches from the confirmation to the first delivery."""
         message = self._first[one.host, one.first_ns]
         story = clip(self._stories.of(message, one.host), one.end_ns, one.first_ns)
         return fill(story, one.end_ns, one.first_ns, Stretch(0, 0, IDLE, HOST, one.host, reason=message))
 
     def _setup(self, one: Interruption, row: int) -> list[Stretch]:
-        """From the beginning to the confirmation, walked backwards through the handlers."""
+        """Return the stretches from the beginning to the confirmation, traced backwards through the handlers."""
         record, hops, node, leg, end_ns = self._record, self._stories.hops, one.host, HOST, one.end_ns
         out: list[Stretch] = []
         answers: dict[str, int] = {}  # node -> its frame in the chain
@@ -126,14 +126,14 @@ class Interruptions:
         out = [cut(stretch, one.begin_ns, one.end_ns) for stretch in reversed(out)]
         blank = Stretch(one.begin_ns, max(one.begin_ns, end_ns), UNEXPLAINED, HOST, one.host)
         message = self._broadcast.get((node, end_ns))
-        if message is not None:  # what confirmed it began with a broadcast
+        if message is not None:  # the confirmation was caused by a broadcast
             blank = blank._replace(kind=IDLE, reason=message)
         out = [*self._in_states(blank, (HANDOFF,)), *(stretch for stretch in out if stretch.length_ns > 0)]
         return fill(out, one.begin_ns, one.end_ns, blank)
 
     def _attempts(self, out: list[Stretch], queued: int, receiver: str, begin_ns: int, answer: int) -> tuple[int, int]:
-        """Return the frames of this kind that a timer repeated, backwards; returns when the first of them was queued,
-        and the handler that queued it. `answer`: the receiver's frame that ended the repetitions.
+        """Add the earlier frames of this kind that a timer repeated, backwards. Return when the first of them was
+        queued, and the handler that queued it. `answer`: the receiver's frame that ended the repetitions.
         """
         record, leg = self._record, self._stories.hops.leg(queued)
         end_ns, handler, sender = record.time_ns[queued], record.cause[queued], record.node[queued]
@@ -144,7 +144,7 @@ class Interruptions:
             sent, hearer = record.sent_rows(queued), record.to[queued] or receiver
             left_ns = min(record.time_ns[sent[-1] if sent else queued], end_ns)
             outcome = record.outcome(queued, hearer)
-            if outcome == RECEIVED:  # it, or the answer to it, was lost
+            if outcome == RECEIVED:  # the frame, or the answer to it, was lost
                 outcome = self._last_outcome(answer, sender, record.time_ns[queued], end_ns)
             kind = timer_kind(record.kind[handler], outcome != RECEIVED)
             out.append(Stretch(left_ns, end_ns, kind, leg, sender, handler, outcome))
@@ -156,7 +156,7 @@ class Interruptions:
         return end_ns, handler
 
     def _before(self, queued: int, since_ns: int) -> int:
-        """Return the frame like this one that its node had queued last, since then."""
+        """Return the last frame like this one that its node had queued since then, or NONE."""
         rows = self._like(queued)
         before = bisect_left(rows, queued) - 1
         return rows[before] if before >= 0 and self._record.time_ns[rows[before]] >= since_ns else NONE
@@ -167,7 +167,7 @@ class Interruptions:
         return self._alike[record.node[queued], record.kind[queued], record.to[queued]] if is_frame else []
 
     def _last_outcome(self, answer: int, node: str, begin_ns: int, end_ns: int) -> str:
-        """Return what became of the last frame like the answer between these times."""
+        """Return the outcome of the last frame like the answer between these times."""
         record = self._record
         rows = [row for row in self._like(answer) if begin_ns <= record.time_ns[row] < end_ns]
         return record.outcome(rows[-1], node) if rows else RECEIVED

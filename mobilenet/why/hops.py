@@ -1,4 +1,4 @@
-"""How a frame or a message on a wire came from the queue of its sender to its receiver, in stretches.
+"""How did a frame or a message on a wire get from the queue of its sender to its receiver? Its stretches.
 
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
@@ -27,7 +27,7 @@ from mobilenet.why.record import ARRIVED, NONE, RECEIVED, WIRE, Record
 from mobilenet.why.stretches import Stretch
 from mobilenet.why.wires import Departures
 
-UNSOLICITED = ""  # the reason of a repetition for the group: none
+UNSOLICITED = ""  # the reason of a repetition for the group, which has none
 
 
 class Hops:
@@ -43,10 +43,10 @@ class Hops:
         return CELL if self._record.node[row][0] == "s" else UPLINK
 
     def departure(self, row: int, out: list[Stretch], leg: str, node: str) -> str:
-        """From the queue of a node to the handler of the receiver, backwards. Returns the sender."""
+        """Trace a message from the receiver's handler back to the queue of the sender. Return the sender."""
         record = self._record
         row_sent = record.cause[row]
-        if row_sent == NONE:  # not on record as queued
+        if row_sent == NONE:  # its queueing is not on record
             out.append(Stretch(record.start_ns[row], record.time_ns[row], AIR, leg, record.node[row], row))
             return record.node[row]
         if record.step[row] == ARRIVED:
@@ -88,9 +88,7 @@ class Hops:
         self.in_queue(queued, queued, head_ns, out, leg)
 
     def in_queue(self, queued: int, row: int, end_ns: int, out: list[Stretch], leg: str) -> None:
-        """Add the time from when the frame was queued to this one, shown by this row: queue and delay line,
-        backwards.
-        """
+        """Add the time since the frame was queued, shown by this row: queue and delay line, backwards."""
         node, queued_ns = self._record.node[queued], self._record.time_ns[queued]
         left_ns = min(self._lines.left_ns(queued), end_ns)
         out.append(Stretch(left_ns, end_ns, QUEUE, leg, node, row))

@@ -1,4 +1,4 @@
-"""The kinds of stretches that a delay consists of, each with its words. docs/models/causes.md defines them.
+"""The kinds of stretches that a delay consists of, each with its description. docs/models/causes.md defines them.
 
 Source    ours: docs/models/causes.md
 """

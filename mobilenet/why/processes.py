@@ -1,4 +1,4 @@
-"""Between processes: what a partition or chance loses, and which crashes others wait to detect.
+"""Between processes, which messages are lost by a partition or by chance, and which crashes do others wait to detect?
 
 Model     a message that was put on a wire and never arrived was lost: in a partition, if one separated the two
           processes when it was put there. A process that suspects another one acts because of its crash, if that had
@@ -27,13 +27,13 @@ class Crash(NamedTuple):
 
 
 class Processes:
-    """The losses and crashes of one run of processes; none between stations."""
+    """The losses and crashes of one run of processes; there are none between stations."""
 
     def __init__(self, record: Record, scenario: AnyScenario) -> None:
         self._record = record
         self._partitions: list[tuple[int, int, frozenset[str]]] = []
         self._lost: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # (from, to, message) -> rows
-        self._detected: dict[int, Crash] = {}  # handler -> the crash that it learned of
+        self._detected: dict[int, Crash] = {}  # handler -> the crash that it was notified of
         network = scenario.wires
         if isinstance(network, AbstractNetwork) and network.loses:
             self._partitions = [(ns(one.since), ns(one.until), frozenset(one.apart)) for one in network.partitions]
@@ -69,5 +69,5 @@ class Processes:
         return SEPARATED if is_separated else RANDOM
 
     def crash_behind(self, handler: int) -> Crash | None:
-        """Return the crash that the node learned of in this handler."""
+        """Return the crash that the node was notified of in this handler."""
         return None if handler == NONE else self._detected.get(handler)

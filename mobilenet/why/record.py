@@ -22,7 +22,7 @@ T = TypeVar("T")
 NONE = -1
 QUEUED, SENT, ACKNOWLEDGED, TIMER, WIRE, ARRIVED = "queued", "sent", "acknowledged", "timer", "wire", "arrived"
 GIVEN_UP = "given_up"
-LEAVES = (SENT, ACKNOWLEDGED, GIVEN_UP)  # after these a frame may have left
+LEAVES = (SENT, ACKNOWLEDGED, GIVEN_UP)  # steps after which a frame may have left
 HANDLERS = (*LEAVES, TIMER, ARRIVED)
 RECEIVED, OUT_OF_RANGE = "received", "out_of_range"
 
@@ -52,7 +52,7 @@ def _narrow(numbers: np.ndarray) -> np.ndarray:
 
 
 def entries_of(codes: np.ndarray, by_code: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Join the lists that these codes have: the place of the code of each entry, and the entry."""
+    """Return all entries in the lists of these codes, each with the position of its code."""
     sizes = np.fromiter(map(len, by_code), np.int32, len(by_code))
     entries = np.fromiter(chain.from_iterable(by_code), np.int32, sizes.sum())
     own = sizes[codes]
@@ -80,7 +80,7 @@ def events_of(events: Table, *kinds: str) -> Iterator[tuple[int, int, str, str, 
 
 
 class RowsByKey:
-    """Rows of a table by a number, those of one number in order."""
+    """The rows of a table, grouped by a number and in order."""
 
     def __init__(self, keys: np.ndarray, rows: np.ndarray) -> None:
         order = np.lexsort((rows, keys))
@@ -96,7 +96,7 @@ class RowsByKey:
 
 
 class Deliveries(Sequence[Delivery]):
-    """Deliveries, each made when it is asked for. `numbers`: which of the run's, in which order."""
+    """A sequence of deliveries, each made when it is accessed. `numbers`: which ones of the run, in which order."""
 
     def __init__(self, events: Table, rows: np.ndarray, handlers: np.ndarray, numbers: np.ndarray) -> None:
         self._of_run, self.numbers = (events, rows, handlers), numbers
@@ -119,11 +119,11 @@ class Deliveries(Sequence[Delivery]):
         return Delivery(number, row, time_ns[row], node[row], message[row], station[row], self._handlers[number])
 
     def pick(self, which: slice | np.ndarray) -> Deliveries:
-        """Some of them, or all in another order."""
+        """Return some of the deliveries, or all in another order."""
         return Deliveries(*self._of_run, self.numbers[which])
 
     def column(self, name: str) -> Any:
-        """Return a column of `events`: its codes or numbers for these deliveries, and the words of codes."""
+        """Return a column of `events` for these deliveries: numbers, or codes with their words."""
         events, rows = self._of_run[0], self._of_run[1][self.numbers]
         if name == "time_ns":
             return events.numbers(name)[rows]
@@ -133,7 +133,7 @@ class Deliveries(Sequence[Delivery]):
 
 class Record:
     """The rows of one run. `of_datagrams`: its messages are the datagrams that its programs sent, because the record
-    shows which frames carried a datagram, and not which datagrams carried what a program reported.
+    shows which frames carried a datagram, but not which datagrams carried what a program reported.
     """
 
     def __init__(self, causes: Table, events: Table, of_datagrams: bool = False) -> None:
@@ -141,7 +141,7 @@ class Record:
         self.time_ns, self.start_ns, self.end_ns = (
             view(causes.numbers(name)) for name in ("time_ns", "start_ns", "end_ns")
         )
-        self.cause, self.size_bytes, self.events_before = (  # the last: how many events there were
+        self.cause, self.size_bytes, self.events_before = (  # events_before: how many events there were
             view(_narrow(causes.numbers(name))) for name in ("cause", "size_bytes", "events")
         )
         self.node, self.step, self.kind, self.to, self.window = (
@@ -193,7 +193,9 @@ class Record:
         return column.map([self.node_codes[name] for name in column.words], 0).astype(np.int32)
 
     def _read_messages(self, causes: Table) -> CodedColumn:
-        """Return a program's numbers may name a message that is broadcast later: then the frame does not carry it."""
+        """Return the messages of each row. A program's numbers may name a message that is broadcast later: the frame
+        does not carry it.
+        """
         texts, sent, time_ns = causes.column("messages"), self.broadcasts, causes.numbers("time_ns")
         names = [tuple(name for name in text.split() if name in sent) for text in texts.words]
         latest_ns = np.array([max((sent[name].time_ns for name in own), default=0) for own in names] or [0])
@@ -254,11 +256,11 @@ class Record:
     # --- questions
 
     def by_node(self, rows: np.ndarray) -> RowsByKey:
-        """Return rows by the code of their node."""
+        """Group rows by the code of their node."""
         return RowsByKey(self._node[rows], rows)
 
     def lost_rows(self, among: np.ndarray) -> list[int]:
-        """Return the rows in which something was put on a wire that never arrived."""
+        """Return the rows of messages that were put on a wire and never arrived."""
         is_lost = self.steps.among((WIRE,)) & among
         causes = np.asarray(self.cause)[self.steps.rows(ARRIVED)]
         is_lost[causes[causes != NONE]] = False
@@ -272,7 +274,7 @@ class Record:
         return NONE if NONE in codes else codes[0] << 32 | codes[1]
 
     def _handlers_of(self, events: np.ndarray, times_ns: np.ndarray) -> np.ndarray:
-        """Return the handler in which each of these events happened; NONE: the world did it."""
+        """Return the handler in which each of these events happened, or NONE if it was caused from outside."""
         if not len(self._handlers):
             return np.full(len(events), NONE, np.int32)
         rows = self._handlers[np.searchsorted(self._handler_events, events, "right") - 1]
@@ -280,22 +282,22 @@ class Record:
         return np.where(is_its, rows, NONE).astype(np.int32)
 
     def handler_of(self, event: int, time_ns: int) -> int:
-        """Return the same of one event."""
+        """Return the handler of one event, or NONE."""
         return int(self._handlers_of(np.array([event]), np.array([time_ns]))[0])
 
     def delivery(self, node: str, message: str) -> Delivery:
-        """Return the last delivery of a message at a node. KeyError if there is none."""
+        """Return the last delivery of a message at a node. Raise KeyError if there is none."""
         numbers = self._delivered[self._key(node, message)]
         if not numbers:
             raise KeyError((node, message))
         return self.deliveries[numbers[-1]]
 
     def known_at(self, node: str, message: str) -> int:
-        """Return the event in which the node delivered or sent the message; NONE: it did not."""
+        """Return the event in which the node delivered or sent the message, or NONE."""
         return next(iter(self._known_at[self._key(node, message)]), NONE)
 
     def sent_rows(self, queued: int) -> list[int]:
-        """Return when the frame was on the air, in order."""
+        """Return the rows in which the frame was on the air, in order."""
         rows, row = [], self._transmissions[queued]
         while row != NONE:
             rows.append(row)
@@ -303,12 +305,12 @@ class Record:
         return rows[::-1]
 
     def left_ns(self, queued: int) -> int:
-        """Return when the frame has left; NONE: it never did."""
+        """Return when the frame left, or NONE if it never did."""
         row = self.left[queued]
         return NONE if row == NONE else self.time_ns[row]
 
     def left_before_ns(self, queued: int) -> int:
-        """Return when the frame before it last left; NONE: there was none."""
+        """Return when the frame before it last left, or NONE if there was none."""
         row = self._left_before[queued]
         return NONE if row == NONE else self.time_ns[row]
 
@@ -330,7 +332,7 @@ class Record:
         return is_taken and self.step[row] == SENT and self.outcome_at(row, node) == RECEIVED
 
     def outcome_at(self, row: int, node: str) -> str:
-        """Return what became of a transmission at a node."""
+        """Return the outcome of a transmission at a node."""
         text = self._heard[row]
         if f" {node} " in text:
             return RECEIVED
@@ -338,6 +340,6 @@ class Record:
         return rest[: rest.index(" ")] if is_heard else OUT_OF_RANGE
 
     def outcome(self, queued: int, node: str) -> str:
-        """Return what became of a frame at a node: received, or the outcome of its last transmission."""
+        """Return the outcome of a frame at a node: received, or the outcome of its last transmission."""
         outcomes = [self.outcome_at(row, node) for row in self.sent_rows(queued)]
         return RECEIVED if RECEIVED in outcomes else outcomes[-1] if outcomes else "never_sent"

@@ -1,4 +1,4 @@
-"""Where the time of many deliveries goes: sums of their stretches by kind and leg.
+"""Where does the time of many deliveries go? Sums of their stretches by kind and leg.
 
 Model     deliveries of messages broadcast in the window: those that the metric `delivery_delay_mean_s` counts. It
           counts the sender's own delivery on hosts, and does not on processes. The slowest are the 5 % with the largest
@@ -24,7 +24,9 @@ SLOWEST = 0.05
 
 
 class Shares(NamedTuple):
-    """`by_part`: (kind, leg) -> ns, the largest first; `held_ns`: the part of it spent behind other messages."""
+    """The shares of a delay. `by_part`: (kind, leg) -> ns, the largest first; `held_ns`: the time spent behind other
+    messages.
+    """
 
     deliveries: int
     delay_ns: int
@@ -40,7 +42,7 @@ def delay_ns(stories: Stories, one: Delivery) -> int:
 
 
 def _delays_ns(stories: Stories, deliveries: Deliveries) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each delivery: its delay, when its message was broadcast (-1: never), and whether its node sent that."""
+    """Return for each delivery its delay, when its message was broadcast (-1: never), and whether its node sent it."""
     (codes, words), (nodes, names) = deliveries.column("message"), deliveries.column("node")
     broadcasts = [stories.record.broadcasts.get(word) for word in words]
     at = {name: code for code, name in enumerate(names)}
@@ -50,9 +52,7 @@ def _delays_ns(stories: Stories, deliveries: Deliveries) -> tuple[np.ndarray, np
 
 
 def counted_deliveries(stories: Stories, begin_ns: int, end_ns: int) -> Deliveries:
-    """Return the deliveries of messages that were broadcast between these times, of processes without those at the
-    sender.
-    """
+    """Return the deliveries of messages broadcast between these times; of processes, not those at the sender."""
     deliveries = stories.record.deliveries
     if not deliveries:
         return deliveries
@@ -74,9 +74,7 @@ def slowest(stories: Stories, deliveries: Deliveries) -> Deliveries:
 def shares_by(
     stories: Stories, deliveries: Iterable[Delivery], group_of: Callable[[Delivery], Hashable]
 ) -> dict[Any, Shares]:
-    """Return where the time of each group goes. Each delivery is walked once, which is quick in the order of the
-    record.
-    """
+    """Return the shares of each group. Each delivery is traced once, which is fast in the order of the record."""
     totals: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
     parts: dict[Any, Counter[Part]] = defaultdict(Counter)
     for one in deliveries:
@@ -97,7 +95,7 @@ def shares_by(
 
 
 def add(several: Iterable[Shares]) -> Shares:
-    """Return the sum of groups."""
+    """Return the sum of several groups."""
     parts: Counter[Part] = Counter()
     count = total_ns = held_ns = 0
     for one in several:
@@ -107,5 +105,5 @@ def add(several: Iterable[Shares]) -> Shares:
 
 
 def shares(stories: Stories, deliveries: Iterable[Delivery]) -> Shares:
-    """Return where their time goes."""
+    """Return the shares of these deliveries."""
     return add(shares_by(stories, deliveries, lambda one: None).values())

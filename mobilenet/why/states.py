@@ -1,4 +1,4 @@
-"""When a node could not take part: a station was off the air; a host was down, out of coverage, or between sessions.
+"""When could a node not take part? A station was off the air; a host was down, out of coverage, or between sessions.
 
 Model     off air: from radio_off to radio_on. Down: from crash to recover. Out of coverage: from out_of_coverage to
           in_coverage. Handoff: from handoff_start to handoff_end. Where they overlap, the first of this list counts.
@@ -41,12 +41,12 @@ PRIORITY = (OFF_AIR, DOWN, OUT_OF_COVERAGE, HANDOFF)
 SERVED = ("join", "handoff_end", "gap")  # events that name the station which serves the host from then on
 WAITING = frozenset(
     (RETRY, RETRANSMISSION, TIMER_WAIT, UNEXPLAINED, PROGRAM, ELSEWHERE)
-)  # what a state explains better
+)  # waits that a state explains better
 Interval = tuple[int, int, str]
 
 
 class States:
-    """Of all hosts of a run."""
+    """The states of all hosts of a run."""
 
     def __init__(self, events: Table) -> None:
         self._changes: dict[str, tuple[list[int], list[frozenset[str]]]] = defaultdict(lambda: ([], []))
@@ -76,7 +76,7 @@ class States:
                 self._sessions[node].append(time_ns)
 
     def between(self, node: str, begin_ns: int, end_ns: int, of: Sequence[str] = PRIORITY) -> list[Interval]:
-        """Intervals within these times, in order."""
+        """Return the intervals of these states within these times, in order."""
         intervals: list[Interval] = []
         if node not in self._changes:
             return intervals
@@ -98,13 +98,11 @@ class States:
         return times[place] if place >= 0 else 0
 
     def stations(self, node: str, begin_ns: int, end_ns: int) -> Iterator[tuple[int, int, str]]:
-        """Return which stations served the host between these times: (begin, end, station)."""
+        """Yield the stations that served the host between these times: (begin, end, station)."""
         return _spans(self._served.get(node, []), begin_ns, end_ns)
 
     def is_elsewhere(self, node: str, station: str, begin_ns: int, end_ns: int) -> bool:
-        """Return whether only other stations served the host between these times, or were to serve it after a
-        handoff.
-        """
+        """Return whether only other stations served the host between these times, or were about to after a handoff."""
         both = (self._served.get(node, []), self._called.get(node, []))
         stations = {one for each in both for _, _, one in _spans(each, begin_ns, end_ns + 1)}
         return bool(stations) and station not in stations
@@ -133,8 +131,8 @@ class States:
         return join_outages(out) if self._crashed else out
 
     def _off_air(self, stretch: Stretch, host: str) -> list[Stretch]:
-        """Return the stretch, in parts: those in which the radio of the station was off, at which the message waited or
-        to which the host wanted to send it.
+        """Return the stretch in parts: in some, the radio was off of the station where the message waited or for which
+        it was meant.
         """
         begin_ns, end_ns, place = stretch.begin_ns, stretch.end_ns, stretch.place
         served = [(begin_ns, end_ns, place)] if place[0] == "s" else self.stations(host, begin_ns, end_ns)
@@ -146,7 +144,7 @@ class States:
         return fill(off, begin_ns, end_ns, stretch)
 
     def parts(self, stretch: Stretch, host: str, states: Sequence[str] = PRIORITY) -> list[Stretch]:
-        """Return the stretch in parts: those in which the host was in one of these states are called by it."""
+        """Return the stretch in parts. The parts in which the host was in one of these states are named after it."""
         named = [
             stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason="")
             for begin_ns, end_ns, state in self.between(host, stretch[0], stretch[1], states)
@@ -155,7 +153,7 @@ class States:
 
 
 def join_outages(story: list[Stretch]) -> list[Stretch]:
-    """Return the story, with one stretch for all that follow each other while a host is down."""
+    """Return the story with each run of stretches in which a host is down joined into one."""
     out: list[Stretch] = []
     for one in story:
         last = out[-1] if out else one
@@ -179,7 +177,7 @@ def _spans(served: list[tuple[int, str]], begin_ns: int, end_ns: int) -> Iterato
 
 
 def _until_timeout(parts: list[Stretch]) -> list[Stretch]:
-    """Return the parts of a wait for TCP's timeout: a state counts until the end."""
+    """Return the parts of a wait for TCP's timeout. A state counts until the end."""
     out: list[Stretch] = []
     for part in parts:
         is_after = part.kind == RETRANSMISSION and out and out[-1].kind != RETRANSMISSION

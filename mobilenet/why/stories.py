@@ -1,4 +1,4 @@
-"""The story of a delivery: stretches without hole or overlap, from the broadcast to the delivery.
+"""The story of a delivery: stretches without gap or overlap, from the broadcast to the delivery.
 
 Model     the walk goes backwards. From the delivery to the reception that brought the message; from there to the node
           that sent it, and how the message had come to that node; and so on, to the broadcast. At each node the time
@@ -47,12 +47,12 @@ from mobilenet.why.states import States
 from mobilenet.why.stretches import Stretch, behind, clip, cut, fill, leg_at
 from mobilenet.why.wires import departures
 
-MOST_WAYS = 10_000  # that are kept; a message is on its way for a small part of a run
+MOST_WAYS = 10_000  # the most ways that are kept; a message is on its way for a small part of a run
 OWN_CODE = ("own", "program")  # names of protocols
 
 
 class Errand(NamedTuple):
-    """What a node waits to do: to get this message to that node, on this leg."""
+    """The task for which a node waits: to get this message to that node, on this leg."""
 
     message: str
     leg: str
@@ -78,18 +78,18 @@ class Stories:
         self._connections = connections
         self._processes = processes
         self.protocol, self._has_own_code = protocol, protocol in OWN_CODE
-        self._last: dict[str, dict[str, list[Stretch]]] = {}  # node -> stories of the handler that was asked for last
+        self._last: dict[str, dict[str, list[Stretch]]] = {}  # node -> stories of the handler that was queried last
         self._last_handler: dict[str, int] = {}
         self._ways: dict[tuple[int, str, str], list[Stretch]] = {}
         self._personal: set[tuple[int, str]] = set()  # ways that differ from one receiver to another
 
     def of(self, message: str, node: str) -> list[Stretch]:
-        """Return the same of the last delivery of a message at a node. KeyError if there is none on record."""
+        """Return the story of the last delivery of a message at a node. Raise KeyError if there is none on record."""
         return self.story(self.record.delivery(node, message))
 
     def story(self, one: Delivery) -> list[Stretch]:
-        """In order of time; the lengths add up to the delay. Quick in the order of the record: what is kept are the
-        stories of each node's last handler, and some ways.
+        """Return the stretches in order of time. Their lengths add up to the delay. It is fast in the order of the
+        record, since the stories of each node's last handler and some ways are cached.
         """
         node, message, number = one.node, one.message, one.number
         if self._last_handler.get(node) != one.handler or one.handler == NONE:
@@ -99,7 +99,7 @@ class Stories:
             if len(self._ways) > MOST_WAYS:
                 self._ways.clear()
                 self._personal.clear()
-            chain = [one]  # any of those before it may hold it back; a thousand would be too deep for calls
+            chain = [one]  # any earlier one may hold this one back; a thousand would be too deep for recursion
             while (number := self.record.delivery_before[number]) != NONE:
                 if self.record.delivered[number] in known:
                     break
@@ -119,7 +119,7 @@ class Stories:
         if arrival == NONE:
             held = self._wait(Errand(one.message, HOST, one.node), one.node, sent.time_ns, one.time_ns, one.handler)
             held = [s if s.held_by else s._replace(leg=leg_at(s.place, one.node)) for s in held]
-            if one.node != sent.node:  # it is not known to have had the message before
+            if one.node != sent.node:  # the node is not known to have had the message before
                 held = [s._replace(kind=UNEXPLAINED) if s.kind == PROGRAM and not s.held_by else s for s in held]
             return self.states.explain(held, sent.node, one.node)
         way = self._way(arrival, one.message, one.node, one.node)
@@ -138,7 +138,7 @@ class Stories:
         return next(of_cell, rows[since] if since < until else rows[until - 1] if until else NONE)
 
     def _hold(self, one: Delivery, from_ns: int, arrival: int, known: dict[str, list[Stretch]]) -> list[Stretch]:
-        """The message is at the host, and is not delivered yet."""
+        """Return the stretches while the message is at the host, but not delivered yet."""
         record, to_ns = self.record, one.time_ns
         if record.kind[arrival].startswith("Tcp"):
             hold = Stretch(from_ns, to_ns, HEAD_OF_LINE, HOST, one.node, one.handler)
@@ -150,8 +150,8 @@ class Stories:
         return self._wait(Errand(one.message, HOST, one.node), one.node, from_ns, to_ns, one.handler)
 
     def _blocker(self, one: Delivery, known: dict[str, list[Stretch]]) -> str | None:
-        """Return the last message that was delivered in the same handler and that this one causally depends on; without
-        one, the last one that was delivered there.
+        """Return the last message that was delivered in the same handler and that this one causally depends on; if
+        there is none, the last one delivered there.
         """
         sent = self.record.broadcasts[one.message]
         last = None
@@ -164,7 +164,7 @@ class Stories:
     # --- the way to a node
 
     def _way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
-        """From the broadcast to the moment at which this row brought the message to the node, on its way to the
+        """Return the stretches from the broadcast to this row, which brought the message to the node on its way to the
         receiver.
         """
         if node == receiver:
@@ -188,8 +188,8 @@ class Stories:
         return out
 
     def _dwell(self, out: list[Stretch], errand: Errand, sender: str, departed: int, receiver: str) -> bool:
-        """What happened at a node between the arrival of the message and its departure in this row; then how it got
-        there. Returns whether that depends on the receiver.
+        """Add what happened at a node between the arrival of the message and its departure in this row, then how it got
+        there. Return whether that depends on the receiver.
         """
         record, message = self.record, errand.message
         handler, departed_ns = record.cause[departed], record.time_ns[departed]
@@ -205,7 +205,7 @@ class Stories:
         radioed = [] if errand.leg != BACKBONE else record.queued_rows(sender, message)
         radioed = [row for row in radioed if row < departed and record.time_ns[row] >= came_ns]
         if receiver[0] == "h" and any(self._is_for(row, receiver) for row in radioed):
-            # a station that hands the message on had radioed it: it waited for the receiver
+            # a station that hands the message on had already radioed it: it waited for the receiver
             errand = Errand(message, CELL, receiver)
         self._attempts(out, errand, sender, departed, came_ns)
         if came != NONE:
@@ -213,9 +213,7 @@ class Stories:
         return bool(radioed) or (came, message) in self._personal
 
     def _is_for(self, row: int, host: str) -> bool:
-        """Return whether a frame of a station is for this host: addressed to it or to all, as the host is or comes
-        there.
-        """
+        """Return whether a frame of a station is for this host: addressed to it or to all, while it is there."""
         record = self.record
         if record.to[row] not in ("", host):
             return False
@@ -230,9 +228,7 @@ class Stories:
         return brought[0] if brought and record.time_ns[brought[0]] <= until_ns else NONE
 
     def _attempts(self, out: list[Stretch], errand: Errand, sender: str, departed: int, came_ns: int) -> None:
-        """Add the attempts, backwards from the departure: what the sender waited for, and the frames with the message
-        before that.
-        """
+        """Add the attempts, backwards from the departure: what the sender waited for, and earlier frames."""
         record = self.record
         message, leg, node = errand
         cursor_ns, handler, window = record.time_ns[departed], record.cause[departed], record.window[departed]
@@ -244,7 +240,7 @@ class Stories:
                 for row in record.queued_rows(sender, message)
                 if row < departed
                 and record.time_ns[row] >= came_ns
-                and (leg == UPLINK or self._is_for(row, node))  # a host sends to the station that it is with
+                and (leg == UPLINK or self._is_for(row, node))  # a host sends to the station that serves it
             ]
         )
         for row in reversed(earlier):
@@ -268,9 +264,7 @@ class Stories:
     def _wait(
         self, errand: Errand, node: str, begin_ns: int, end_ns: int, row: int, outcome: str = "", window: str = ""
     ) -> list[Stretch]:
-        """Return why the node did nothing for the message between these times: what led to the handler that
-        ended it.
-        """
+        """Return why the node did nothing for the message between these times: what led to the end of the wait."""
         record, holder = self.record, node
         message, leg, _ = errand
         out: list[Stretch] = []
@@ -345,12 +339,12 @@ class Stories:
         return fill(story, blank.begin_ns, blank.end_ns, blank)
 
     def _world(self, errand: Errand, holder: str, begin_ns: int, end_ns: int, outcome: str) -> list[Stretch]:
-        """The wait was ended by something in the world: the host came to another cell, recovered, or joined."""
+        """Return a wait that the world ended: the host came to another cell, recovered, or joined."""
         _, leg, target = errand
         if outcome not in ("", RECEIVED):
             kind = PARTITION if outcome == SEPARATED else RETRY
             return [Stretch(begin_ns, end_ns, kind, leg, holder, NONE, outcome)]
-        if outcome and not self._has_own_code:  # it was received, and the answer has not come
+        if outcome and not self._has_own_code:  # it was received, but the answer has not come
             return [Stretch(begin_ns, end_ns, TIMER_WAIT, leg, holder, NONE, outcome)]
         rest = Stretch(begin_ns, end_ns, PROGRAM if self._has_own_code else UNEXPLAINED, leg, holder, NONE, outcome)
         away = [
@@ -373,9 +367,7 @@ def stories(causes: Table, events: Table, scenario: AnyScenario) -> Stories:
 
 
 def recorded_stories(directory: Path) -> Stories:
-    """Return the stories of a run that recorded its causes. RunError if one of these files is not as the run
-    wrote it.
-    """
+    """Return the stories of a run that recorded its causes. Raise RunError if a file is not as the run wrote it."""
     for name in ("scenario.yaml", "causes.parquet", "events.parquet"):
         require_unchanged(directory, name)
     return stories(

@@ -1,4 +1,4 @@
-"""A stretch of a delay, and how stories of stretches are cut and completed.
+"""A stretch of a delay, and functions that cut and complete stories of stretches.
 
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
@@ -14,7 +14,7 @@ from mobilenet.why.record import NONE
 
 
 class Stretch(NamedTuple):
-    """`row`: the row of `causes` that shows it; `reason`: the outcome of the frame before, a timer, a message."""
+    """A stretch. `row`: the row of `causes` that shows it; `reason`: an earlier frame's outcome, a timer, a message."""
 
     begin_ns: int
     end_ns: int
@@ -23,7 +23,7 @@ class Stretch(NamedTuple):
     place: str
     row: int = NONE
     reason: str = ""
-    held_by: str = ""  # the message that the one of the story waited for
+    held_by: str = ""  # the message for which the message of the story waited
 
     @property
     def length_ns(self) -> int:
@@ -31,7 +31,7 @@ class Stretch(NamedTuple):
 
 
 def leg_at(place: str, receiver: str) -> str:
-    """Where no frame is known to carry the message: the leg that a place belongs to."""
+    """Return the leg that a place belongs to, if no frame is known to carry the message."""
     if "-" in place or (place[0] == "p" and place != receiver):
         return BACKBONE
     return CELL if place[0] == "s" else HOST if place == receiver else UPLINK
@@ -43,7 +43,7 @@ def cut(stretch: Stretch, begin_ns: int, end_ns: int) -> Stretch:
 
 
 def clip(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
-    """Return the part of a story between two times. Called for each message in a chain: most stretches lie within."""
+    """Return the part of a story between two times. Most stretches lie within."""
     out: list[Stretch] = []
     for stretch in story:
         a, b = stretch[0], stretch[1]
@@ -56,12 +56,12 @@ def clip(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
 
 
 def behind(story: Iterable[Stretch], message: str) -> list[Stretch]:
-    """Return the story of a message that held another one back."""
+    """Return the story of a message, marked as one that held another message back."""
     return [stretch if stretch[7] else Stretch._make((*stretch[:7], message)) for stretch in story]
 
 
 def fill(story: list[Stretch], begin_ns: int, end_ns: int, blank: Stretch) -> list[Stretch]:
-    """Return a story from one time to the other: what it leaves open is like `blank`."""
+    """Return a story from one time to the other, in which gaps are like `blank`."""
     out: list[Stretch] = []
     at_ns = begin_ns
     for stretch in story:

@@ -1,4 +1,4 @@
-"""When a message that was put on a wire left its sender: what the models of wires imply, from sizes and times.
+"""When did a message that was put on a wire leave its sender? The models of wires imply it, from sizes and times.
 
 Model     links: first in, first out, store and forward, so a message is put on the wire when those before it are. A
           cut link holds what is put on it until it is repaired. What arrives later than one propagation delay after
@@ -23,12 +23,12 @@ from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork
 from mobilenet.why.cuts import Cut, Cuts
 from mobilenet.why.record import NONE, WIRE, Record, RowsByKey
 
-TESTS = ("Test", "Answer")  # of the failure detector, which has send servers of its own
+TESTS = ("Test", "Answer")  # of the failure detector, which has its own send servers
 
 
 class Departure(NamedTuple):
-    """`held_ns`: until then a cut link held the message; `first_ns`, `last_ns`: when its first and its last bit left;
-    `due_ns`: when it arrives if the link is not impaired.
+    """The departure of a message. `held_ns`: until then a cut link held it; `first_ns`, `last_ns`: when its first and
+    last bit left; `due_ns`: when it arrives if the link is not impaired.
     """
 
     held_ns: int
@@ -43,7 +43,7 @@ class Departures(Protocol):
 
 
 class InOrder:
-    """First come, first served. `second`: row by row, which of the queues of a node it is."""
+    """A queue that serves the first to come first. `second`: for each row, which of the queues of a node it uses."""
 
     def __init__(self, record: Record, second: np.ndarray) -> None:
         self._record, self._second = record, second
@@ -65,7 +65,7 @@ class InOrder:
         return Departure(held_ns, first_ns, last_ns, self._due_ns(last_ns, arrived_ns))
 
     def _serve(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return when each was let go, and when its first and its last bit left."""
+        """Return when each was released, and when its first and its last bit left."""
         raise NotImplementedError
 
     def _due_ns(self, last_ns: int, arrived_ns: int) -> int:
@@ -73,13 +73,13 @@ class InOrder:
 
 
 def _leave(held_ns: np.ndarray, work_ns: np.ndarray) -> np.ndarray:
-    """Return when a server is done with each: it begins when it is there, and those before it are done."""
+    """Return when a server is done with each: it begins when the message is there and those before it are done."""
     total_ns = np.cumsum(work_ns)
     return total_ns + np.maximum.accumulate(held_ns - (total_ns - work_ns))
 
 
 class OnLinks(InOrder):
-    """`header_bytes`: what the recorded size leaves out."""
+    """The queues on links. `header_bytes`: the bytes that the recorded size leaves out."""
 
     def __init__(
         self, record: Record, cuts: Cuts, bandwidth_mbps: float, delay_ms: float, header_bytes: int = 0
@@ -110,7 +110,7 @@ class OnLinks(InOrder):
 
 
 class OverSeveral:
-    """Over links whose queues are not on record: all of it counts as travelling."""
+    """Several links whose queues are not on record: all of the time counts as travelling."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -121,7 +121,7 @@ class OverSeveral:
 
 
 class OnServers(InOrder):
-    """A fixed time for each; the tests of the failure detector have another server."""
+    """The queues at send servers, with a fixed time for each message; tests of the failure detector have another."""
 
     def __init__(self, record: Record, each_ns: int) -> None:
         super().__init__(record, record.kinds.among(TESTS))
@@ -142,7 +142,7 @@ def departures(record: Record, cuts: Cuts, scenario: AnyScenario) -> Departures:
         return OnServers(record, ns(network.send))
     if isinstance(network, PacketNetwork):
         return OnServers(record, ns(network.queue))
-    if not isinstance(network, WiredNetwork):  # between stations
+    if not isinstance(network, WiredNetwork):  # wires between stations
         return OnLinks(record, cuts, network.bandwidth_mbps, network.delay_ms)
     if network.edges is not None:
         return OverSeveral(record)

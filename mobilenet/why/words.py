@@ -1,4 +1,4 @@
-"""A stretch in a sentence, with the events that show it.
+"""Describe a stretch in a sentence, with the events that show it.
 
 Model     a sentence names only what the record has: the outcome of a frame at its receiver and the frames that were on
           the air there at that time, the timer that fired, the state of a host. Which of several frames destroyed
@@ -16,7 +16,7 @@ from mobilenet.why import kinds
 from mobilenet.why.record import ACKNOWLEDGED, NONE, OUT_OF_RANGE, SENT, Record
 from mobilenet.why.stretches import Stretch
 
-OUTCOMES = {  # what became of a frame or message that was not received
+OUTCOMES = {  # the outcome of a frame or message that was not received
     "collision": "another frame overlapped it at the receiver",
     "never_attempted": "the receiver was receiving another frame",
     "preamble_missed": "its preamble was too weak compared with noise and other frames",
@@ -38,7 +38,7 @@ RULES = {
     "receive_window": "the receiver's window is full",
     "messages_in_flight": "as many messages are unacknowledged as the scenario allows",
 }
-AT_A_PLACE = {  # what needs no more than the place
+AT_A_PLACE = {  # states whose sentence needs only the place
     kinds.ORDER: "{place} waits for another message",
     kinds.HANDSHAKE: "{place} waits until its connection is open",
     kinds.WIRE_QUEUE: "waits for the wire {place}",

@@ -1,4 +1,4 @@
-"""Decide which station a host talks to.
+"""Decide which station a host uses.
 
 Model     geometric, without beacons: the nearest station within range; a host keeps its station while that is in
           range and no other one is nearer by at least the hysteresis. While it walks, a host may judge by a place
@@ -46,7 +46,7 @@ class AttachmentParameters(Parameters):
 
     @property
     def nearer_m(self) -> float:
-        """The hysteresis where distances decide."""
+        """The hysteresis that is used if distances decide."""
         return 5.0 if self.hysteresis_m is None else self.hysteresis_m
 
     tick_ms: int = Field(
@@ -71,7 +71,7 @@ class Attachment:
             self._tree = cKDTree(self._stations)
 
     def errors(self, tick: int, velocities: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """By how much each host misjudges its place on this tick, float64 (n, 2) in metres, if it walks; None if
+        """Return by how much each host misjudges its place on this tick, float64 (n, 2) in metres, if it walks; None if
         none does.
         """
         if not self._error_m or not velocities.any():
@@ -81,15 +81,13 @@ class Attachment:
         return errors
 
     def update(self, xy: NDArray[np.float64], current: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the cells of hosts at `xy` that were in the cells `current`; the latter stays as it is."""
+        """Return the cells of hosts at `xy` that were in the cells `current`, which is not changed."""
         return self.look(xy, current)[0]
 
     def look(
         self, xy: NDArray[np.float64], current: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the cells, as `update`, and float64 (n,): how many metres each host may walk before it can be in
-        another one.
-        """
+        """Return the cells, as `update` does, and float64 (n,): how far each may walk before its cell can change."""
         if self._tree is None:
             dx = xy[:, :1] - self._x
             dy = xy[:, 1:] - self._y
@@ -102,14 +100,14 @@ class Attachment:
             to_current, current_squared = distances[rows, current], squares[rows, current]
             to_second = np.partition(distances, 1)[:, 1] if len(self._stations) > 1 else np.inf
         else:
-            # Which of several equally near stations is found depends on the query, so it is asked for by itself.
-            # Where none is in range it is number m, which has no meaning.
+            # Which of several equally near stations is found depends on the query, so each host is queried separately.
+            # If none is in range the result is number m, which has no meaning.
             _, nearest = self._tree.query(xy, distance_upper_bound=np.nextafter(self._range, np.inf))
             to_nearest, to_second = self._tree.query(xy, 2)[0].T
             nearest_squared = self._squares(xy, np.minimum(nearest, len(self._stations) - 1))
             current_squared = self._squares(xy, current)
             to_current = np.sqrt(current_squared)
-        range2 = self._range * self._range  # as the medium has it: an attached host is heard at this place
+        range2 = self._range * self._range  # as the medium computes it: an attached host is heard at this place
         keeps = (current >= 0) & (current_squared <= range2) & (to_current - to_nearest < self._hysteresis)
         cells = np.where(keeps, current, np.where(nearest_squared <= range2, nearest, -1))
         # No distance changes by more than the host walks, so no difference of two by more than twice that.
@@ -119,6 +117,6 @@ class Attachment:
         return cells, np.where(cells >= 0, to_another, to_nearest - self._range)
 
     def _squares(self, xy: NDArray[np.float64], stations: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Squared distances of hosts, each to its station."""
+        """Return the squared distances of hosts, each to its station."""
         dx, dy = (xy - self._stations[stations]).T
         return np.asarray(dx * dx + dy * dy, dtype=np.float64)

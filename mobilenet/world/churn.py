@@ -20,7 +20,7 @@ from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import HostName, Parameters, number
 
 Kind = Literal["join", "leave"]
-ASKED_AGAIN_NS = 100 * MILLISECOND  # a wish to join or leave is repeated this often until it is fulfilled
+ASKED_AGAIN_NS = 100 * MILLISECOND  # a request to join or leave is repeated this often until it is met
 
 
 class Change(NamedTuple):

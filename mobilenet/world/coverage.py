@@ -56,7 +56,7 @@ class AreaParameters(Parameters):
 
 
 def solid(shape: shapely.Geometry) -> shapely.Polygon | shapely.MultiPolygon:
-    """Return the polygons of a shape, made ready for many questions."""
+    """Return the polygons of a shape, prepared for many queries."""
     parts = [
         part for part in shapely.get_parts(shape) if isinstance(part, shapely.Polygon) and part.area > LEAST_AREA_M2
     ]
@@ -68,7 +68,7 @@ def solid(shape: shapely.Geometry) -> shapely.Polygon | shapely.MultiPolygon:
 
 
 class Coverage:
-    """What the disks of all stations cover together."""
+    """The area that the disks of all stations cover together."""
 
     def __init__(self, stations_m: NDArray[np.float64], range_m: float) -> None:
         self.stations_m = stations_m
@@ -76,7 +76,7 @@ class Coverage:
 
     @cached_property
     def disks(self) -> Any:
-        """Shapely polygons, one for each station."""
+        """The disks as Shapely polygons, one for each station."""
         return shapely.buffer(shapely.points(self.stations_m), self.range_m, quad_segs=CORNERS_OF_A_QUARTER)
 
     @cached_property
@@ -85,14 +85,14 @@ class Coverage:
 
     @cached_property
     def overlaps(self) -> shapely.Geometry:
-        """Where two disks or more lie over each other."""
+        """The area in which two disks or more overlap."""
         first, second = shapely.STRtree(self.disks).query(self.disks, predicate="intersects")
         once = first < second
         return shapely.union_all(shapely.intersection(self.disks[first[once]], self.disks[second[once]]))
 
     @cached_property
     def holes(self) -> list[shapely.Polygon]:
-        """Uncovered ground with coverage all around it."""
+        """The uncovered areas that are surrounded by coverage."""
         return [shapely.Polygon(ring) for part in shapely.get_parts(self.ground) for ring in part.interiors]
 
     @property
@@ -100,8 +100,8 @@ class Coverage:
         return float(self.ground.area)
 
     def _squares(self, x_m: float, y_m: float) -> NDArray[np.float64]:
-        """Squared distances to all stations, as the medium and the attachment compute them: at the rim all three
-        must agree.
+        """Return the squared distances to all stations, as the medium and the attachment compute them: at the rim all
+        three must agree.
         """
         dx, dy = self.stations_m.T - np.array([[x_m], [y_m]])
         return np.asarray(dx * dx + dy * dy, dtype=np.float64)
@@ -115,7 +115,7 @@ class Coverage:
             return x_m, y_m
         sx, sy = self.stations_m[int(self._squares(x_m, y_m).argmin())].tolist()
         inwards = 1e-12
-        while True:  # far from the origin coordinates are coarse, and the point may come out on the wrong side
+        while True:  # far from the origin coordinates are coarse, so the point may be on the wrong side
             share = self.range_m * (1 - inwards) / hypot(x_m - sx, y_m - sy)
             x, y = sx + (x_m - sx) * share, sy + (y_m - sy) * share
             if self.contains(x, y):

@@ -24,7 +24,7 @@ from mobilenet.parameters import HostName, Parameters, StationName, number
 class Outage(NamedTuple):
     at_ns: int
     lasts_ns: int
-    host: int | None  # None: one of the station's cell
+    host: int | None  # None: a host in the station's cell
     station: int | None
     draw: float  # in [0, 1), chooses among the station's hosts
 

@@ -1,4 +1,4 @@
-"""Gauss-Markov walking: a velocity that remembers itself.
+"""Gauss-Markov walking: each velocity depends on the one before.
 
 Model     each component of the velocity is, step by step, v' = alpha v + sqrt(1 - alpha^2) sigma n, with n standard
           normal; sigma is such that the mean of the speed is the one asked for (the speed is Rayleigh distributed;
@@ -28,7 +28,7 @@ from mobilenet.world.coverage import AreaParameters
 from mobilenet.world.ground import Ground
 from mobilenet.world.trajectory import Leg
 
-KEEP_OFF_M = 1e-6  # from the border: a host turns round so far before it
+KEEP_OFF_M = 1e-6  # distance from the border at which a host turns round
 MOST_REFLECTIONS = 20  # in one step; beyond, the host waits in its corner for the next step
 
 
@@ -59,7 +59,7 @@ class GaussMarkov(Parameters):
 
 
 class Walls:
-    """The border of an area, to be hit."""
+    """The border of an area, at which hosts are reflected."""
 
     def __init__(self, area: shapely.Polygon | shapely.MultiPolygon) -> None:
         begins, vectors = [], []
@@ -72,7 +72,7 @@ class Walls:
         self._dx, self._dy = np.concatenate(vectors).T.copy()
 
     def hit(self, x: float, y: float, dx: float, dy: float) -> tuple[float, float, float] | None:
-        """Return the first wall along (dx, dy): its distance as a share, and its direction; None: the way is free."""
+        """Return the first wall along (dx, dy), its distance as a share and its direction, or None for a free way."""
         across = dx * self._dy - dy * self._dx
         from_x, from_y = self._x - x, self._y - y
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -21,11 +21,11 @@ from mobilenet.parameters import ScenarioError
 TRIES = 100_000
 
 
-LEAST_SHARE = 1 / 300  # of the box around all
+LEAST_SHARE = 1 / 300  # share of the box around all
 
 
 class Ground:
-    """An area to draw points from."""
+    """An area from which points are drawn."""
 
     def __init__(self, area: shapely.Polygon | shapely.MultiPolygon) -> None:
         self.area = area
@@ -33,7 +33,7 @@ class Ground:
         self._box = area.bounds
         self.west, self.south, self.east, self.north = self._box
         self.convex = area.equals(area.convex_hull)
-        self._parts: list[shapely.Polygon] = []  # only where the box is nearly empty
+        self._parts: list[shapely.Polygon] = []  # only if the box is nearly empty
         if area.area < LEAST_SHARE * shapely.box(*self._box).area:
             self._parts = shapely.get_parts(area).tolist()
             shapely.prepare(self._parts)
@@ -42,7 +42,7 @@ class Ground:
 
     @property
     def diameter_m(self) -> float:
-        """No two points that see each other are farther apart."""
+        """The greatest distance between two points that see each other."""
         boxes = [part.bounds for part in self._parts] or [self._box]
         return max(hypot(east - west, north - south) for west, south, east, north in boxes)
 
@@ -50,7 +50,7 @@ class Ground:
         return _inside(self._part(stream, self._areas_m2), stream)
 
     def pair(self, stream: Stream) -> tuple[float, float, float, float]:
-        """Return two points, uniform over all pairs; where the box is nearly empty over those in one polygon."""
+        """Return two points, uniform over all pairs, or over those in one polygon if the box is nearly empty."""
         if not self._parts:
             return *self.point(stream), *self.point(stream)
         part = self._part(stream, self._squares)

@@ -1,4 +1,4 @@
-"""What tracks are like, and what cells would see of them, before anything is simulated.
+"""What are tracks like, and what would cells see of them, before anything is simulated?
 
 Model     a host is there from one sample to the next, unless a gap lies between: for a span of time each, of no
           length for a single sample. Host time is the length of all spans, and the picture draws the same ones. For
@@ -29,7 +29,7 @@ from mobilenet.world.tracks.source import short
 MOST_LOOKS = 4_000_000
 JUMP_MPS = 70.0  # 250 km/h
 LONG_GAP_S = 10.0
-LONGEST_GAP_S = 1e6  # all that max_gap_s may be
+LONGEST_GAP_S = 1e6  # the limit of max_gap_s
 LEAST_S = float(Tracks.model_fields["leave_before_end_s"].default)  # a host there for no longer is not part of a run
 
 
@@ -41,19 +41,19 @@ class Finding(NamedTuple):
 
 @dataclass
 class Cells:
-    """What stations would see."""
+    """The cells, as they would serve the hosts of the tracks."""
 
     stations_m: NDArray[np.float64]
     range_m: float
     moments_s: Floats
-    # host seconds that the looks at each of these moments represent: until the next look, or the end of the span
+    # host seconds that each of these samples represents: until the next, or the end of the span
     looked_s: Floats
-    covered_s: Floats  # of them in reach of a station
+    covered_s: Floats  # of the samples, in reach of a station
     handoffs_m: NDArray[np.float64]  # (n, 2): where they are expected
     step_s: float
     busiest: int  # maximum number of hosts in one cell at once
     unused: int  # stations that never serve a host
-    rule: str  # by which station hosts are served, in words
+    rule: str  # how the serving station is chosen, in words
 
     @property
     def covered_share(self) -> float:
@@ -73,7 +73,7 @@ class Inspection:
     speeds: tuple[Floats, Floats]  # of all steps, and how long each lasted
     gaps: list[Finding]
     jumps: list[Finding]
-    begins: NDArray[np.int64]  # the samples with which spans begin; each lasts to the sample before the next one's
+    begins: NDArray[np.int64]  # the samples at which spans begin; each lasts to the sample before the next one's
     cells: Cells | None = None
     extent_m: tuple[float, float, float, float] = field(init=False)  # west, south, east, north
 
@@ -83,26 +83,26 @@ class Inspection:
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """Return the index of the last sample of each span."""
+        """The index of the last sample of each span."""
         return np.append(self.begins[1:], len(self.recorded.t_s)) - 1
 
     def present(self, edges_s: Floats) -> Floats:
-        """Return how many hosts are there between each two of these moments, on average: host seconds by seconds."""
+        """Return the average number of hosts between each two of these times: host seconds by seconds."""
         t_s = self.recorded.t_s - edges_s[0]  # small numbers, for the sums
         gone_s = _since(t_s[self.begins], edges_s - edges_s[0]) - _since(t_s[self.ends], edges_s - edges_s[0])
         return np.maximum(0.0, np.round(np.diff(gone_s) / np.diff(edges_s), 9))
 
     def longest_s(self) -> float:
-        """Return how long a run has the host that stays longest: gaps are bridged there."""
+        """Return the length of a run with the host that stays longest: gaps are bridged there."""
         first = self.recorded.first
         return float((self.recorded.t_s[first[1:] - 1] - self.recorded.t_s[first[:-1]]).max())
 
     def window_s(self, limit_s: float) -> tuple[float, float] | None:
-        """Return the earliest time at which a run of at most limit_s has a host for more than LEAST_S; None: never."""
+        """Return the earliest time at which a run of at most limit_s has a host for more than LEAST_S, or None."""
         t_s, first = self.recorded.t_s, self.recorded.first
         begins_s, ends_s = t_s[first[:-1]], t_s[first[1:] - 1]
         since_s, until_s = float(begins_s.min()), float(ends_s.max())
-        if self.recorded.waypoints:  # a host at the last one stays there
+        if self.recorded.waypoints:  # a host at its last waypoint stays there
             return since_s, until_s if until_s - since_s > LEAST_S else since_s + limit_s
         if (np.minimum(ends_s, since_s + limit_s) - begins_s > LEAST_S).any():
             return since_s, until_s
@@ -117,14 +117,14 @@ class Inspection:
 
 
 class AttachmentRule(NamedTuple):
-    """By which rule hosts attach, and its words for a caption."""
+    """The rule by which hosts attach, and its words for a caption."""
 
     attachment: Attachment
     words: str
 
 
 def nearest(stations_m: NDArray[np.float64], range_m: float) -> AttachmentRule:
-    """Return the rule of a scenario that does not set it."""
+    """Return the default rule of a scenario."""
     hysteresis_m = AttachmentParameters().nearer_m
     words = f"the nearest station, with a hysteresis of {hysteresis_m:g} m"
     return AttachmentRule(Attachment(stations_m, range_m, hysteresis_m), words)
@@ -137,7 +137,9 @@ def inspect(
     max_gap_s: float = LONG_GAP_S,
     attached: AttachmentRule | None = None,
 ) -> Inspection:
-    """`recorded` is on the plane; `attached`: by what rule hosts attach, the nearest station in range unless given."""
+    """Inspect tracks that are `recorded` on the plane. `attached`: the rule by which hosts attach, by default to the
+    nearest station in range.
+    """
     gap_s, speed_mps = steps(recorded)
     known = np.isfinite(gap_s)
     long = np.zeros(len(gap_s), dtype=bool) if recorded.waypoints else known & (np.nan_to_num(gap_s) > max_gap_s)
@@ -156,7 +158,7 @@ def inspect(
 
 
 def no_run(inspection: Inspection, limit_s: float) -> tuple[str, str] | None:
-    """Return why no run of at most limit_s can be made of these tracks, and what would help."""
+    """Return why no run of at most limit_s can be made of these tracks, and what would help; None if one can."""
     gap = max(inspection.gaps, key=lambda gap: gap.value, default=None)
     if gap is not None and gap.value + 1 > LONGEST_GAP_S:
         return (
@@ -178,14 +180,14 @@ def no_run(inspection: Inspection, limit_s: float) -> tuple[str, str] | None:
 
 
 def _since(moments_s: Floats, until_s: Floats) -> Floats:
-    """Return how many seconds have gone by since all of these moments together, until each of those."""
+    """Return how many seconds have passed since all of these times together, until each of those."""
     ordered = np.sort(moments_s)
     past = np.searchsorted(ordered, until_s, side="right")
     return np.asarray(past * until_s - np.append(0.0, np.cumsum(ordered))[past])
 
 
 def _findings(recorded: RecordedSamples, wrong: Any, values: Floats) -> list[Finding]:
-    """In the order of the file."""
+    """Return the findings in the order of the file."""
     findings = [
         Finding(int(recorded.line[i]), recorded.names[recorded.host[i]], float(values[i]))
         for i in np.flatnonzero(wrong)
@@ -250,7 +252,7 @@ def _cells(
 
 
 def _looks(recorded: RecordedSamples, long: Any, step_s: float) -> tuple[Any, Any, Any, Any]:
-    """(tick, host, place, seconds that it represents) of all looks, sorted by tick."""
+    """Return (tick, host, place, seconds that it represents) of all samples, sorted by tick."""
     ticks, hosts, places, lasting = [], [], [], []
     bounds = recorded.first.tolist()
     for number, (a, b) in enumerate(pairwise(bounds)):

@@ -1,11 +1,11 @@
 """Interventions in a run at given times: by hand, or written in a scenario.
 
-Model     each takes effect at its time, after everything else that was to happen in that nanosecond; of two at one
-          time the first in the list comes first, and they are not of one host. What cannot be done (a crash of a host
-          that is down already, where only the run shows that) does nothing. A host that was crashed by hand stays
-          down until it is recovered by hand, or the active part ends; so does a link that was cut, until it is
-          repaired, and a station whose radio was switched off. A host or a link that was impaired remains so until it
-          is impaired otherwise, or the active part ends
+Model     each takes effect at its time, after everything else that was to happen in that nanosecond; of two at one time
+          the first in the list comes first, and they are not of one host. An impossible intervention (a crash of a host
+          that is already down, which only the run shows) has no effect. A host that was crashed by hand stays down
+          until it is recovered by hand, or the active part ends; so does a link that was cut, until it is repaired, and
+          a station whose radio was switched off. A host or a link that was impaired remains so until it is impaired
+          otherwise, or the active part ends
 Units     seconds, metres in parameters; integer nanoseconds in times
 Errors    none here
 Source    ours: docs/models/world.md
@@ -30,7 +30,7 @@ class _AtATime(Parameters):
 
 
 class OfHost(_AtATime):
-    """Something that a host does, or that happens to it."""
+    """An action of a host, or on a host."""
 
     do: Literal["crash", "recover", "join", "leave", "broadcast"] = Field(description="kind of intervention")
     host: HostName = Field(description="host that the intervention affects")
@@ -63,7 +63,7 @@ class _OfLink(_AtATime):
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The lower number first: a link has no direction."""
+        """The two stations, the lower number first: a link has no direction."""
         a, b = sorted(map(number, self.link))
         return a, b
 
@@ -132,7 +132,7 @@ Intervention = Annotated[AnyIntervention, Field(discriminator="do")]
 
 
 def concerns(one: AnyIntervention) -> tuple[str, ...]:
-    """Return the host, link or station that it is done to; none, where it is done to all."""
+    """Return the host, link or station that the intervention is applied to; nothing if it is applied to all."""
     if isinstance(one, OnHost):
         return (one.host,)
     if isinstance(one, Cut | Mend | ImpairLink):
@@ -141,7 +141,7 @@ def concerns(one: AnyIntervention) -> tuple[str, ...]:
 
 
 def in_order(interventions: Sequence[AnyIntervention]) -> list[AnyIntervention]:
-    """As they take effect."""
+    """Return the interventions in the order in which they take effect."""
     return sorted(interventions, key=lambda one: ns(one.at_s))
 
 
@@ -160,14 +160,12 @@ def losses_at_hosts(interventions: Sequence[AnyIntervention]) -> list[float]:
 
 
 def both_lose(one: float, other: float) -> float:
-    """Return the probability that something is lost for one of two reasons; exactly one of them, if the other is 0."""
+    """Return the probability that something is lost for one of two reasons. If one is 0, it is exactly the other."""
     return one + other - one * other
 
 
 def segments(interventions: Sequence[AnyIntervention]) -> list[Interval]:
-    """Return the changes of the workload, in order; from the n-th on, counted from 1, hosts broadcast as in its
-    segment.
-    """
+    """Return the changes of the workload, in order. From the n-th on, counted from 1, hosts follow its segment."""
     return [one for one in in_order(interventions) if isinstance(one, Interval)]
 
 
@@ -200,5 +198,5 @@ def offers(
 
 
 def workload_after(workload: WorkloadParameters, change: Interval) -> WorkloadParameters:
-    """Return the workload after it."""
+    """Return the workload after the change."""
     return workload.model_copy(update={"interval_s": change.interval_s})

@@ -68,7 +68,7 @@ Layout = HexagonLayout | GridLayout | PointsLayout | FileLayout
 
 
 def station_positions(layout: Layout, folder: Path, anchor: Anchor | None = None) -> NDArray[np.float64]:
-    """Return where each station is; a file is looked for in `folder`."""
+    """Return the position of each station; a file is looked for in `folder`."""
     if isinstance(layout, HexagonLayout):
         return hexagon(layout.rings, layout.spacing_m)
     if isinstance(layout, GridLayout):
@@ -89,7 +89,7 @@ def hexagon(rings: int, spacing_m: float) -> NDArray[np.float64]:
 
 
 def names(layout: Layout, folder: Path) -> list[str] | None:
-    """Return the names of stations in a file, if it has them."""
+    """Return the names of stations in a file, or None if it has none."""
     if not isinstance(layout, FileLayout):
         return None
     site_names = read_sites(folder / layout.file).names

@@ -81,7 +81,7 @@ class Manhattan(Parameters):
 
     @property
     def half_width_m(self) -> float:
-        """Half the width of a street, all lanes of one direction."""
+        """Half the width of a street: all lanes of one direction."""
         return self.lanes * self.lane_width_m
 
     def walk(self, ground: Ground) -> Callable[[Stream], Iterator[Leg]]:
@@ -119,7 +119,7 @@ class Streets:
             )
 
     def next_way(self, stream: Stream, at: Crossing, heading: int, turn_probability: float) -> int:
-        """Draw where a host goes on that reaches a crossing."""
+        """Draw the direction in which a host goes on from a crossing."""
         ahead = [way % 4 for way in (heading, heading + 1, heading - 1) if self.ways[(*at, way % 4)]]
         if len(ahead) < 3:
             return stream.one_of(*ahead) if ahead else (heading + 2) % 4
@@ -128,8 +128,8 @@ class Streets:
         return stream.one_of(*ahead[1:])
 
     def corner(self, at: Crossing, heading: int, way: int, off_m: float) -> Place:
-        """Return where the lane at this distance from the middle meets that of the street on which it goes on, or,
-        where it turns round, passes the crossing's middle.
+        """Return where the lane at this distance from the middle meets that of the next street or, for a host that
+        turns round, passes the middle of the crossing.
         """
         right_x, right_y = VECTORS[(heading - 1) % 4]
         if (heading - way) % 2:
@@ -144,12 +144,12 @@ def _middles(low_m: float, high_m: float, block_m: float) -> NDArray[np.float64]
 
 
 def _lie_inside(ground: Ground, boxes: NDArray[np.object_]) -> NDArray[np.bool_]:
-    """Whether the area covers each box, which rounding may have made a little larger."""
+    """Return whether the area covers each box, which rounding may have made a little larger."""
     return np.asarray(shapely.covers(ground.area.buffer(1e-6), boxes))
 
 
 class Setout(NamedTuple):
-    """Where a host sets out on a block: the crossing, the direction, and the place in its lane."""
+    """The start of a host on a block: the crossing, the direction, and the place in its lane."""
 
     at: Crossing
     heading: int
@@ -172,7 +172,7 @@ def _block(
     setout: Setout,
     is_certain_to_stop: bool = False,
 ) -> tuple[list[Leg], Setout]:
-    """Draw speed, stop and the way on: the legs as far as the beginning of the next block, and that."""
+    """Draw speed, stop and direction. Return the legs up to the beginning of the next block, and that beginning."""
     heading, (east, north) = setout.heading, VECTORS[setout.heading]
     at = (setout.at[0] + north, setout.at[1] + east)
     speed_mps = stream.uniform(*parameters.speed_mps)
@@ -190,8 +190,9 @@ def _block(
 
 
 def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: float) -> tuple[list[Leg], Setout]:
-    """Draw a moment of the steady state: what is left of the block in which it falls, and the next one. The moment is
-    in a stop or on the way in proportion to the longest times that these can take, and refused where they take less.
+    """Draw a moment of the steady state. Return what is left of the block in which it falls, and the next block. The
+    moment is in a stop or on the way in proportion to the longest times that these can take, and redrawn if they take
+    less.
     """
     longest_m = max(parameters.block_m) + 4 * off_m  # from the outer corner of one turn to that of the next, and round
     driving_s, stop_s = longest_m / parameters.speed_mps[0], parameters.stop_s[1]
@@ -200,7 +201,7 @@ def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: fl
         is_in_stop = stream.random() * (driving_s + stopping_s) < stopping_s
         row, column, heading = streets.starts[stream.below(len(streets.starts))].tolist()
         at = (row, column)
-        # back in time, turns are as likely as forward
+        # backwards in time, turns are as likely as forwards
         before = (streets.next_way(stream, at, (heading + 2) % 4, parameters.turn_probability) + 2) % 4
         inwards, outwards = (heading, before) if (before - heading) % 4 == 2 else (before, heading)
         begins = streets.corner(at, inwards, outwards, off_m)

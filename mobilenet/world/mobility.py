@@ -99,11 +99,11 @@ class HostsParameters(Parameters):
 
 
 class Population(NamedTuple):
-    trajectories: list[Trajectory]  # of h0, h1, ...
+    trajectories: list[Trajectory]  # trajectories of h0, h1, ...
     speed_limit_mps: float  # no host is ever faster
-    skipped_tracks: int  # imported ones that were too short to join and leave
-    names: dict[str, str]  # h0 -> what an imported file calls it
-    further: Callable[[str], Trajectory]  # of a host of that name added by hand
+    skipped_tracks: int  # imported tracks that were too short to join and leave
+    names: dict[str, str]  # h0 -> its name in an imported file
+    further: Callable[[str], Trajectory]  # returns the trajectory of a host added by hand, by its name
 
 
 def trajectories(
@@ -115,8 +115,8 @@ def trajectories(
     anchor: Anchor | None = None,
     own: Any = None,
 ) -> Population:
-    """A file is looked for in `folder`; `anchor`: where (0, 0) lies in it; `own`: the plug-in's model of an
-    OwnMobility, without which its hosts have trajectories that cannot be followed.
+    """Return the trajectories of all hosts. A file is looked for in `folder`. `anchor`: where (0, 0) lies in it; `own`:
+    the plug-in's model of an OwnMobility, without which its hosts have trajectories that cannot be followed.
     """
     mobility = hosts.mobility
     if isinstance(mobility, Tracks):
@@ -165,7 +165,7 @@ def _wrong(mobility: OwnMobility, what: str) -> ScenarioError:
 
 
 def _walk_of(mobility: OwnMobility, walk: Any) -> Walk:
-    """Return what a plug-in's walk(ground) gave."""
+    """Return a plug-in's result of walk(ground), if it can be called."""
     if not callable(walk):
         raise _wrong(
             mobility,
@@ -176,7 +176,7 @@ def _walk_of(mobility: OwnMobility, walk: Any) -> Walk:
 
 
 def _legs_of(mobility: OwnMobility, legs: Any) -> Iterator[Any]:
-    """Return what it gave for a host."""
+    """Return the legs that a plug-in returned for a host, if they are iterable."""
     try:
         return iter(legs)
     except TypeError:
@@ -196,7 +196,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _require_place(mobility: OwnMobility, leg: Leg) -> None:
-    """Require that a leg's numbers are some, and lie in the world."""
+    """Require that the numbers of a leg are numbers, and lie in the world."""
     for pair, what in (((leg.x_m, leg.y_m), "begins at"), ((leg.vx_mps, leg.vy_mps), "has the velocity")):
         if not all(map(_is_finite, pair)):
             raise _wrong(mobility, f"a leg {what} {_repr(pair)}, expected two finite numbers")
@@ -208,7 +208,7 @@ def _require_place(mobility: OwnMobility, leg: Leg) -> None:
 
 def _within_the_limit(mobility: OwnMobility, walk: Walk, stream: Stream) -> Iterator[Leg]:
     limit_mps = mobility.speed_limit_mps
-    here: tuple[float, float] | None = None  # where the last leg ended
+    here: tuple[float, float] | None = None  # end of the last leg
     for leg in _legs_of(mobility, walk(stream)):
         if not isinstance(leg, Leg):
             raise _wrong(mobility, f"{_repr(leg)} is not a Leg; see between() in mobilenet/world/trajectory.py")

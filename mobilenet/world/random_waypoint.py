@@ -1,4 +1,4 @@
-"""Random waypoint, in its steady state from the first moment on, unless asked to start uniform.
+"""Random waypoint mobility, in its steady state from the first moment on, unless asked to start uniform.
 
 Model     a host walks straight to a point drawn uniformly from those that it can reach without leaving the area,
           pauses, and draws the next. The chain of waypoints is reversible, and in equilibrium a pair of successive
@@ -70,7 +70,7 @@ def legs(parameters: RandomWaypoint, ground: Ground, stream: Stream) -> Iterator
 def _begin_underway(
     parameters: RandomWaypoint, ground: Ground, stream: Stream
 ) -> Generator[Leg, None, tuple[float, float]]:
-    """Yield the rest of a leg and its pause, from a moment drawn at random; where it ends."""
+    """Yield the rest of a leg and its pause, from a moment drawn at random. Return the place where it ends."""
     slow, fast = parameters.speed_mps
     short, long = parameters.pause_s
     longest_s = ground.diameter_m / slow + long

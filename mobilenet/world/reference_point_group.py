@@ -59,8 +59,8 @@ class ReferencePointGroup(Parameters):
         return self.speed_mps[1] + 2 * self.deviation_m / self.deviation_step_s
 
     def walk(self, ground: Ground) -> Callable[[Stream, Stream], Iterator[Leg]]:
-        """Return what gives the legs for the streams of a host and of its group."""
-        # a circle's polygon lies inside it
+        """Return a function that yields the legs for the streams of a host and of its group."""
+        # because a circle's polygon lies inside it
         off_m = (self.group_radius_m + self.deviation_m) / cos(pi / 4 / CORNERS_OF_A_QUARTER)
         try:
             inner = solid(ground.area.buffer(-off_m, quad_segs=CORNERS_OF_A_QUARTER))
@@ -73,7 +73,7 @@ class ReferencePointGroup(Parameters):
 
 
 def legs(parameters: ReferencePointGroup, ground: Ground, stream: Stream, of_group: Stream) -> Iterator[Leg]:
-    """`ground`: that of the centres."""
+    """Yield the legs of a host. `ground`: that of the centres."""
     waypoints = RandomWaypoint(speed_mps=parameters.speed_mps, pause_s=parameters.pause_s)
     centre = random_waypoint.legs(waypoints, ground, of_group)
     around = _deviations(parameters, stream)

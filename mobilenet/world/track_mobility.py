@@ -30,8 +30,8 @@ from mobilenet.world.tracks.samples import RecordedSamples
 from mobilenet.world.tracks.source import short
 from mobilenet.world.trajectory import Leg, Trajectory, between, standing_leg
 
-SLOWEST_MPS = 0.1  # of hosts that move at all; an airliner makes 0.003 degrees a second
-MOSTLY = 0.8  # of the time of all hosts
+SLOWEST_MPS = 0.1  # for hosts that move at all; an airliner makes 0.003 degrees a second
+MOSTLY = 0.8  # share of the time of all hosts
 
 
 class Tracks(Parameters):
@@ -100,17 +100,17 @@ class Tracks(Parameters):
         return self
 
     def read(self, folder: Path) -> RecordedSamples:
-        """Return the file's samples, as it has them."""
+        """Return the file's samples, as the file has them."""
         return read_tracks(folder / self.file, self.format, self.coordinates, self.id, self.duplicates)
 
     @property
     def are_worlds_of_their_own(self) -> bool:
-        """Whether another seed means other movement."""
+        """Whether another seed causes other movement."""
         return self.random_start_s > 0 or self.random_hosts is not None or self.random_share is not None
 
 
 class Track(NamedTuple):
-    """Times, all different and in order, and the places."""
+    """The places of a host with their times, all different and in order."""
 
     t_s: Floats
     x_m: Floats
@@ -119,7 +119,7 @@ class Track(NamedTuple):
 
 class ImportedTracks(NamedTuple):
     trajectories: list[Trajectory]
-    names: list[str]  # what the file calls them
+    names: list[str]  # names in the file
     too_short: int
     speed_limit_mps: float
 
@@ -127,7 +127,7 @@ class ImportedTracks(NamedTuple):
 def import_tracks(
     parameters: Tracks, folder: Path, duration_s: float, anchor: Anchor | None = None, seed: int = 0
 ) -> ImportedTracks:
-    """Return the hosts of the file, as far as they are there during the run; `seed`: of what is drawn."""
+    """Return the hosts of the file that are there during the run; `seed`: for what is drawn."""
     start_s = parameters.start_s + parameters.random_start_s * float(generator(seed, "tracks", "start").random())
     run_ends_s = start_s + duration_s
     window_ends_s = run_ends_s if parameters.end_s is None else min(parameters.end_s, run_ends_s)
@@ -168,12 +168,12 @@ def import_tracks(
 
 
 def _is_kept(share: float | None, seed: int, name: str) -> bool:
-    """By the track's own draw, so that it does not depend on which others the file has."""
+    """Decide by the track's own draw, so that the result does not depend on other tracks in the file."""
     return share is None or float(generator(seed, "tracks, share", name).random()) < share
 
 
 def _some(trajectories: dict[str, Trajectory], parameters: Tracks, seed: int) -> dict[str, Trajectory]:
-    """In the order of the file; a larger subset holds the smaller ones."""
+    """Return a random subset in the order of the file; a larger subset contains the smaller ones."""
     if parameters.random_hosts is None:
         return trajectories
     drawn = sorted(trajectories, key=lambda name: (float(generator(seed, "tracks, hosts", name).random()), name))
@@ -183,7 +183,7 @@ def _some(trajectories: dict[str, Trajectory], parameters: Tracks, seed: int) ->
 
 
 def require_continuous(recorded: RecordedSamples, max_gap_s: float, max_speed_mps: float) -> None:
-    """Refuse tracks that fall silent, or jump."""
+    """Refuse tracks with gaps or jumps."""
     gap_s, speed_mps = steps(recorded)
 
     def gap_message(i: int) -> str:
@@ -204,7 +204,7 @@ def require_continuous(recorded: RecordedSamples, max_gap_s: float, max_speed_mp
 
 
 def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
-    """Return how long after the same host's last sample each one is, and how fast it came there; nan for first ones."""
+    """Return how long after the same host's last sample each one is, and the speed between; nan for first samples."""
     first = np.r_[True, recorded.host[1:] != recorded.host[:-1]]
     gap_s, dx, dy = (np.diff(v, prepend=v[:1]) for v in (recorded.t_s, recorded.x, recorded.y))
     gap_s[first] = np.nan
@@ -213,7 +213,7 @@ def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
 
 
 def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
-    """Return a warning, if the coordinates may be degrees: as metres, all hosts would stay within one cell and hardly
+    """Return a warning if the coordinates may be degrees, since as metres all hosts would stay in one cell and hardly
     move. Empty otherwise.
     """
     wide_m, high_m = (float(np.ptp(v)) for v in (recorded.x, recorded.y))
@@ -222,7 +222,7 @@ def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
         return ""
     gap_s, speed_mps = steps(recorded)
     is_slow = np.nan_to_num(speed_mps) < SLOWEST_MPS
-    if not np.nansum(gap_s * is_slow) >= MOSTLY * np.nansum(gap_s):  # a fix that was lost is far away for a moment
+    if not np.nansum(gap_s * is_slow) >= MOSTLY * np.nansum(gap_s):  # a lost fix is far away for a moment
         return ""
     can_be_chosen = recorded.format != "ns2"
     return (

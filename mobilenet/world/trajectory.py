@@ -1,4 +1,4 @@
-"""Define a trajectory, for all mobility models.
+"""The trajectory of a host, for all mobility models.
 
 Model     a host follows straight legs at constant speed, from the moment it appears. Legs are made one by one, as
           they are needed, and count the host's own moving time: while a host is crashed its legs wait.
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 class Leg(NamedTuple):
     duration_ns: int | None  # None: for ever
-    x_m: float  # where it begins
+    x_m: float  # the start of the leg
     y_m: float
     vx_mps: float
     vy_mps: float
@@ -24,7 +24,7 @@ class Leg(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """Calling `legs` starts again each time, with the same legs."""
+    """A trajectory. Calling `legs` starts again each time, with the same legs."""
 
     legs: Callable[[], Iterator[Leg]]
     appears_ns: int = 0
@@ -37,13 +37,13 @@ def standing_leg(x_m: float, y_m: float) -> Leg:
 
 
 def between(x_m: float, y_m: float, to_x_m: float, to_y_m: float, duration_ns: int) -> Leg:
-    """From here to there within the duration."""
+    """Return the leg from here to there within the duration."""
     seconds = duration_ns / 1e9
     return Leg(duration_ns, x_m, y_m, (to_x_m - x_m) / seconds, (to_y_m - y_m) / seconds)
 
 
 def rest_of(leg: Leg, elapsed_ns: int) -> Leg | None:
-    """Return what is left of a leg that ends, after this time; None: nothing."""
+    """Return what is left of a leg that ends, after this time, or None if nothing is."""
     assert leg.duration_ns is not None
     if elapsed_ns >= leg.duration_ns:
         return None

@@ -1,4 +1,4 @@
-"""When hosts broadcast.
+"""When do hosts broadcast?
 
 Model     each host by itself: at exponential intervals, at equal ones with a random phase, by a list, or never
 Units     seconds in parameters, integer nanoseconds in times
@@ -67,7 +67,7 @@ def broadcast_times(
     parameters: WorkloadParameters, seed: int, host: int, start_ns: int, stop_ns: int, segment: int = 0
 ) -> Iterator[int]:
     """Yield the moments from `start_ns` to before `stop_ns` at which a host broadcasts, in nanoseconds. `segment`: how
-    often the workload was changed by hand before; each has draws of its own.
+    many manual changes of the workload came before; each has its own draws.
     """
     if parameters.arrivals == "explicit":
         own = sorted(ns(message.at_s) for message in parameters.messages if number(message.host) == host)

@@ -1,4 +1,5 @@
-"""The answers to claims: each measured value with its interval, next to what is required, such as a printed number.
+"""Draw the answers to claims: each measured value with its interval, next to the required value, such as a printed
+number.
 
 Model     a row for each claim with a value and a bound, MOST_ROWS in a figure. Values of all units share one axis: each
           is divided by what is required, which is the middle where there are two bounds. What is not above 0 is on the
@@ -42,7 +43,7 @@ from ..style import (
 )
 
 MOST_ROWS = 25
-MOST_TICKS = 4  # of a narrow figure
+MOST_TICKS = 4  # ticks in a narrow figure
 WIDTH_IN = 9.5
 TITLE = "Measured, and required by the claims"
 LOOKS = {"holds": (COLOURS[0], "o"), "does not hold": (COLOURS[1], "s"), "undecided": (QUIET, "D")}
@@ -56,7 +57,7 @@ class Comparison(NamedTuple):
     """A claim that can be drawn."""
 
     row: Row
-    scale: float  # what 1 on the axis means
+    scale: float  # the value that 1 on the axis stands for
     value: float
     low: float
     high: float
@@ -148,7 +149,7 @@ def _draw(axes: Any, comparisons: Sequence[Comparison], is_wide: bool) -> None:
 
 
 def _ends(one: Comparison) -> tuple[float, float]:
-    """Return what is required, on the axis."""
+    """Return the required bounds, on the axis."""
     ends = bounds_of(one.row) or {}
     return ends.get("at_least", 0.0) / one.scale, ends.get("at_most", math.inf) / one.scale
 

@@ -1,4 +1,5 @@
-"""The TCP connections of real software: throughput over time with stalls and handoffs, and round trips at handoffs.
+"""Draw the TCP connections of real software: throughput over time with stalls and handoffs, and round trips at
+handoffs.
 
 Model     a lane for each connection; all lanes have one scale. Of many connections, those with the longest stalls are
           drawn
@@ -21,12 +22,12 @@ from .record import Record, edges_of, time_axis
 MOST_LANES = 8
 MANY = 5
 OF_METRICS = ", which is excluded from the numbers"
-FILL = 0.86  # of a lane's height
+FILL = 0.86  # share of a lane's height
 STALL = "#D55E00"
 
 
 def throughput(axes: Any, record: Record) -> str:
-    """A lane for each connection."""
+    """Draw a lane for each connection, and return a note."""
     every = record.connections
     longest = sorted(every, key=lambda one: -one.longest_stall_s)[:MOST_LANES]
     lanes = [one for one in every if one in longest]
@@ -36,7 +37,7 @@ def throughput(axes: Any, record: Record) -> str:
     words: set[str] = set()
 
     def once(text: str) -> str | None:
-        """Return the label of the first of its kind: a legend names each once."""
+        """Return the label for the first of its kind, or None, since a legend names each once."""
         return None if text in words or words.add(text) else text  # type: ignore[func-returns-value]
 
     for lane, (one, rate) in enumerate(zip(lanes, rates, strict=True)):
@@ -72,7 +73,9 @@ def throughput(axes: Any, record: Record) -> str:
 
 
 def round_trips(axes: Any, record: Record) -> str:
-    """A line for each handoff of a connection, from the round-trip time before it to that after it."""
+    """Draw a line for each handoff of a connection, from the round-trip time before it to that after it. Return
+    a note.
+    """
     every = [near for one in record.connections for near in one.near]
     known = [near for near in every if near.before_s is not None and near.after_s is not None]
     shaded = time_axis(axes, record).replace(OF_METRICS, "")
@@ -104,7 +107,7 @@ def round_trips(axes: Any, record: Record) -> str:
 
 
 def _coverage_gaps(record: Record, one: ShownConnection) -> list[tuple[float, float]]:
-    """When an end of a connection was out of coverage while it was open."""
+    """Return when an end of a connection was out of coverage while it was open."""
     spans: list[tuple[float, float]] = []
     events = record.events[record.events.event.isin(["in_coverage", "out_of_coverage"])]
     for node in one.nodes:
@@ -121,7 +124,7 @@ def _coverage_gaps(record: Record, one: ShownConnection) -> list[tuple[float, fl
 
 
 def _name(one: ShownConnection) -> str:
-    """Its ends, and what was sent again."""
+    """Return the ends of a connection, and the share that was sent again."""
     again = one.sent_again_share
     return f"{one.name}\nsent again: {100 * again:.2g} %"
 

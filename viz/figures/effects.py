@@ -1,4 +1,4 @@
-"""Main effects and interactions of a factorial study, ranked.
+"""Draw main effects and interactions of a factorial study, ranked.
 
 Model     one panel per metric, a row per effect, the largest above: its mean with the interval over replications.
           Interactions have open marks. On the right: what the same levels change in the delivery ratio, if they do.
@@ -22,14 +22,14 @@ from mobilenet.quoting import pluralize
 from ..study_tables import StudyTables
 from ..style import COLOURS, WIDE_IN, Look, large_numbers, page, percent, plain
 
-MOST_ROWS = 12  # of a panel
+MOST_ROWS = 12  # rows of a panel
 ROW_IN = 0.22
 GREY = "#999999"
 
 
 @contextmanager
 def drawn_effects(effects: Sequence[Effect], tables: StudyTables, look: Look) -> Iterator[tuple[Any, str]]:
-    """The figure with a panel for each metric, and its note."""
+    """Yield the figure with a panel for each metric, and its note."""
     from matplotlib.ticker import MaxNLocator
 
     ranked = list(by_metric(effects).values())
@@ -65,7 +65,7 @@ def _draw(axes: Any, effects: Sequence[Effect], tables: StudyTables, letters: in
 
 
 def _write_ratios(axes: Any, effects: Sequence[Effect], between: str) -> None:
-    """Write on the right what the levels change in the delivery ratio. `between`: a change and its interval."""
+    """Write on the right how the levels change the delivery ratio. `between`: a change and its interval."""
     lines = {-0.6: "delivery ratio"}
     for row, change in enumerate(effect.changes[DELIVERED] for effect in effects):
         lines[row] = f"{change.mean:+.3g}{between}({change.low:+.3g} to {change.high:+.3g})"

@@ -1,4 +1,4 @@
-"""Where hosts went, and where they changed cells.
+"""Draw the paths of hosts, and where they changed cells.
 
 Model     cells and stations, buildings, the tracks of all hosts, a mark where a handoff was confirmed
 Units     metres of the scenario's plane
@@ -72,7 +72,7 @@ def field(axes: Any, record: Record) -> str:
                           "alpha": 0.8})  # fmt: skip
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     axes.autoscale_view()
-    if not record.radio.by_distance:  # the reach in the open is mostly empty
+    if not record.radio.by_distance:  # the reach without obstacles is mostly empty
         _fit(axes, record, positions, 0.1 * range_m)
     axes.plot([], [], color=QUIET, linewidth=0.8, label="paths of hosts")
     legend_below(axes, 3)

@@ -1,4 +1,4 @@
-"""Reception of frames, by distance. For runs that recorded their frames.
+"""Draw the reception of frames by distance, for runs that recorded their frames.
 
 Model     a pair is a frame and a node that is there when it begins, other than its sender, at the distance they have
           then; places between two recorded ones lie on a straight line. So both radio models have one measure. A frame
@@ -24,7 +24,7 @@ from ..style import COLOURS, LINES, in_words, legend_below, thousands
 
 STEP_M = 10.0
 FEWEST = 50  # pairs of a point
-FARTHEST_M = 100_000.0  # all beyond it counts there
+FARTHEST_M = 100_000.0  # larger distances count as this one
 PAIRS = 4_000_000
 LEAST_SHARE = 0.005  # the axis ends soon after the last share of this size
 SENDERS = (("s", "stations"), ("h", "hosts"))
@@ -68,8 +68,8 @@ def reception(axes: Any, frames: Table, positions: pd.DataFrame, stations_m: lis
 def _by_distance(
     frames: Table, positions: pd.DataFrame, stations_m: list[list[float]]
 ) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.int64]], int]:
-    """Return pairs and those received in each step of distance, by kind of sender; and of how many frames one was
-    taken.
+    """Return the pairs, and those received, in each step of distance, by kind of sender, and the number of frames per
+    one that was used.
     """
     nodes = {f"s{i}": i for i in range(len(stations_m))}
     for name in positions.node.unique():
@@ -118,7 +118,7 @@ def _places(
         known = own.time_ns.to_numpy()
         after = np.searchsorted(known, times_ns, side="right")
         before_ns, after_ns = known[np.maximum(after - 1, 0)], known[np.minimum(after, len(known) - 1)]
-        stays = known[-1] == moments[-1]  # no node walks on after that
+        stays = known[-1] == moments[-1]  # no node moves after that
         is_there = (after > 0) & (stays | (times_ns <= known[-1] + usual_ns)) & (after_ns - before_ns <= 3.5 * usual_ns)
         for table, column in ((x, own.x_m), (y, own.y_m)):
             table[i] = np.where(is_there, np.interp(times_ns, known, column.to_numpy()), np.nan)
@@ -126,7 +126,7 @@ def _places(
 
 
 def _longest(x: Floats, y: Floats) -> float:
-    """No two nodes are farther apart."""
+    """Return the largest distance between two nodes, at most FARTHEST_M."""
     known = np.isfinite(x) & np.isfinite(y)
     return min(float(np.hypot(np.ptp(x[known]), np.ptp(y[known]))), FARTHEST_M) if known.any() else 0.0
 

@@ -1,9 +1,9 @@
-"""The mean of a metric at each level of a factor, with its interval.
+"""Draw the mean of a metric at each level of a factor, with its interval.
 
-Model     one line per combination of the other factors, one panel per metric: those that are asked for, else those that
-          the study compares, else the delay and what it cost. Levels that are all numbers, without labels, lie on an
-          axis of numbers. A level without a value interrupts its line. A level that is unstable has no mean: it is
-          marked on the upper edge, and in the legend. What claims require of a mean is a hollow mark
+Model     one line per combination of the other factors, one panel per metric: those asked for, else those that the
+          study compares, else the delay and its cost. Levels that are all numbers, without labels, lie on an axis of
+          numbers. A level without a value interrupts its line. A level that is unstable has no mean: it is marked on
+          the upper edge, and in the legend. What claims require of a mean is a hollow mark
 Units     those of the metrics and of the factor
 Errors    StudyError: a metric that was not measured, a factor that the study does not have
 Source    ours: docs/guide/pictures.md
@@ -38,8 +38,8 @@ def varied_factors(tables: StudyTables) -> dict[str, int]:
 
 
 def factor_of_axis(tables: StudyTables, name: str | None = None) -> str | None:
-    """Return the factor of the horizontal axis: the one wanted, else the one with most levels, numbers before words;
-    None where no factor has two levels.
+    """Return the factor of the horizontal axis: the given one, or else the one with most levels, numbers before words;
+    None if no factor has two levels.
     """
     if name is not None:
         matching = [factor for factor in tables.factors if name in (factor, factor.rpartition(".")[2])]
@@ -51,8 +51,8 @@ def factor_of_axis(tables: StudyTables, name: str | None = None) -> str | None:
 
 
 def metrics_of_interest(tables: StudyTables, metrics: Sequence[str] = ()) -> list[str]:
-    """Return the wanted metrics, else those of the comparison, else of OF_INTEREST, as far as they were measured; where
-    not everything was delivered, the delivery ratio before them.
+    """Return the given metrics, or those of the comparison, or OF_INTEREST, as far as they were measured. If not
+    everything was delivered, the delivery ratio comes before them.
     """
     measured = dict.fromkeys(row["metric"] for row in tables.summary)
     for metric in metrics:
@@ -67,7 +67,7 @@ def metrics_of_interest(tables: StudyTables, metrics: Sequence[str] = ()) -> lis
 
 
 def draw_means(axes: Any, tables: StudyTables, factor: str, metric: str) -> int:
-    """Draw one panel; how many lines there would be, of which the first MOST_LINES are drawn."""
+    """Draw one panel, and return the number of lines, of which the first MOST_LINES are drawn."""
     frame = pd.DataFrame([row for row in tables.summary if row["metric"] == metric])
     frame = frame.astype(dict.fromkeys(("mean", "low", "high"), float))
     numeric = tables.are_numbers(factor)
@@ -114,7 +114,7 @@ def _draw_line(axes: Any, own: pd.DataFrame, number: int, shift: float, label: s
 
 
 def _draw_required(axes: Any, own: pd.DataFrame, number: int, shift: float, tables: StudyTables, metric: str) -> None:
-    """Mark the middle of two bounds hollow, or the only one with its sign."""
+    """Mark the middle of two bounds with a hollow mark, or a single bound with its sign."""
     for x, configuration in zip(own["x"] + shift, own["configuration"], strict=True):
         ends = tables.claim_bounds.get((int(configuration), metric)) if pd.notna(configuration) else None
         if ends is None:
@@ -128,7 +128,7 @@ def _draw_required(axes: Any, own: pd.DataFrame, number: int, shift: float, tabl
 
 
 def means_note(tables: StudyTables, metrics: list[str], lines: int) -> str:
-    """Return what the picture shows, in words."""
+    """Return a description of the picture."""
     rows = [row for row in tables.summary if row["metric"] in metrics]
     sure = percent(tables.confidence)
     counts = sorted({row["n"] for row in rows})

@@ -1,4 +1,4 @@
-"""How frames are lost: the share of each reason.
+"""Draw how frames are lost: the share of each reason.
 
 Model     a reception is a frame and a node within its reach: with unit_disk a node in range, with sinr one at which its
           preamble is detected if the medium is silent. Where frames are recorded it is a row of frames.parquet, by
@@ -37,7 +37,7 @@ TOTALS = (
 
 
 class Bar(NamedTuple):
-    """Receptions of one kind: its name at the axis, in the caption, and how many had each outcome."""
+    """The receptions of one kind: its name at the axis, in the caption, and how many had each outcome."""
 
     name: str
     words: str
@@ -53,7 +53,7 @@ def has_outcomes(frames: Table | None, samples: pd.DataFrame) -> bool:
 
 
 def outcomes(axes: Any, frames: Table | None, samples: pd.DataFrame, radio: type[Radio]) -> str:
-    """The share of each way to be lost, in two bars."""
+    """Draw the share of each way to be lost in two bars, and return a note."""
     bars = _of_totals(samples) if frames is None else _of_senders(frames)
     places = list(range(len(bars)))[::-1]
     left = np.zeros(len(bars))

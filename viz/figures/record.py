@@ -1,4 +1,4 @@
-"""What the figures of a run are drawn from, and the axis of time that most of them share.
+"""The data from which the figures of a run are drawn, and the axis of time that most of them share.
 
 Model     the axis goes from 0 to duration_s (of processes: to the end); means are over 1/200 of that each
 Units     seconds; in runs of processes time units
@@ -36,7 +36,7 @@ BUCKETS = 200
 
 
 def manifest_of(directory: Path) -> dict[str, Any]:
-    """manifest.json, in which what is drawn from it has its type; RunError else."""
+    """Return manifest.json. Raise RunError unless the values that are drawn have their types."""
     manifest = read_manifest(directory)
     kind = run_kind(manifest)
     for name in kind.numbers:
@@ -57,10 +57,10 @@ def _is_number(value: object) -> bool:
 
 @dataclass(slots=True)
 class Record:
-    """What figures are drawn from."""
+    """The data of a run for figures."""
 
     manifest: dict[str, Any]
-    events: pd.DataFrame  # all but deliveries
+    events: pd.DataFrame  # without deliveries
     deliveries: Deliveries
     samples: pd.DataFrame
     positions: pd.DataFrame
@@ -68,8 +68,8 @@ class Record:
     radio: type[Radio] = field(default_factory=lambda: radio_keys("unit_disk"))
     buildings: list[Building] = field(default_factory=list)
     stories: Stories | None = None  # if the run recorded its causes
-    connections: list[ShownConnection] = field(default_factory=list)  # of real software
-    delivery_ratio: float = 1.0  # of what was owed
+    connections: list[ShownConnection] = field(default_factory=list)  # connections of real software
+    delivery_ratio: float = 1.0  # share of the owed deliveries
 
     @property
     def kind(self) -> RunKind:
@@ -94,14 +94,14 @@ class Record:
 
     @property
     def lacking(self) -> str:
-        """What a caption of delays adds where not everything was delivered; with a space before it."""
+        """The addition to a caption of delays if not everything was delivered, with a space before it."""
         if self.delivery_ratio == 1:
             return ""
         return f" Only {percentage(self.delivery_ratio)} of what was owed was delivered."
 
     @property
     def delays_s(self) -> NDArray[np.float64]:
-        """Return the delays of messages broadcast within the window."""
+        """The delays of messages broadcast within the window."""
         sent, delays = self.deliveries.times_and_delays(self.kind.delivers_at_once)
         inside = (sent >= self.warmup_s * SECOND) & (sent < self.end_s * SECOND)
         return np.asarray(delays[inside])
@@ -134,7 +134,9 @@ def mean_level(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def time_axis(axes: Any, record: Record) -> str:
-    """From 0 to the end of the measurement period, with the warm-up and outages of nodes shaded; return a note."""
+    """Set the axis from 0 to the end of the measurement period, with the warm-up and outages of nodes shaded. Return a
+    note.
+    """
     notes = ""
     if record.warmup_s > 0:
         axes.axvspan(0, record.warmup_s, color="#000000", alpha=0.07, linewidth=0, label="warm-up", zorder=0)
@@ -145,7 +147,7 @@ def time_axis(axes: Any, record: Record) -> str:
 
 
 def _shade_outages(axes: Any, record: Record) -> str:
-    """A band for each time that a node is down."""
+    """Draw a band for each time that a node is down."""
     downs = record.events[record.events.event.isin(["crash", "recover"])]
     count = 0
     for _, own in downs.groupby("node", sort=False):

@@ -1,4 +1,4 @@
-"""The figures of one run: what waits where, how long messages take, what is in the air, how handoffs go.
+"""Draw the figures of one run: what waits where, how long messages take, what is in the air, how handoffs go.
 
 Model     each figure is a function of the record that gets axes and draws; `run_figures` draws those that the run has
           something for. Buffers and rates are means over 1/200 of the time each; the warm-up and the time in which a
@@ -68,14 +68,16 @@ from .record import (
 from .stretches import bars_of_run, draw_bars
 
 MOST_LINES = 8
-BINS = 60  # of delays over time
-STEPS = 2000  # of a cumulative distribution, more than a picture has rows of pixels
+BINS = 60  # bins for delays over time
+STEPS = 2000  # of a cumulative distribution, more than the pixel rows of a picture
 LOG_Y = {"delays_over_time", "station_buffers", "host_buffers", "pending"}  # have values that --log-y concerns
-SHORTEST = 1e-4  # that a logarithmic axis shows
+SHORTEST = 1e-4  # shortest delay on a logarithmic axis
 
 
 def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[DrawnFigure]:
-    """Draw what there is into `folder`; the files of the first suffix, in the order of reading."""
+    """Draw the figures that the run has data for into `folder`. Return the files of the first suffix, in the order of
+    reading.
+    """
     record = _record(directory)
     make_folder(folder)
     drawn = []
@@ -88,7 +90,7 @@ def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[DrawnF
 
 
 def run_figure(directory: Path, name: str | None = None, look: Look = LOOK) -> Any:
-    """Return one of them as a matplotlib figure; by default the first that the run has something for."""
+    """Return a figure as a matplotlib figure, by default the first that the run has data for."""
     record = _record(directory)
     there = [figure for figure, _, is_available, _ in FIGURES if is_available(record)]
     if not there:
@@ -117,7 +119,7 @@ def _record(directory: Path) -> Record:
 
 @contextmanager
 def _drawing(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, str]]:
-    """The figure with this name, its title and its note."""
+    """Yield the figure with this name, its title and its note."""
     title, draw = next((title, draw) for figure, title, _, draw in FIGURES if figure == name)
     if name == "pending" and not _is_causal(record.manifest):
         title = "Messages waiting for earlier ones"
@@ -184,7 +186,7 @@ def host_buffers(axes: Any, record: Record) -> str:
 
 
 def _buffers(record: Record, kind: str) -> list[str]:
-    """Return the quantities that are buffers of hosts (h) or stations (s), as far as there are samples of them."""
+    """Return the quantities that are buffers of hosts (h) or stations (s) and have samples."""
     own_buffers = buffers_of(record.manifest, record.kind.buffers)[kind]
     sampled = set(record.samples[record.samples.node.str.startswith(kind)].quantity)
     return [name for name in dict.fromkeys((*BUFFERS, *own_buffers)) if name in sampled]
@@ -253,7 +255,7 @@ def delay_over_time(axes: Any, record: Record) -> str:
     table = pd.DataFrame({"bucket": buckets[inside], "delay": delays[inside]}).groupby("bucket").delay
     x = (np.arange(BINS) + 0.5) * record.end_s / BINS
     for number, (share, label) in enumerate(((0.5, "median"), (0.95, "95 % are below"))):
-        values = table.quantile(share).reindex(range(BINS)).to_numpy()  # the line breaks where nothing was delivered
+        values = table.quantile(share).reindex(range(BINS)).to_numpy()  # the line breaks if nothing was delivered
         axes.plot(x, values, LINES[number], color=COLOURS[number], label=label, marker=".", markersize=3)
     axes.set_ylabel(f"delay ({record.unit})")
     shaded = time_axis(axes, record)
@@ -291,7 +293,7 @@ def in_the_air(axes: Any, record: Record) -> str:
 def _rates(
     times_ns: NDArray[Any], totals: NDArray[Any], record: Record
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rate of a running total, between samples."""
+    """Return the rate of a running total between samples."""
     times, first = np.unique(times_ns, return_index=True)
     values = totals[first].astype(float)
     keep = times <= record.end_s * SECOND
@@ -341,7 +343,7 @@ def handoffs(axes: Any, record: Record) -> str:
 
 
 def pending(axes: Any, record: Record) -> str:
-    """What processes of a causal broadcast hold back."""
+    """Draw the messages that processes of a causal broadcast hold back, and return a note."""
     edges = edges_of(record)
     rows = record.samples[record.samples.quantity == "pending"]
     count = record.manifest["processes"]
@@ -359,7 +361,7 @@ def pending(axes: Any, record: Record) -> str:
 
 
 def delay_parts(axes: Any, record: Record) -> str:
-    """What the delay consists of; docs/models/causes.md has the kinds."""
+    """Draw the parts of the delay, and return a note. docs/models/causes.md defines the kinds."""
     assert record.stories is not None
     bars = bars_of_run(record.stories, *run_kind(record.manifest).window_ns(record.manifest))
     if not bars:
@@ -369,7 +371,7 @@ def delay_parts(axes: Any, record: Record) -> str:
 
 
 def _is_causal(manifest: dict[str, Any]) -> bool:
-    """Return whether what is held back is held back for causal order."""
+    """Return whether messages are held back for causal order."""
     promises = manifest.get("promises")
     return isinstance(promises, dict) and promises.get("broadcast") == "causal"
 

@@ -1,4 +1,4 @@
-"""What delays consist of: a bar for each run or level, and a row for each delivery of one message.
+"""Draw the parts of delays: a bar for each run or level, and a row for each delivery of one message.
 
 Model     a colour for each kind of stretch, the same in all pictures; bars go along the way of a message, from the
           sender to the receiver. Hatched: behind another message. A cross ends a frame that was lost
@@ -24,7 +24,7 @@ from mobilenet.why.stretches import Stretch
 from ..study_tables import StudyTables
 from ..style import KIND_COLOURS, QUIET, figure_legend, percent, plain
 
-LEAST_NAMED = 0.14  # share of a bar that has room for its name
+LEAST_NAMED = 0.14  # smallest share of a bar that has room for its name
 MOST_ROWS = 40
 SECONDS_FROM_NS = 10_000_000_000  # an axis in seconds
 DARK = (
@@ -43,7 +43,7 @@ class Bar(NamedTuple):
 
 
 def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
-    """Draw one row for each, from top to bottom."""
+    """Draw one row for each bar, from top to bottom."""
     for row, bar in enumerate(bars):
         left = 0.0
         for part, share in sorted(bar.parts.items(), key=lambda item: _along_the_way(item[0])):
@@ -63,7 +63,7 @@ def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
 
 
 def bars_of_run(stories: Stories, begin_ns: int, end_ns: int) -> list[Bar]:
-    """Return all deliveries of the measurement period, and the slowest of them."""
+    """Return bars for all deliveries of the measurement period, and for the slowest of them."""
     deliveries = counted_deliveries(stories, begin_ns, end_ns)
     if not deliveries:
         return []
@@ -85,7 +85,7 @@ def bar_of(label: str, all_shares: Shares, unit: str) -> Bar:
 
 
 def level_bars(tables: StudyTables) -> list[Bar]:
-    """Return a bar for each configuration that has means: of the shares of its runs, and of their mean delays."""
+    """Return a bar for each configuration with means, from the shares of its runs and their mean delays."""
     shares_of: dict[str, dict[Part, float]] = {}
     names, means = {}, {}
     for row in tables.summary:
@@ -100,7 +100,7 @@ def level_bars(tables: StudyTables) -> list[Bar]:
 
 
 def draw_deliveries(axes: Any, stories: Stories, message: str, at: str | None = None) -> str:
-    """The deliveries of a message, the slowest first; returns a note."""
+    """Draw the deliveries of a message, the slowest first, and return a note."""
     deliveries = [one for one in stories.record.deliveries if one.message == message and at in (None, one.node)]
     ranked = sorted(deliveries, key=lambda one: -delay_ns(stories, one))
     sent = stories.record.broadcasts[message]
@@ -115,7 +115,7 @@ def draw_deliveries(axes: Any, stories: Stories, message: str, at: str | None = 
 def draw_waterfall(
     axes: Any, rows: Sequence[tuple[str, Sequence[Stretch]]], since_ns: Sequence[int], xlabel: str
 ) -> str:
-    """Named rows of stretches, each since its own time; returns what a cross means, if there is one."""
+    """Draw named rows of stretches, each since its own time. Return the meaning of a cross, if there is one."""
     longest_ns = max((own[-1].end_ns - zero for (_, own), zero in zip(rows, since_ns, strict=True) if own), default=0)
     of_processes = any(name[0] == "p" for name, _ in rows)
     per_unit, unit = (1e9, "t.u.") if of_processes else (1e9, "s") if longest_ns >= SECONDS_FROM_NS else (1e6, "ms")
@@ -145,7 +145,7 @@ def draw_waterfall(
 
 
 def draw_interruptions(axes: Any, interruptions: Sequence[Interruption], walk: Interruptions) -> str:
-    """The interruptions by handoffs, the longest first; returns a note."""
+    """Draw the interruptions by handoffs, the longest first, and return a note."""
     ranked = sorted(interruptions, key=lambda one: -one.length_ns)[:MOST_ROWS]
     rows = [(one.name, walk.of(one)) for one in ranked]
     since_ns = [one.last_ns for one in ranked]

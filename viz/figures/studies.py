@@ -1,4 +1,4 @@
-"""The figures of a study: means at the levels, the comparison, the distribution of delays, buffers over time.
+"""Draw the figures of a study: means at the levels, the comparison, the distribution of delays, buffers over time.
 
 Model     drawn from the tables that the study wrote, not from its runs; a line for each configuration, a band for the
           interval over replications. More than MOST_BANDS bands have a panel each. With more than MOST_LINES
@@ -50,7 +50,7 @@ from .stretches import draw_bars, level_bars
 
 MOST_LINES = 8
 MOST_BANDS = 3  # over each other
-SHORTEST_S = 1e-4  # that a logarithmic axis shows
+SHORTEST_S = 1e-4  # shortest delay on a logarithmic axis
 EFFECTS, DELAYS, PARTS = "Effects of the settings", "Delivery delay", "Parts of the delay"
 NEEDED = {
     "means": "a factor with at least two levels, and a metric",
@@ -64,8 +64,8 @@ def study_figures(
 ) -> list[DrawnFigure]:
     """Draw all figures that the study has data for into `folder`, and return the files of the first suffix.
 
-    `metrics`, `x`: what the means show, and over which factor; by default what the study compares, over the factor
-    with most levels.
+    `metrics`, `x`: the metrics of the means, and their factor; by default what the study compares, over the factor with
+    most levels.
     """
     command = normal_command("figures", "STUDY", metric=metrics, x=x, **look.options())
     with stamping_of(study, command):
@@ -79,7 +79,7 @@ def _draw(study: Path, folder: Path, look: Look, metrics: Sequence[str], x: str 
     if is_screening(study):  # its points are random, so means at them show nothing
         return drawn
     has_many = len(varied) > 1 and len({row["configuration"] for row in tables.summary}) > MOST_LINES
-    if has_many and len(varied) > 2:  # no picture has room for all of them, and the first ones mean nothing
+    if has_many and len(varied) > 2:  # no picture has room for all of them, and the first ones are arbitrary
         drawn = drawn or _no_effects(tables, folder, look)
         return [*drawn, *(_means(tables, folder, look, metrics, x) if x is not None else [])]
     compared = {finding["metric"] for finding in tables.comparison["findings"]} if tables.comparison else set()
@@ -110,7 +110,7 @@ def study_figure(
     kind: Literal["means", "comparison", "effects", "delays"] = "means",
     width_in: float | None = None,
 ) -> Any:
-    """Return one figure as a matplotlib figure; `metrics`, `x`: as for study_figures."""
+    """Return one figure as a matplotlib figure. `metrics`, `x`: as for study_figures."""
     tables, look = study_tables(study), Look(width_in=width_in)
     chosen_metrics = metrics_of_interest(tables, metrics)
     if kind == "comparison":
@@ -141,7 +141,7 @@ def study_figure(
 def _finish(
     figure: Any, tables: StudyTables, title: str, note: str, place: tuple[Path, str], look: Look
 ) -> DrawnFigure:
-    """Set title and caption where they belong into the figure, and save it."""
+    """Set the title and caption of the figure if it has them, and save it."""
     _entitle(figure, tables, title, note, look)
     return DrawnFigure(title, save_all(figure, *place, look.suffixes), note)
 
@@ -154,9 +154,7 @@ def _entitle(figure: Any, tables: StudyTables, title: str, note: str, look: Look
 
 
 def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[DrawnFigure]:
-    """Return what the study is about: the first figure. The comparison shows the levels of a factor in words as
-    well.
-    """
+    """Draw the main figure of the study. The comparison shows the levels of a factor in words as well."""
     factor, chosen_metrics = factor_of_axis(tables, x), metrics_of_interest(tables, metrics)
     is_asked = bool(metrics) or x is not None or tables.comparison is None
     if factor is None or not chosen_metrics or not (is_asked or tables.are_numbers(factor)):
@@ -177,7 +175,7 @@ def _effects(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[st
 
 
 def _no_effects(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
-    """State why there is nothing to draw of a study with too many configurations for all other figures."""
+    """Draw a note on why a study has too many configurations for all other figures."""
     with page(*look.size(6.5, 2.4)) as (figure, axes):
         note = f"n = {tables.replications} replications.{tables.unstable_note()}"
         in_words(axes, "No effects: a configuration is unstable,\nor a run or a value is missing.")
@@ -186,7 +184,7 @@ def _no_effects(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigu
 
 @contextmanager
 def _drawn_means(tables: StudyTables, factor: str, metrics: list[str], look: Look) -> Iterator[tuple[Any, str]]:
-    """The figure with a panel for each of these metrics, and its note."""
+    """Yield the figure with a panel for each of these metrics, and its note."""
     rows, columns, width, height = look.panels(len(metrics), 4.6 if len(metrics) > 1 else 6, 3.0)
     with page(width, height + 0.3, rows, columns, squeeze=False) as (figure, grid):
         panels = grid.flat
@@ -202,20 +200,22 @@ def _drawn_means(tables: StudyTables, factor: str, metrics: list[str], look: Loo
 
 
 def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Return which have a figure: buffer, the figure's name, its title. Those of plug-ins have their own names."""
+    """Return the buffers that have a figure: buffer, the figure's name, its title. Those of plug-ins have their own
+    names.
+    """
     figures = [
         ("station_sbuffer", "station_buffers", "Messages stored at stations (SBuffer)"),
         ("host_rbuffer", "host_buffers", "Messages held back at hosts (RBuffer)"),
     ]
     for buffer in sorted(set(table.buffer) - set(BUFFERS)) if len(table) else ():
         kind, _, quantity = buffer.partition("_")
-        stem = "".join(c if c.isalnum() else "_" for c in buffer[:100])  # a plug-in's text, in the name of a file
+        stem = "".join(c if c.isalnum() else "_" for c in buffer[:100])  # a plug-in's text, for the name of a file
         figures.append((buffer, f"{stem}_buffer", f"What {kind}s keep ({quantity})"))
     return figures
 
 
 def _configurations(table: pd.DataFrame, tables: StudyTables) -> list[tuple[str, pd.DataFrame]]:
-    """Return each with its name, marked where it has no mean."""
+    """Return each configuration with its name, marked if it has no mean."""
     groups = []
     for number, own in table.groupby("configuration", sort=True):
         name = tables.in_words(own.iloc[0].to_dict(), tables.factors) or "unchanged"
@@ -231,14 +231,16 @@ def _delays(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
 
 
 def _drawn_delays(tables: StudyTables, look: Look) -> AbstractContextManager[tuple[Any, str]] | None:
-    """Return the distribution function of delays, a step for each percent of delay; None: nothing was delivered."""
+    """Return the distribution function of delays, a step for each percent of delay, or None if nothing
+    was delivered.
+    """
     is_whole = (tables.path / "tables/distribution.parquet").is_file()
     table = pd.DataFrame(tables.rows(f"tables/{'distribution' if is_whole else 'delays'}"))
     return None if table.empty or table.delay_s.isna().all() else _steps(tables, table, is_whole, look)
 
 
 def _delay_parts(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
-    """Return what the delay consists of at each level, if the runs recorded their causes."""
+    """Draw the parts of the delay at each level, if the runs recorded their causes."""
     bars = level_bars(tables)[:MOST_LINES]
     if not bars:
         return []
@@ -276,12 +278,12 @@ def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, most: flo
     elif most is not None:
         x, y = [own.delay_s.iloc[0], *own.delay_s, most], [0.0, *own.share, own.share.iloc[-1]]
         axes.plot(x, y, LINES[number % 4], color=colour, drawstyle="steps-post", label=label, linewidth=1.4)
-    else:  # between the percentiles of an earlier version nothing is known
+    else:  # values between the percentiles of an earlier version are unknown
         axes.plot(own.delay_s, own.share, ".", color=colour, label=label)
 
 
 def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: list[Any]) -> str:
-    """Name the axes; what is drawn, in words."""
+    """Name the axes, and return a description of the picture."""
     remark = tables.unstable_note()
     table = table[~table.configuration.isin(tables.unstable)]
     if table.empty:
@@ -307,9 +309,7 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
 def _buffer(
     tables: StudyTables, table: pd.DataFrame, name: str, title: str, folder: Path, look: Look
 ) -> list[DrawnFigure]:
-    """Return the mean over time with its band: few in one panel, many in a panel each, before the other means
-    in grey.
-    """
+    """Draw the mean over time with its band: few in one panel, many in a panel each, with the other means in grey."""
     from matplotlib.ticker import MaxNLocator
 
     if table.empty:

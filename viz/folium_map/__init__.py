@@ -29,7 +29,7 @@ from .offline import OfflineFigure, elements_in
 from .plane import Plane, inert
 
 MARGIN = 1.05  # around cells and tracks
-SLIDER_PX = 85  # at the bottom of the map
+SLIDER_PX = 85  # height at the bottom of the map
 STYLE = """<style>
 .folium-map.leaflet-container { background: #f8f7f3; }
 .folium-map .leaflet-timeline-control { margin: 0 1% 6px; width: 98%; padding: 6px; }
@@ -39,7 +39,7 @@ STYLE = """<style>
 .folium-map .leaflet-control-scale-line + .leaflet-control-scale-line { display: none; }
 .folium-map .leaflet-heatmap-layer { pointer-events: none; }
 </style>"""  # room for the map; the scale in metres only; a click reaches what is below the heat
-LEAST_ZOOM = -12  # of a plane; at 0, a metre is a pixel
+LEAST_ZOOM = -12  # for a plane; at 0, a metre is a pixel
 
 
 def folium_map(folder: Path, tiles: bool = False) -> folium.Map:
@@ -70,7 +70,7 @@ def folium_map(folder: Path, tiles: bool = False) -> folium.Map:
 
 
 def draw(folder: Path, out: Path, tiles: bool = False) -> int:
-    """Write the map of a run; returns its size in bytes. A file of that name is replaced only by a complete one."""
+    """Write the map of a run, and return its size in bytes. A file of that name is replaced only by a complete one."""
     with whole_file(out, (".html", ".htm")) as partial:
         map_ = folium_map(folder, tiles)
         with stamping_of(folder, normal_command("map", "RUN", folium=True, tiles=tiles)):
@@ -82,7 +82,7 @@ def draw(folder: Path, out: Path, tiles: bool = False) -> int:
 def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[float]]:
     """Return the bounds of all cells and tracks."""
     squares = None if reception is None else reception.squares
-    reach_m = MARGIN * run.range_m if squares is None else 0.0  # in the open, which is mostly farther than here
+    reach_m = MARGIN * run.range_m if squares is None else 0.0  # the reach without obstacles is mostly farther
     rims = [] if squares is None else [squares.corners_m()]
     x, y = np.vstack([
         np.column_stack([run.places.x_m, run.places.y_m]), run.stations_m - reach_m, run.stations_m + reach_m, *rims,
@@ -92,6 +92,6 @@ def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[fl
 
 
 def _number(root: Element) -> None:
-    """Give all elements so far the same names in each page of a run; those of folium are random."""
+    """Give all elements so far the same names in each page of a run, since folium's are random."""
     for number, element in enumerate(elements_in(root)):
         element._id = f"mobilenet_{number}"

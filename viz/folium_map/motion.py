@@ -1,4 +1,4 @@
-"""What moves on a map of folium: hosts and handoffs on a time line, and the tracks and handoffs of the whole run.
+"""The moving parts of a map of folium: hosts and handoffs on a time line, and the tracks and handoffs of the whole run.
 
 Model     a host is a point for each step of time; a host that stays where it is, in the same state, is one point for
           all these steps. Steps are as long as the number of points in a page permits. A handoff appears on the time
@@ -33,11 +33,11 @@ from .ground import INK, host_label, station_label
 from .plane import Plane, collection, feature, inert
 
 STEPS = 900  # at most, of the time line
-POINTS = 100_000  # at most, of hosts if none of them ever stands still, and about as many of tracks
+POINTS = 100_000  # at most, of hosts if all of them always move, and about as many of tracks
 STEP_MS = (50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000)
-PLAYED_MS = 60_000  # of the watcher's time
-LINGER_SHARE = 0.04  # of the run, for which a handoff stays
-GONE = 3.5  # intervals of the record without a place: then the host was away, as on the animated map
+PLAYED_MS = 60_000  # of the viewer's time
+LINGER_SHARE = 0.04  # share of the run for which a handoff stays visible
+GONE = 3.5  # intervals of the record without a place, after which the host was away, as on the animated map
 NO_CELL, DOWN = -1, -2
 FIELDS = {
     "host": "host", "from": "from", "to": "to", "at": "began at", "duration": "duration",
@@ -48,7 +48,7 @@ CLOCK = "(ms) => (Number(ms) / 1000).toFixed(%d) + ' s'"
 
 
 def moving_groups(run: Record, plane: Plane) -> tuple[list[folium.FeatureGroup], TimelineSlider]:
-    """Return the groups, from the lowest one up, and the control that plays them."""
+    """Return the groups, from the bottom up, and the control that plays them."""
     step_ms = _step_ms(run)
     steps = ceil(1000 * end_s(run) / step_ms)
     handoffs = _handoffs(run, plane, max(step_ms, round(LINGER_SHARE * steps * step_ms)))
@@ -84,7 +84,7 @@ def _step_ms(run: Record) -> int:
 
 
 def states(run: Record) -> list[tuple[Ints, Ints]]:
-    """Return when each host changed its state, in nanoseconds, and to what: the number of its station, NO_CELL or
+    """Return when each host changed its state, in nanoseconds, and the new state: the number of its station, NO_CELL or
     DOWN.
     """
     code = run.event.number({kind: number for number, kind in enumerate(KINDS)})
@@ -148,7 +148,7 @@ def _rows_of_hosts(run: Record) -> list[slice]:
 
 
 def _is_there(run: Record, rows: slice, ticks_ns: Ints, apart_ns: float) -> NDArray[np.bool_]:
-    """Whether a host was there: not before its first place, nor longer than an interval after the last one."""
+    """Return when a host was there: not before its first place, nor longer than an interval after the last one."""
     own = run.places.time_ns[rows]
     if not len(own):
         return np.zeros(len(ticks_ns), dtype=np.bool_)

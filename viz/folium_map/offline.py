@@ -1,4 +1,4 @@
-"""A figure of folium whose page needs no network: what folium would link to becomes part of the page.
+"""Make a figure of folium whose page needs no network: what folium would link to becomes part of the page.
 
 Model     folium writes its page when it is asked for, with links to scripts and styles. Links to files that we have
           (viz/vendor) are replaced by their text. Other links stay: plug-ins that a user adds may need a network.
@@ -24,7 +24,7 @@ from .. import vendor
 
 IN_FOLIUM = "leaflet_heat.min.js"  # folium's package contains it
 ROTATIONS = "leaflet.awesome.rotate.min.css"
-PICTURES = {  # of Leaflet's markers; otherwise its script looks for them next to its style sheet
+PICTURES = {  # pictures of Leaflet's markers; otherwise its script looks for them next to its style sheet
     "iconUrl": "marker-icon.png",
     "iconRetinaUrl": "marker-icon-2x.png",
     "shadowUrl": "marker-shadow.png",
@@ -33,7 +33,7 @@ PICTURES = {  # of Leaflet's markers; otherwise its script looks for them next t
 
 class OfflineFigure(Figure):
     def render(self, **kwargs: Any) -> str:
-        """Return the page. It is the same each time: what folium adds while it renders is removed again."""
+        """Return the page, which is the same each time: what folium adds while it renders is removed again."""
         elements = [element for part in (self, self.header, self.html, self.script) for element in elements_in(part)]
         before = [element._children.copy() for element in elements]
         try:
@@ -51,14 +51,16 @@ class OfflineFigure(Figure):
                 element._children = children
 
     def _controls(self) -> list[Element]:
-        """Return those whose scripts come last: one names the variables of all layers, one draws on top of them."""
+        """Return the controls whose scripts come last: one names the variables of all layers, one draws on top
+        of them.
+        """
         maps = [child for child in self._children.values() if isinstance(child, Map)]
         children = [child for map_ in maps for child in map_._children.values()]
         return [child for child in children if isinstance(child, LayerControl | TimelineSlider)]
 
 
 def elements_in(root: Element) -> list[Element]:
-    """Return an element and all that it contains, from the top."""
+    """Return an element and everything that it contains, from the top."""
     elements = [root]
     for element in elements:
         elements += element._children.values()
@@ -66,7 +68,7 @@ def elements_in(root: Element) -> list[Element]:
 
 
 class _Inside(Element):
-    """A script or a style. Its text is not a template: scripts may contain braces."""
+    """A script or a style. Its text is not a template, since scripts may contain braces."""
 
     def __init__(self, code: str, tag: str) -> None:
         super().__init__()
@@ -77,8 +79,8 @@ class _Inside(Element):
 
 
 def code_of(url: str) -> str | None:
-    """Return the script or the style of a link, with all that it would load; None if we do not have it. The host and
-    the version in the URL do not count.
+    """Return the script or the style of a link, with everything that it would load, or None if we do not have it. The
+    host and the version in the URL are ignored.
     """
     name = re.sub(r"-\d[\d.]*\d(?=\.)", "", PurePosixPath(urlsplit(url).path).name)
     if name == IN_FOLIUM:

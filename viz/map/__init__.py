@@ -22,7 +22,7 @@ from .page import page
 
 
 def draw(run: Path, out: Path, tiles: bool = False, deliveries: int = DELIVERIES, frames_in: Path | None = None) -> int:
-    """Write the map of a run; returns its size in bytes. A file of that name is replaced only by a complete one.
+    """Write the map of a run, and return its size in bytes. A file of that name is replaced only by a complete one.
     `frames_in`: the folder of frames.parquet, if the run itself has none."""
     read_manifest(run)
     losses = frames_in is not None

@@ -23,7 +23,7 @@ BINS = 200
 
 
 def connections(run: Record, end_s: float) -> dict[str, Any]:
-    """Return all of them, and by node which are its own."""
+    """Return all connections, and by node which are its own."""
     every = connections_in(run.folder)
     largest = sorted(every, key=lambda one: -one.carried)[:MOST]
     edges = np.linspace(0, max(end_s, 1e-9) * SECOND, BINS + 1)

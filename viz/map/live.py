@@ -1,4 +1,4 @@
-"""The map of a run that goes on: the same page, with the socket that it listens to.
+"""The map of a run in progress: the same page, with the socket to which it listens.
 
 Model     what was recorded so far is a run directory like any other, and becomes the same document; `live` in it names
           the socket and how much of the record is in the document
@@ -18,7 +18,9 @@ from .record import harmless_text
 
 
 def live_page(folder: Path, hosts: int, live: dict[str, Any]) -> str:
-    """`folder`: a run directory of what there is; `live`: generation, row, now_ns, token, name and curves."""
+    """Return the page. `folder`: a run directory of the record so far; `live`: generation, row, now_ns, token, name and
+    curves.
+    """
     data = document(folder, DELIVERIES, None, hosts, is_live=True)
     data["about"] |= {"name": harmless_text(live["name"]), "verdict": "live", "checks": {}, "metrics": {}}
     return page(data | {"live": live})

@@ -1,4 +1,4 @@
-"""Broadcasts, their deliveries and what each of them has to wait for, as columns.
+"""Broadcasts, their deliveries and the messages for which each has to wait, as columns.
 
 Model     happened-before, only from the events: the immediate predecessors of a message are its sender's frontier
           when it broadcast, that is what it had broadcast or delivered and what nothing else in there follows from. A
@@ -21,12 +21,12 @@ import numpy as np
 from .pack import narrow, pack_column
 from .record import Ints, Record
 
-DELIVERIES = 1_000_000  # in one page
+DELIVERIES = 1_000_000  # deliveries in one page
 NOTHING: frozenset[int] = frozenset()
 
 
 def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
-    """Return the columns of all messages, or of a sample whose deliveries are about `most`."""
+    """Return the columns of all messages, or of a sample with about `most` deliveries."""
     sent, delivered = _rows(run)
     broadcast_of = np.full(len(run.message.words), -1, dtype=np.int64)  # message -> row of its broadcast
     broadcast_of[run.message.codes[sent][::-1]] = sent[::-1]
@@ -61,7 +61,7 @@ def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
 
 
 def is_causal(run: Record) -> bool:
-    """Return whether a message has to follow others: only then may a host wait for them."""
+    """Return whether a message has to follow others, since only then a host may wait for them."""
     promises = run.manifest.get("promises")
     return isinstance(promises, dict) and promises.get("broadcast") == "causal"
 
@@ -92,7 +92,7 @@ def _predecessors(run: Record, sent: Ints, delivered: Ints) -> dict[int, frozens
 
 
 def _sample(ids: Ints, before: dict[int, frozenset[int]], count: Ints, most: int) -> tuple[Ints, int]:
-    """Message codes in order of broadcast, and how far apart the picked ones are."""
+    """Return the message codes in order of broadcast, and the step between the picked ones."""
     every = 1
     while True:
         wanted_ids = set(ids[::every].tolist())

@@ -1,4 +1,4 @@
-"""Arrays inside a page: columns of small numbers as base64, and text that cannot end its element.
+"""Pack arrays into a page: columns of small numbers as base64, and text that cannot end its element.
 
 Shapes    a packed column is {"type": "i16", "data": base64 of its little-endian bytes};
           `Mobilenet.decode` in data.js is its inverse
@@ -18,7 +18,7 @@ TYPES = {"u8": "<u1", "i16": "<i2", "u16": "<u2", "i32": "<i4", "u32": "<u4", "f
 
 
 def pack_column(values: Any, kind: str) -> dict[str, str]:
-    """Return a column; the numbers have to fit the type."""
+    """Return a packed column. The numbers must fit the type."""
     column = np.asarray(values)
     if kind[0] != "f" and len(column):
         limits = np.iinfo(TYPES[kind])
@@ -29,7 +29,7 @@ def pack_column(values: Any, kind: str) -> dict[str, str]:
 
 
 def narrow(values: Any) -> dict[str, str]:
-    """Whole numbers in the narrowest type that holds them all."""
+    """Return whole numbers in the narrowest type that holds them all."""
     column = np.asarray(values)
     low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
     kind = next(k for k in ("u8", "u16", "i16", "u32", "i32", "f64") if k == "f64" or _holds(k, low, high))
@@ -42,6 +42,6 @@ def _holds(kind: str, low: int, high: int) -> bool:
 
 
 def for_script(value: Any) -> str:
-    """JSON in ASCII without < > &: inert anywhere in a page, also U+2028 and lone surrogates."""
+    """Return JSON in ASCII without < > &, which is inert anywhere in a page, also for U+2028 and lone surrogates."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

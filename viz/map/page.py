@@ -1,7 +1,7 @@
-"""The page: Leaflet, our drawing on top of it, and the data; nothing in it asks for anything.
+"""Make the page: Leaflet, our drawing on top of it, and the data. It makes no requests.
 
-Model     what comes from a run is not a part of markup, of a style or of a script: it is JSON in an element of its
-          own, and the scripts write text only
+Model     data from a run are never part of markup, of a style or of a script: they are JSON in a separate element, and
+          the scripts write text only
 Units     without an origin the plane itself in metres (L.CRS.Simple), else degrees on Leaflet's sphere
 Errors    none
 Source    ours: docs/guide/maps.md

@@ -1,4 +1,4 @@
-"""What happened where: delays of deliveries and losses of frames on a grid of squares.
+"""Where did things happen? Delays of deliveries and losses of frames on a grid of squares.
 
 Model     a delivery counts where its host was; a frame, other than an ACK, at a node in range counts where that node
           was when it began. Lost is what collided, was never attempted because the receiver was locked on another
@@ -38,7 +38,7 @@ def places(run: Record, frames_in: Path) -> dict[str, Any]:
 
 
 class Grid:
-    """Squares over all that hosts and stations took."""
+    """Squares over the area of all hosts and stations."""
 
     def __init__(self, run: Record) -> None:
         xs, ys = (

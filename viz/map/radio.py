@@ -1,5 +1,4 @@
-"""What a run's radio makes of its places: walls, the station that is received best, with what power, and the link of
-each host.
+"""The radio of a run at each place: walls, the best station with its power, and the link of each host.
 
 Model     with model: sinr only. Power and best station are computed again from the scenario in the run directory, at
           the middle of each square: path loss, walls and shadowing as in the run, no fading. Links are the frames that
@@ -34,15 +33,13 @@ from .record import Record
 SIDE_M = 4.0
 SQUARES = 250_000
 ASKED = 4_000_000  # squares times stations
-AROUND_M = 40.0  # beyond what walls, hosts and stations take
+AROUND_M = 40.0  # metres around walls, hosts and stations
 LINKS = 100_000
 NOTHING = 255
 
 
 class Squares(NamedTuple):
-    """Which station is received best in each square, from south to north; `best` and `below_dbm`: NOTHING where none
-    is received.
-    """
+    """The best station in each square, from south to north. `best` and `below_dbm` are NOTHING if none is received."""
 
     x_m: float
     y_m: float
@@ -65,7 +62,7 @@ class Ground(NamedTuple):
 
 
 def radio(run: Record, frames_in: Path) -> dict[str, Any] | None:
-    """Null with a radio that goes by distances."""
+    """Return the data of a radio that goes by power, or None for one that goes by distances."""
     if not is_by_power(run):
         return None
     document: dict[str, Any] = {"walls": None, "power": None, "links": _links(run, frames_in)}
@@ -79,13 +76,13 @@ def radio(run: Record, frames_in: Path) -> dict[str, Any] | None:
 
 
 def is_by_power(run: Record) -> bool:
-    """Return whether the radio goes by power, and not by distances."""
+    """Return whether the radio goes by power, rather than by distances."""
     wireless = run.scenario.get("wireless")
     return isinstance(wireless, dict) and wireless.get("model") == "sinr"
 
 
 def ground_of(run: Record) -> Ground | None:
-    """Return the walls and the reception of a radio that goes by power; None if its files cannot be read."""
+    """Return the walls and the reception of a radio that goes by power, or None if its files cannot be read."""
     try:
         scenario = Scenario.load(run.folder / "scenario.yaml")
         service = power_of(scenario, run.stations_m)
@@ -130,7 +127,7 @@ def _walls(buildings: list[Building]) -> dict[str, Any]:
 
 
 def _links(run: Record, frames_in: Path) -> dict[str, Any] | None:
-    """Null where they were not recorded."""
+    """Return the links, or None if they were not recorded."""
     if not all((frames_in / f"{name}.parquet").exists() for name in ("frames", "links")):
         return None
     frames = read_coded(frames_in, "frames", ("start_ns", "end_ns", "sender", "receiver", "fate"))

@@ -1,4 +1,4 @@
-"""A run directory as arrays: what a map needs of it, read once and checked.
+"""Read a run directory into arrays: what a map needs of it, read once and checked.
 
 Model     hosts are numbered in the order of their names (h0, h1, ...), stations by their names; -1 is none
 Units     integer nanoseconds, metres
@@ -28,13 +28,13 @@ from mobilenet.scenario.yaml_reader import read
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-LONGEST_TEXT = 200  # of a name from outside; what is longer ends in "…"
+LONGEST_TEXT = 200  # of a name from outside; a longer one ends in "…"
 FARTHEST_M = 20_000_000.0  # a place farther out than half the Earth is invalid; and centimetres still fit 32 bits
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where each host was, sorted by host and time."""
+    """The positions of each host, sorted by host and time."""
 
     host: Ints
     time_ns: Ints
@@ -42,8 +42,8 @@ class Places:
     y_m: Floats
 
     def at(self, host: Ints, time_ns: Ints) -> tuple[Floats, Floats]:
-        """Between two known places on the straight way; before the first and after the last one there. NaN for hosts
-        without any.
+        """Return positions: between two known places on a straight line, before the first and after the last one there.
+        NaN for hosts without any.
         """
         unit = (
             1_000
@@ -87,7 +87,7 @@ class Record:
     places: Places
 
     def details(self, row: int) -> dict[str, Any]:
-        """Return the details of an event beyond its columns; empty where they cannot be read."""
+        """Return the details of an event beyond its columns; empty if they cannot be read."""
         try:
             value = json.loads(self.detail[row] or "{}")
         except ValueError:
@@ -120,7 +120,7 @@ def record(folder: Path, hosts_there: int = 0) -> Record:
 
 
 def read_frames(folder: Path) -> Table | None:
-    """Read the frames without the MAC's ACKs; None where none were recorded."""
+    """Read the frames without the MAC's ACKs, or return None if none were recorded."""
     if not (folder / "frames.parquet").exists():
         return None
     frames = read_table(folder, "frames", ("start_ns", "sender", "receiver", "fate", "kind"))
@@ -129,7 +129,7 @@ def read_frames(folder: Path) -> Table | None:
 
 
 def harmless_text(text: object) -> str:
-    """Text from outside as one harmless, not too long line: no control characters, nothing that turns the direction
+    """Return a text from outside as one harmless, short line: no control characters, nothing that turns the direction
     of writing.
     """
     line = "".join(
@@ -167,7 +167,7 @@ def _stations(folder: Path, manifest: dict[str, Any]) -> tuple[Floats, float]:
 
 
 def name_of_run(folder: Path, scenario: dict[str, Any]) -> str:
-    """Return what a run is called, on its map and its report: the scenario's name, else that of the folder."""
+    """Return the name of a run, on its map and its report: the scenario's name, else that of the folder."""
     return harmless_text(scenario.get("name") or folder.resolve().name)
 
 

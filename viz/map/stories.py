@@ -1,4 +1,4 @@
-"""Where messages spent their time: the stories of the slowest deliveries, if the run recorded its causes.
+"""Where did messages spend their time? The stories of the slowest deliveries, if the run recorded its causes.
 
 Model     MOST stretches in one page, those of the slowest deliveries; the page states that the others have none
 Units     milliseconds since the broadcast
@@ -22,14 +22,14 @@ MOST = 20_000
 
 
 def stories(run: Record, most: int = MOST) -> dict[str, Any]:
-    """Return the colours of all kinds, and the stories, up to `most` stretches of them."""
+    """Return the colours of all kinds, and the stories, with at most `most` stretches."""
     has_causes = most > 0 and (run.folder / "causes.parquet").is_file()
     return {"colours": KIND_COLOURS, "of": _stories(run, most) if has_causes else {}}
 
 
 def _stories(run: Record, most: int) -> dict[str, dict[str, list[list[Any]]]]:
     run_stories = recorded_stories(run.folder)
-    if run_stories.record.of_datagrams:  # the map shows what the programs report, which no frame is known to carry
+    if run_stories.record.of_datagrams:  # the map shows what the programs report, and no frame is known to carry that
         return {}
     words = Words(run_stories.record, run_stories.protocol)
     known = [

@@ -14,7 +14,9 @@ from .study import study_page
 
 
 def draw(directory: Path, out: Path) -> int:
-    """Write the report of a run or a study; its size in bytes. Raises RunError or StudyError for what is neither."""
+    """Write the report of a run or a study, and return its size in bytes. Raise RunError or StudyError for anything
+    else.
+    """
     page, name = (study_page, "STUDY") if is_study(directory) else (run_page, "RUN")
     with whole_file(out, (".html", ".htm")) as partial, stamping_of(directory, normal_command("report", name)):
         content = in_page(page(directory)).encode("utf-8", "backslashreplace")

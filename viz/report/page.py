@@ -22,7 +22,7 @@ Section = tuple[str, str]  # heading, HTML
 
 
 def text(value: object) -> str:
-    """Inert, on one line of its own writing direction, and not longer than a page."""
+    """Return inert text, on one line with its own writing direction, and shorter than a page."""
     words = str(value)
     if len(words) > LONGEST:
         words = words[:LONGEST] + f"… ({len(words) - LONGEST:,} more characters)"
@@ -30,7 +30,7 @@ def text(value: object) -> str:
 
 
 def code(value: object) -> str:
-    """Return the text with invisible characters spelled out: some of them turn the direction of writing."""
+    """Return the text with invisible characters spelled out, because some of them turn the direction of writing."""
     return f"<pre tabindex=0>{escape(spell_out(str(value)))}</pre>"
 
 
@@ -39,7 +39,7 @@ def paragraph(*words: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 1) -> str:
-    """The first columns are text, from column `numbers` on they are numbers."""
+    """Return a table. The first columns are text; from column `numbers` on they are numbers."""
 
     def cells(row: Sequence[object], tag: str) -> str:
         return "".join(
@@ -56,7 +56,7 @@ def bullets(lines: Iterable[str]) -> str:
 
 
 def radio(words: str | None) -> str:
-    """For a paper's section on how it was measured."""
+    """Return a paragraph on the radio, for a paper's section on methods."""
     return "" if words is None else paragraph(text(f"Radio: {words}."))
 
 
@@ -64,11 +64,11 @@ def details(summary: str, inside: str) -> str:
     return f"<details><summary>{text(summary)}</summary>{inside}</details>"
 
 
-BROAD = ("curve", "means", "comparison")  # figures that answer what a study asks
+BROAD = ("curve", "means", "comparison")  # figures that answer the question of a study
 
 
 def pictures(drawn: Iterable[DrawnFigure]) -> str:
-    """SVG files, into the page, with their captions below."""
+    """Return SVG files as part of the page, with their captions below."""
     figures = []
     for title, path, note in drawn:
         data = base64.b64encode(path.read_bytes()).decode()

@@ -96,7 +96,7 @@ def _warning(line: str) -> str:
 
 
 def _answer(run: Run) -> str:
-    """Return the question of a run, and its answer, in words."""
+    """Return the question about a run, and its answer, in words."""
     promise = run.manifest["promises"]["broadcast"]
     question = run_kind(run.manifest).questions.get(promise, f"Did the broadcast keep its promise ({promise})?")
     broken, unknown = (

@@ -1,4 +1,4 @@
-"""What the report of a study contains if a capacity search or a screening has made it: the answer, and its command.
+"""The part of a study's report about a capacity search or a screening that made it: the answer, and its command.
 
 Errors    none: an answer that is damaged, or of other runs than the study's, is left out
 Source    ours: docs/guide/capacity.md
@@ -21,7 +21,7 @@ ANSWERS = ("capacity.json", "sensitivity.parquet")
 
 
 def capacity_answer(directory: Path) -> str | None:
-    """Return the answer in words, the requirements and the figure, as HTML; None: it is not a capacity search."""
+    """Return the answer in words, the requirements and the figure, as HTML, or None if it is not a capacity search."""
     made_by = _own(directory, ANSWERS[0])
     answer = None if made_by is None else _read(directory / ANSWERS[0])
     if answer is None:
@@ -45,7 +45,7 @@ def capacity_answer(directory: Path) -> str | None:
 
 
 def command_again(directory: Path) -> str | None:
-    """Return the command of the search that has made a directory, from the folder around it; None: another study."""
+    """Return the command of the search that made a directory, from the folder around it, or None for another study."""
     made_by = next(filter(None, (_own(directory, name) for name in ANSWERS)), None)
     if made_by is None:
         return None

@@ -1,4 +1,5 @@
-"""Which broadcasts a recorded message carries: the one that the record names, or those that a program's message names.
+"""Which broadcasts does a recorded message carry? The one that the record names, or those that a program's message
+names.
 
 Model     of a program's message the record has its value. A pair of whole numbers in it is a broadcast if there was one
           of that name before it was sent

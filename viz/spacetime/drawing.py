@@ -1,4 +1,4 @@
-"""One window of a run as a picture: time from left to right, a line for each node, an arrow for each message.
+"""Draw one window of a run: time from left to right, a line for each node, an arrow for each message.
 
 Model     radio messages are solid, wired ones dashed; what got lost breaks off half-way with the mark of its outcome,
           which the legend names and the line below explains. Sessions are bands on the host's line in the colour of
@@ -30,10 +30,10 @@ from .words import RECEIVED, legend_lines
 
 MOST_LABELS = 60
 MANY_ARROWS = 150
-MOST_NAMES = 4  # in one label
+MOST_NAMES = 4  # names in one label
 LINE_INCHES = 0.95
 WIDTH_INCHES = 13.0
-BAND = 0.16  # half of its height, in lanes
+BAND = 0.16  # half the height of a band, in lanes
 
 
 def draw(
@@ -44,8 +44,8 @@ def draw(
     name: str,
     called: dict[str, str] | None = None,
 ) -> list[int]:
-    """Write the picture as SVG, PNG or PDF, by the target's suffix. `called`: the nodes' own names. The rows of
-    `messages` that are its arrows."""
+    """Write the picture as SVG, PNG or PDF, by the target's suffix, and return the rows of `messages` that are its
+    arrows. `called`: the nodes' own names."""
     drawn_messages = messages_to_show(messages, events, window)
     with page(WIDTH_INCHES, 4, layout="none") as (figure, axes):
         compose(figure, axes, drawn_messages, events, window, name, called or {})
@@ -70,7 +70,7 @@ def compose(
         left=left / WIDTH_INCHES, right=1 - 0.2 / WIDTH_INCHES, top=1 - above / high, bottom=below / high
     )
     _frame(axes, nodes, levels, window, names)
-    figure.canvas.draw()  # from here on the places of words are known
+    figure.canvas.draw()  # from here on the positions of words are known
     labels = Labels(axes)
     width = _ms(window.end_ns, window)
     for node, level in levels.items():
@@ -139,8 +139,8 @@ def _frame(axes: Any, nodes: list[str], levels: dict[str, int], window: Window, 
 
 
 def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
-    """Bands: from the beginning of a session to its confirmation, and from there to the beginning of the next one;
-    from a crash to the recovery, after which a session may begin later or not at all; their kinds.
+    """Draw bands from the beginning of a session to its confirmation, from there to the beginning of the next one, and
+    from a crash to the recovery, after which a session may begin later or not at all. Return their kinds.
     """
     kinds = set()
     changes = ("join", "handoff_start", "handoff_end", "crash", "recover", "leave")
@@ -187,7 +187,7 @@ def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: W
 
 
 def _style(row: Any) -> tuple[str, str]:
-    """Colour and line style of an arrow."""
+    """Return colour and line style of an arrow."""
     line = "--" if row.medium == "wired" else "-"
     if row.fate != "received":
         return LOST, line
@@ -200,10 +200,10 @@ def _style(row: Any) -> tuple[str, str]:
 
 
 def _arrows(axes: Any, messages: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> int:
-    """All arrows, and their labels; how many are without one because there would be too many."""
+    """Draw all arrows with their labels. Return how many lack a label because there would be too many."""
     width, many = _ms(window.end_ns, window), len(messages) > MANY_ARROWS
     groups: dict[tuple[Any, ...], list[tuple[Any, float, float, float, float]]] = {}
-    # where the latest of each way began, and how many groups it has
+    # where the latest label of each way began, and its number of groups
     last: dict[tuple[Any, ...], tuple[float, int]] = {}
     for row in messages.itertuples():
         colour, line = _style(row)
@@ -240,9 +240,7 @@ def _arrows(axes: Any, messages: pd.DataFrame, levels: dict[str, int], window: W
 def _label(
     rows: list[Any], ends: tuple[float, float, float, float], line: str, colour: str, labels: Labels, width: float
 ) -> None:
-    """Write the kind of message, and what it carries (of a program, what it names); once for several that go
-    together.
-    """
+    """Write the kind of message, and what it carries (for a program, what it names), once for several together."""
     names = list(dict.fromkeys(name for row in rows for name in row.carried))
     text = rows[0].kind
     if names:
@@ -266,13 +264,13 @@ def _label(
         px, py = x + along * (x2 - x), y + along * (y2 - y)
         if 0 <= px <= width:
             places += [(px + beside, py, "left", "center"), (px - beside, py, "right", "center")]
-    if places:  # else it begins before the window
+    if places:  # otherwise it begins before the window
         labels.write(text, places, colour)
 
 
 def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
-    """Dots and stars on the host's line, and on all lines for the messages that the picture is about; what of them
-    there is.
+    """Draw dots and stars on the host's line, and on all lines for the messages of the picture. Return which of them
+    there are.
     """
     inside = events[
         events.time_ns.between(window.begin_ns, window.end_ns) & events.event.isin(["deliver", "broadcast"])

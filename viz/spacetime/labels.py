@@ -1,5 +1,5 @@
-"""Words in a picture that never lie on each other: each goes to the first of its places that is free, or is counted
-as left out.
+"""Write words that never overlap in a picture: each goes to the first of its places that is free, or is counted as
+omitted.
 
 Model     boxes as they will be drawn, in pixels; what must stay free (lanes, bands) is given as boxes, too. The
           layout of the axes must be final before
@@ -13,7 +13,7 @@ from typing import Any
 
 from ..style import plain
 
-APART_PX = (5.0, 1.5)  # across, so that two of them do not read as one; and up
+APART_PX = (5.0, 1.5)  # horizontally, so that two words do not read as one; and vertically
 Box = tuple[float, float, float, float]  # left, bottom, right, top
 
 
@@ -30,7 +30,7 @@ class Labels:
         self.texts: list[Any] = []
 
     def keep_free(self, left: float, bottom: float, right: float, top: float) -> None:
-        """Keep this place free of writing; in the units of the axes."""
+        """Keep this area free of words, in the units of the axes."""
         (x0, y0), (x1, y1) = self._axes.transData.transform([(left, bottom), (right, top)])
         self._taken.append((x0, y0, x1, y1))
 
@@ -42,7 +42,9 @@ class Labels:
         size: float = 7.5,
         zorder: float = 8,
     ) -> bool:
-        """At the first place (x, y, horizontal and vertical alignment) with room for all of it."""
+        """Write a text at the first place (x, y, horizontal and vertical alignment) with room for all of it. Return
+        False if there is none.
+        """
         label = self._axes.text(0, 0, plain(text), fontsize=size, color=colour, zorder=zorder, linespacing=1.15,
                                bbox={"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none",
                                "alpha": 0.9})  # fmt: skip

@@ -1,4 +1,4 @@
-"""The legend of a space-time diagram: what is in the picture, all of it, and nothing else.
+"""Draw the legend of a space-time diagram, with exactly what is in the picture.
 
 Source    ours: docs/guide/pictures.md
 """
@@ -20,7 +20,7 @@ ARROWS: tuple[tuple[str, Any, str], ...] = (
     (ACKNOWLEDGEMENT, "-", "acknowledgement"), (ACKNOWLEDGEMENT, "--", "acknowledgement, wired"),
 )  # fmt: skip
 
-MARKS = {  # of what was lost, by the reception outcomes of mobilenet/network/radio/frame.py
+MARKS = {  # marks of losses, by the reception outcomes of mobilenet/network/radio/frame.py
     "collision": "x", "never_attempted": "+", "preamble_missed": "1", "half_duplex": "2", "random": "X",
     "bit_errors": "P", "receiver_down": "s", "out_of_range": "D", "link_cut": "|",
 }  # fmt: skip
@@ -33,8 +33,8 @@ def mark(outcome: str) -> str:
 def legend(
     figure: Any, styles: set[tuple[str, str]], outcomes: pd.Series, happened: set[str], bands: set[str], y: float
 ) -> Any:
-    """`styles`: colours and lines of arrows; `happened`: deliver, broadcast; `bands`: session, handoff, down, no
-    member.
+    """Draw the legend. `styles`: colours and lines of arrows; `happened`: deliver, broadcast; `bands`: session,
+    handoff, down, no member.
     """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

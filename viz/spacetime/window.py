@@ -1,4 +1,4 @@
-"""Which part of a run a space-time diagram shows: from when to when, which nodes, which messages.
+"""Which part of a run does a space-time diagram show? From when to when, which nodes, which messages.
 
 Model     a window is about one host. It shows every recorded message that the host sends or is sent, and every one
           between stations that names it; of application messages on the wire those that the host delivers within the
@@ -23,7 +23,7 @@ from .broadcasts import broadcasts_carried
 
 LEAST_MARGIN_NS = 5_000_000
 AROUND_A_MOMENT_NS = 210_000_000  # on either side
-AFTER_A_BROADCAST_NS = 150_000_000  # that is not delivered
+AFTER_A_BROADCAST_NS = 150_000_000  # if it is not delivered
 PRINTED_NS = 500  # moments are printed in microseconds
 MOST_NAMED = 8  # hosts in an error
 # simulation/plugin_failure.py: the host that failed, or whose message a station failed at
@@ -31,7 +31,7 @@ AT_ERROR = re.compile(r" at \d+\.\d+ s at (?:(h\d+)|s\d+, handling \S+ from (h\d
 
 
 class WindowError(Exception):
-    """One line for people."""
+    """The window cannot be shown. The message is one line for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class Window:
     begin_ns: int
     end_ns: int
     title: str
-    messages: tuple[str, ...] = ()  # the application messages whose way it shows
+    messages: tuple[str, ...] = ()  # the application messages whose paths it shows
 
 
 def window_around(
     events: pd.DataFrame, what: str, host: str | None = None, margin_s: float | None = None, end_ns: int = 0
 ) -> Window:
-    """`what`: handoff:N (from 1; of the host, or of the run), message:h3:5 or message:h3:5,h4:2, crash:N, or seconds of
-    simulated time; `end_ns`: when the run ended, if that was after its last event.
+    """Return a window. `what`: handoff:N (from 1; of the host, or of the run), message:h3:5 or message:h3:5,h4:2,
+    crash:N, or seconds of simulated time; `end_ns`: when the run ended, if that was after its last event.
     """
     kind, _, argument = what.partition(":")
     if host is not None and host not in set(events.node):
@@ -87,7 +87,7 @@ def _event_number(events: pd.DataFrame, candidates: pd.DataFrame, argument: str,
 
 
 def handoffs(events: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per session that was begun and confirmed: node, session, begin_ns, end_ns, cause, in order of the
+    """Return one row per session that was begun and confirmed: node, session, begin_ns, end_ns, cause, in order of
     beginning.
     """
     starts = events[events.event == "handoff_start"][["time_ns", "node", "session", "station", "detail"]]
@@ -130,7 +130,7 @@ def _message(events: pd.DataFrame, argument: str, host: str | None) -> Place:
             raise WindowError(f"message:{name}: unknown message; expected {_instead(events, host)}")
     at = int(sent.time_ns.iloc[0])
     others = own[(own.event == "deliver") & (own.node != sent.node.iloc[0])].node
-    receiver = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # the last one to get it
+    receiver = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # the last host to get it
     delivered = own[(own.event == "deliver") & (own.node == receiver)].drop_duplicates("message")
     last = int(sent.time_ns.max())
     end = max(last, int(delivered.time_ns.max())) if len(delivered) else last + AFTER_A_BROADCAST_NS
@@ -173,7 +173,7 @@ def _hosts_text(events: pd.DataFrame) -> str:
 
 
 def _instead(events: pd.DataFrame, host: str | None) -> str:
-    """Return what can be asked of this run, as --around wants it."""
+    """Return what can be asked for in this run, in the form of --around."""
     sent = events[(events.event == "broadcast") & (True if host is None else events.node == host)].message
     message = [f"message:{sent.iloc[0]}"] if len(sent) else []
     crashed = ["crash:1"] if "crash" in set(events[events.node == host].event if host else events.event) else []
@@ -182,8 +182,8 @@ def _instead(events: pd.DataFrame, host: str | None) -> str:
 
 
 def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host: str | None) -> tuple[str, str | None]:
-    """Return what to look at by default, and whose: the error that ended the run early, else the first handoff, crash
-    or broadcast (of `host`, if there is one), else the beginning. As window_around takes them.
+    """Return what to show by default, and for which host: the error that ended the run early, else the first handoff,
+    crash or broadcast (of `host`, if given), else the beginning. The form is that of window_around.
     """
     own = events if host is None else events[events.node == host]
     if ended_by is not None:
@@ -201,7 +201,7 @@ def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host
 
 
 def messages_to_show(messages: pd.DataFrame, events: pd.DataFrame, window: Window) -> pd.DataFrame:
-    """Return the rows that the diagram shows, with a further column: the broadcasts that each carries."""
+    """Return the rows that the diagram shows, with a further column for the broadcasts that each carries."""
     arrives = messages.receive_ns.fillna(messages.send_ns)
     inside = messages[(messages.send_ns <= window.end_ns) & (arrives >= window.begin_ns)]
     inside = inside.assign(carried=broadcasts_carried(inside, events))
@@ -216,13 +216,15 @@ def messages_to_show(messages: pd.DataFrame, events: pd.DataFrame, window: Windo
     partners = set(inside[direct].sender) | set(inside[direct].receiver)
     passed_on &= inside.sender.isin(partners) & inside.receiver.isin(partners)
     its = inside.carried.map(lambda own: not set(window.messages).isdisjoint(own)).astype(bool)
-    if its.any():  # all of its way on the wire, and how it got there
+    if its.any():  # all of its path on the wire, and how it got there
         return inside[its & ((inside.medium == "wired") | direct | inside.sender.str.startswith("h"))]
     return inside[direct | named | passed_on]
 
 
 def nodes_of(messages: pd.DataFrame, window: Window, events: pd.DataFrame) -> list[str]:
-    """From top to bottom: the station it comes from, the host, the station it goes to, the others by number."""
+    """Return the nodes from top to bottom: the station the host comes from, the host, the station it goes to, the
+    others by number.
+    """
     own = events[(events.node == window.host) & events.event.isin(["join", "handoff_start", "handoff_end"])]
     before = own[(own.time_ns < window.begin_ns + LEAST_MARGIN_NS) & (own.event != "handoff_start")].station.dropna()
     now = own[own.time_ns.between(window.begin_ns, window.end_ns)].station.dropna()

@@ -1,8 +1,9 @@
-"""What the names in a space-time diagram mean, one short line each.
+"""The meaning of the names in a space-time diagram, one short line each.
 
 Model     of the outcomes all, of the kinds of messages those with unclear names; only what is in the picture is
           explained
-Source    mobilenet/radio/medium.py; mobilenet/protocols/mobile_causal/messages.py, after Wilhelm, Arantes, Sens (2020)
+Source    mobilenet/network/radio/medium.py; mobilenet/protocols/mobile_causal/messages.py, after Wilhelm, Arantes,
+          Sens (2020)
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ RECEIVED = "An arrow ends where its message was received, even if the receiver i
 
 
 def legend_lines(kinds: Iterable[str], outcomes: Iterable[str]) -> list[str]:
-    """Up to two lines: what kinds of messages are, and how they can be lost."""
+    """Return up to two lines: the meaning of kinds of messages, and of ways to lose them."""
     lines = []
     entries = [f"{kind}: {KINDS[kind]}" for kind in KINDS if kind in set(kinds)]
     if entries:

@@ -28,7 +28,7 @@ def is_vendored(name: str) -> bool:
 
 
 def text(name: str) -> str:
-    """Return a script or a style sheet as it is."""
+    """Return a script or a style sheet unchanged."""
     return _files()[name].read_text(encoding="utf-8")
 
 

@@ -6,4 +6,4 @@ from mobilenet.parameters import ScenarioError
 
 
 class ArtefactError(ScenarioError):
-    """An archive, or what one is to be made of, cannot be used."""
+    """An archive, or something that should go into one, cannot be used."""

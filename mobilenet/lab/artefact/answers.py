@@ -1,4 +1,4 @@
-"""The answers to claims as an archive has them: the files of their directory.
+"""The answers to claims in the form that an archive has: the files of their directory.
 
 Shapes    name in the archive -> content
 Errors    ArtefactError: not all claims are answered, or the answers are damaged
@@ -19,7 +19,7 @@ Files = dict[str, bytes]
 
 
 def answers_in(data: bytes) -> dict[str, Any]:
-    """Return claims.json. Raises ValueError for anything else."""
+    """Return claims.json. Raise ValueError for anything else."""
     document = json.loads(data)
     rows = document.get("claims") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

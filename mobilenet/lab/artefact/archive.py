@@ -31,7 +31,7 @@ BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplemented
 
 
 class Archive:
-    """An open archive whose list of files is within the limits."""
+    """An open archive with a list of files that is within the limits."""
 
     def __init__(self, path: Path, file: zipfile.ZipFile) -> None:
         self.path, self._file = path, file
@@ -39,7 +39,7 @@ class Archive:
         self.digests, self.made_by = self._checksums()
 
     def _checksums(self) -> tuple[dict[str, str], dict[str, str | None]]:
-        """Return the SHA-256 of each file by name, and the versions of what made the archive."""
+        """Return the SHA-256 of each file by name, and the versions that made the archive."""
         if CHECKSUMS not in self._infos:
             raise self.problem(f"{CHECKSUMS} is missing; expected an archive made by `mobilenet artefact`")
         if self._infos[CHECKSUMS].file_size > MOST_LIST_BYTES:
@@ -59,12 +59,12 @@ class Archive:
         return digests, made_by
 
     def verify(self) -> None:
-        """Compare each file with its checksum. Raises ArtefactError."""
+        """Compare each file with its checksum. Raise ArtefactError if one differs."""
         for name in self.digests:
             self._copy(name, None)
 
     def extract(self, folder: Path) -> None:
-        """Write all files into an empty folder. Raises ArtefactError."""
+        """Write all files into an empty folder. Raise ArtefactError if that fails."""
         for name in sorted(self._infos):
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ class Archive:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """Open an archive, and check its list of files. Raises ArtefactError."""
+    """Open an archive, and check its list of files. Raise ArtefactError if it is not allowed."""
     try:
         with path.open("rb") as stream:
             require_plain(path, stream)

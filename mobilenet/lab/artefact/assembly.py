@@ -69,7 +69,7 @@ def versions() -> dict[str, str | None]:
 
 
 def _version_of(parts: Sequence[Part]) -> dict[str, str | None]:
-    """Return the version and commit that made the results; several of them are joined, and then equal no other."""
+    """Return the version and commit that made the results. Several are joined, and then equal no other."""
     files = [study / "tables" / "runs.parquet" for part in parts for study in studies_of(part)]
     stamps = [read_provenance(file) for file in [*files, *(part.path / MARK for part in parts if part.kind == CLAIMS)]]
     pairs = sorted({(stamp.version, stamp.commit or "unknown") for stamp in stamps if stamp is not None})
@@ -80,7 +80,7 @@ def _version_of(parts: Sequence[Part]) -> dict[str, str | None]:
 
 
 def _dependencies() -> Files:
-    """Return requirements.lock of the clone, or else a list of what is installed."""
+    """Return requirements.lock of the clone, or else a list of installed packages."""
     if (lock := PACKAGE.parent / LOCK).is_file():
         return {LOCK: lock.read_bytes()}
     requirements = {f"{one.metadata['Name']}=={one.version}" for one in packages.distributions()}

@@ -25,7 +25,7 @@ APART = ("effects", *SEARCHES)  # tables that are not compared with those of a s
 
 
 class Sameness(Enum):
-    """What became of a study or a claim when it was run again."""
+    """The result of running a study or a claim again."""
 
     BITS = "bit-identical"
     NUMBERS = "same numbers"
@@ -43,7 +43,7 @@ class Line(NamedTuple):
 
 
 def compare_study(what: str, original: Path, again: Path, is_promised: bool) -> Line:
-    """Compare the tables of a study; `is_promised`: whether the same bits are."""
+    """Compare the tables of a study. `is_promised`: whether identical bits are promised."""
     names = _names(original, "csv"), _names(original, "parquet")
     return _compare_tables(
         Line(what, Sameness.BITS, pluralize(_count(original / "runs.csv"), "run")), original, again, names, is_promised
@@ -70,7 +70,7 @@ def compare_search(
 def _compare_tables(
     worst: Line, original: Path, again: Path, names: tuple[list[str], list[str]], is_promised: bool
 ) -> Line:
-    """Compare tables by their names, CSV and Parquet; `worst`: the line if all are the same."""
+    """Compare tables by their names, CSV and Parquet. `worst`: the line if all are the same."""
     what = worst.what
     for name in names[0]:
         difference = _compare_csv(original / name, again / name)
@@ -116,7 +116,7 @@ NUMBERS_ONLY = "the numbers are the same, but not the bytes"
 
 
 def _compare_csv(original: Path, again: Path) -> str | None:
-    """Return how two tables differ; None: not at all."""
+    """Return how two tables differ, or None if they do not."""
     if (old := _bytes(original)) is not None and old == _bytes(again):
         return None
     try:
@@ -176,7 +176,7 @@ def _is_close(a: Any, b: Any) -> bool:
         return False
     try:
         return math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE_TO_0)
-    except OverflowError:  # a number of JSON that no float can be
+    except OverflowError:  # a number in JSON that is too large for a float
         return False
 
 

@@ -1,8 +1,8 @@
 """Require that an unpacked archive is complete and names only files of its own, before anything reads them.
 
 Model     studies and claims have the form in which their directories keep them: study.yaml names its own
-          configurations, claims.yaml the studies next to it. The files of a scenario are next to it. Two things are
-          not looked at: the levels in study.yaml, since the configurations have what they stand for; and the words of
+          configurations, claims.yaml the studies next to it. The files of a scenario are next to it. Two things are not
+          checked: the levels in study.yaml, since the configurations contain what they stand for; and the words of
           commands, since programs run only with permission, and may then open any file anyway
 Errors    ArtefactError, ScenarioError
 Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/store.py
@@ -32,7 +32,7 @@ def require_inside(part: Part) -> None:
 
 
 def _own_studies(file: Path) -> Iterator[Path]:
-    """Yield the directories of the studies that a claims file is about."""
+    """Yield the directories of the studies that a claims file refers to."""
     root = read(file)
     experiments = root.value.get("experiments") if isinstance(root.value, dict) else None
     for name, node in experiments.value.items() if experiments and isinstance(experiments.value, dict) else ():
@@ -65,7 +65,7 @@ def _require_complete(path: Path) -> None:
 
 
 def _require_plain_levels(file: Path) -> None:
-    """Require levels that are not files, because they are set once more, in the first configuration."""
+    """Require levels that are not files, because they are set again, in the first configuration."""
     root = read(file)
     factors = root.value.get("factors") if isinstance(root.value, dict) else None
     for node in _names(factors) if factors is not None else ():

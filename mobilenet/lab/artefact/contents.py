@@ -36,7 +36,7 @@ PICTURES = (".svg", ".png", ".pdf")
 
 
 def files_of(part: Part) -> Files:
-    """Return all files of a part by their names in the archive. Raises ArtefactError, StudyError."""
+    """Return all files of a part by name in the archive. Raise ArtefactError or StudyError if it cannot be packed."""
     if part.kind == STUDIES:
         return _study(part.path, part.place) | _search(part)
     require_answered(part.path)
@@ -47,7 +47,7 @@ def files_of(part: Part) -> Files:
 
 
 def _search(part: Part) -> Files:
-    """Return the answer of a capacity search or a screening, if the part is one, and if it can be made again."""
+    """Return the answer of a capacity search or a screening, if the part is one, and if it can be repeated."""
     if (verb := verb_of(part.path)) is None:
         return {}
     plan_of(part.path)
@@ -80,7 +80,7 @@ def _require_finished(path: Path) -> None:
 
 
 def _figures(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the study's figures; they are drawn if there are none, or if they were drawn from other runs."""
+    """Yield the study's figures. They are drawn if there are none, or if they were drawn from other runs."""
     there = sorted(one for one in (path / "figures").glob("*") if one.suffix in PICTURES and not one.is_symlink())
     inputs = inputs_of(path)
     stamps = [read_provenance(one) for one in there]

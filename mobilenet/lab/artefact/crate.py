@@ -43,7 +43,7 @@ Entity = dict[str, Any]
 
 
 class About(NamedTuple):
-    """What the person who makes the archive states about it."""
+    """The statements of the person who makes the archive."""
 
     title: str
     date: str  # ISO 8601
@@ -96,7 +96,7 @@ def _license(about: About) -> Entity:
 
 
 def _program(made_by: Mapping[str, Any]) -> Entity:
-    """Return mobilenet as an entity: a SoftwareApplication would need a `url`, and mobilenet has no address."""
+    """Return mobilenet as an entity. A SoftwareApplication would need a `url`, and mobilenet has no address."""
     entity: Entity = {
         "@id": "#mobilenet", "@type": "CreativeWork", "name": "mobilenet", "version": made_by["mobilenet"],
         "description": "Emulator of mobile networks and of the broadcast protocols that run on them",
@@ -129,7 +129,7 @@ def _file(name: str, data: bytes) -> Entity:
 
 
 def _links(names: Iterable[str]) -> list[Entity] | Entity:
-    """Return references to entities; a single one is not in a list."""
+    """Return references to entities. A single one is not put into a list."""
     links = [{"@id": name if name.startswith("#") else _id(name)} for name in names]
     return links[0] if len(links) == 1 else links
 

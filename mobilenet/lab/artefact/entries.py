@@ -1,4 +1,4 @@
-"""The list of files of an archive that strangers may have made: refused before any of its files is read.
+"""Check the list of files of an archive that strangers may have made, before any of its files is read.
 
 Model     the end of the file first, before the list takes any memory: one list at its end, no ZIP64, no comment. Then
           each entry: a name inside, a regular file, stored or deflated, within the limits of size
@@ -30,11 +30,11 @@ from mobilenet.lab.artefact.limits import (
 from mobilenet.quoting import cut, spell_out
 
 END = struct.Struct("<4s4H2LH")  # end of central directory record
-LOCATOR_BYTES = 20  # of ZIP64, before it
+LOCATOR_BYTES = 20  # the locator of ZIP64, before it
 
 
 def require_plain(path: Path, stream: IO[bytes]) -> None:
-    """Look at the end of the file, before the list of files takes any memory."""
+    """Check the end of the file, before the list of files takes any memory."""
     size = stream.seek(0, os.SEEK_END)
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode) or size < END.size:
         raise ArtefactError(f"{path}: not a ZIP file")

@@ -1,4 +1,4 @@
-"""Which archives are read at all: the limits of size, and the names that files may have.
+"""Which archives are read at all? The limits of size, and the names that files may have.
 
 Model     the same limits hold for the archives that are made, so every archive that is made can be checked
 Units     bytes
@@ -14,16 +14,16 @@ from collections.abc import Iterable
 MOST_FILES = 20_000
 MOST_ARCHIVE_BYTES = 1_000_000_000
 MOST_LIST_BYTES = 10_000_000  # of the list of files at the end of the archive
-MOST_FILE_BYTES = 500_000_000  # of a file, unpacked
-MOST_BYTES = 2_000_000_000  # of all files, unpacked
+MOST_FILE_BYTES = 500_000_000  # size of a file, unpacked
+MOST_BYTES = 2_000_000_000  # size of all files, unpacked
 MOST_RATIO = 100  # unpacked to packed size of a file
-FREE_BYTES = 1_000  # that a file may have beyond the ratio: short files shrink in any way
+FREE_BYTES = 1_000  # bytes that a file may have beyond the ratio, since short files may shrink by any factor
 LONGEST_NAME = 300  # characters
 DEEPEST = 20  # folders
 
 
 def name_problem(name: str) -> str | None:
-    """Return what is wrong with the name of a file in an archive; None if nothing is."""
+    """Return what is wrong with the name of a file in an archive, or None if nothing is."""
     parts = name.split("/")
     if name.startswith("/") or ":" in name:
         return "is absolute, or names a drive"
@@ -56,5 +56,5 @@ def _fold(name: str) -> str:
 
 
 def ratio_is_too_high(size: int, packed: int) -> bool:
-    """Return whether a file shrinks more than files of studies do."""
+    """Return whether a file shrinks more than files of studies usually do."""
     return size > MOST_RATIO * packed + FREE_BYTES

@@ -27,12 +27,12 @@ class Part(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return its folder in the archive."""
+        """The folder of the part in the archive."""
         return f"{self.kind}/{self.name}"
 
 
 def parts_of(paths: Sequence[Path]) -> list[Part]:
-    """Return what the arguments are, in the order of their places in the archive. Raises ArtefactError."""
+    """Return the parts that the arguments name, in the order of the archive. Raise ArtefactError for others."""
     parts: dict[str, Part] = {}
     for path in paths:
         part = _part(path)

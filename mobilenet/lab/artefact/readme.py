@@ -34,7 +34,7 @@ FILES = (
 
 
 class Summary(NamedTuple):
-    """What the README and the metadata state about one part."""
+    """The facts about one part, for the README and the metadata."""
 
     part: Part
     runs: int
@@ -45,7 +45,7 @@ class Summary(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Return what it is, in words."""
+        """The kind of part, in words."""
         if self.part.kind == CLAIMS:
             return "Claims"
         return "Study" if self.search is None else self.search.title
@@ -96,7 +96,7 @@ def _in_words(parts: Sequence[Summary]) -> str:
 
 
 def contents(parts: Sequence[Summary]) -> str:
-    """Return `1 study, 1 capacity search and 4 claims`."""
+    """Return the contents in words, as in `1 study, 1 capacity search and 4 claims`."""
     kinds = Counter(one.kind.lower() for one in parts if one.part.kind != CLAIMS)
     phrases = [pluralize(count, kind) for kind, count in kinds.items()]
     claims = sum(len(one.answers) for one in parts)
@@ -132,5 +132,5 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: Any) -> str:
-    """Return a number of claims.json, where infinite ones are texts."""
+    """Return a number of claims.json, in which infinite ones are texts."""
     return format_number(value) if isinstance(value, int | float) else str(value or "")

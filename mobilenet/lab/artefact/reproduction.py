@@ -1,4 +1,4 @@
-"""Check an archive: run all that is in it again, and compare.
+"""Check an archive: run everything in it again, and compare.
 
 Model     limits and checksums (archive.py) → an own temporary folder → the files that scenarios name are inside →
           studies and claims again, with the seeds and replications of the archive → comparison. Without permission, a
@@ -47,18 +47,18 @@ class CheckResult(NamedTuple):
     """The results of a check."""
 
     lines: list[Line]
-    sha256: str  # of the archive
-    promise: str  # whether the same bits are promised, in words
+    sha256: str  # digest of the archive
+    promise: str  # in words, whether identical bits are promised
     unchecked: list[str]  # files that were not compared
 
     def count(self, kind: Sameness) -> int:
-        """Return how many studies and claims came out so."""
+        """Return how many studies and claims have this result."""
         return sum(line.sameness is kind for line in self.lines)
 
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """How parts are run again."""
+    """The options for running parts again."""
 
     workers: int | None
     progress: Progress
@@ -67,7 +67,7 @@ class CheckOptions:
 
 
 def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
-    """Run everything in an archive again; `out`: the directory that keeps it, by default none."""
+    """Run everything in an archive again. `out`: the directory that keeps the results; by default none does."""
     place = None if out is None else _place_of(out)
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_folder("artefact", place))
@@ -86,7 +86,7 @@ def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
             lines += [] if differences else differing_statements(root, parts, by)
             unchecked = not_compared(root, parts, not differences)
         if out is not None and again.is_dir():
-            os.replace(again, out)  # what has the name is whole
+            os.replace(again, out)  # a directory of the final name is complete
     promise = (
         f"bit-identical results are not promised: {differences[0]}"
         if differences
@@ -97,14 +97,14 @@ def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
 
 @dataclass(frozen=True)
 class _Again:
-    """Run the parts of an archive again, into a folder."""
+    """The parts of an archive, which are run again, into a folder."""
 
     folder: Path
     how: CheckOptions
     is_promised: bool  # whether the same bits are
 
     def all(self, parts: list[Part]) -> list[Line]:
-        """Return a line for each study and claim; all of them share one Spark session."""
+        """Return a line for each study and claim. All of them share one Spark session."""
         codes = [sorted(set().union(*(code_in(study) for study in studies_of(part)))) for part in parts]
         pairs = list(zip(parts, codes, strict=True))
         needs_spark = any(studies_of(part) and (self.how.allow_code or not code) for part, code in pairs)
@@ -167,7 +167,7 @@ class _Again:
 
 
 def _parts(path: Path, root: Path) -> list[Part]:
-    """Return the studies and claims of an unpacked archive, whose files are all inside."""
+    """Return the studies and claims of an unpacked archive, after checking that all their files are inside."""
     parts = [
         Part(kind, folder.name, folder)
         for kind, mark in ((CLAIMS, KEPT), (STUDIES, "study.yaml"))
@@ -203,7 +203,7 @@ def _not_run(part: Part, why: str) -> list[Line]:
 
 
 def _differences(before: dict[str, str | None]) -> list[str]:
-    """Return which versions are not those with which the archive was made."""
+    """Return the versions that differ from those that made the archive."""
     now = versions()
     differences = [
         f"{name} is {now.get(name) or 'unknown'} here, but was {str(before.get(name) or 'unknown')[:40]}"
@@ -216,7 +216,7 @@ def _differences(before: dict[str, str | None]) -> list[str]:
 
 
 def _place_of(out: Path) -> Path:
-    """Return the folder in which a check that is not finished lies; `out` has to be free."""
+    """Return the folder for an unfinished check. `out` must be free."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OutError(f"{out}: exists and is not an empty directory")
     place = out.absolute().parent
@@ -226,7 +226,7 @@ def _place_of(out: Path) -> Path:
 
 @contextmanager
 def _without_place(path: Path, root: Path) -> Iterator[None]:
-    """Name the archive in errors, and not the temporary folder."""
+    """Replace the temporary folder by the archive in errors."""
     try:
         yield
     except ScenarioError as error:

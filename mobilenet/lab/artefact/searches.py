@@ -1,4 +1,4 @@
-"""Capacity searches and screenings in an archive: their answers, and how they are made again.
+"""Capacity searches and screenings in an archive: their answers, and how they are repeated.
 
 Model     such a part is a study whose runs its command has chosen. The command is in the answer, in normal form; it is
           made again on the configurations of the archive, and the answers are compared
@@ -25,7 +25,7 @@ from mobilenet.record.stamp import KEY
 
 CAPACITY, SCREENING = "capacity", "sensitivity"  # the verbs of their commands, and the names of their files
 TITLES = {CAPACITY: "Capacity search", SCREENING: "Screening"}
-NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # of what is compared
+NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # names of the compared parts
 ANSWERS = {CAPACITY: of_capacity.ANSWER, SCREENING: of_screening.ANSWER}
 FILES = {
     CAPACITY: (of_capacity.ANSWER, "capacity.csv", "capacity.parquet", "capacity.md"),
@@ -33,7 +33,7 @@ FILES = {
 }
 PICTURES = ("capacity.svg", "capacity.png")
 SHORT = 60  # of a note of the check
-WORDS = 120  # of what a README repeats, at most, in each cell
+WORDS = 120  # characters that a README repeats in each cell, at most
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Search:
         return TITLES[self.verb]
 
     def command_in(self, place: str) -> str:
-        """Return its command with a directory."""
+        """Return the command with a directory in place of STUDY."""
         words = shlex.split(self.command)
         return shlex.join(place + word[len("STUDY") :] if word.startswith("STUDY/") else word for word in words)
 
 
 def verb_of(path: Path) -> str | None:
-    """Return what has made a study's directory: `capacity` or `sensitivity`; None: neither."""
+    """Return the command that made a study's directory, `capacity` or `sensitivity`, or None."""
     verbs = [verb for verb, names in FILES.items() if any((path / name).exists() for name in names)]
     if len(verbs) > 1:
         raise ArtefactError(f"{path}: contains the answers of two commands; expected one directory for each")
@@ -64,7 +64,7 @@ def verb_of(path: Path) -> str | None:
 
 
 def plan_of(path: Path) -> Any:
-    """Return the plan of the search that has made a directory. Raises StudyError, ScenarioError."""
+    """Return the plan of the search that made a directory. Raise StudyError or ScenarioError if it is damaged."""
     verb = verb_of(path)
     missing = [name for name in FILES[str(verb)] if not (path / name).is_file()]
     if missing:
@@ -73,7 +73,7 @@ def plan_of(path: Path) -> Any:
 
 
 def search_in(path: Path) -> Search | None:
-    """Return the answer of the search that has made a directory; None for other studies."""
+    """Return the answer of the search that made a directory, or None for other studies."""
     if (verb := verb_of(path)) is None:
         return None
     provenance = read_provenance(path / ANSWERS[verb])
@@ -87,7 +87,7 @@ def search_in(path: Path) -> Search | None:
 
 
 def document_of(path: Path) -> dict[str, Any]:
-    """Return capacity.json without its provenance. Raises ArtefactError."""
+    """Return capacity.json without its provenance. Raise ArtefactError if it is damaged."""
     file = path / ANSWERS[CAPACITY]
     try:
         document = json.loads(file.read_bytes())
@@ -97,7 +97,7 @@ def document_of(path: Path) -> dict[str, Any]:
 
 
 def answer_in(path: Path, with_words: bool) -> dict[str, Any]:
-    """Return what is compared of capacity.json; other versions may word sentences differently."""
+    """Return the part of capacity.json to compare. Other versions may word sentences differently."""
     if verb_of(path) != CAPACITY:
         return {}
     document = document_of(path)
@@ -105,7 +105,7 @@ def answer_in(path: Path, with_words: bool) -> dict[str, Any]:
 
 
 def pictures_of(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures of an answer that were drawn from it."""
+    """Yield the pictures of an answer."""
     made_by = read_provenance(path / ANSWERS[CAPACITY])
     for name in PICTURES:
         file = path / name

@@ -39,7 +39,7 @@ def checksums(files: Mapping[str, bytes], made_by: Mapping[str, str | None]) -> 
 
 
 def write(target: Path, files: Mapping[str, bytes], made_by: Mapping[str, str | None]) -> None:
-    """Write an archive with these files and their checksums. Raises ArtefactError."""
+    """Write an archive with these files and their checksums. Raise ArtefactError for a name or size that is refused."""
     _require_allowed(files)
     with zipfile.ZipFile(target, "w", allowZip64=False) as file:
         for name, data in sorted({**files, CHECKSUMS: checksums(files, made_by)}.items()):

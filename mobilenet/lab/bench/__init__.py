@@ -1,1 +1,1 @@
-"""Measure how fast the simulator is, relative to a bare event queue."""
+"""Benchmarks of the simulator, relative to a bare event queue."""

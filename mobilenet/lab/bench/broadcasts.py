@@ -1,4 +1,4 @@
-"""How fast the broadcasts over VCube are at the papers' scale, next to a bare event queue.
+"""How fast are the broadcasts over VCube at the papers' scale, compared with a bare event queue?
 
 Model     each case is one run with 1 024 processes in a separate process, as in bench.py: the run with the median
           figure counts, the baseline takes turns with it. Deliveries are recorded, as in any run; buffers are not
@@ -52,7 +52,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """Hold what one case of the broadcasts cost."""
+    """The cost of one case of the broadcasts."""
 
     processes: int
     messages: int
@@ -78,7 +78,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Run a case here."""
+    """Run a case in this process."""
     from mobilenet.scenario import ProcessScenario
     from mobilenet.simulation.processes.experiment import Experiment
 

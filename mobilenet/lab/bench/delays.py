@@ -1,4 +1,4 @@
-"""What explaining delays costs: recording the causes, all stories of a run with its replay, and one story.
+"""How much does it cost to explain delays? Recording the causes, all stories of a run with its replay, and one story.
 
 Model     100 s of dynamic.yaml, each repetition in a separate process; the median of each share counts. `recording` is
           simulating with `record.causes`, beyond simulating without. `all` is the replay with causes and the stories
@@ -47,7 +47,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One cost; `share`: of simulating, of one story its seconds."""
+    """One cost. `share`: of simulating; for one story, its seconds."""
 
     cpu_s: float
     share: float
@@ -64,7 +64,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Measure all costs here."""
+    """Measure all costs in this process."""
     from mobilenet.api import keep, simulate
     from mobilenet.lab.replay.rerun import stories_of
     from mobilenet.record.writer import run_directory
@@ -73,7 +73,7 @@ def once(case: Case) -> dict[str, float]:
 
     plain = load_scenario(SCENARIOS / "dynamic.yaml", ["duration_s=100"])
     recorded = plain.with_changes(["record.causes=true"])
-    simulate(plain.with_changes(["duration_s=12"]))  # what is imported and compiled belongs to no case
+    simulate(plain.with_changes(["duration_s=12"]))  # importing and compiling counts for no case
     simulating_s, _ = _time(lambda: simulate(plain))
     recording_s, outcome = _time(lambda: simulate(recorded))
     with scratch_folder("bench") as folder:

@@ -1,4 +1,4 @@
-"""How the cost of a run grows with its hosts, its duration or its processes, and that of a study with its runs.
+"""How does the cost of a run grow with its hosts, duration or processes, and that of a study with its runs?
 
 Model     each case runs in a separate process, once, as `mobilenet run` would. Of a family with more and more hosts,
           the density and the rate of broadcasts by all hosts together are constant. An exponent compares a case with
@@ -24,7 +24,7 @@ from mobilenet.lab.bench.whole_runs import play
 from mobilenet.lab.package_files import SCENARIOS
 
 HOSTS = (70, 280, 700, 2800)  # ten for each station
-INTERVAL_S = {"static": 12.5, "dynamic": 2.8}  # of the broadcasts of each of 70 hosts
+INTERVAL_S = {"static": 12.5, "dynamic": 2.8}  # for the broadcasts of each of 70 hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Case:
         return f"{self.family}: {self.size}"
 
     def changes(self) -> tuple[str, dict[str, Any]]:
-        """Return the scenario, and what differs in it."""
+        """Return the scenario, and the changes to it."""
         match self.family.partition(", "):
             case ("hosts", _, kind):
                 stations = {"shape": "points", "points_m": [list(place) for place in lattice(self.size // 10)]}
@@ -98,7 +98,7 @@ def measure(_: int) -> Iterator[Row]:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Run a case here."""
+    """Run a case in this process."""
     return runs_of_a_study(case.size) if case.family == "runs of a study" else whole_run(case)
 
 

@@ -1,4 +1,4 @@
-"""Measure the cost of a listener: a live run with one, and one without.
+"""How much does a listener cost? A live run with one is compared with a run without.
 
 Model     each case is a session in a separate process; the listener is another process that takes every state, as a
           page does, so that what it does is not counted. The judge is on both sides. At full speed the CPU of the run
@@ -33,9 +33,9 @@ from mobilenet.lab.live.start import live
 from mobilenet.lab.package_files import SCENARIOS
 
 FULL_SPEED_S, WATCHED_S = 120.0, 10.0
-BEGIN_S = 8.0  # when a thousand hosts have joined
-MOST_MORE = 1.15  # times the CPU of a run without a listener
-MOST_SHARE = 0.15  # of one core, page and server together; here only the server's
+BEGIN_S = 8.0  # by then a thousand hosts have joined
+MOST_MORE = 1.15  # times the CPU of a run without a listener, at most
+MOST_SHARE = 0.15  # share of one core, page and server together; here only the server's
 
 LISTENER = """
 import json, sys
@@ -93,7 +93,7 @@ def _row(case: str, hosts: int, cost: float, rates: dict[str, float], target: fl
 
 
 def once(case: str) -> dict[str, float]:
-    """Play a case here."""
+    """Play a case in this process."""
     changes: dict[str, Any] = {"duration_s": FULL_SPEED_S if case in ("alone", "full_speed") else 60.0}
     if case == "hosts_1000":
         points = ", ".join(f"[{x!r}, {y!r}]" for x, y in lattice(100))

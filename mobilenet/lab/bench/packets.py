@@ -1,4 +1,4 @@
-"""What real software costs: how fast iperf3 and ping run over the emulated network, and how late packets are.
+"""How much does real software cost? How fast iperf3 and ping run over the emulated network, and how late packets are.
 
 Model     the hosts stand in one cell and hear each other. udp, tcp: iperf3 from one host to another, for SECONDS. What
           the MAC allows: each packet is two frames at 24 Mb/s with their acknowledgements, and while the host counts
@@ -34,9 +34,9 @@ SECONDS = 6
 HOSTS = 70
 PACKETS_PER_S = 5
 PACKET_BYTES = 1500
-LEAST_SHARE = {"udp": 0.9, "tcp": 0.7}  # of what the MAC allows
+LEAST_SHARE = {"udp": 0.9, "tcp": 0.7}  # share of what the MAC allows
 MOST_LATE_MS = 10.0  # p99
-MOST_APART_MS = 1.0  # the median round trip of ping, and that of the model
+MOST_APART_MS = 1.0  # between the median round trip of ping and that of the model
 SENDER = """import random, socket, sys, time
 me, hosts, rate, seconds = map(int, sys.argv[1:])
 stream, own = random.Random(me), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -69,7 +69,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One case, measured; what does not apply is None."""
+    """One measured case. None stands for what does not apply."""
 
     mbps: float | None
     share: float | None
@@ -92,7 +92,7 @@ class PacketRun(NamedTuple):
 
 
 def why_not() -> str | None:
-    """Return why real software cannot run here; None: it can."""
+    """Return why real software cannot run here, or None if it can."""
     from mobilenet.parameters import ScenarioError
 
     try:
@@ -132,14 +132,14 @@ def _row(case: str, run: PacketRun) -> Row:
 
 
 def mac_allows_mbps(scenario: Scenario) -> float:
-    """Throughput of UDP between two hosts of a cell, in packets of PACKET_BYTES."""
+    """Return the throughput of UDP between two hosts of a cell, in packets of PACKET_BYTES."""
     mode = MODES[scenario.wireless.mode]
     cycle_ns = 2 * _exchange_ns(scenario, PACKET_BYTES) + mode.cw_min * mode.slot_ns / 2
     return 8000 * (PACKET_BYTES - AROUND_BYTES) / cycle_ns
 
 
 def model_rtt_ms(scenario: Scenario) -> float:
-    """Return mean round trip of ping's 84 bytes in an idle cell: four frames. The first is sent as it comes. Each of
+    """Return the mean round trip of ping's 84 bytes in an idle cell: four frames. The first is sent at once. Each of
     the others comes while an acknowledgement is due, so it is sent after a backoff. The last acknowledgement does not
     delay the answer.
     """
@@ -150,7 +150,7 @@ def model_rtt_ms(scenario: Scenario) -> float:
 
 
 def _exchange_ns(scenario: Scenario, packet_bytes: int) -> int:
-    """DIFS, a frame, SIFS and its acknowledgement."""
+    """Return the time of DIFS, a frame, SIFS and its acknowledgement."""
     mode = MODES[scenario.wireless.mode]
     frame_ns = Framing(scenario.wireless).acknowledged_datagram(packet_bytes - AROUND_BYTES)[1]
     return mode.difs_ns + frame_ns + mode.sifs_ns + _ack_ns(scenario)

@@ -1,4 +1,4 @@
-"""All that is measured of the simulator itself, part by part."""
+"""The benchmarks of the simulator, part by part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Part = tuple[str, tuple[Column, ...], Iterator[Any]]  # the end of its file's na
 
 
 def parts_of_the_simulator(repeat: int) -> list[Part]:
-    """Return what needs neither Spark nor real software."""
+    """Return the benchmarks that need neither Spark nor real software."""
     parts = {
         "": simulator, "_broadcasts": broadcasts, "_radios": radios, "_programs": programs, "_whole_runs": whole_runs,
         "_delays": delays, "_start": start, "_live": live, "_growth": growth,

@@ -1,4 +1,5 @@
-"""What programs cost: an event over pipes, a scenario of programs next to real time, and how late real time is.
+"""How much do programs cost? An event over pipes, a scenario of programs next to real time, and the lateness of real
+time.
 
 Model     pipes_N: N programs in Python are sent a received message in turn, and each answers with one frame to send.
           The time of the emulator and that of the programs, with their supervisor, are counted separately. A port
@@ -31,11 +32,11 @@ from mobilenet.lab.programs.message import Says
 from mobilenet.lab.programs.run_programs import Cast, Setting
 
 EVENTS = 30_000
-LEAST_PER_CPU_S = 20_000  # of the emulator's own
-MOST_GROWTH = 1.2  # of its cost per event, from 10 programs to 300
+LEAST_PER_CPU_S = 20_000  # events per CPU second of the emulator
+MOST_GROWTH = 1.2  # of the cost per event, from 10 programs to 300
 MOST_LATE_MS = 10.0  # p99, in real time
 REAL_TIME_S = 20
-PORT = 7710  # and the next one, for programs
+PORT = 7710  # the first of two ports for programs
 CROWD = """import random, selectors, socket, sys, time
 hosts, port, interval_s = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 stream, select = random.Random(1), selectors.DefaultSelector()
@@ -80,11 +81,11 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One case, measured; what does not apply is None."""
+    """One measured case. None stands for what does not apply."""
 
     events_per_own_cpu_s: float | None
     events_per_programs_cpu_s: float | None
-    growth: float | None  # of the emulator's cost per event, to 10 programs
+    growth: float | None  # of the emulator's cost per event, relative to 10 programs
     simulated_per_wall_s: float | None
     lateness_p50_ms: float | None
     lateness_p99_ms: float | None
@@ -114,7 +115,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def _pipes(count: int) -> tuple[float, float]:
-    """Events per CPU second of the emulator, and of the programs."""
+    """Return the events per CPU second of the emulator, and of the programs."""
     with scratch_folder("bench") as folder:
         (Path(folder) / "echo.py").write_text(PROGRAM, encoding="ascii")
         command = (sys.executable, "-S", "echo.py")
@@ -150,7 +151,7 @@ def _first() -> float:
 
 
 def _real_time() -> dict[str, float]:
-    """Lateness in milliseconds, p50 and p99."""
+    """Return the lateness in milliseconds, p50 and p99."""
     from mobilenet.scenario import Scenario
     from mobilenet.simulation.mobile import Simulation
     from mobilenet.simulation.parties import RealTime
@@ -172,7 +173,7 @@ def _real_time() -> dict[str, float]:
 
 
 class _Port:
-    """Take what is written, and do nothing with it."""
+    """A port that takes what is written and does nothing with it."""
 
     now = 0
 

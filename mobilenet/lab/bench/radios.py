@@ -1,4 +1,4 @@
-"""Measure the cost of receiving by power, compared with the unit disk.
+"""How much does reception with SINR cost, compared with the unit disk?
 
 Model     each case is the cross-check in a separate process. All of them take turns, and each turn is compared with
           the others of the same turn; the median counts. `growth`: CPU time per frame and node within the cut-off of
@@ -49,7 +49,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """Hold what one radio model cost."""
+    """The cost of one radio model."""
 
     cpu_s: float
     frames: int
@@ -78,7 +78,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def _cost(run: dict[str, float]) -> float:
-    """As if the queue had run at the speed of the reference."""
+    """Return the cost, as if the queue had run at the speed of the reference."""
     return run["cpu_s"] * run["baseline"] / REFERENCE_EVENTS_PER_S
 
 
@@ -87,7 +87,7 @@ def _each(run: dict[str, float]) -> float:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Run a case here."""
+    """Run a case in this process."""
     from mobilenet.network.radio.sinr.links import cutoff_m
 
     with scratch_folder("bench") as folder:
@@ -111,7 +111,7 @@ def once(case: Case) -> dict[str, float]:
 
 
 def buildings() -> dict[str, object]:
-    """Boxes all over the ground, as GeoJSON."""
+    """Return boxes all over the ground, as GeoJSON."""
     draw = Stream(1, "bench/buildings")
     features = []
     for _ in range(BUILDINGS):

@@ -1,4 +1,4 @@
-"""One row of a benchmark's table: what it holds, how it is printed, and how it is kept.
+"""One row of a benchmark's table: its contents, how it is printed, and how it is kept.
 
 Source    ours: docs/performance.md
 """
@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """When, with what, and which case was measured."""
+    """The time, the versions and the case of a measurement."""
 
     at: str
     version: str
@@ -43,7 +43,7 @@ class Head:
 
 
 class HasName(Protocol):
-    """What every case of a benchmark has."""
+    """A case of a benchmark, which has a name."""
 
     @property
     def name(self) -> str: ...
@@ -53,7 +53,7 @@ Case = TypeVar("Case", bound=HasName)
 
 
 def tell(once: Callable[[Case], dict[str, float]], cases: Sequence[Case]) -> None:
-    """Measure the case that the command line names, in this process, for its parent process."""
+    """Measure the case that the command line names in this process, and print it for the parent process."""
     print(json.dumps(once(next(case for case in cases if case.name == sys.argv[1]))))
 
 

@@ -1,9 +1,9 @@
-"""Measure how fast the simulator is, relative to the speed of the host machine.
+"""How fast is the simulator, relative to the speed of the host machine?
 
-Model     each case runs in a process of its own, as often as asked; the run with the median figure counts. Measured is
-          the CPU time of building and running a simulation, drain included; imports and reading the scenario are not.
-          Beside it a bare event queue is measured, in turns with it (`Baseline`). "In proportion" is a figure divided
-          by (queue / 0.35 M events/s), the machine that the targets were set on.
+Model     each case runs in a separate process, as often as asked; the run with the median figure counts. What is
+          measured is the CPU time of building and running a simulation, drain included, without imports and reading the
+          scenario. Beside it a bare event queue is measured, in turns with it (`Baseline`). "In proportion" is a figure
+          divided by (queue / 0.35 M events/s), the machine that the targets were set on.
 Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 70, 700 and 7000 hosts and exactly a
           tenth as many stations: those places of a triangular lattice of 200 m that are nearest to its middle. Seven of
           them are the scenario's own hexagon. Inner cells overlap with six neighbours and outer ones with fewer, so a
@@ -44,13 +44,13 @@ class Case:
     target: float | None  # simulated seconds per CPU second, in proportion; None: only its cost is judged
     hosts: int = 70
     stations: int = 7
-    overrides: tuple[str, ...] = ()  # of the scenario
+    overrides: tuple[str, ...] = ()  # changes to the scenario
 
 
 CASES = (
     Case("dynamic", "dynamic.yaml", 60, 10),
     Case("radio_70_acking", "radio_check.yaml", 60, None, overrides=(f"wireless={ACKING}",)),
-    Case("radio_70", "radio_check.yaml", 60, 20),  # the next one is compared with it
+    Case("radio_70", "radio_check.yaml", 60, 20),  # the next case is compared with it
     Case("radio_700", "radio_check.yaml", 60, 2, 700, 70),
     Case("radio_7000", "radio_check.yaml", 60, None, 7000, 700),
 )
@@ -70,7 +70,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """Hold what one size of the simulation cost."""
+    """The cost of one size of the simulation."""
 
     hosts: int
     stations: int
@@ -82,7 +82,7 @@ class Row(Head):
     frames_per_cpu_s: float
     queue_events_per_s: float
     in_proportion: float
-    cost_factor: float | None  # to the case before it, if that has a tenth of the nodes
+    cost_factor: float | None  # relative to the case before it, if that has a tenth of the nodes
     passed: bool | None  # None: without a target
 
 
@@ -126,7 +126,7 @@ def middle(module: str, case: str, repeat: int) -> dict[str, float]:
 
 
 def in_a_process(module: str, case: str) -> dict[str, float]:
-    """Return what `python -m MODULE CASE` measured."""
+    """Return the measurement of `python -m MODULE CASE`."""
     command = safe_path.python("-m", module, case)
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode:
@@ -137,12 +137,12 @@ def in_a_process(module: str, case: str) -> dict[str, float]:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Run a case here."""
+    """Run a case in this process."""
     return run_and_measure(case)[1]
 
 
 def run_and_measure(case: Case) -> tuple[Simulation, dict[str, float]]:
-    """Return what was run, and what it cost."""
+    """Return the simulation that was run, and its cost."""
     import scipy.spatial  # noqa: F401  # which networks with many stations load when they are built
 
     from mobilenet.scenario import Scenario
@@ -162,14 +162,14 @@ def run_and_measure(case: Case) -> tuple[Simulation, dict[str, float]]:
     return simulation, {
         "simulated_s": outcome.simulated_ns / 1e9,
         "cpu_s": baseline.cpu_s,
-        "frames": medium.frames + medium.acks,  # all that cost time
+        "frames": medium.frames + medium.acks,  # everything that costs time
         "pairs": sum(medium.pairs) + sum(medium.ack_pairs),
         "baseline": baseline.events_per_s,
     }
 
 
 def lattice(count: int) -> list[tuple[float, float]]:
-    """Return the places of a triangular lattice that are nearest to one of them, itself included."""
+    """Return the places of a triangular lattice that are nearest to one of them, including itself."""
     reach = 2 + int(sqrt(count))
     places = [
         (SPACING_M * (i + j / 2), SPACING_M * j * sqrt(3) / 2)

@@ -1,4 +1,4 @@
-"""How long a command takes before it does anything: help, version, import, and the first scenario.
+"""How long does a command take before it does anything? Help, version, import, and the first scenario.
 
 Model     each case is a process, measured from outside; the median of the repetitions after the first counts. Modules
           keep their bytecode, as they do unless PYTHONDONTWRITEBYTECODE forbids it. `first` is
@@ -51,7 +51,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """Hold what the start of one command cost."""
+    """The cost of starting one command."""
 
     cpu_s: float
     in_proportion_s: float

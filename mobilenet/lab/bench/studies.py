@@ -1,4 +1,4 @@
-"""How many simulations a minute a study makes, and what Spark costs.
+"""How many simulations per minute does a study make, and how much does Spark cost?
 
 Model     the same runs (dynamic.yaml, 20 s each) three times: one after the other without Spark, then as tasks on
           local[1] and local[2]. Counted is wall time from the first run to the last; starting Spark is counted

@@ -1,8 +1,8 @@
-"""What a whole run costs beyond simulating it: judging, measuring, writing.
+"""How much does a whole run cost beyond simulating it? Judging, measuring, writing.
 
-Model     each case is one run in a separate process, from its scenario to a directory that is complete, as
-          `mobilenet run` makes it; the run with the median share counts. Simulating is building and running the
-          simulation; all that comes after is the rest, and what it has to import as well
+Model     each case is one run in a separate process, from its scenario to a directory that is complete, as `mobilenet
+          run` makes it; the run with the median share counts. Simulating is building and running the simulation; the
+          rest is everything that comes after, with the imports that it needs
 Cases     dynamic: dynamic.yaml as it stands, 400 s. bundling_512: 512 processes that broadcast at once
 Units     CPU seconds; `share` is the rest divided by simulating
 Errors    RuntimeError when a case fails
@@ -52,7 +52,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """Hold what one run cost, from the scenario to the verdict."""
+    """The cost of one run, from the scenario to the verdict."""
 
     events: int
     simulating_cpu_s: float
@@ -75,7 +75,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Run a case here."""
+    """Run a case in this process."""
     from mobilenet.scenario import load_scenario
 
     outcome, measures = play(load_scenario(SCENARIOS / case.scenario, case.changes))
@@ -83,7 +83,7 @@ def once(case: Case) -> dict[str, float]:
 
 
 def play(scenario: AnyScenario) -> tuple[Outcome, dict[str, float]]:
-    """Run a scenario here, and measure it."""
+    """Run a scenario in this process, and measure it."""
     from mobilenet.api import keep, simulate
     from mobilenet.record.writer import run_directory
 

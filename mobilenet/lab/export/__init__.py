@@ -1,3 +1,3 @@
-"""Runs in the forms that other programs read: tables, GeoJSON, kepler.gl's trips, ShiViz's logs. Input: a run
-directory.
+"""Export runs for other programs: as tables, GeoJSON, kepler.gl's trips, ShiViz's logs. The input is a
+run directory.
 """

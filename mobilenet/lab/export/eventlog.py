@@ -1,4 +1,4 @@
-"""A run as an eventlog of OMNeT++, for its Sequence Chart and opp_eventlogtool.
+"""Export a run as an eventlog of OMNeT++, for its Sequence Chart and opp_eventlogtool.
 
 Model     rows of the record, and nothing else. A hop is one row of the table of messages: its send (BS, SD) and, if it
           arrived, its arrival (E with `msg`). Without that table, hops are those of causes, or the pairs of frames.
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 VERSIONS = "ov 1537 ev 2"  # of OMNeT++ 6.1, and of its eventlog
 HOP = ["send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate", "message"]
 MOMENT = ["time_ns", "node"]
-UNKNOWN = "no arrival on record"  # on a link: the receiver is down, or the run ends before
-NEVER = -1  # when a hop arrived that was lost
+UNKNOWN = "no arrival on record"  # on a link: the receiver is down, or the run ends before the arrival
+NEVER = -1  # the arrival time of a hop that was lost
 FIRST = 2  # number of the module of the first node; the network is 1
-ARRIVAL, LOCAL, AT_ONCE = range(3)  # at one moment in this order; at once: an arrival without any delay
+ARRIVAL, LOCAL, AT_ONCE = range(3)  # in this order at one moment; at once: an arrival without any delay
 SOURCES = ("messages", "causes", "frames")
 
 
 def write_eventlog(run: OpenRun, target: Path) -> str | None:
-    """Write the eventlog; return the key that would have recorded the hops, if the run has none."""
+    """Write the eventlog. Return the key that would have recorded the hops, if the run has none."""
     source = next((name for name in SOURCES if (run.folder / f"{name}.parquet").exists()), None)
     causes = read_frame(run.folder, "causes") if (run.folder / "causes.parquet").exists() else None
     module_ids = {node: module for module, node in enumerate(nodes_of(run.manifest), FIRST)}
@@ -66,7 +66,7 @@ def write_eventlog(run: OpenRun, target: Path) -> str | None:
 
 
 class _Cursor:
-    """Rows in the order of their events, taken event by event."""
+    """A cursor over rows in the order of their events, which are taken event by event."""
 
     def __init__(self, rows: Iterator[Any]) -> None:
         self._rows, self._next = rows, next(rows, None)
@@ -78,12 +78,12 @@ class _Cursor:
 
 
 def _words(*words: object) -> str:
-    """Return texts as a part of one line."""
+    """Return texts joined into a part of one line."""
     return spell_out(" ".join(" ".join(word.split()) for word in words if isinstance(word, str)))
 
 
 def _send(hop: Any, module_ids: Mapping[str, int], begun_ns: int) -> str:
-    """Return the lines of a send in an event that began then."""
+    """Return the lines of a send in an event that began at that time."""
     name = hop.message if isinstance(hop.message, str) and hop.message else hop.kind
     sender, receiver = module_ids[hop.sender], module_ids[hop.receiver]
     length = f" l {8 * hop.size_bytes}" if hop.size_bytes >= 0 else ""
@@ -137,7 +137,7 @@ def _hops_of_causes(causes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reasons(hops: pd.DataFrame, causes: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """For each hop, the hop whose arrival led to its send, and the row of the timer that did; -1: none."""
+    """Return for each hop the hop whose arrival led to its send, and the row of the timer that did; -1: none."""
     rows = causes.reset_index(names="row")
     numbered = hops[["send_ns", "sender", "receiver", "medium"]].reset_index(names="hop")
     is_wired = numbered.medium == "wired"
@@ -169,7 +169,7 @@ def _reasons(hops: pd.DataFrame, causes: pd.DataFrame) -> tuple[np.ndarray, np.n
 def _entries(
     hops: pd.DataFrame, events: pd.DataFrame, causes: pd.DataFrame | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the events of the log; and hops and rows of events in their order, each with the number of its event."""
+    """Return the events of the log, and hops and rows of events in their order, each with the number of its event."""
     import pandas as pd
 
     send, receive = hops.send_ns.to_numpy(), hops.receive_ns.to_numpy()

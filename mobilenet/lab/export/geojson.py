@@ -1,4 +1,4 @@
-"""Tracks, handoffs and stations as GeoJSON, and tracks as the trips that kepler.gl plays.
+"""Export tracks, handoffs and stations as GeoJSON, and tracks as the trips that kepler.gl plays.
 
 Model     one Feature per station (Point), host (LineString; a Point if it has one place only) and handoff (Point).
           A trip is a LineString whose positions are [lon, lat, altitude, seconds since 1970]; the run begins at
@@ -24,7 +24,7 @@ EPOCH_S = 1_704_067_200  # 2024-01-01T00:00:00Z, by default
 
 
 def write_geojson(source: Source, target: Path) -> int:
-    """Write stations, tracks and handoffs, and return how many features they are."""
+    """Write stations, tracks and handoffs, and return the number of features."""
     source.require_origin()
     return _write(_features(source), target)
 
@@ -47,7 +47,7 @@ def write_kepler(source: Source, target: Path, epoch_s: float = EPOCH_S) -> int:
 
 
 def without_trip(source: Source) -> list[str]:
-    """Hosts with one position only."""
+    """Return the hosts with only one position."""
     counts = source.tracks.groupby("id", sort=False).size()
     return [str(host) for host in counts.index[counts < 2]]
 
@@ -94,7 +94,7 @@ def _feature(geometry: dict[str, Any], **properties: Any) -> dict[str, Any]:
 
 
 def _write(features: Iterator[dict[str, Any]], target: Path) -> int:
-    """Write feature by feature; names are escaped, `<` too, so that the text may be part of a page."""
+    """Write feature by feature. Names are escaped, `<` too, so that the text may be part of a page."""
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""A run or a study as result files of OMNeT++, for opp_scavetool and its Analysis Tool.
+"""Export a run or a study as result files of OMNeT++, for opp_scavetool and its Analysis Tool.
 
 Model     NAME.sca     metrics.json, counters.json, counts of each node's events and, if frames were recorded, of its
                        receptions; a statistic of the delays at each node
@@ -38,7 +38,7 @@ from mobilenet.record.table import Table, by_code
 from mobilenet.record.writer import write_json
 from mobilenet.scenario.yaml_reader import read
 
-BLOCK = 5000  # rows of a vector that a reader loads at once
+BLOCK = 5000  # rows of a vector that a reader loads at a time
 UNNAMED = "General"  # the configuration of a scenario or study without a name
 LONGEST_FILE_NAME = 200  # bytes, without the suffix
 
@@ -49,7 +49,7 @@ class Place(NamedTuple):
     configuration: str  # name of the study, or of the scenario of a single run
     levels: Mapping[str, str] = {}  # factor -> level
     repetition: int = 0
-    number: int = 0  # of all runs of the experiment
+    number: int = 0  # among all runs of the experiment
 
     @property
     def levels_in_name(self) -> str:
@@ -68,12 +68,12 @@ class OpenRun(NamedTuple):
     manifest: dict[str, Any]
     events: Table
     id: str
-    file_name: str  # of its files, without the suffix
+    file_name: str  # name of its files, without the suffix
     head: str
 
 
 def open_run(folder: Path, place: Place | None = None) -> OpenRun:
-    """Read what all files of a run need; `place`: None for a run that is not part of a study."""
+    """Read the parts of a run that all of its files need. `place`: None for a run that is not part of a study."""
     manifest = read_manifest(folder)
     scenario = read(folder / "scenario.yaml").plain()
     place = place or Place(scenario.get("name") or UNNAMED)
@@ -124,7 +124,7 @@ def write_run(run: OpenRun, target: Path, name: str) -> None:
 
 
 def write_study(study: Path, places: Mapping[str, Place], target: Path) -> None:
-    """Write the result files of the runs of a study into a folder; `places`: name of a run -> its place."""
+    """Write the result files of the runs of a study into a folder. `places`: name of a run -> its place."""
     alike = Counter(place.file_name.casefold() for place in places.values())
     for run, place in places.items():
         is_usable = len(place.file_name.encode()) <= LONGEST_FILE_NAME and alike[place.file_name.casefold()] == 1
@@ -152,7 +152,7 @@ def _scalars(run: OpenRun) -> Iterator[tuple[names.Named, float | None]]:
 
 
 def _event_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
-    """Count the events of each node in the measurement period; a kind of event that some host has, of each host."""
+    """Count the events of each node in the measurement period. A kind that some host has is counted at all hosts."""
     begin, end = run_kind(run.manifest).window_ns(run.manifest)
     times, nodes, events = (run.events.numbers("time_ns"), *map(run.events.column, ("node", "event")))
     counts = _crosstab(nodes.codes, len(nodes.words), events.codes, len(events.words), (begin <= times) & (times < end))
@@ -166,7 +166,7 @@ def _event_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
 
 
 def _reception_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
-    """Count what became of the frames within whose reach each node was; without acknowledgements of the MAC."""
+    """Count the outcomes of the frames within whose reach each node was, without acknowledgements of the MAC."""
     frames = read_coded(run.folder, "frames", ["receiver", "kind", "fate"])
     nodes, kinds, fates = map(frames.column, ("receiver", "kind", "fate"))
     is_counted = ~kinds.among([MAC_ACK])
@@ -182,7 +182,7 @@ def _crosstab(rows: np.ndarray, height: int, columns: np.ndarray, width: int, wh
 
 
 def _delays(run: OpenRun) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield node, times and delays in nanoseconds, of those deliveries whose delays metrics.json averages."""
+    """Yield node, times and delays in nanoseconds of the deliveries whose delays metrics.json averages."""
     begin, end = run_kind(run.manifest).window_ns(run.manifest)
     deliveries = Deliveries(run.events)
     is_one = deliveries.was_broadcast & (begin <= deliveries.sent_ns) & (deliveries.sent_ns < end)
@@ -232,7 +232,7 @@ def _samples(run: OpenRun) -> Iterator[tuple[names.Named, np.ndarray, np.ndarray
 
 
 class VectorFile:
-    """Writes NAME.vec and, when it ends well, NAME.vci."""
+    """A writer of NAME.vec and, if it ends without an error, NAME.vci."""
 
     def __init__(self, path: Path, head: str) -> None:
         self._path, self._file = path, path.open("wb")
@@ -251,7 +251,7 @@ class VectorFile:
             self._path.with_suffix(".vci").write_text(first + "".join(self._index), encoding="utf-8", newline="\n")
 
     def add(self, named: names.Named, times_ns: np.ndarray, texts: Sequence[str], values: np.ndarray) -> None:
-        """Add a vector that is not empty; `texts`: its values as the file has them."""
+        """Add a vector that is not empty. `texts`: its values in the form that the file has."""
         number, self._count = self._count, self._count + 1
         declaration = names.line("vector", number, named.module, named.name, "TV") + names.attributes(named.attributes)
         self._write(declaration)

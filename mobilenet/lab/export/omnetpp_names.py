@@ -1,4 +1,4 @@
-"""What nodes, metrics, counters and samples are called in files of OMNeT++, and how a line of such a file is written.
+"""The names of nodes, metrics, counters and samples in files of OMNeT++, and the form of a line in such a file.
 
 Model     a name has the form that INET gives it: a module (`Net.host[12].wlan[0].radio`), a quantity in camel case,
           and after a colon what was recorded of it (`packetDropIncorrectlyReceived:count`). A station of ours is an
@@ -27,7 +27,7 @@ MEDIUM, BACKBONE = f"{NETWORK}.radioMedium", f"{NETWORK}.backbone"
 APPLICATION, PROTOCOL, RADIO = "app[0]", "protocol", "wlan[0].radio"  # parts of a node
 KINDS = {"h": "host", "s": "accessPoint", "p": "process"}
 STATISTIC = re.compile(r"(.+)_(mean|max|p\d+)")
-SECTIONS = {"radio": MEDIUM, "wired": BACKBONE}  # of counters.json
+SECTIONS = {"radio": MEDIUM, "wired": BACKBONE}  # sections of counters.json
 COUNTERS = {
     "received": "packetReceived",
     "queue_drops": "packetDropQueueOverflow",
@@ -36,7 +36,7 @@ COUNTERS = {
 EVENTS = {"broadcast": "packetSent", "deliver": "packetReceived"}
 UNITS = {"bytes": "B", "bytes/s": "B/s"}
 ENDINGS = {"_ns": "ns", "_bytes": "B"}  # of a quantity, with its unit
-LONGEST_ENTRY = 1000  # characters of a list in one line; a reader's buffer limits the length of a line
+LONGEST_ENTRY = 1000  # characters of a list in one line, since a reader's buffer limits the length of a line
 ESCAPES = {chr(code): f"\\x{code:02X}" for code in (*range(32), 127)} | {
     "\b": "\\b",
     "\f": "\\f",
@@ -49,7 +49,7 @@ ESCAPES = {chr(code): f"\\x{code:02X}" for code in (*range(32), 127)} | {
 
 
 class Named(NamedTuple):
-    """A result before its value: `attributes` are those that it has besides."""
+    """A result before its value. `attributes` are further ones."""
 
     module: str
     name: str
@@ -57,7 +57,7 @@ class Named(NamedTuple):
 
 
 def quote(text: str) -> str:
-    """Return a token of a line: in quotes where it has spaces, quotes or control characters, or is empty."""
+    """Return a token of a line, in quotes if it has spaces, quotes or control characters, or is empty."""
     if text and not any(c.isspace() or c in '"\\' or not c.isprintable() for c in text):
         return text
     return f'"{"".join(ESCAPES.get(c, c) for c in text)}"'
@@ -69,7 +69,7 @@ def line(*words: object) -> str:
 
 
 def attributes(values: Mapping[str, str]) -> str:
-    """Return the lines of attributes that have a value."""
+    """Return the lines of the attributes that have a value."""
     return "".join(line("attr", name, value) for name, value in values.items() if value)
 
 
@@ -89,7 +89,7 @@ def camel_case(words: str) -> str:
 
 
 def index_of(node: str) -> tuple[str, int]:
-    """Return the order of nodes: by kind, and then by number."""
+    """Return a sort key for nodes: by kind, and then by number."""
     return node[:1], int(node[1:]) if node[1:].isdecimal() else -1
 
 
@@ -111,7 +111,7 @@ def nodes_of(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def of_metrics(metrics: Iterable[str], kind: str, own: Mapping[str, Any]) -> Iterator[tuple[str, Named]]:
-    """Name the metrics of a run of a kind; `own`: name -> (words, unit) of custom metrics."""
+    """Yield the names of the metrics of a run of a kind. `own`: name -> (words, unit) of custom metrics."""
     vocabulary, taken = VOCABULARIES[kind], set()
     for metric in metrics:
         if metric in own:
@@ -129,7 +129,7 @@ def of_metrics(metrics: Iterable[str], kind: str, own: Mapping[str, Any]) -> Ite
 
 
 def of_counters(section: str, counters: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Named, int]]:
-    """Name each number in a section of counters.json."""
+    """Yield a name for each number in a section of counters.json."""
     module = SECTIONS.get(section, f"{NETWORK}.{camel_case(section)}")
     for key, value in counters.items():
         inside = (*path, key)
@@ -150,13 +150,13 @@ def _counter(path: tuple[str, ...]) -> str:
 
 
 def _incorrect(module: str, lost: Mapping[str, int], before: str) -> tuple[Named, int]:
-    """Return what INET counts as one: a frame that arrived, but not correctly."""
+    """Return the count that INET has for frames that arrived, but not correctly."""
     name = camel_case(f"{before}packetDropIncorrectlyReceived") + ":count"
     return Named(module, name, {"title": " + ".join(INCORRECT)}), sum(lost.get(outcome, 0) for outcome in INCORRECT)
 
 
 def of_receptions(node: str, outcomes: Mapping[str, int]) -> Iterator[tuple[Named, int]]:
-    """Name what became of the frames within whose reach a node was."""
+    """Yield names for the outcomes of the frames within whose reach a node was."""
     module = module_of(node, RADIO)
     for outcome, count in outcomes.items():
         yield Named(module, outcome_name(outcome) + ":count", {"key": outcome}), count
@@ -168,14 +168,14 @@ def outcome_name(outcome: str) -> str:
 
 
 def of_events(node: str, event: str) -> Named:
-    """Name the number of a node's events of one kind."""
+    """Return the name of the number of a node's events of one kind."""
     in_application = event in EVENTS
     name = EVENTS.get(event, camel_case(event)) + ":count"
     return Named(module_of(node, APPLICATION if in_application else ""), name, {"key": event})
 
 
 def of_samples(node: str, quantity: str) -> Named:
-    """Name a quantity over time; lengths of lists are single values, everything else stays until it changes."""
+    """Return the name of a quantity over time. Lengths of lists are samples; all others last until they change."""
     if node == "network":
         module = BACKBONE if quantity.startswith("wired_") else MEDIUM
     else:
@@ -190,7 +190,7 @@ def unit_of(quantity: str) -> str:
 
 
 def configuration(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """Name each value of a scenario by its key; long lists in several lines."""
+    """Yield each value of a scenario with its key, and long lists in several lines."""
     for key, value in values.items():
         where = f"{path}.{key}" if path else str(key)
         if isinstance(value, dict) and value:

@@ -1,4 +1,4 @@
-"""The packets of a run, of real software, in one capture.
+"""Export the packets of a run, of real software, in one capture.
 
 Model     every packet as it passed the device of a node, in the order of time; with one node, its own capture. A packet
           that arrived is thus there twice: as it was sent, and as it was received
@@ -16,7 +16,7 @@ from mobilenet.record.reader import RunError
 
 
 def write_pcap(run: Path, target: Path, node: str | None = None) -> int:
-    """Write the packets; their number."""
+    """Write the packets, and return their number."""
     captures = read_captures(run)
     if not captures:
         raise RunError(f"{run}: has no packets; only runs with protocol.name: ip have them")

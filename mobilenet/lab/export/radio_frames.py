@@ -24,13 +24,13 @@ from mobilenet.record.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ALL = 0xFFFFFFFF  # the address of all within reach
+ALL = 0xFFFFFFFF  # the address of all nodes within reach
 OUTCOMES = (  # their numbers are part of the format of the capture
     "received", "collision", "never_attempted", "half_duplex", "random", "receiver_down", "bit_errors",
     "preamble_missed", "out_of_range",
 )  # fmt: skip
-OUT_OF_RANGE = OUTCOMES.index("out_of_range")  # the last: of a frame to one node, and never of a pair
-NO_OUTCOME = 255  # for all within reach, whose outcomes are counted
+OUT_OF_RANGE = OUTCOMES.index("out_of_range")  # the last: for a frame to one node, and never for a pair
+NO_OUTCOME = 255  # for frames to all nodes within reach, whose outcomes are counted
 NODE = re.compile("[hs][0-9]{1,7}")
 LINKS = ("power_dbm", "sinr_db")
 FRAME = np.dtype(
@@ -44,8 +44,8 @@ FRAME = np.dtype(
 
 
 class Frames(NamedTuple):
-    """All transmissions of a run. `heard`, `power_dbm` and `sinr_db` are those at one node, as is then `outcome`;
-    otherwise it is that of the receiver. `counts`: nodes within reach by outcome.
+    """All transmissions of a run. `heard`, `power_dbm`, `sinr_db` and `outcome` are those at one node, if one is given;
+    otherwise `outcome` is that at the receiver. `counts`: nodes within reach by outcome.
     """
 
     rows: np.ndarray
@@ -59,7 +59,7 @@ def address(name: str) -> int:
 
 
 def read_frames(run: Path, node: str | None = None) -> Frames:
-    """Read the transmissions of a run, and what they were at one node."""
+    """Read the transmissions of a run, and their reception at one node."""
     manifest = read_manifest(run)
     run_kind(manifest).require_hosts(run, "only hosts and stations have a radio")
     path = run / "frames.parquet"
@@ -116,9 +116,7 @@ def _firsts_of(table: Table) -> np.ndarray:
 
 
 def addresses(table: Table, name: str, path: Path) -> np.ndarray:
-    """Return, row by row, the number of the node in a column; all within reach where there is none. `path`: for
-    errors.
-    """
+    """Return for each row the number of the node in a column, or that of all if there is none. `path`: for errors."""
     column = table.column(name)
     if wrong := [word for word in column.words if word and not NODE.fullmatch(word)]:
         raise RunError(f"{path}: {name} has {wrong[0][:40]!r}, expected a node; the run is damaged")
@@ -156,7 +154,7 @@ def _transmissions(table: Table, path: Path, kinds: dict[str, int], at: int | No
 
 
 def _number(rows: np.ndarray, ack: int) -> np.ndarray:
-    """Number the frames of each sender as 802.11 does: what the MAC sends again keeps its number."""
+    """Number the frames of each sender as 802.11 does. A frame that the MAC sends again keeps its number."""
     numbers = np.zeros(len(rows), np.uint16)
     order = np.flatnonzero(rows["kind"] != ack)
     order = order[np.argsort(rows["sender"][order], kind="stable")]

@@ -1,4 +1,4 @@
-"""What else a run has recorded of the message in a transmission: from its messages and its causes.
+"""What else has a run recorded of the message in a transmission? From its messages and its causes.
 
 Model     both have the start and the sender of a transmission, by which its row is found. Causes name all application
           messages that a frame carries, and what had kept back a segment of TCP; messages have the host, the session,
@@ -20,26 +20,26 @@ from mobilenet.lab.export.radio_frames import addresses, firsts
 from mobilenet.record.reader import RunError, read_parts
 from mobilenet.record.table import NOTHING, Table
 
-NUMBERS = ("seq", "ack", "window")  # of the fields of a message
+NUMBERS = ("seq", "ack", "window")  # fields of a message that are numbers
 SUBJECT = ("host", "session", "message")
 OF_MESSAGES = ("send_ns", "sender", "medium", *SUBJECT, "detail")
 OF_CAUSES = ("node", "step", "cause", "messages", "window", "start_ns")
 
 
 class Known(NamedTuple):
-    """One thing of each transmission: the code of a word, NOTHING where it is not known."""
+    """One property of each transmission: the code of a word, or NOTHING if it is not known."""
 
     words: dict[Any, int]
     codes: np.ndarray
 
     def note(self, rows: np.ndarray, words: list[Any], codes: np.ndarray) -> None:
-        """Note words of a part of a table, by their codes there."""
+        """Note the words of a part of a table, by their codes there."""
         own = [NOTHING if word in (None, "") else self.words.setdefault(word, len(self.words)) for word in words]
         self.codes[rows] = np.array([*own, NOTHING])[codes]
 
 
 def known_of(run: Path, rows: np.ndarray) -> dict[str, Known]:
-    """Look up what is recorded of the message in each of these transmissions."""
+    """Look up the records of the message in each of these transmissions."""
     place = _Places(rows)
     known: dict[str, Known] = {}
     if (run / "messages.parquet").is_file():
@@ -50,7 +50,7 @@ def known_of(run: Path, rows: np.ndarray) -> dict[str, Known]:
 
 
 class _Places:
-    """Which transmission began at a time at a node."""
+    """An index of transmissions by their time and node."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self.count = len(rows)
@@ -63,7 +63,7 @@ class _Places:
         return Known({}, np.full(self.count, NOTHING, np.int32))
 
     def find(self, start_ns: np.ndarray, sender: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which of these are transmissions of ours, and their rows."""
+        """Return which of these are known transmissions, and their rows."""
         ranks = np.searchsorted(self._starts, start_ns)
         keys = ranks.astype(np.int64) << 32 | sender.astype(np.int64)
         places = np.searchsorted(self._keys, keys)
@@ -101,7 +101,7 @@ def _fields(text: str, run: Path) -> Mapping[str, int]:
 def _of_causes(run: Path, place: _Places) -> dict[str, Known]:
     known = {"message": place.new(), "held_back_by": place.new()}
     windows: dict[Any, int] = {"": 0}
-    of_rows: list[np.ndarray] = []  # by row, which window; a frame is queued before it is sent
+    of_rows: list[np.ndarray] = []  # for each row, which window held it back; a frame is queued before it is sent
     sent: list[tuple[np.ndarray, np.ndarray]] = []
     for part in read_parts(run, "causes", OF_CAUSES):
         table = Table(part)

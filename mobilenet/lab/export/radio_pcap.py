@@ -1,4 +1,4 @@
-"""The frames of an emulated radio as a capture for Wireshark, although no packet ever existed.
+"""Export the frames of an emulated radio as a capture for Wireshark, although no packet ever existed.
 
 Model     each transmission is once in the capture, at the time at which it began. With one node: only those that it
           sent, and those that it was within reach of, with their outcome there. Everything is from the record, except
@@ -37,7 +37,7 @@ DATA, QOS_DATA, ACK = 0x08, 0x88, 0xD4  # the first byte of frame control
 TO_STATION, FROM_STATION, RETRY = 0x01, 0x02, 0x08  # bits of the second
 SNAP = b"\xaa\xaa\x03\x00\x00\x00\x88\xb5"  # with the EtherType for local experiments
 LOCAL = 0x0200  # addresses that are locally administered
-VERSION = 1  # of our header
+VERSION = 1  # version of our header
 NODE = [("prefix", ">u2"), ("number", ">u4")]
 HEADERS = np.dtype(
     [
@@ -51,15 +51,15 @@ HEADERS = np.dtype(
         ("in_reach", ">u2"), ("received", ">u2"), ("psdu_bytes", ">u4"), ("class_bytes", "u1"),
     ]
 )  # fmt: skip
-PLACES = {name: place for name, (_, place, *_) in (HEADERS.fields or {}).items()}  # in bytes
-TYPES = {  # of what has a length; the code of an outcome is the type of how many nodes had it
+PLACES = {name: place for name, (_, place, *_) in (HEADERS.fields or {}).items()}  # offsets in bytes
+TYPES = {  # types with a length; the code of an outcome is the type of the number of nodes that had it
     "power_dbm": 32, "sinr_db": 33, "host": 48, "session": 49, "message": 50, "held_back_by": 51, "seq": 52, "ack": 53,
     "window": 54,
 }  # fmt: skip
 
 
 class Mac(NamedTuple):
-    """What the headers depend on."""
+    """The parameters of the MAC on which the headers depend."""
 
     is_dcf: bool
     is_qos: bool
@@ -73,7 +73,7 @@ class Mac(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Bytes after the headers of each transmission: some of few, by their codes; 0: none."""
+    """Bytes after the headers of each transmission: one of a few values, by code; 0: none."""
 
     words: pa.LargeBinaryArray
     sizes: np.ndarray
@@ -91,7 +91,7 @@ class Part(NamedTuple):
 
 
 def write_radio_pcap(run: Path, target: Path, node: str | None = None) -> int:
-    """Write the transmissions; their number."""
+    """Write the transmissions, and return their number."""
     frames = read_frames(run, node)
     rows = frames.rows
     if node is not None:
@@ -119,7 +119,7 @@ def write_radio_pcap(run: Path, target: Path, node: str | None = None) -> int:
 
 
 def _whole(number: int) -> bytes:
-    """As few bytes as hold it, with its sign."""
+    """Return the fewest bytes that hold a number, with its sign."""
     return number.to_bytes(max(number, ~number).bit_length() // 8 + 1, "big", signed=True)
 
 
@@ -134,7 +134,7 @@ def _spell(name: str, word: Any) -> bytes:
 
 
 def _hundredths(name: str, values: np.ndarray, is_there: np.ndarray) -> Part:
-    """Return what was measured, in the steps of the record."""
+    """Return a measured quantity, in the steps of the record."""
     different, places = np.unique(np.rint(100 * values[is_there]).astype(np.int64), return_inverse=True)
     codes = np.zeros(len(values), np.int64)
     codes[is_there] = places + 1
@@ -197,7 +197,7 @@ def _fill_mac(heads: np.ndarray, rows: np.ndarray, is_ack: np.ndarray, mac: Mac)
     heads["bits"] = np.where(is_ack, 0, bits | RETRY * (rows["attempt"] > 1))
     is_acknowledged = (rows["attempt"] > 0) & (to != ALL)
     heads["duration_us"] = is_acknowledged * mac.reserved_us
-    third = np.where(is_station, sender, np.where(for_station, to, ALL))  # none: a host outside of any cell
+    third = np.where(is_station, sender, np.where(for_station, to, ALL))  # none: a host outside any cell
     for name, node in (("receiver", to), ("transmitter", sender), ("third", third)):
         heads[name]["prefix"] = np.where(node == ALL, 0xFFFF, LOCAL)
         heads[name]["number"] = node

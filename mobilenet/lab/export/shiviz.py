@@ -1,4 +1,4 @@
-"""The messages and events of a run as a log for ShiViz, which draws who knew of what when.
+"""Export the messages and events of a run as a log for ShiViz, which draws who knew of what when.
 
 Model     every node has a vector clock. An event is a send (one, however many it is for), a receipt, or an event of
           the record; each counts for its node, and a receipt first takes over the clock of its send. Of a slice of
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 HEADER = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"
 MOST_EVENTS = 200_000
-RECEIPT, EVENT, SEND = 0, 1, 2  # at one node and moment in this order: it hears, something happens, it answers
+RECEIPT, EVENT, SEND = 0, 1, 2  # at one node and moment in this order: it receives, something happens, it answers
 SAME = ["send_ns", "sender", "medium", "kind", "host", "session", "message", "detail"]
 
 
 class Happening(NamedTuple):
     time_ns: int
     order: int
-    number: int  # of the message, or the row of the event
+    number: int  # of the message, or of the event's row
     node: str
     text: str
 
@@ -41,7 +41,7 @@ class Happening(NamedTuple):
 def write_shiviz(
     messages: pd.DataFrame, events: pd.DataFrame, target: Path, from_s: float = 0.0, to_s: float | None = None
 ) -> int:
-    """Write the events of an excerpt with their vector clocks, and return how many they are."""
+    """Write the events of an excerpt with their vector clocks, and return their number."""
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:
@@ -100,7 +100,7 @@ def happenings(
 
 
 def with_clocks(happened: list[Happening]) -> Iterator[tuple[str, dict[str, int], str]]:
-    """(node, its clock then, what happened)"""
+    """Yield (node, its clock then, what happened)."""
     clocks: dict[str, dict[str, int]] = {}
     sent: dict[int, dict[str, int]] = {}
     for _, order, number, node, text in happened:

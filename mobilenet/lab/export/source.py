@@ -1,4 +1,4 @@
-"""A run as tables: what all exports are made of.
+"""The tables of a run from which all exports are made.
 
 Model     a handoff is a handoff_start because the cell changed; it ended with the handoff_end of the same session, if
           it did. It comes from the station of the host's last confirmed session. Where it happened lies straight
@@ -67,7 +67,7 @@ class Source:
 
 
 def source(folder: Path, origin: Origin | None = None) -> Source:
-    """`origin`: instead of the scenario's own."""
+    """Read the tables of a run. `origin`: in place of the scenario's own."""
     import pandas as pd
 
     from mobilenet.scenario import load_scenario

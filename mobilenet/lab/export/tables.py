@@ -1,4 +1,4 @@
-"""A run or a study as tables in CSV.
+"""Export a run or a study as tables in CSV.
 
 Model     of a run: tracks, handoffs, stations, events, samples, metrics, and frames and messages if they were
           recorded; with an origin also lon and lat. tracks.csv is a file of tracks that mobilenet reads again. Of a
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
-MAY_BE_EMPTY = ("buffers.csv", "delays.csv", "distribution.csv", "handoffs.csv")  # of a study without them
+MAY_BE_EMPTY = ("buffers.csv", "delays.csv", "distribution.csv", "handoffs.csv")  # tables that a study may lack
 
 
 def run_tables(source: Source | None, folder: Path, target: Path) -> None:
@@ -67,7 +67,7 @@ def harmless(value: object) -> object:
 
 
 def _copy(table: Path, target: Path) -> None:
-    """Copy the cells, with none of them a formula."""
+    """Copy the cells, and make sure that none of them is a formula."""
     import pandas as pd
 
     if table.name in MAY_BE_EMPTY and table.stat().st_size <= 1:  # no rows, and so no columns
@@ -89,7 +89,7 @@ def _is_number(text: str) -> bool:
 
 
 def require_study(folder: Path) -> None:
-    """Raise RunError for a directory that is neither."""
+    """Raise RunError for a directory that is neither a run nor a study."""
     if not (folder / "study.yaml").is_file():
         raise RunError(f"{folder}: neither a run directory nor a study directory")
 

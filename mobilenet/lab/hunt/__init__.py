@@ -1,1 +1,1 @@
-"""Looking for faults of protocols: hostile schedules, and every order of events of a small case."""
+"""The search for faults of protocols: hostile schedules, and every order of events of a small case."""

@@ -1,4 +1,4 @@
-"""A run under manual control: play, pause, step, intervene, go back, keep.
+"""A run under manual control: play, pause, step, intervene, rewind, save.
 
 Model     session.py is the run; player.py keeps its pace; server.py admits a page; commands.py and stream.py are the
           messages between the two

@@ -27,15 +27,15 @@ from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention, in_order
 
 HERE = "by hand"  # the place of an intervention, in error messages
-LONGEST_S = 1e7  # of a run
-MOST = 5_000  # of them: a file with more could not be read again
+LONGEST_S = 1e7  # longest time of a run
+MOST = 5_000  # interventions, because a file with more could not be read again
 _WHERE = re.compile(rf"^{HERE}: (interventions(\.\d+)?[.:] *)?")
 _KEY = re.compile(r"[a-z_]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One way of the run. `parent`: the number of the branch that it began from, at `from_ns`."""
+    """A course of the run. `parent`: the number of the branch that it began from, at `from_ns`."""
 
     number: int
     scenario: Scenario  # with its interventions
@@ -50,25 +50,25 @@ class Branch:
     def interventions_until(
         self, scenario_interventions: Sequence[AnyIntervention], to_ns: int | None
     ) -> list[AnyIntervention]:
-        """Return `scenario_interventions` and those by hand until then, in order; None: all of them."""
+        """Return `scenario_interventions` and the manual ones until then, in order; None: all of them."""
         earlier = [one for one in self.interventions if to_ns is None or ns(one.at_s) <= to_ns]
         return in_order([*scenario_interventions, *(one for one in earlier if one not in scenario_interventions)])
 
 
 def seconds(time_ns: int) -> float:
-    """Return the number of seconds that becomes this number of nanoseconds again."""
+    """Return a number of seconds that converts back to exactly this number of nanoseconds."""
     return time_ns / SECOND
 
 
 def instant_ns(what: str, time_s: float) -> int:
-    """Parse a time from a command; ScenarioError if it is not one."""
+    """Parse a time from a command. Raise ScenarioError if it is not one."""
     if not isinstance(time_s, Real) or not 0 <= time_s <= LONGEST_S:
         raise ScenarioError(f"{what}: got {cut(repr(time_s), 40)}, expected a time from 0 to {LONGEST_S:g} s")
     return ns(float(time_s))
 
 
 def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
-    """This time, or the first one after it at which nothing is done by hand."""
+    """Return this time, or the first one after it without an intervention."""
     taken = {ns(one.at_s) for one in interventions}
     while time_ns in taken:
         time_ns += 1
@@ -77,7 +77,7 @@ def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
 
 def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:
     """Return the scenario with these interventions instead of its own, checked as if read from a file. Those that
-    others have left without effect are left out, except for new ones, which are refused.
+    others made ineffective are left out, except for new ones, which are refused.
     """
     idle = without_effect(scenario, interventions)
     interventions = [one for place, one in enumerate(interventions) if isinstance(one, Mapping) or place not in idle]
@@ -91,7 +91,7 @@ def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapp
 
 
 def check_request(what: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a requested intervention, before it has a time; ScenarioError for invalid keys."""
+    """Return a requested intervention, before it has a time. Raise ScenarioError for invalid keys."""
     for key in what:
         if key == "at_s":
             raise ScenarioError(
@@ -103,20 +103,20 @@ def check_request(what: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _node(one: AnyIntervention | Mapping[str, Any]) -> Node:
-    """As the reader has it; what was checked already needs no words for it."""
+    """Return the intervention in the form that the reader makes. A checked one needs no place for messages."""
     if isinstance(one, Mapping):
         return parse_value(inline(plain_values(one, HERE)), HERE)
     return Node.of(one.model_dump(), HERE)
 
 
 def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the intervention as a scenario writes it."""
+    """Return the intervention in the form of a scenario."""
     values = one if isinstance(one, Mapping) else one.model_dump()
     return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 
 def require_same(own: Mapping[str, list[Any]], directory: Path) -> None:
-    """Require that a run from the beginning has these events of its session, as far as that has gone."""
+    """Require that a run from the beginning has these events of its session, as far as that has come."""
     from mobilenet.record.reader import read_coded
 
     events = read_coded(directory, "events")

@@ -1,4 +1,4 @@
-"""When each message of a record that grows was broadcast.
+"""When was each message of a growing record broadcast?
 
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
@@ -31,7 +31,7 @@ class Broadcasts:
         return self._sent_ns
 
     def row_of(self, log: EventLog, message: str) -> int:
-        """Return the row of its broadcast; 0 when there is none."""
+        """Return the row of a message's broadcast, or 0 if there is none."""
         self._read(log)
         return self._sent_row.get(message, 0)
 

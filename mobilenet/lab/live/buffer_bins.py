@@ -1,4 +1,5 @@
-"""What a page lacks of the buffers' curves: the largest size in each bin of time, from the samples of the record.
+"""The points that a page lacks in the buffers' curves: the largest size in each bin of time, from the samples of the
+record.
 
 Model     a page that goes fast sees the sizes of some moments only, but draws the largest size in each bin. It gets, of
           each buffer that changed in a bin, the largest and the last size there, as the page of the whole record has it
@@ -13,7 +14,7 @@ from typing import Any
 
 from mobilenet.engine.clock import SECOND
 
-MOST_SAMPLES = 200_000  # looked at for one state; the rest comes with the next ones
+MOST_SAMPLES = 200_000  # read for one state; the rest follows in later states
 KINDS = ("stations", "hosts")
 
 

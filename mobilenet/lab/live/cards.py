@@ -28,8 +28,8 @@ MOST = 40  # fields
 
 
 def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
-    """Return the card of a host or a station; None: no such name. A plug-in's object may do anything when it is
-    inspected; its card then shows only the exception.
+    """Return the card of a host or a station, or None for an unknown name. A plug-in's object may do anything when it
+    is inspected; its card then shows only the exception.
     """
     node = next((node for node in simulation.nodes if node.name == name), None)
     if node is None:
@@ -51,25 +51,25 @@ def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
 
 
 def _of_program(state: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Yield the state that a program shows, by its own names."""
+    """Yield the state that a program shows, under its own names."""
     for name, value in list(state.items())[:MOST]:
         yield [cut(name, LONGEST), _value_text(value) or ""]
 
 
 def _timers(node: Node) -> Iterator[list[Any]]:
-    """Those that run: what they do, and in how many seconds."""
+    """Yield the running timers: their actions, and in how many seconds each fires."""
     own = node.protocol.timers() if isinstance(node.protocol, Party) else _values(node.protocol)
     fields = {id(value): name for name, value in own if isinstance(value, (Timer, NotedTimer))}
     for timer in node.timers:
         if timer.running:
-            noted = getattr(timer.action, "__self__", None)  # in front of it, where causes are recorded
+            noted = getattr(timer.action, "__self__", None)  # a wrapper that records causes
             port, name = (noted, noted.name) if isinstance(noted, NotedTimer) else (timer, name_of(timer.action))
             words = cut(fields.get(id(port), name).strip("_").replace("_", " "), LONGEST)
             yield [words if "timer" in words else f"{words} timer", (timer.deadline_ns - node.now) / SECOND]
 
 
 def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:
-    """Return what each station keeps of a host, where its protocol defines it."""
+    """Return what each station keeps of a host, if its protocol defines that."""
     contexts = []
     for station in simulation.stations:
         context_of = getattr(station.protocol, "context_of", None)
@@ -105,7 +105,7 @@ def _values(thing: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _value_text(value: Any) -> str | None:
-    """None: not for people."""
+    """Return the value as text, or None if it should not be shown."""
     if value is None:
         return "none"
     if isinstance(value, Enum):

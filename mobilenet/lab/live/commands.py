@@ -1,4 +1,4 @@
-"""What a page or a script asks of a live run: JSON in, a checked command out.
+"""The requests of a page or a script to a live run: JSON in, a checked command out.
 
 Errors    ScenarioError, one line
 Source    ours: docs/guide/live-messages.md
@@ -16,7 +16,7 @@ from mobilenet.quoting import cut
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.yaml_reader import Node
 
-LONGEST_BYTES = 65_536  # of one message
+LONGEST_BYTES = 65_536  # length of one message
 Id = Annotated[int | None, Field(ge=0, le=2**53)]
 Speed = Annotated[float, Field(ge=0.01, le=1000)] | Literal["max"]
 
@@ -139,7 +139,7 @@ class Since(_Command):
     row: int = Field(ge=0)
     point_ns: int = Field(default=-1, ge=-1)  # the last one of the curves
     sample: int = Field(default=0, ge=0)  # the first that the page does not have
-    bins_s: Annotated[list[BinS], Field(min_length=2, max_length=2)] | None = None  # of its curves of buffers
+    bins_s: Annotated[list[BinS], Field(min_length=2, max_length=2)] | None = None  # bins of its curves of buffers
 
 
 Command = (
@@ -160,7 +160,7 @@ Command = (
     | Cancel
     | Since
 )
-WORDS = {  # what is expected, in our words instead of pydantic's
+WORDS = {  # our words for what is expected, instead of pydantic's
     "speed": "expected a number from 0.01 to 1000, or max",
     "name": "expected at most 80 letters, digits, dots, dashes and underscores, beginning with a letter or digit",
 }
@@ -170,7 +170,7 @@ KINDS: dict[str, type[Command]] = {
 
 
 def parse_command(text: str | bytes) -> Command:
-    """Parse one message; ScenarioError if it is wrong."""
+    """Parse one message. Raise ScenarioError if it is wrong."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -191,7 +191,7 @@ def parse_command(text: str | bytes) -> Command:
 
 
 def id_of(text: str | bytes) -> int | None:
-    """Return the id of a message that may be wrong otherwise."""
+    """Return the id of a message that may otherwise be wrong."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -204,6 +204,6 @@ STEPS = ("event", "frame", "handoff", "delivery", "violation")
 
 
 def is_step(what: str, event: str) -> bool:
-    """Return whether an event of the record is what a step of that kind goes to."""
+    """Return whether a step of that kind ends at an event of the record."""
     kinds = {"delivery": ("deliver",), "handoff": ("handoff_start", "handoff_end")}
     return what not in kinds or event in kinds[what]

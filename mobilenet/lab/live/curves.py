@@ -1,4 +1,4 @@
-"""Delays, buffers and losses of a live run as they grow: a point each quarter of a second, however fast it goes.
+"""The growing curves of a live run: delays, buffers and losses, with a point each quarter of a second at any speed.
 
 Model     delays are those of some of the deliveries since the last point, evenly picked; buffers those of all stations
           together at that moment; losses a share of the receptions since the last point. None: there was nothing
@@ -14,7 +14,7 @@ from mobilenet.engine.clock import SECOND
 from mobilenet.lab.live.broadcasts import Broadcasts
 from mobilenet.simulation.mobile import Simulation
 
-POINT_NS = SECOND // 4  # a session's pieces end there, too, so a point shows how it stood just then
+POINT_NS = SECOND // 4  # a session's pieces also end there, so a point shows the state of exactly that time
 MOST_POINTS = 4_000
 LOOKED_AT = 50  # rows, for one point
 
@@ -34,11 +34,11 @@ class Curves:
         self._simulation = simulation
         self._broadcasts = broadcasts
         self._last_ns = 0
-        self._row = 0  # the first event that is in no point
+        self._row = 0  # the first event that is not in any point
         self._receptions, self._lost = 0, 0
 
     def go_on(self) -> None:
-        """Add a point, when it is time for one."""
+        """Add a point if one is due."""
         time_ns = self._simulation.kernel.now // POINT_NS * POINT_NS
         if time_ns <= self._last_ns:
             return

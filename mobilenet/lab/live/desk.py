@@ -1,6 +1,6 @@
-"""Where what a page asks for is done: one reply to each message.
+"""Carry out the requests of a page, with one reply to each message.
 
-Model     called in the player's thread, so nothing else happens meanwhile. A reply is what was asked for, or `error`
+Model     called in the player's thread, so nothing else happens meanwhile. A reply is the requested data, or `error`
           with one line; the session goes on either way
 Source    ours: docs/guide/live-messages.md
 """
@@ -26,14 +26,14 @@ from mobilenet.lab.live.stream import Listener, Place, Stream
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, first_line, quote
 
-BUSY_S = 0.1  # between two tellings of how far it is
+BUSY_S = 0.1  # between two reports of progress
 
 
 class Desk:
-    """`tell_all`: sends states to listeners, `at_once` or each at its pace."""
+    """The place where requests are carried out. `tell_all`: sends states to listeners, `at_once` or at their pace."""
 
     def __init__(self, session: LiveSession, allow_code: bool = False, out: Path | None = None) -> None:
-        """`out`: where a branch without a name is kept."""
+        """Set up the desk. `out`: where a branch without a name is kept."""
         self.session = session
         self.stream = Stream(session)
         self.player = Player(session, self._tell)
@@ -46,7 +46,7 @@ class Desk:
         self._last_sent_s = 0.0
 
     def _tell(self, at_once: bool) -> bool:
-        self.busy = None  # the way back, if there was one, is done
+        self.busy = None  # the way back, if there was one, is finished
         return self.tell_all(at_once)
 
     def _job_changed(self) -> None:
@@ -54,7 +54,7 @@ class Desk:
         self.player.ask(self.player.send_state)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """Return the state for a listener now, and its place after that."""
+        """Return the present state for a listener, and its place after that."""
         player = self.player
         if self.busy is not None:
             return {"type": "busy", **self.busy}, place
@@ -138,11 +138,11 @@ class Desk:
         return {"time_ns": session.now_ns}
 
     def hold(self, listener: Listener, on: bool) -> None:
-        """Hold the run while a listener looks back. Forget those that have left."""
+        """Hold the run while a listener looks back, and forget listeners that have left."""
         if on:
             self.session.require_virtual_time("hold")  # it goes on while a page looks back
         if not self.player.is_held:
-            self._holders.clear()  # a listener has let it go on
+            self._holders.clear()  # a listener has released it
         (self._holders.add if on else self._holders.discard)(listener)
         if self.player.is_held != bool(self._holders):
             self.player.hold(bool(self._holders))
@@ -161,7 +161,7 @@ class Desk:
         return intervention
 
     def _back(self, go: Callable[[], None], to_s: float) -> None:
-        """Go to another time, which may take a while; listeners see the progress."""
+        """Go to another time, which may take a while. Listeners see the progress."""
         self.session.require_virtual_time("rewind")
         before = self.session.simulation
         self.player.pause()
@@ -193,7 +193,7 @@ class Desk:
             events = self.session.simulation.recording.events
             job = self.jobs.save(self.session.scenario, out, (len(events), self.session.fingerprint))
         if name is None:
-            self._out = None  # the next one has a name of its own
+            self._out = None  # the next one needs another name
         self.player.send_state()
         return {"job": job.number}
 

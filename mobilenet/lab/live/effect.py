@@ -1,10 +1,10 @@
 """The effect of an intervention: runs with it and without it compared, world by world, in a few sentences.
 
-Model     computed from what the runs recorded from the intervention to the end of the observed time: delays
-          and number of the deliveries there of messages broadcast there, in the whole network and at whom it was done
-          to, and at the other hosts of its cell, which are those that had their session with the same station before.
-          Up to the intervention the two runs of a world are identical, and what comes after the
-          observed time does not matter
+Model     computed from what the runs recorded from the intervention to the end of the observed time: delays and number
+          of the deliveries in that time of messages broadcast in that time: in the whole network, at the node
+          concerned, and at the other hosts of its cell, which are those that had their session with the same station
+          before. Up to the intervention the two runs of a world are identical, and whatever follows the observed time
+          does not matter
 Units     seconds
 Source    paired t intervals: lab/studies/statistics.py; ours: docs/guide/live.md
 """
@@ -40,20 +40,20 @@ from mobilenet.world.interventions import (
     OnHost,
 )
 
-EFFECTS = ("delivery_delay_mean_s", "deliveries")  # of the whole network
-THERE = ("delivery_delay_mean_there_s", "deliveries_there")  # at whom it is done to
-CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # at the others of its cell
+EFFECTS = ("delivery_delay_mean_s", "deliveries")  # metrics of the whole network
+THERE = ("delivery_delay_mean_there_s", "deliveries_there")  # at the host or station concerned
+CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # at the other hosts of its cell
 COUNTS = (EFFECTS[1], THERE[1], CELL[1])
 CONFIDENCE = 0.95
 
-WORDS = {  # of what is done to a host or a station
+WORDS = {  # verbs for interventions on a host or a station
     "crash": "crash of", "recover": "recovery of", "join": "join of", "leave": "departure of",
     "broadcast": "broadcast by", "radio_off": "radio switched off at", "radio_on": "radio switched on at",
 }  # fmt: skip
 
 
 def in_words(one: AnyIntervention) -> str:
-    """Return an intervention in a few words: crash of h3 at 12.5 s."""
+    """Return an intervention in a few words, such as `crash of h3 at 12.5 s`."""
     match one:
         case OfHost():
             what = f"{WORDS[one.do]} {one.host}"
@@ -78,7 +78,7 @@ def in_words(one: AnyIntervention) -> str:
 
 
 def _impairment(one: Impair | ImpairLink) -> str:
-    """Return a loss of 10 % and a delay of 0.2 s, or one of them."""
+    """Return `loss of 10 %` and `delay of 0.2 s`, or one of them."""
     loss, delay = f"loss of {100 * one.loss:g} %", f"delay of {one.delay_s:g} s"
     if one.loss and one.delay_s:
         return f"{loss} and {delay}"
@@ -86,7 +86,7 @@ def _impairment(one: Impair | ImpairLink) -> str:
 
 
 def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
-    """Return how EFFECTS, and THERE and CELL where they have hosts, differ with and without `one`.
+    """Return how EFFECTS, and THERE and CELL if they have hosts, differ with and without `one`.
 
     Runs whose backlog grows count, too, although a study gives no mean for them: the question is the effect within a
     time. `study`: of two configurations, the second one with the intervention.
@@ -98,8 +98,8 @@ def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[st
 
 
 def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
-    """World by world, with an interval. `runs`: `replication`, `configuration` (1: with it) and a column a metric,
-    which a run need not have; worlds in which one of the two has none are left out.
+    """Compare world by world, with an interval. `runs`: `replication`, `configuration` (1: with it) and a column for
+    each metric, which a run need not have. Worlds in which a run has no value are left out.
     """
     findings = []
     for metric in (*EFFECTS, *(name for name in (*THERE, *CELL) if name in runs)):
@@ -116,9 +116,7 @@ def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
-    """Return what messages broadcast since the intervention had become by `end_s`: EFFECTS, and THERE and CELL where
-    they have hosts.
-    """
+    """Return EFFECTS, and THERE and CELL if they have hosts, by `end_s`, of messages since the intervention."""
     host = one.host if isinstance(one, OnHost) else None
     at_ns = ns(one.at_s)
     cells = dict(station_changes(events, at_ns))
@@ -140,17 +138,17 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
 
 
 def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
-    """Yield whose session was last with which station before that time, in order of time; None: it has left."""
+    """Yield each host and the station of its session before that time, in order of time; None: it has left."""
     event = events.column("event")
     rows = event.rows("join", "handoff_end", "leave")
-    rows = rows[events.numbers("time_ns")[rows] < at_ns]  # what is done takes effect at that time
+    rows = rows[events.numbers("time_ns")[rows] < at_ns]  # an intervention takes effect at that time
     names = zip(*(events.pick(name, rows) for name in ("event", "node", "station")), strict=True)
     for kind, node, station in names:
         yield node, None if kind == "leave" else station
 
 
 def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[str, Any]]) -> str:
-    """Return what it did, with intervals: a sentence for each metric that differs, and one for those that do not."""
+    """Return the effect, with intervals: a sentence for each metric that differs, and one for those that do not."""
     host = one.host if isinstance(one, OnHost) else ""
     cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"
     words = {
@@ -160,7 +158,7 @@ def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[st
     }  # fmt: skip
     worlds = max(finding["pairs"] for finding in findings)
     sentences, alike = [], []
-    for finding in sorted(findings, key=lambda one: one["metric"] not in COUNTS):  # what was delivered comes first
+    for finding in sorted(findings, key=lambda one: one["metric"] not in COUNTS):  # delivery metrics come first
         name, unit = words[finding["metric"]]
         if not finding["pairs"]:
             sentences.append(f"Too few runs have a value for {name}.")
@@ -183,7 +181,7 @@ def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[st
 
 
 def _amount(mean: float, half: float, unit: str, sign: str = "") -> str:
-    """Both to the second digit of the half width."""
+    """Return both numbers to the second digit of the half width."""
     digits = max(0, 1 - math.floor(math.log10(half))) if half > 0 else 3 if unit else 0
     return f"{mean:{sign},.{digits}f}{unit} ± {half:,.{digits}f}{unit}"
 

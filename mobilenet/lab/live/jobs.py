@@ -40,16 +40,16 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.world.interventions import Add, AnyIntervention, OnHost, added_hosts
 from mobilenet.world.track_mobility import Tracks
 
-AFTER_S = 20.0  # of the time after an intervention that is looked at
+AFTER_S = 20.0  # seconds after an intervention that are measured
 MOST_AT_A_TIME = 4
-ENDING_S = 10.0  # that a command has to end in
-BEHIND = 5  # of niceness: the session, above all on its way back, comes first, and jobs end on a busy machine, too
-JUDGED = (0, 1, 4)  # exit codes of a run that is whole
+ENDING_S = 10.0  # seconds within which a command has to end
+BEHIND = 5  # niceness of jobs: the session comes first, above all on its way back, but jobs also end on a busy machine
+JUDGED = (0, 1, 4)  # exit codes of a complete run
 
 
 @dataclass
 class Job:
-    """`state`: running, done or failed; `text`: its progress, for people."""
+    """A background job. `state`: running, done or failed; `text`: its progress, for people."""
 
     number: int
     kind: str  # save, effect or why
@@ -57,7 +57,7 @@ class Job:
     state: str = "running"
     text: str = ""
     result: dict[str, Any] = field(default_factory=dict)
-    question: object = None  # which question it answers
+    question: object = None  # the question that it answers
     is_cancelled: bool = False
 
     def report(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class Delivery(NamedTuple):
 
 
 class Jobs:
-    """`on_change`: called, from any thread, when the state of a job changes."""
+    """The jobs of a session. `on_change` is called, from any thread, when the state of a job changes."""
 
     def __init__(self, on_change: Callable[[], None], allow_code: bool, name: str) -> None:
         self.jobs: list[Job] = []
@@ -81,11 +81,11 @@ class Jobs:
         self._processes: dict[int, subprocess.Popen[str]] = {}
         self._threads: list[threading.Thread] = []
         self._is_closing = False
-        self.saved: list[tuple[AnyIntervention, ...]] = []  # what was done in the branches that are kept
-        self._taken: set[Path] = set()  # by jobs that have not written there yet
+        self.saved: list[tuple[AnyIntervention, ...]] = []  # the interventions in the branches that are kept
+        self._taken: set[Path] = set()  # paths of jobs that have not written there yet
 
     def save(self, scenario: Scenario, out: Path | None, prefix: tuple[int, str]) -> Job:
-        """`prefix`: how many events the session has, and their fingerprint."""
+        """Keep a branch as a run. `prefix`: the number of the session's events, and their fingerprint."""
         if out is not None and (out.exists() or out in self._taken):
             raise ScenarioError(f"save: {out} already exists; expected another name")
         target = self._free(out if out is not None else RUNS / f"{self._name}-live-s{scenario.seed}")
@@ -94,7 +94,7 @@ class Jobs:
         return job
 
     def keep(self, interventions: tuple[AnyIntervention, ...], where: str) -> Job:
-        """Note a run that was written at once."""
+        """Note a run that was written immediately."""
         job = self._new("save", where)
         self.saved.append(interventions)
         self._end(job, "done", f"kept in {where}")
@@ -120,7 +120,7 @@ class Jobs:
         return job
 
     def why(self, scenario: Scenario, delivery: Delivery, now_s: float) -> Job:
-        """Explain a delivery before now."""
+        """Explain a delivery before the present time."""
         about = f"{delivery.message} at {delivery.host}"
         if any(job.kind == "why" and job.state == "running" and job.about == about for job in self.jobs):
             raise ScenarioError(f"why: {about} is already being explained")
@@ -138,7 +138,7 @@ class Jobs:
             process.terminate()
 
     def close(self) -> None:
-        """End whatever still runs."""
+        """End all jobs that are still running."""
         self._is_closing = True
         processes = list(self._processes.values())
         for process in processes:
@@ -149,7 +149,7 @@ class Jobs:
                 process.wait(max(0.1, end_s - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
-        for thread in self._threads:  # which take away what is not whole
+        for thread in self._threads:  # which remove what is incomplete
             thread.join(ENDING_S)
 
     # --- what jobs do, each in its own thread
@@ -179,7 +179,7 @@ class Jobs:
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
         interventions: list[AnyIntervention], worlds: int,
     ) -> None:  # fmt: skip
-        """Estimate the effect; runs end with the time that is looked at, if they can."""
+        """Estimate the effect. Runs end with the measured time, if they can."""
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         if self._is_closing:
             return
@@ -203,7 +203,7 @@ class Jobs:
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, findings)} {more}")
 
     def _why(self, job: Job, folder: Path, scenario: Scenario, delivery: Delivery, now_s: float) -> None:
-        """Explain a delivery; the run ends now, if it can."""
+        """Explain a delivery. The run ends at the present time, if it can."""
         changes = [_ending(scenario, now_s), "warmup_s=0", "interventions=[]", "record.causes=true"]
         before = [plain(one) for one in scenario.interventions if one.at_s < now_s]
         write_scenario(folder, with_list(scenario.with_changes(changes), before))
@@ -231,7 +231,7 @@ class Jobs:
         self._end(job, "done", f"{job.about}: {delivery.delay_ns / SECOND:.4g} s after its broadcast{most}")
 
     def _command(self, job: Job, *arguments: str, fine: tuple[int, ...], output: Path | None = None) -> bool:
-        """Run one of our commands; False: it failed, and the job has the reason. `output`: for what it prints."""
+        """Run one of our commands. Return False if it failed and the job has the reason. `output`: for its output."""
         if self._is_closing or job.is_cancelled:
             return False
         allow = ["--allow-code"] if self._allow_code else []
@@ -243,7 +243,7 @@ class Jobs:
             )  # fmt: skip
         os.setpriority(os.PRIO_PGRP, process.pid, BEHIND)
         self._processes[job.number] = process
-        if self._is_closing or job.is_cancelled:  # which may not have seen it
+        if self._is_closing or job.is_cancelled:  # closing may have missed it
             process.terminate()
         last = ""
         with process:
@@ -275,7 +275,7 @@ class Jobs:
         return job
 
     def _start(self, job: Job, work: Callable[[Path], None], out: Path | None) -> None:
-        """`out`: the job's directory, if it keeps one. The directory of a study is removed unless the study is done."""
+        """Start a job. `out`: its directory, if it keeps one. That of an incomplete study is removed."""
 
         def run() -> None:
             try:
@@ -305,8 +305,8 @@ class Jobs:
 
 
 def host_with_other_number(interventions: list[AnyIntervention], addition: Add, hosts: int) -> str | None:
-    """Return the first host touched there that would be missing, or another one, without that addition. `hosts`: how
-    many there are at the beginning.
+    """Return the first host in an intervention that would be missing, or be another host, without that addition.
+    `hosts`: their number at the beginning.
     """
     first = hosts + next(i for i, one in enumerate(added_hosts(interventions)) if one is addition)
     touched = (one.host for one in interventions if isinstance(one, OnHost))
@@ -314,8 +314,8 @@ def host_with_other_number(interventions: list[AnyIntervention], addition: Add, 
 
 
 def _ending(scenario: Scenario, end_s: float) -> str:
-    """Return the setting that ends a run there: what comes later cannot change what was before. With tracks, the end
-    decides which hosts there are, so the run goes on to its own end.
+    """Return the setting that ends a run at that time, since what comes later cannot change what was before. With
+    tracks, the end decides which hosts there are, so the run goes on to its own end.
     """
     can_end = not isinstance(scenario.hosts.mobility, Tracks)
     return f"duration_s={min(scenario.duration_s, end_s) if can_end else scenario.duration_s!r}"

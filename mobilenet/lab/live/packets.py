@@ -1,8 +1,8 @@
 """Packets of real software in a live run: the card of a node, its capture, and the folder where captures grow.
 
 Model     a live run has no directory before it is saved, so captures and standard outputs are kept in a temporary one.
-          Only captures of nodes that are looked at are read, from where the last look ended. A packet for one node that
-          has not arrived is lost, or still on its way
+          Only captures of nodes on display are read, from where the last reading ended. A packet for one node that has
+          not arrived is lost, or still on its way
 Units     integer nanoseconds, bytes
 Errors    none
 Source    ours: docs/guide/live.md
@@ -28,18 +28,18 @@ from mobilenet.scenario import Scenario
 from mobilenet.scenario.ip import Ip
 from mobilenet.simulation.mobile import Simulation
 
-MOST_FLOWS = 12  # that a card lists
+MOST_FLOWS = 12  # connections that a card lists
 
 
 def temporary_folder(owner: object, scenario: Scenario) -> Path | None:
-    """Return a folder for the captures and outputs of a run of real software, which lasts as long as its owner; None:
-    other runs need none.
+    """Return a folder for the captures and outputs of a run of real software, which lasts as long as its owner, or None
+    for other runs.
     """
     if not isinstance(scenario.protocol, Ip):
         return None
     block = ExitStack()
     folder = block.enter_context(scratch_folder("live"))
-    folder.parent.chmod(0o755)  # programs may have their files there
+    folder.parent.chmod(0o755)  # programs may keep their files there
     weakref.finalize(owner, block.close)
     return folder
 
@@ -53,26 +53,26 @@ def keep_packets(folder: Path | None, run: Path) -> None:
 
 
 class PacketCards:
-    """Keep the cards of one run's connections up to date."""
+    """The cards of one run's connections, kept up to date."""
 
     def __init__(self, simulation: Simulation, folder: Path) -> None:
         self._simulation = simulation
         self._protocol: Ip = simulation.scenario.protocol
         self._folder = folder / CAPTURES
         self._devices: dict[str, Device] = {}
-        self._places: dict[str, int] = {}  # up to where its capture has been read
+        self._places: dict[str, int] = {}  # the position up to which a capture has been read
         self._row = 0
-        self._sent: Counter[str] = Counter()  # packets for one node, by their sender
+        self._sent: Counter[str] = Counter()  # packets for one node, by sender
         self._arrived: Counter[str] = Counter()
         self._for_groups: set[str] = set()  # names of packets
 
     def capture(self, node: str) -> bytes | None:
-        """Return the capture of a node so far; None: it has none."""
+        """Return the capture of a node so far, or None if it has none."""
         path = self._path(node)
         return None if path is None else path.read_bytes()
 
     def card(self, node: str) -> dict[str, Any] | None:
-        """Return what the card of a node shows of its packets; None: it has no device."""
+        """Return the part of a node's card about its packets, or None if it has no device."""
         path = self._path(node)
         if path is None:
             return None
@@ -93,7 +93,7 @@ class PacketCards:
         }  # fmt: skip
 
     def _path(self, node: str) -> Path | None:
-        """The names of nodes are compared with files, so that a request cannot name any other file."""
+        """Return the capture's path. Names are compared with files, so that a request cannot name another file."""
         return next((path for path in self._folder.glob("*.pcap") if path.stem == node), None)
 
     def _read(self, path: Path, device: Device) -> None:

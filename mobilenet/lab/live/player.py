@@ -23,19 +23,19 @@ from mobilenet.lab.live.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import first_line
 
-IDLE_S = 1.0  # a signal that arrives just before the wait begins is handled at its end
+IDLE_S = 1.0  # a signal that arrives just before a wait is handled at its end
 PIECE_S = 0.01  # the target length of a piece
 TURN_S = 0.03  # until others have their turn
 MOST_BEHIND_S = 0.5
-LONGEST_PAUSE_S = 0.1  # the longest that time stands, however slow the listeners
+LONGEST_PAUSE_S = 0.1  # the longest that time may stand still, however slow the listeners
 LONGEST_PIECE_NS = 10 * SECOND
 MANY_HOSTS = 300  # with more hosts, states are sent half as often
 Task = Callable[[], Any]
 
 
 class Player:
-    """`on_state`: called in the player's thread when listeners are due a state, with whether something was done;
-    False: some could not take it, and need it again soon.
+    """The player of a live run. `on_state`: called in the player's thread when listeners are due a state, with whether
+    something was done. It returns False if some could not take it, and need it again soon.
     """
 
     def __init__(
@@ -44,12 +44,12 @@ class Player:
         self.session = session
         self.speed = speed
         self.is_playing = False
-        self.is_held = False  # it waits meanwhile
-        self.rate = 0.0  # simulated seconds per second, of late
+        self.is_held = False  # whether a listener holds the run
+        self.rate = 0.0  # recent simulated seconds per second
         self.stopped_because = ""
         self.is_ending = False
-        self.stepped: dict[str, Any] | None = None  # the last step: its number, and the event that it led to
-        self._stepping: str | None = None  # to what
+        self.stepped: dict[str, Any] | None = None  # the last step: its number, and the event at which it ended
+        self._stepping: str | None = None  # the kind of event to step to
         self._rows_before = 0
         self._on_state = on_state
         self._tasks: queue.SimpleQueue[tuple[Task, Future[Any]]] = queue.SimpleQueue()
@@ -62,7 +62,7 @@ class Player:
         self._reported_wall_s, self._reported_ns = 0.0, 0
         self._next_s = 0.0  # when the next state is due, if nothing is done
         self._is_due = True
-        self._is_owed = False  # a listener still lacks the present state
+        self._is_owed = False  # whether a listener still lacks the present state
 
     def ask(self, task: Task) -> Future[Any]:
         """Queue a task, from any thread, to be run between two pieces of the simulation."""
@@ -82,7 +82,7 @@ class Player:
     # --- in its own thread
 
     def run(self) -> None:
-        """Run until it is ended."""
+        """Play until the run is ended."""
         while not self.is_ending:
             now_s = time.monotonic()
             self._do_tasks(self._wait_s(now_s))
@@ -91,7 +91,7 @@ class Player:
             waits = self.is_going or self._is_owed
             if self._is_due or time.monotonic() >= self._next_s and waits:
                 self._tell()
-        self._do_tasks(0.0)  # what was asked before
+        self._do_tasks(0.0)  # requests that came before the end
 
     def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
         self._require_more()
@@ -105,17 +105,17 @@ class Player:
 
     @property
     def is_going(self) -> bool:
-        """Whether it is played, and not held."""
+        """Whether the run is played, and not held."""
         return self.is_playing and not self.is_held
 
     def hold(self, on: bool) -> None:
-        """Let it wait, or go on from there."""
+        """Hold the run, or release it."""
         self.is_held = on
         self._from_here()
         self.send_state()
 
     def step(self, what: str) -> None:
-        """Run to the next of its kind at full speed, then pause; `stepped` has the place."""
+        """Run to the next event of a kind at full speed, then pause. `stepped` has the place."""
         self._require_more()
         self.session.require_virtual_time("step")
         self._stepping = what
@@ -143,7 +143,7 @@ class Player:
         self.send_state()
 
     def ask_to_pause(self) -> None:
-        """Pause because a listener asks for it."""
+        """Pause at the request of a listener."""
         if self.session.is_real_time and not self.session.is_over:
             raise ScenarioError("pause: programs in real time cannot be paused")
         self.pause()
@@ -156,15 +156,15 @@ class Player:
         self.send_state()
 
     def note_change(self) -> None:
-        """Note that something was done by hand, so that time does not stand at the last stop any more."""
+        """Note that something was done by hand, so that time no longer stands at the last stop."""
         if not self.is_playing:
             self.stopped_because = ""
-            if self.session.violation is not None:  # by what was done
+            if self.session.violation is not None:  # caused by the command
                 self._has_to_stop()
         self.send_state()
 
     def send_state(self) -> None:
-        """Send listeners the state at once."""
+        """Send listeners the state immediately."""
         self._is_due = True
 
     def _from_here(self) -> None:
@@ -179,7 +179,7 @@ class Player:
         return max(0.0, self._next_s - now_s)
 
     def _do_tasks(self, wait_s: float) -> None:
-        """Do the tasks that are there; the first one is waited for."""
+        """Run the tasks that are queued, after waiting for the first."""
         try:
             task, answer = self._tasks.get(timeout=wait_s) if wait_s > 0 else self._tasks.get_nowait()
             while True:
@@ -219,23 +219,23 @@ class Player:
                 took_s, now_s = time.monotonic() - now_s, time.monotonic()
                 share = min(2.0, PIECE_S / max(took_s, 1e-6))
                 self._piece_ns = min(LONGEST_PIECE_NS, max(1_000, int(self._piece_ns * share)))
-        except Exception as error:  # of a program or a plug-in
+        except Exception as error:  # an error of a program or a plug-in
             self.pause(first_line(error))
             return
         self._has_to_stop()
 
     def _go_on_in_real_time(self) -> None:
-        """Play a piece in real time, which takes as long as it lasts; what comes from programs wakes it."""
+        """Play a piece in real time, which takes its simulated time. Input from programs wakes it."""
         try:
             self.session.play_ns(self.session.now_ns + int(PIECE_S * SECOND))
-        except Exception as error:  # of a program
+        except Exception as error:  # an error of a program
             self.pause(first_line(error))
             return
-        self._is_behind = True  # the next one follows at once
+        self._is_behind = True  # the next piece follows at once
         self._has_to_stop()
 
     def _let_go(self, speed: float, now_s: float) -> None:
-        """Let go of what the machine cannot keep up with."""
+        """Drop a lag that the machine cannot make up for."""
         behind_s = now_s - self._since_wall_s - (self.session.now_ns - self._since_ns) / SECOND / speed
         if behind_s > MOST_BEHIND_S:
             self._since_wall_s, self._since_ns = now_s - MOST_BEHIND_S, self.session.now_ns
@@ -243,17 +243,17 @@ class Player:
     def _step_on(self, what: str) -> None:
         try:
             is_there = self.session.step_for(what, TURN_S)
-        except Exception as error:  # of a program or a plug-in
+        except Exception as error:  # an error of a program or a plug-in
             self.pause(first_line(error))
             return
         if is_there:
             self.pause()
-            self._has_to_stop()  # which may have the reason
+            self._has_to_stop()  # which sets the reason, if there is one
             number = 0 if self.stepped is None else self.stepped["number"]
             self.stepped = {"number": number + 1, "what": what, "event": self._event_of(what)}
 
     def _event_of(self, what: str) -> dict[str, Any] | None:
-        """Return the last event of the kind since the step began; None: it came to none."""
+        """Return the last event of the kind since the step began, or None if there is none."""
         columns = self.session.simulation.recording.events.columns()
         violation = self.session.violation
         rows = range(self._rows_before, len(columns["event"]))
@@ -265,7 +265,7 @@ class Player:
         return {name: columns[name][row] for name in ("event", "node", "message", "station", "session")}
 
     def _has_to_stop(self) -> bool:
-        """Pause where the run stops by itself."""
+        """Return whether the run has to pause here by itself."""
         session = self.session
         if session.violation is not None and not session.is_real_time:
             self.pause(f"violated: {session.violation.check}")

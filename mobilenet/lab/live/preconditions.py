@@ -1,5 +1,5 @@
-"""Refuse what would have no effect: to crash a host that is down, to recover one that is up, to let one that is
-down broadcast, join or leave, or to ask for a second time to join or to leave.
+"""Refuse commands without effect: to crash a host that is down, to recover one that is up, to let one that is down
+broadcast, join or leave, or to ask for the same join or leave twice.
 
 Source    ours: docs/guide/live.md
 """

@@ -23,13 +23,13 @@ from mobilenet.simulation.mobile import Simulation
 
 KEPT_NS = 10_000_000_000
 MOST = 5_000
-Mark = tuple[int, int]  # when an arrow was known, and the how manieth of that nanosecond: the same whenever it runs
-MOST_HOSTS = 40  # more than may look at a time
+Mark = tuple[int, int]  # when an arrow became known, and its number within that nanosecond: the same in every run
+MOST_HOSTS = 40  # at most this many hosts are followed at a time
 BEGIN: Mark = (-1, 0)
 
 
 class Arrow(NamedTuple):
-    """From one line of the diagram to another. `arrives_ns`: -1 on a wire, where it is not known yet."""
+    """An arrow from one line of the diagram to another. `arrives_ns`: -1 on a wire, where it is not known yet."""
 
     sent_ns: int
     arrives_ns: int
@@ -38,7 +38,7 @@ class Arrow(NamedTuple):
     kind: str
     message: str | None  # the application message that it carries
     outcome: str
-    label: str | None = None  # of an IP packet: its protocol and ports
+    label: str | None = None  # for an IP packet: its protocol and ports
 
 
 class Arrows:
@@ -57,7 +57,7 @@ class Arrows:
             self._entries.popleft()
 
     def since(self, mark: Mark) -> list[Arrow]:
-        """Return those after that one, as far as they are kept."""
+        """Return the arrows after that mark, as far as they are kept."""
         new = takewhile(lambda entry: entry[0] > mark, reversed(self._entries))
         return [arrow for _, arrow in new][::-1]
 
@@ -70,16 +70,16 @@ class FollowedHosts:
         self.arrows: dict[str, Arrows] = {}
 
     def attend(self, hosts: Iterable[str]) -> None:
-        """Follow these, and still some watched before: listeners may come back, as after a reload."""
+        """Follow these hosts, and some watched before, since listeners may come back, as after a reload."""
         now_ns = self.simulation.kernel.now
-        for host in hosts:  # to the end, so that the longest unwatched go first
+        for host in hosts:  # to the end, so that the longest unwatched are dropped first
             self.arrows[host] = self.arrows.pop(host) if host in self.arrows else Arrows(now_ns)
         for host in [*self.arrows][:-MOST_HOSTS]:
             del self.arrows[host]
         self.simulation.listen(*((self._frame, self._hop) if self.arrows else (None, None)))
 
     def again_in(self, simulation: Simulation) -> FollowedHosts:
-        """Follow the same hosts in a simulation that begins, for listeners that have arrows from then on."""
+        """Follow the same hosts in a new simulation, for listeners that have arrows from then on."""
         followed = FollowedHosts(simulation)
         followed.attend(self.arrows)
         for host, arrows in followed.arrows.items():
@@ -128,5 +128,5 @@ class FollowedHosts:
 
 
 def _of_packet(packet: Packet) -> tuple[str, str]:
-    """Return its kind, by which arrows are coloured, and its label."""
+    """Return the kind of a packet, which determines the colour of its arrow, and its label."""
     return "packet_ack" if only_acknowledges(packet.data) else "packet", label_of(packet.data)

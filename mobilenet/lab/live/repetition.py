@@ -1,4 +1,4 @@
-"""Is a record what its scenario gives? Run it again, and compare.
+"""Does a record follow from its scenario? Run it again, and compare.
 
 Model     a run of a swarm is played by its seed, and one that was stopped by hand up to there. A repeat reproduces a
           fault of the simulator
@@ -30,7 +30,7 @@ NO_REPEAT = "a run in real time cannot be repeated; its verdict rests on the pro
 
 
 def divergence(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> str | None:
-    """Return the first difference between the record and a repeat of its run; None: they are the same."""
+    """Return the first difference between the record and a repeat of its run, or None if they are equal."""
     manifest = read_manifest(directory)
     require_files(directory, manifest)
     with scratch_folder("repeat") as folder:
@@ -39,7 +39,7 @@ def divergence(directory: Path, progress: Progress | None = None, allow_code: bo
 
 
 def can_be_repeated(directory: Path) -> bool:
-    """Return whether the scenario decides all that happens in the run."""
+    """Return whether the scenario determines everything that happens in the run."""
     read_manifest(directory)
     scenario = read_source(directory / "scenario.yaml")
     return isinstance(scenario, AdversarySchedule) or scenario.protocol.name not in REAL_TIME
@@ -64,14 +64,14 @@ def _repeat(directory: Path, manifest: dict[str, Any], out: Path, progress: Prog
         except EarlyEnd as failure:
             if failure.directory is None:
                 raise
-            if not failure.is_input and "ended_by_error" not in manifest:  # such as a program that answers too late
+            if not failure.is_input and "ended_by_error" not in manifest:  # such as a program that answered too late
                 reason = str(failure).partition("; the run up to that point")[0]
                 raise PluginError(f"{directory}: could not be repeated: {reason}", is_input=False) from None
 
 
 def _play_until(directory: Path, scenario: Scenario, end_ns: int, out: Path, allow_code: bool) -> None:
-    """Play a run to the end of its last nanosecond or, if it was stopped amid that, until it has counted as much. If it
-    never has, the end of that nanosecond stays.
+    """Play a run to the end of its last nanosecond or, if it was stopped within it, until the counts are equal. If they
+    never are, stay at the end of that nanosecond.
     """
     counters = read_json(directory, "counters.json")
     for is_amid, is_last in ((False, False), (True, False), (False, True)):

@@ -1,4 +1,4 @@
-"""A live run for a page: one address on this machine, one WebSocket, one token.
+"""The server of a live run: one address on this machine, one WebSocket, one token.
 
 Model     the page and the socket have one port on 127.0.0.1. Clients without the token, or from the page of
           another site, are refused in one line. Several pages may watch one run, and all may control it. Sockets live
@@ -39,18 +39,18 @@ MOST_PER_S = 100
 MOST_LISTENERS = 20
 ENDING = "the run is ending"
 CLOSING_S = 0.2  # time for a listener to close the connection
-EARLY_S = 0.01  # how early a state may come: they go out on the player's beat
+EARLY_S = 0.01  # how early a state may come, since states go out on the player's beat
 CAPTURE = "/capture/"
 PCAP = "application/vnd.tcpdump.pcap"
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
 
 
 class LiveError(Exception):
-    """The run cannot be shown; one line for people."""
+    """The run cannot be shown. The message is one line for people."""
 
 
 class Page(Listener):
-    """One page. Its states wait in a queue of one: a slow reader sees fewer of them."""
+    """An open page. Its states wait in a queue of one: a slow reader sees fewer of them."""
 
     def __init__(self, connection: ServerConnection, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Page(Listener):
 
 
 class Server:
-    """`make_page`: gives the page's HTML, given the token; called in the player's thread."""
+    """The server. `make_page` returns the page's HTML, given the token; it is called in the player's thread."""
 
     def __init__(self, desk: Desk, make_page: Callable[[], str], port: int = 0) -> None:
         self._desk = desk
@@ -106,7 +106,7 @@ class Server:
         return f"http://{HOST}:{self._port}/?token={self.token}"
 
     def close(self, words: str = "") -> None:
-        """`words`: where the run is kept, for the pages that are open."""
+        """Close the server. `words`: where the run is kept, for the pages that are open."""
         for page in list(self.listeners):
             page.tell(json.dumps({"type": "end", "text": words}))
         if self._loop is not None and self._stop is not None and self._thread.is_alive():
@@ -114,8 +114,8 @@ class Server:
             self._thread.join(5)
 
     def tell_all(self, at_once: bool) -> bool:
-        """Runs in the player's thread: send every ready listener the state and its news, `at_once` or at
-        its own pace. False: some were not ready.
+        """Send every ready listener the state and its news, `at_once` or at its own pace, in the player's thread.
+        Return False if some were not ready.
         """
         now_s, is_playing = time.monotonic(), self._desk.player.is_going
         self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)
@@ -157,7 +157,7 @@ class Server:
         self._started.set()
         await self._stop.wait()
         server.close()
-        with suppress(TimeoutError):  # browsers keep connections open on which they ask nothing
+        with suppress(TimeoutError):  # browsers keep unused connections open
             await asyncio.wait_for(server.wait_closed(), 2 * CLOSING_S)
 
     async def _request(self, connection: ServerConnection, request: Request) -> Response | None:
@@ -166,7 +166,7 @@ class Server:
             parts = urlsplit(request.path)
             token = parse_qs(parts.query).get("token", [""])[0]
             origin, host = request.headers.get("Origin"), request.headers.get("Host")
-        except (ValueError, LookupError):  # a path that is none, a header twice
+        except (ValueError, LookupError):  # a malformed path, or a duplicate header
             return _refuse("not a valid HTTP request")
         if not OWN_ADDRESS.fullmatch(host or ""):  # with any port, since ssh -L forwards from another one
             return _refuse("the Host header does not match the address of this server")
@@ -221,7 +221,7 @@ class Server:
             self._desk.player.ask(lambda: self._desk.hold(listener, False))
 
     async def _answer(self, listener: Listener, text: str | bytes) -> dict[str, Any]:
-        """Return the reply to a message: what it asked for, or what is wrong with it."""
+        """Return the reply to a message: the result, or the error in it."""
         desk = self._desk
         if desk.player.is_ending:
             return {"type": "reply", "id": id_of(text), "error": ENDING}

@@ -12,7 +12,7 @@ Model     one running simulation. An intervention takes effect at the time at wh
           to the bit. To go back is to run again from the beginning, with the interventions up to there. A violation of
           a safety property stops time at the event that shows it
 Units     seconds for people; integer nanoseconds in names with _ns
-Errors    ScenarioError for what cannot be done, one line; the run stands where it stood
+Errors    ScenarioError for what cannot be done, one line; the run stays where it was
 Source    ours: docs/guide/live.md
 """
 
@@ -59,15 +59,15 @@ from mobilenet.world.interventions import AnyIntervention, added_hosts, in_order
 if TYPE_CHECKING:
     from mobilenet.lab.notebook.runs import Run
 
-PIECE_NS = SECOND // 4  # of simulated time: between two looks at what is violated, and two points of the curves
+PIECE_NS = SECOND // 4  # of simulated time: between two checks for violations, and two points of the curves
 
 
 class LiveSession:
-    """One run, and its branches."""
+    """A run that is played by hand, with its branches."""
 
     def __init__(self, scenario: AnyScenario, allow_code: bool = False, name: str = "live") -> None:
         """Begin a session, which stands at 0 s. `allow_code`: the code and the programs of the scenario may run;
-        `name`: of what is kept.
+        `name`: for kept runs.
         """
         if not isinstance(scenario, Scenario):
             raise ScenarioError(
@@ -78,11 +78,11 @@ class LiveSession:
         self._allow_code = allow_code
         scenario = cast("Scenario", with_declared(scenario, allow_code))
         self._scenario_interventions = scenario.interventions
-        self.folder = temporary_folder(self, scenario)  # of captures
+        self.folder = temporary_folder(self, scenario)  # folder for captures
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
         self.violation: FirstViolation | None = None  # the one that stopped time
-        self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece that is run again
+        self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece that is repeated
         self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # called for each that begins
         self.on_piece: Callable[[], None] = lambda: None  # called after each piece of it
         self._begin(scenario)
@@ -94,7 +94,7 @@ class LiveSession:
             self._stages = self.simulation.stages()
             self._stage_ns = next(self._stages)
         self._outcome: Outcome | None = None
-        self.error = ""  # of a program or a plug-in, which has ended it
+        self.error = ""  # of a program or a plug-in, which has ended the run
         self.first_hosts = len(self.simulation.hosts)  # their number before any is added
         promises = plans_of(scenario).declared_manifest(scenario)["promises"]
         events = self.simulation.recording.events
@@ -104,7 +104,7 @@ class LiveSession:
         self.on_begin(self.simulation)
 
     def _senders(self, scenario: Scenario) -> list[str]:
-        """Return all hosts there will be."""
+        """Return all possible hosts."""
         return [f"h{number}" for number in range(self.first_hosts + len(added_hosts(scenario.interventions)))]
 
     # --- its state
@@ -119,28 +119,28 @@ class LiveSession:
 
     @property
     def scenario(self) -> Scenario:
-        """Return the scenario of this branch, with all interventions made by hand."""
+        """The scenario of this branch, with all interventions made by hand."""
         return self.branch.scenario
 
     @property
     def is_over(self) -> bool:
-        """Nothing happens any more: it has come to rest, or its drain_s is over."""
+        """Whether the run has come to rest, or its drain_s is over."""
         return self._outcome is not None
 
     @property
     def outcome(self) -> Outcome | None:
-        """How it ended; None: it has not yet."""
+        """The outcome of the run, or None if it has not ended yet."""
         return self._outcome
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the events so far; when it is over, that of the run."""
+        """The fingerprint of the events so far, or of the whole run once it is over."""
         return Table.of(self.simulation.recording.events.columns()).fingerprint()
 
     # --- going on
 
     def play(self, until_s: float | None = None) -> None:
-        """Go on to that time, or to the end; not beyond a violation."""
+        """Go on to that time, or to the end, but not beyond a violation."""
         self.play_ns(2**62 if until_s is None else instant_ns("play", until_s))
 
     def play_ns(self, until_ns: int) -> None:
@@ -161,7 +161,7 @@ class LiveSession:
             pass
 
     def step_for(self, what: str, most_s: float) -> bool:
-        """Go on likewise, for a limited time of the wall clock. False: it has not come to that yet."""
+        """Go on as `step` does, for a limited wall time. Return False if the event has not come yet."""
         if what not in STEPS:
             raise ScenarioError(f"step: got {what!r}, expected one of {', '.join(STEPS)}")
         self.require_virtual_time("step")
@@ -198,7 +198,7 @@ class LiveSession:
                 self.simulation.play(min(until_ns, self._stage_ns))
 
     def step_once(self) -> None:
-        """Let one thing happen, whether or not it leaves a row."""
+        """Handle one entry of the calendar, whether or not it leaves a row."""
         with self._attributing():
             if not self.simulation.step() and self.now_ns >= self._stage_ns:
                 self._next_stage()
@@ -213,20 +213,20 @@ class LiveSession:
         return True
 
     def _look(self) -> None:
-        """Look whether a property is violated. Then time stops at the event that shows it."""
+        """Check whether a property is violated. Time then stops at the event that shows it."""
         violation = self._judge.look()
         if violation is None:
             return
         events = self.simulation.recording.events
         if self.is_real_time:
-            self.violation = self.violation or violation  # the first one; time cannot stand still
+            self.violation = self.violation or violation  # keep the first one, since time cannot stand still
             return
         if len(events) > violation.row + 1 or self.now_ns > events.time_ns[violation.row]:
             self._again_to_row(violation)
         self.violation = violation
 
     def _again_to_row(self, violation: FirstViolation) -> None:
-        """Replay the run up to there, as time has gone on since."""
+        """Replay the run up to the violation, since time has gone on."""
         time_ns = self.simulation.recording.events.time_ns[violation.row]
         checks = {violation.check, *self._judge.reported_checks}
         self.close()
@@ -240,15 +240,15 @@ class LiveSession:
     # --- by hand
 
     def do(self, what: str, /, **how: Any) -> dict[str, Any]:
-        """An intervention now, as docs/models/world.md has them, without its time: `do("drag", host="h3", to_m=[40,
-        0])`. Returns it as the scenario writes it. If something was done at this very nanosecond already, a nanosecond
-        passes before.
+        """Intervene now, as described in docs/models/world.md, without a time: `do("drag", host="h3", to_m=[40, 0])`.
+        Return the intervention in the form of a scenario. If something was done in this very nanosecond already, a
+        nanosecond passes before.
         """
         self.require_sound()
         at_ns = untouched_ns(self._interventions_until(), self.now_ns)
         scenario, place = self._with(check_request({"do": what, **how}), at_ns)
         require_effect(self.simulation, self.now_ns, what, how.get("host"))
-        if self.now_ns < self.branch.reached_ns:  # it went on otherwise already
+        if self.now_ns < self.branch.reached_ns:  # the branch has already gone on from here
             self._fork(self.now_ns)
         self._advance(at_ns)
         self.forget_violation()
@@ -262,13 +262,13 @@ class LiveSession:
         return dict(one.model_dump())
 
     def check(self, what: Mapping[str, Any], at_s: float) -> None:
-        """Check that it can be done at that earlier time; ScenarioError gives the reason if not."""
+        """Check that the intervention is possible at that earlier time. Raise ScenarioError if it is not."""
         self.require_virtual_time("do")
         back_ns = instant_ns("check", at_s)
         self._with(check_request(what), untouched_ns(self._interventions_until(back_ns), back_ns), is_back=True)
 
     def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
-        """Return the scenario with it, and its place in the list. `is_back`: after time went back there."""
+        """Return the scenario with the intervention, and its place in the list. `is_back`: time went back there."""
         if at_ns >= self.simulation.duration_ns:
             instead = "start the run again with" if self.is_real_time else "go back, or set"
             end = f"the active part, which ended at {self.scenario.duration_s:g} s; {instead} a longer duration_s"
@@ -282,19 +282,17 @@ class LiveSession:
         return scenario, place
 
     def _interventions_until(self, to_ns: int | None = None) -> list[AnyIntervention]:
-        """Return what is left when time goes back there: the scenario's own interventions, and what was done by
-        then.
-        """
+        """Return the interventions that remain if time goes back to this point: the scenario's and the manual ones."""
         return self.branch.interventions_until(self._scenario_interventions, to_ns)
 
     def manual_interventions(self, branch: Branch) -> list[AnyIntervention]:
-        """Return the interventions by hand there, beyond those of the scenario."""
+        """Return the manual interventions in a branch."""
         return [one for one in branch.interventions if one not in self._scenario_interventions]
 
     # --- back again
 
     def rewind(self, to_s: float) -> None:
-        """Stand at that earlier time, with what was done by then; what was done later belongs to the branch left."""
+        """Go back to that earlier time, with the interventions by then. Later ones stay in the branch that is left."""
         self.require_virtual_time("rewind")
         to_ns, now_s = instant_ns("rewind", to_s), self.now_s
         if to_ns > self.now_ns:
@@ -316,7 +314,7 @@ class LiveSession:
         self._replay(self.branch.reached_ns)
 
     def reached_s(self, number: int) -> float:
-        """Return how far a branch has gone."""
+        """Return the time that a branch has reached."""
         if not isinstance(number, int) or not 0 <= number < len(self.branches):
             there = f"0 to {len(self.branches) - 1}"
             raise ScenarioError(f"switch: branch {number} does not exist, expected one of {there}")
@@ -335,7 +333,7 @@ class LiveSession:
     def _play_again(self, to_ns: int) -> None:
         while self.now_ns < to_ns and not self.is_over:
             self._advance(min(to_ns, _piece_end_ns(self.now_ns)))
-            self._judge.look()  # what was reported then is not reported again
+            self._judge.look()  # what was reported before is not reported again
             self.on_piece()
             self.on_the_way(self.now_s, seconds(to_ns))
 
@@ -347,8 +345,8 @@ class LiveSession:
     # --- kept
 
     def save(self, out: str | Path | None = None, replace_it: bool = False) -> Run:
-        """Let the scenario of this branch run from the beginning to its end, as `mobilenet run` does, and keep it.
-        ScenarioError if its events were other ones than this session's, which would be a fault of ours.
+        """Run the scenario of this branch from the beginning to its end, as `mobilenet run` does, and keep it. Raise
+        ScenarioError if its events differ from this session's, which would be a fault of mobilenet.
         """
         from mobilenet.lab.notebook import runs
 
@@ -358,7 +356,7 @@ class LiveSession:
         return run
 
     def close(self) -> None:
-        """End what runs next to it: programs."""
+        """Close what runs next to the session: programs."""
         self.simulation.close()
 
     @contextmanager
@@ -377,7 +375,7 @@ class LiveSession:
             raise
 
     def forget_violation(self) -> None:
-        """Let the run go on after a violation, which stays in sight in real time."""
+        """Let the run go on after a violation. In real time the violation stays visible."""
         if not self.is_real_time:
             self.violation = None
 
@@ -394,5 +392,5 @@ class LiveSession:
 
 
 def _piece_end_ns(now_ns: int) -> int:
-    """Pieces end at the same times however a run is played."""
+    """Return the end of a piece. Pieces end at the same times however a run is played."""
     return (now_ns // PIECE_NS + 1) * PIECE_NS

@@ -1,5 +1,4 @@
-"""What is left of a live run that was stopped: its record up to there, marked as ended early; of other branches the
-scenarios.
+"""Keep a live run that was stopped: its record so far, marked as ended early; of other branches, the scenarios.
 
 Errors    RecordError for a directory that cannot be written
 Source    ours: docs/guide/live.md
@@ -20,17 +19,17 @@ from mobilenet.simulation.plugin_code import PluginError
 
 
 class _NothingYet(Exception):
-    """To leave a directory that is not to be kept."""
+    """A signal to leave a directory that should not be kept."""
 
 
 def require_room(session: LiveSession, out: Path | None) -> None:
-    """Raise RecordError where no run could be kept, before the run rather than after it."""
+    """Raise RecordError if no run could be kept, before the run rather than after it."""
     with suppress(_NothingYet), run_directory(_place(session, out)):
         raise _NothingYet
 
 
 def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
-    """Into `out`, or a free directory below runs/; where that is."""
+    """Keep the record so far in `out`, or in a free directory below runs/, and return the directory."""
     scenario = session.scenario
     directory = _place(session, out)
     outcome = session.outcome or session.simulation.so_far()
@@ -42,7 +41,7 @@ def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
 
 
 def keep_branch(session: LiveSession, branch: Branch) -> Path:
-    """The scenario of a branch that is not the present one, with the files that it names; where that is."""
+    """Keep the scenario of a branch other than the present one, with its files, and return the directory."""
     directory = api.free_directory(f"{session.name}-live", branch.scenario.seed)
     directory.mkdir(parents=True)
     api.write_scenario(directory, branch.scenario)

@@ -1,4 +1,4 @@
-"""What a live run sends its listeners: its state as columns, and what was recorded since the last time.
+"""The messages of a live run to its listeners: its state as columns, and what was recorded since the last message.
 
 Model     each listener has a place in the record and gets what came after it. Events but deliveries come whole;
           deliveries of all hosts while they are few, else those of the watched node. Delays are sent for some,
@@ -27,38 +27,38 @@ from mobilenet.lab.live.session import LiveSession
 from mobilenet.simulation.mobile import Simulation
 
 MOST_DELIVERIES = 1_000  # of all hosts, in one state
-MOST_ROWS = 200_000  # of events in one state: a page that was away for long gets the rest with the next ones
-DELAYS = 200  # that are looked at for one state
-NOBODY = -(2**31)  # the centimetres of a host that is not there
+MOST_ROWS = 200_000  # events in one state: a page that was away for long gets the rest later
+DELAYS = 200  # delays that are read for one state
+NOBODY = -(2**31)  # stands for the centimetres of an absent host
 
 
 class Place(NamedTuple):
-    """What a listener has received so far, and whom it watches."""
+    """The part of the record that a listener has received, and the node that it watches."""
 
     generation: int
     row: int
     watched: str | None = None
     arrow: Mark = BEGIN
-    point_ns: int = -1  # of the curves
-    touched: tuple[int, int] = (-1, -1)  # the branch, and how many interventions it had
-    sample: int = 0  # the first that it has not received
-    bins_s: tuple[float, float] | None = None  # of its curves of stations' and hosts' buffers; None: it draws none
+    point_ns: int = -1  # last point of the curves
+    touched: tuple[int, int] = (-1, -1)  # the branch, and its number of interventions
+    sample: int = 0  # the first sample that it has not received
+    bins_s: tuple[float, float] | None = None  # for its curves of stations' and hosts' buffers; None: it draws none
 
 
 class Listener:
-    """A listener. `place`: None until it has reported what it knows already. `pause_s`: between two states, at least,
-    while nothing is done.
+    """A listener. `place`: None until it has reported what it knows already. `pause_s`: the least time between two
+    states while nothing is done.
     """
 
     def __init__(self) -> None:
         self.place: Place | None = None
         self.pause_s = 0.0
-        self.last_sent_s = -math.inf  # of the wall's clock
-        self.is_owed = False  # a state that it could not take
+        self.last_sent_s = -math.inf  # wall-clock time
+        self.is_owed = False  # whether there is a state that it could not take
 
 
 class Stream:
-    """The stream of one session. `generation` changes whenever time goes back: what was sent before no longer holds."""
+    """The stream of one session. `generation` changes whenever time goes back: what was sent before is then invalid."""
 
     def __init__(self, session: LiveSession) -> None:
         self.session = session
@@ -69,13 +69,13 @@ class Stream:
         session.on_piece = lambda: self.curves.go_on()
 
     def begin_anew(self) -> None:
-        """Time went back, and all listeners start again: everything is known of those they watch."""
+        """Begin again after time went back, with everything about the watched nodes."""
         self.generation += 1
         for arrows in self._followed.arrows.values():
             arrows.from_ns = 0
 
     def _begin(self, simulation: Simulation) -> None:
-        """Follow the watched hosts there, too."""
+        """Follow the watched hosts in this simulation, too."""
         self._followed = self._followed.again_in(simulation)
         self._broadcasts = Broadcasts()
         self.curves = Curves(simulation, self._broadcasts)
@@ -83,11 +83,11 @@ class Stream:
         self.packets = None if folder is None else PacketCards(simulation, folder)
 
     def curve_points(self, after_ns: int = -1) -> dict[str, list[Any]]:
-        """Columns of the points of the curves after that time."""
+        """Return the points of the curves after that time as columns."""
         return _columns(Point._fields, self.curves.since(after_ns))
 
     def attend(self, watched: Iterable[str | None]) -> None:
-        """The hosts whose arrows are kept: all watched ones."""
+        """Keep the arrows of all watched hosts."""
         hosts = {node for node in watched if node is not None and node.startswith("h")}
         if not hosts <= self._followed.arrows.keys():
             self._followed.attend(sorted(hosts))
@@ -149,7 +149,7 @@ class Stream:
         return {"x_cm": places_cm[:, 0].tolist(), "y_cm": places_cm[:, 1].tolist()}
 
     def buffers(self) -> dict[str, dict[str, list[int]]]:
-        """Return the sizes now: kind -> buffer -> one for each node."""
+        """Return the present sizes: kind -> buffer -> one number for each node."""
         simulation = self.session.simulation
         sizes_by_kind = {}
         for kind, nodes in (("stations", simulation.stations), ("hosts", simulation.hosts)):
@@ -164,7 +164,7 @@ class Stream:
         return {"frames": medium.frames, **{f"pairs_{name}": count for name, count in pairs.items()}}
 
     def _news(self, place: Place) -> tuple[dict[str, Any], int]:
-        """Return the rows after the listener's place, as columns, and up to which."""
+        """Return the rows after the listener's place as columns, and the row after the last."""
         log = self.session.simulation.recording.events
         first = place.row
         end = min(len(log), first + MOST_ROWS)
@@ -213,7 +213,7 @@ class Stream:
 
 
 def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterator[int]:
-    """Yield the places of a value, found by the list itself, since a record is long."""
+    """Yield the positions of a value, found by the list itself, since a record is long."""
     try:
         while True:
             yield (begin := column.index(value, begin, end) + 1) - 1
@@ -222,7 +222,7 @@ def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterato
 
 
 def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:
-    """These events as columns; where a station gives up a host, it is the host's event."""
+    """Return these events as columns. When a station gives up a host, it is the host's event."""
     event_columns: dict[str, list[Any]] = {
         name: [] for name in ("time_ns", "event", "host", "station", "session", "message", "detail")
     }
@@ -230,7 +230,7 @@ def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list
         node, detail = columns["node"][row], columns["detail"][row]
         content: dict[str, Any] = json.loads(detail or "{}")
         station = columns["station"][row]
-        if node.startswith("s"):  # of a station, and the host that it is about, if any
+        if node.startswith("s"):  # an event of a station, and the host that it is about, if any
             station, node = node, content.get("host", "h-1")
         values = (
             columns["time_ns"][row], columns["event"][row], int(node[1:]), -1 if station is None else int(station[1:]),

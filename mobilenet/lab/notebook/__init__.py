@@ -1,1 +1,1 @@
-"""The Python API as a notebook has it: runs and studies that draw themselves; the names of the root are these."""
+"""The Python API for notebooks: runs and studies that draw themselves. The names in the root package are these."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Capacity:
-    """The answer of a search, with the study that it rests on."""
+    """The answer of a search, with the study on which it rests."""
 
     def __init__(self, path: Path, answer: SearchResult) -> None:
         self.path = path
@@ -54,28 +54,28 @@ class Capacity:
 
     @property
     def interval(self) -> tuple[Number, Number] | None:
-        """The two values, ascending, between which the requirements cease to hold; None if they are not known."""
+        """The two values, ascending, between which the requirements cease to hold, or None if they are not known."""
         return self.answer.interval
 
     @property
     def runs(self) -> int:
-        """How many runs the answer rests on."""
+        """The number of runs on which the answer rests."""
         return self.answer.runs
 
     @cached_property
     def points(self) -> pd.DataFrame:
-        """Each value that was run, with each requirement: n, mean, low, high, state."""
+        """The values that were run, with each requirement: n, mean, low, high, state."""
         import pandas as pd
 
         return pd.DataFrame(self.answer.rows())
 
     @cached_property
     def study(self) -> StudyFrames:
-        """The runs as a study, whose factor is the key."""
+        """The runs as a study with the key as its factor."""
         return StudyFrames(self.path)
 
     def sentences(self) -> list[str]:
-        """Return the answer in words, what supports it, and what its error means."""
+        """Return the answer in words, its evidence, and what its error means."""
         return sentences(self.answer)
 
     def plot(self) -> Any:

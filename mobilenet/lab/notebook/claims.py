@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class ClaimAnswers:
-    """The answers to the claims of a file, with the studies that they rest on."""
+    """The answers to the claims of a file, with the studies on which they rest."""
 
     def __init__(self, outcome: Outcome) -> None:
         self.path = outcome.path
@@ -51,14 +51,14 @@ class ClaimAnswers:
 
     @cached_property
     def answers(self) -> pd.DataFrame:
-        """Each claim: answer, value, low, high, required, replications, command, ..."""
+        """The answers as a table: answer, value, low, high, required, replications, command, ..."""
         import pandas as pd
 
         return pd.DataFrame(self.outcome.rows())
 
     @property
     def unexpected(self) -> list[str]:
-        """The claims whose answer is not the one that the file expects."""
+        """The claims with an answer that the file does not expect."""
         return [one.question.name for one in self.outcome.unexpected]
 
     @property
@@ -68,12 +68,12 @@ class ClaimAnswers:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The runs that failed, and why; called again, they are tried again."""
+        """The runs that failed, and why. Another call tries them again."""
         return self.outcome.failed
 
     @property
     def runs(self) -> int:
-        """How many runs the answers rest on."""
+        """The number of runs on which the answers rest."""
         return self.outcome.runs
 
     def study(self, experiment: str) -> StudyFrames:

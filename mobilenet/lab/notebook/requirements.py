@@ -1,4 +1,4 @@
-"""What capacity searches and screenings have in common when Python asks for them.
+"""The part that capacity searches and screenings share when they are called from Python.
 
 Errors    StudyError for a directory that cannot be
 Source    ours: docs/api.md

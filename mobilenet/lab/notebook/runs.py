@@ -1,4 +1,4 @@
-"""Runs that draw themselves: what mobilenet.run and mobilenet.load return.
+"""Runs that draw themselves, as mobilenet.run and mobilenet.load return them.
 
 Model     what a run is, api.py knows; here is only what needs the pictures, which lie above it. A figure belongs to the
           caller: pyplot does not keep it
@@ -43,7 +43,7 @@ class Run(api.Run):
 
     def plot(self, name: str | None = None) -> Any:
         """Return one of the figures of `mobilenet figures` as a matplotlib figure: `delays`, `station_buffers`,
-        `radio`, `handoffs`, `field`, ...; by default the delays. RunError if the run does not have it.
+        `radio`, `handoffs`, `field`, ...; by default the delays. Raise RunError if the run does not have it.
         """
         from mobilenet.viz.figures import run_figure
 
@@ -51,16 +51,17 @@ class Run(api.Run):
 
     def folium(self, tiles: bool = False) -> Any:
         """Return the run as a folium.Map with a group of layers for stations, cells, wires, tracks, handoffs, hosts,
-        holes, walls and buffers; it accepts layers of a user, and shows itself in a notebook. `tiles`: with streets
-        from openstreetmap.org. RunError for a run without hosts that move, or for tiles without an origin.
+        holes, walls and buffers. It accepts a user's layers, and shows itself in a notebook. `tiles`: with streets from
+        openstreetmap.org. Raise RunError for a run without hosts that move, or for tiles without an origin.
         """
         from mobilenet.viz.folium_map import folium_map
 
         return folium_map(self.path, tiles)
 
     def locations(self, x_m: Any, y_m: Any) -> Any:
-        """Return where places of the plane lie on a map of folium, as an array with a row for each place: latitude and
-        longitude in degrees or, without an origin, y and x in metres. `x_m`, `y_m`: numbers or columns of one length.
+        """Return the positions of places of the plane on a map of folium, as an array with a row for each place:
+        latitude and longitude in degrees or, without an origin, y and x in metres. `x_m`, `y_m`: numbers or columns of
+        one length.
         """
         from mobilenet.viz.folium_map.plane import Plane
         from mobilenet.viz.map.record import scenario_of

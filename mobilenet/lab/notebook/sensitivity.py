@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Sensitivity:
-    """The ranking of the keys, with the study that it rests on."""
+    """The ranking of the keys, with the study on which it rests."""
 
     def __init__(self, path: Path, metrics: Sequence[str]) -> None:
         self.path = path
@@ -42,7 +42,7 @@ class Sensitivity:
 
     @cached_property
     def ranking(self) -> pd.DataFrame:
-        """Each key for each metric that was asked for: size, low, high, mean, spread, p_adjusted."""
+        """The ranking of the keys for each requested metric: size, low, high, mean, spread, p_adjusted."""
         import pyarrow.parquet as pq
 
         table = pq.read_table(self.path / f"{SCREENING}.parquet").to_pandas()
@@ -50,16 +50,16 @@ class Sensitivity:
 
     @cached_property
     def study(self) -> StudyFrames:
-        """The runs as a study, whose factor is the point."""
+        """The runs as a study with the point as its factor."""
         return StudyFrames(self.path)
 
     def order(self, metric: str | None = None) -> list[str]:
-        """Return the keys, the most important first; `metric`: by default the first one."""
+        """Return the keys, the most important first. `metric`: by default the first one."""
         metric_name = self.metrics[0] if metric is None else metric
         return [str(key) for key in self.ranking["key"][self.ranking["metric"] == metric_name]]
 
     def sentences(self) -> list[str]:
-        """Return what was found, in words."""
+        """Return the findings in words."""
         return self.study.sentences()
 
     def plot(self, *metrics: str) -> Any:

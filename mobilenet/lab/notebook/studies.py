@@ -1,4 +1,4 @@
-"""Studies that draw themselves: what mobilenet.study returns.
+"""Studies that draw themselves, as mobilenet.study returns them.
 
 Model     what a study is, lab/studies/frames.py knows; here is what needs the pictures, which lie above it, and views
 Errors    StudyError for figures that a study does not have
@@ -42,7 +42,7 @@ class StudyFrames(frames.StudyFrames):
         """Return a matplotlib figure: the means of these metrics at the levels of a factor, with intervals; the
         comparison; the effects of several factors; or the distribution of delays. By default, `metrics` are those that
         the study compares. `x`: the factor of the horizontal axis of means, by default the one with most levels;
-        `width_in`: 3.5 for a column of a paper. StudyError for what the study does not have.
+        `width_in`: 3.5 for a column of a paper. Raise StudyError for what the study does not have.
         """
         from mobilenet.viz.figures import study_figure
 
@@ -59,8 +59,8 @@ class StudyFrames(frames.StudyFrames):
         return spark_sql.lasting_views(runs_of(self.path), session)
 
     def sentences(self) -> list[str]:
-        """Return what the study found, in words: each comparison, the conclusion on the effects of several factors, and
-        what may be unstable.
+        """Return the findings of the study in words: each comparison, the conclusion on the effects of several factors,
+        and what may be unstable.
         """
         from mobilenet.viz.figures.means import metrics_of_interest
         from mobilenet.viz.study_tables import study_tables
@@ -94,11 +94,11 @@ class StudyFrames(frames.StudyFrames):
             return file.read_text(encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        """Return how far it is, and the means of its metrics with their intervals, for a notebook."""
+        """Return the progress, and the means of the metrics with their intervals, for a notebook."""
         head = f"<b>{_safe(self.path)}</b>: "
         try:
             return f"{head}{_safe(self._progress())}{self._means()}"
-        except ScenarioError as error:  # it is not finished, or damaged
+        except ScenarioError as error:  # the study is unfinished or damaged
             return head + _safe(error)
 
     def _means(self) -> str:

@@ -1,4 +1,4 @@
-"""The programs of one run, as the emulator holds them: a supervisor, and two pipes for each life of a node.
+"""The programs of one run on the emulator's side: a supervisor, and two pipes for each life of a node.
 
 Model     the supervisor (supervisor.py) is the parent of them all. It is started with the first program, kills
           single ones on request, and ends the rest as soon as this end of its socket is closed. A program may have
@@ -30,17 +30,17 @@ from mobilenet.scenario.programs import why_not_started
 from mobilenet.simulation.parties import ProgramError
 
 DYING_S = 1.0  # how long a program that closed its output has to report its exit code
-GOING_S = 0.5  # how long programs have to go by themselves when the run is over
-SILENT_S = 1.0  # the supervisor, before it is sent a signal to continue
-ANSWERS_S = 10.0  # from then on; the supervisor never takes longer
-ENDS_S = 20.0  # the supervisor, with all that it has to end
+GOING_S = 0.5  # how long programs have to end by themselves when the run is over
+SILENT_S = 1.0  # of the supervisor, before it is sent a signal to continue
+ANSWERS_S = 10.0  # after that; the supervisor never takes longer
+ENDS_S = 20.0  # the supervisor, with everything that it has to end
 LONGEST_LAST_LINE = 1000  # bytes of a line that a program writes when the run is over
 LONGEST_TAIL = 300  # characters of standard error in a message
 LAST_WORDS = "; the end of its standard error: "
 
 
 class Child(NamedTuple):
-    """A program that runs: its process, and our ends of its standard input and output."""
+    """A running program: its process, and our ends of its standard input and output."""
 
     pid: int
     to: int
@@ -48,7 +48,7 @@ class Child(NamedTuple):
 
 
 class Children:
-    """All programs of a run. `errors_into`: the folder where their standard error is kept; None: nowhere."""
+    """All programs of a run. `errors_into`: the folder where their standard error is kept; None: it is not kept."""
 
     def __init__(self, folder: Path, errors_into: Path | None = None) -> None:
         self._folder = folder
@@ -60,7 +60,7 @@ class Children:
 
     def spawn(self, node: str, command: Sequence[str], input_ends: tuple[int, int] | None = None) -> Child:
         """Start the program of a node, in the scenario's folder. Its first word may be a file there. `input_ends`: two
-        descriptors in place of a pipe, of its standard input and of our end.
+        descriptors to use in place of a pipe, for its standard input and for our end.
         """
         own = self._folder / command[0]
         first = str(own.absolute()) if own.is_file() else command[0]  # a link stays one, as in an environment of Python
@@ -89,20 +89,20 @@ class Children:
         return child
 
     def how_it_ended(self, child: Child) -> str:
-        """Return how a silent program ended, with its last words on standard error; for a message."""
+        """Return how a silent program ended, with its last words on standard error, for a message."""
         return self._how(self._status(child))
 
     def failure(self, child: Child) -> str | None:
-        """Return how a program that may end at any time failed; None: exit code 0, or it only closed its output."""
+        """Return how a program that may end at any time failed, or None for exit code 0 or a closed output."""
         answer = self._status(child)
         return self._how(answer) if answer["code"] else None
 
     def how_it_failed(self, child: Child, code: int) -> str:
-        """Return how a program failed whose exit code another process has reported."""
+        """Return how a program failed when another process has reported its exit code."""
         return self._how({**self._status(child, 0.0), "code": code})
 
     def last_words(self, child: Child) -> str:
-        """Return the end of its standard error."""
+        """Return the end of the program's standard error."""
         return spell_out(str(self._status(child)["tail"])[-LONGEST_TAIL:].strip() or "(empty)")
 
     def reap(self) -> list[Child]:
@@ -122,19 +122,19 @@ class Children:
         return how + suffix
 
     def kill(self, child: Child) -> None:
-        """Kill it at once, with its process group."""
+        """Kill the program at once, with its process group."""
         self._close_pipes(child)
         self._ask({"do": "kill", "pid": child.pid})
 
     def close(self, listens_s: float = 0.0, is_heard: Callable[[bytes], bool] = lambda line: False) -> list[Child]:
-        """End all programs. Those that still run see the end of their input, and have a moment to go; or `listens_s`,
-        until one of them writes a line that `is_heard`. Return the programs that wrote one.
+        """End all programs. Those that still run see the end of their input, and have a moment to end by themselves, or
+        `listens_s`, until one of them writes a line that `is_heard`. Return the programs that wrote one.
         """
         if self._control is None:
             return []
         there = list(self._there.values())
         if self._process is not None and self._process.poll() is not None:
-            self._kill_groups()  # the supervisor was ended by a program
+            self._kill_groups()  # a program has ended the supervisor
         for child in there:
             os.close(child.to)
         try:
@@ -149,7 +149,7 @@ class Children:
 
     @staticmethod
     def _wait_for_end(there: Sequence[Child], listens_s: float, is_heard: Callable[[bytes], bool]) -> list[Child]:
-        """Until all outputs are closed, or the time is over."""
+        """Wait until all outputs are closed, or the time is over. Return those that wrote a line that `is_heard`."""
         outputs = select.poll()
         for child in there:
             outputs.register(child.back, select.POLLIN)
@@ -186,7 +186,7 @@ class Children:
             raise ProgramError(error, is_input=False) from None
 
     def _kill_groups(self) -> None:
-        """Kill the process groups without the supervisor: what is left of it, and the process group of each program."""
+        """Kill the process groups without the supervisor: its own, and that of each program."""
         if self._process is not None:
             self._process.kill()
         for pid in self._there:
@@ -224,13 +224,13 @@ class Children:
                 command, pass_fds=(number,), start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
             )
         self._control, self._process = ours, process
-        self._finalizer = weakref.finalize(self, _end, process, ours)  # also if it is never closed
+        self._finalizer = weakref.finalize(self, _end, process, ours)  # even if the programs are never closed
         return ours
 
 
 def _supervisor() -> list[str]:
-    """Return the command for Python to run it: as a file, or from the archive that workers of a cluster import
-    us from.
+    """Return the command with which Python runs the supervisor: as a file, or from the archive that workers of a
+    cluster import us from.
     """
     path = Path(__file__).with_name("supervisor.py")
     if path.is_file():
@@ -241,8 +241,8 @@ def _supervisor() -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:
-    """End the supervisor by closing its socket, and everything with it. It is asked first, so that it does not take us
-    for killed.
+    """End the supervisor by closing its socket, and everything with it. It is asked first, so that it does not assume
+    that we were killed.
     """
     with suppress(OSError):
         control.sendall(b'{"do": "end"}\n')

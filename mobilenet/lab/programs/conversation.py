@@ -1,9 +1,10 @@
-"""One life of one program: a line to it for each event, and its answer, which ends with {"do":"done"}.
+"""A conversation with one program in one life: a line to it for each event, and its answer, which ends with
+{"do":"done"}.
 
 Model     emulated time stands still until the answer is whole, so a slow program is a slow run and never a different
-          one. The answer is checked as a whole; nothing of it takes effect before. An answer has one deadline, from
-          the event on; the clock is read only where the answer does not come soon and in one piece, so one that
-          comes in pieces may take longer by SOON
+          one. The answer is checked as a whole; nothing of it takes effect before. An answer has one deadline, from the
+          event on; the clock is read only if the answer does not come soon and in one piece, so one that comes in
+          pieces may take longer by SOON
 Units     seconds of wall time, bytes
 Errors    ProgramError, one line: the program, its line, what was expected. Not finished in time: `is_input` is False
 Source    ours: docs/guide/programs.md
@@ -23,11 +24,11 @@ from mobilenet.lab.programs.children import Child, Children
 from mobilenet.quoting import cut, spell_out
 from mobilenet.simulation.parties import ProgramError
 
-LONGEST_LINE_BYTES = 1 << 20  # of a program's
+LONGEST_LINE_BYTES = 1 << 20  # length of a program's line
 LONGEST_ANSWER_BYTES = 64 << 20
 LONGEST_QUOTED = 160  # characters of a line, in a message
 CHUNK_BYTES = 1 << 16
-SOON = 0.01  # of the time for an answer: in this most are there
+SOON = 0.01  # of the time for an answer: most arrive within it
 DONE = {"do": "done"}
 
 
@@ -39,12 +40,12 @@ decode = json.JSONDecoder(parse_constant=_no_number).decode
 
 
 def short_line(line: str) -> str:
-    """A line in a message."""
+    """Return a line shortened for a message."""
     return spell_out(cut(line, LONGEST_QUOTED))
 
 
 class Conversation:
-    """`name`: of the node, as messages call it; `answer_within_s`: how long one answer may take."""
+    """The conversation with one program. `name`: of the node, for messages; `answer_within_s`: for one answer."""
 
     def __init__(self, children: Children, child: Child, name: str, answer_within_s: float) -> None:
         self._children = children
@@ -55,10 +56,10 @@ class Conversation:
         self._soon_ms = self._soon_s * 1000
         self._output = select.poll()
         self._output.register(child.back, select.POLLIN)
-        self._lines = 0  # that it has written
+        self._lines = 0  # lines that it has written
 
     def ask(self, event: str) -> tuple[list[dict[str, Any]], list[str]]:
-        """Send an event, a line without its end; return the answer, `done` left out, as values and as lines."""
+        """Send an event, a line without its end. Return the answer without `done`, as values and as lines."""
         child = self.child
         data = event.encode() + b"\n"
         if self._output.poll(0):
@@ -83,7 +84,7 @@ class Conversation:
 
     def tell_end(self, event: str) -> None:
         """Send a last event without waiting for an answer."""
-        with suppress(OSError):  # it need not listen any more
+        with suppress(OSError):  # the program need not listen any more
             os.write(self.child.to, event.encode() + b"\n")
 
     def end(self) -> None:
@@ -92,7 +93,7 @@ class Conversation:
     # --- what is not usual
 
     def _write_rest(self, data: bytes, event: str, deadline_s: float) -> bytes:
-        """Handle a program that reads too slowly: it may be writing itself."""
+        """Write the rest to a program that reads too slowly, because it may be writing itself."""
         both = select.poll()
         both.register(self.child.to, select.POLLOUT)
         both.register(self.child.back, select.POLLIN)
@@ -131,7 +132,7 @@ class Conversation:
             size += len(part)
             cut_at = part.rfind(b"\n")
             line_bytes = line_bytes + len(part) if cut_at < 0 else len(part) - cut_at - 1
-            tail = (tail + part)[-200:]  # as much as a `done` may have blanks
+            tail = (tail + part)[-200:]  # longer than any `done` with blanks
         return b"".join(parts)
 
     def _some(self, event: str) -> bytes:
@@ -171,7 +172,7 @@ class Conversation:
         return actions, lines
 
     def _refuse_early(self) -> None:
-        """Handle a program that writes or ends without having been asked."""
+        """Refuse a program that writes or ends before it was asked anything."""
         data = os.read(self.child.back, CHUNK_BYTES)
         if not data:
             self._fail(f"its program {self._children.how_it_ended(self.child)}, without being asked to stop", "")
@@ -179,7 +180,7 @@ class Conversation:
         self._fail_line(1, first, 'after {"do":"done"}: a program writes only in response to an event', "")
 
     def refuse(self, number: int, answered: int, line: str, what: str, event: str) -> NoReturn:
-        """Refuse line `number` of the last answer, which asks for something impossible. It had `answered` lines."""
+        """Refuse line `number` of the last answer, which had `answered` lines, as it requests something impossible."""
         self._fail_line(number - answered, line, what, event)
 
     def _fail_late(self, event: str) -> NoReturn:
@@ -201,7 +202,7 @@ def _after(event: str) -> str:
 
 
 def _ends(answer: bytes) -> bool:
-    """Return whether the last whole line is `done`, however it is spaced."""
+    """Return whether the last whole line is `done`, with any spaces in it."""
     last = answer[answer.rfind(b"\n", 0, len(answer) - 1) + 1 :]
     if last == b'{"do":"done"}\n':
         return True

@@ -1,7 +1,7 @@
 """A host whose protocol is a program: HostProtocol of protocols/port.py, hook by hook.
 
 Model     the emulator names messages and counts them through crashes; a number is used up only if the program does not
-          refuse. What the program asked to store is given back to its next life
+          refuse. The program's next life receives what it asked to store
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/programs.md
 """
@@ -19,7 +19,7 @@ from mobilenet.protocols.port import MessageId
 
 @dataclass(slots=True)
 class Memory:
-    """What survives a crash."""
+    """The memory of a host that survives a crash."""
 
     stored: str = "null"  # JSON
     seq: int = 0  # number of the next own message

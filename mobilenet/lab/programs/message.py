@@ -17,7 +17,7 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=F
 
 
 def text_of(key: str, value: Any) -> str:
-    """Return a value of a program's line as others receive it; ValueError where what can be read cannot be written."""
+    """Return a value of a program's line as others receive it. Raise ValueError if it can be read but not written."""
     try:
         text = encode(value)
         text.encode()
@@ -33,15 +33,13 @@ def text_of(key: str, value: Any) -> str:
 
 
 class Says:
-    """A message of a program. `text` is its value as receivers get it, `tag` what its sender calls the frame, as
-    JSON too.
-    """
+    """A message of a program. `text` is its value as receivers get it, `tag` the sender's JSON for the frame."""
 
     __slots__ = ("payload_bytes", "size_bytes", "tag", "text", "value")
-    messages: ClassVar[tuple[()]] = ()  # of application messages in it nothing is known: packets.py counts them
+    messages: ClassVar[tuple[()]] = ()  # unknown here, so packets.py counts application messages in it
 
     def __init__(self, value: Any, size_bytes: int | None, payload_bytes: int, tag: str | None = None) -> None:
-        """ValueError for a value that has no JSON."""
+        """Make a message. Raise ValueError for a value that has no JSON."""
         self.value = value
         self.text = text_of("message", value)
         self.payload_bytes = payload_bytes
@@ -52,15 +50,15 @@ class Says:
         return ()
 
     def _asdict(self) -> dict[str, Any]:
-        """Return what the record of messages holds of it."""
+        """Return the content for the record of messages."""
         return {"says": self.value}
 
 
-MOST_KINDS = 100  # of which each has counters
+MOST_KINDS = 100  # kinds with separate counters
 
 
 def message_class(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:
-    """Return the class of messages with a value like this one; `kinds`: those of the run, by name."""
+    """Return the class of messages with a value like this one. `kinds`: the classes of the run, by name."""
     name: Any = value[0] if type(value) is list and value else None
     if type(value) is dict:
         name = value.get("type", value.get("kind"))

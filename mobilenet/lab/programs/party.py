@@ -1,4 +1,4 @@
-"""What hosts, stations and processes that are programs have in common: events go out, actions take effect.
+"""The part that hosts, stations and processes share if they are programs: events go out, actions take effect.
 
 Model     an event is sent, the answer is read as a whole, then its actions take effect in their order, at the event's
           time. What they cause at once (a frame that does not fit the queue) is reported after them, in its turn
@@ -20,7 +20,7 @@ from mobilenet.quoting import there_are
 from mobilenet.record.actions import MOST_FRAME_BYTES, Role, require
 from mobilenet.simulation.parties import ProgramError
 
-MOST_AT_ONCE = 100_000  # events at one moment, of one node: far more than any network brings
+MOST_AT_ONCE = 100_000  # events of one node at one moment: far more than any network causes
 
 
 class NamedTimer:
@@ -58,9 +58,9 @@ class Party:
         self._sizes: dict[str, int] = {}
         self._full: tuple[int, ...] = ()
         self._settled = True
-        self.card: dict[str, bool | int | float | str] | None = None  # its state, as it wants it shown
+        self.card: dict[str, bool | int | float | str] | None = None  # the state that the program wants to show
         self._moment, self._at_once = -1, 0  # time of the last event, and the number of events at it
-        self._to_tell: deque[str] = deque()  # what happened while an answer took effect
+        self._to_tell: deque[str] = deque()  # events that occurred while an answer took effect
         self._acting = False
         self._does: dict[str, Callable[[dict[str, Any]], None]] = {
             "send": self._send,
@@ -97,7 +97,7 @@ class Party:
         self.tell("receive", f',"from":{sender},"message":{message.text}')
 
     def on_end(self) -> None:
-        """End this life."""
+        """End this life of the node."""
         self._cast.end_life(self._name)
 
     # --- events
@@ -124,7 +124,7 @@ class Party:
         self.tell("timer", f',"name":{encode(timer.name)}')
 
     def tell(self, event: str, members: str = "") -> None:
-        """Write an event with the present time: its further members as JSON, each after a comma."""
+        """Write an event with the present time. `members`: further ones as JSON, each after a comma."""
         line = f'{{"ev":"{event}","t":{self.port.now}{members}}}'
         if self._acting:
             self._to_tell.append(line)
@@ -171,7 +171,7 @@ class Party:
             self._acting = False
 
     def require_there(self, kind: Literal["host", "station"], number: int) -> int:
-        """Return the same number; ValueError unless the network has it."""
+        """Return the same number. Raise ValueError unless the network has it."""
         count = self._cast.setting.counts[f"{kind}s"]
         if number >= count:
             raise ValueError(f"{kind} {number} does not exist; {there_are(count, kind)}")
@@ -186,7 +186,7 @@ class Party:
         self.port.broadcast(self._frame(action))
 
     def _frame(self, action: dict[str, Any]) -> Says:
-        """Not larger than a datagram, if its size is worked out too."""
+        """Return the frame of an action. Raise ValueError if it is larger than a datagram, even by a computed size."""
         message = says(action, self._cast.kinds)
         if message.size_bytes > MOST_FRAME_BYTES:
             raise ValueError(
@@ -231,7 +231,7 @@ class Party:
         self.card = action["state"]
 
     def _log(self, action: dict[str, Any]) -> None:
-        """Write the line into the record of lines, if that is asked for."""
+        """Write the line into the record of lines, if that is wanted."""
 
 
 def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:

@@ -25,7 +25,7 @@ class ProgramProcess(Party):
             "deliver": lambda action: port.deliver(MessageId(*action["id"]), None),
             "complete": lambda action: port.complete(MessageId(*action["id"])),
         }
-        port.timer(self.begin).start(0)  # the network is not whole yet
+        port.timer(self.begin).start(0)  # the network is not complete yet
 
     def broadcast(self, body: Any) -> MessageId:
         message = MessageId(self.port.me, self._broadcasts)

@@ -1,4 +1,4 @@
-"""Programs as the parties of a run: hosts and stations, or processes, that a scenario names by their commands.
+"""Provide programs as the parties of a run: hosts and stations, or processes, that a scenario names by their commands.
 
 Model     one cast for each run. What programs measure is known once they have answered their first start. So the
           scenario that a run writes down contains it; the one that it read need not
@@ -24,7 +24,7 @@ from mobilenet.scenario.protocol_groups import OwnDeclaration
 
 
 class Programs(Cast):
-    """A cast that plays nodes."""
+    """The programs of a run that play its nodes."""
 
     def declaration(self, protocol: Any) -> type[Declaration]:
         cast = self
@@ -42,7 +42,7 @@ class Programs(Cast):
 
             @staticmethod
             def expiry_s(p: Any) -> float | None:
-                return 0.0  # silences are noted: a program may report that a host expired
+                return 0.0  # so that silences are noted: a program may report that a host expired
 
         return ProgramDeclaration
 

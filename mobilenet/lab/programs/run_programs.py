@@ -1,9 +1,9 @@
-"""The programs of one run: what each learns of the run at its start, and how all of them end.
+"""The programs of one run: what does each learn about the run at its start, and how do they end?
 
 Model     nothing is started before the run begins. The names of buffers are those that the first program of a role
           gives in its answer to its first start; later names must be among them. A program whose node acts by a
-          clock of its own cannot show in virtual time what that node would still do. Where a delivery is missing when
-          the run is over, programs have LISTENS_S of wall time to report it; the first report ends the wait
+          separate clock cannot show in virtual time what that node would still do. If a delivery is missing when the
+          run is over, programs have LISTENS_S of wall time to report it; the first report ends the wait
 Units     bytes; time in nanoseconds, as the names show in seconds
 Errors    ProgramError
 Source    ours: docs/guide/programs.md
@@ -29,7 +29,7 @@ Note = Any  # (time_ns, node, life, from_program, line) -> None
 
 
 class Setting(NamedTuple):
-    """What a scenario declares about its programs."""
+    """The declarations of a scenario about its programs."""
 
     commands: Mapping[Role, Sequence[str]]
     settings: Mapping[str, Any]
@@ -47,13 +47,13 @@ class Cast(Parties):
         self.note = note
         self.buffers: dict[Role, tuple[str, ...]] = {}
         self.own_clock: list[str] = []
-        self.kinds: dict[str, type[Says]] = {}  # of messages, by name
+        self.kinds: dict[str, type[Says]] = {}  # kinds of messages, by name
         self._lives: dict[str, int] = {}
         self._children = Children(setting.folder, errors_into)
         self._talking: dict[str, Conversation] = {}
 
     def start(self, role: Role, me: int) -> tuple[Conversation, int]:
-        """Return the program of a node, and which of its lives this is, from 1."""
+        """Start the program of a node. Return it, and which of the node's lives this is, from 1."""
         name = f"{role[0]}{me}"
         life = self._lives[name] = self._lives.get(name, 0) + 1
         child = self._children.spawn(name, self.setting.commands[role])
@@ -61,8 +61,8 @@ class Cast(Parties):
         return talk, life
 
     def why_not_begun(self) -> str:
-        """Return a hint for a program that fails at its start; empty unless it starts from the directory of a run or a
-        study, which has only the files that its scenario names.
+        """Return a hint for a program that fails at its start. It is empty unless the program starts from the directory
+        of a run or a study, which has only the files that its scenario names.
         """
         folder = self.setting.folder
         if not (folder / "manifest.json").is_file() and folder.parent.name != "configurations":
@@ -85,7 +85,7 @@ class Cast(Parties):
         return f'{encode(content)[1:-1]},"stable":{stable}'
 
     def end_life(self, name: str) -> None:
-        """End a life by a crash, or because the host is gone: its program and the process group are killed."""
+        """End a life by a crash, or because the host is gone. Its program and the process group are killed."""
         talk = self._talking.pop(name, None)
         if talk is not None:
             talk.end()

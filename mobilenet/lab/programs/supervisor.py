@@ -1,10 +1,10 @@
-"""The parent of all programs of a run: it starts them, keeps their standard error, and outlives the emulator
-by just as long as it takes to end them.
+"""The parent of all programs of a run: it starts them, keeps their standard error, and outlives the emulator only until
+it has ended them.
 
 Model     a separate process that gets its commands over one socket, one line of JSON each, and answers each. On Linux
-          it adopts what its programs leave behind, so that nothing escapes by a second fork or a session of its own;
-          elsewhere the process group of each program is what is ended. When the socket closes, and it closes as well
-          when the emulator is killed, everything ends, and its unfinished record is removed
+          it adopts the processes that its programs leave behind, so that none escapes by a second fork or by a new
+          session; elsewhere the process group of each program is what is ended. When the socket closes, and it closes
+          as well when the emulator is killed, everything ends, and its unfinished record is removed
 Asked     spawn (with two descriptors: the program's standard input and output), status, ended, kill, end
 Units     bytes, seconds
 Source    ours: docs/guide/programs.md. It runs on its own, with nothing but the standard library
@@ -26,14 +26,14 @@ import sys
 import time
 from typing import Any
 
-Line = dict[str, Any]  # of JSON
+Line = dict[str, Any]  # a line of JSON
 
 PR_SET_CHILD_SUBREAPER = 36
 KEPT_BYTES = 65_536  # of each node's standard error, over all its lives
 TAIL_BYTES = 2_000
 CHUNK_BYTES = 65_536
-CHUNKS_AT_ONCE = 16  # of one program, before the others have their turn: it may write as fast as it is read
-ENDING_S = 10.0  # for processes that do not go away although they were killed
+CHUNKS_AT_ONCE = 16  # of one program, before the others have their turn, since it may write as fast as it is read
+ENDING_S = 10.0  # for processes that do not disappear although they were killed
 
 
 class Program:
@@ -49,7 +49,7 @@ class Program:
 class Supervisor:
     def __init__(self, control: socket.socket, folder: str) -> None:
         self.control = control
-        self.folder = folder  # where standard error is kept; empty: nowhere
+        self.folder = folder  # the folder for standard error; empty: it is not kept
         self.is_asked_to_end = False
         self.bytes_by_node: dict[str, int] = {}  # node -> bytes written
         self.programs: dict[int, Program] = {}  # by pid
@@ -105,7 +105,7 @@ class Supervisor:
         return {"pid": child.pid}
 
     def do_status(self, request: Line, descriptors: list[int]) -> Line:
-        """Return how it ended, if it does within the time that is given."""
+        """Return how a program ended, if it does within the given time."""
         program = self.programs[request["pid"]]
         code = exit_code(program.child, request["within_s"])
         self.take_errors(program)
@@ -128,7 +128,7 @@ class Supervisor:
         return {}
 
     def take_errors(self, program: Program) -> None:
-        """Read its standard error; the first bytes are kept, the last ones remembered, the rest is lost."""
+        """Read the program's standard error. The first bytes are kept, the last ones remembered, the rest is lost."""
         for _ in range(CHUNKS_AT_ONCE):
             if program.errors < 0:
                 return
@@ -165,7 +165,7 @@ class Supervisor:
             program.errors = -1
 
     def end_all(self) -> None:
-        """Kill and reap until nothing is left that descends from here."""
+        """Kill and reap until no descendant of this process is left."""
         for pid in self.programs:
             end_group(pid)
         deadline = time.monotonic() + ENDING_S
@@ -181,7 +181,7 @@ class Supervisor:
 
 
 def exit_code(child: subprocess.Popen[bytes], within_s: float = 0.0) -> int | None:
-    """Return the exit code of a program that ends within this time, negative for a signal; None: it lives. Its PID
+    """Return the exit code of a program that ends within this time, negative for a signal, or None if it lives. Its PID
     stays taken until do_kill, which ends its process group: no other process can get that PID by then.
     """
     deadline = time.monotonic() + within_s
@@ -190,7 +190,7 @@ def exit_code(child: subprocess.Popen[bytes], within_s: float = 0.0) -> int | No
             status = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if status is not None:
                 return status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
-        elif child.poll() is not None:  # here it is given back at once
+        elif child.poll() is not None:  # this returns the PID to the system at once
             return child.returncode
         if time.monotonic() >= deadline:
             return None
@@ -203,7 +203,7 @@ def end_group(pid: int) -> None:
 
 
 def children() -> list[int]:
-    """Return the children of this process, adopted ones too; empty where the system does not list them."""
+    """Return the children of this process, including adopted ones; empty if the system does not list them."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:
             return [int(pid) for pid in file.read().split()]

@@ -1,1 +1,1 @@
-"""Check whether programs are deterministic, and replay one of them against its recorded events."""
+"""Replay programs: check whether they are deterministic, and run one of them on its recorded events."""

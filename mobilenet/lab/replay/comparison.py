@@ -28,14 +28,14 @@ from mobilenet.scenario.run_source import read_source
 
 NOTHING = type("Nothing", (), {"__repr__": lambda nothing: "nothing"})()  # no file can hold it
 ERROR = "ended_by_error"
-WITH_LAST_WORDS = f"(.*?){re.escape(LAST_WORDS)}.*?( \\(at [^()]*\\))?"  # the parts of an error around them
+WITH_LAST_WORDS = f"(.*?){re.escape(LAST_WORDS)}.*?( \\(at [^()]*\\))?"  # the parts of an error before and after them
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
-LONGEST = 80  # of a value
-BEFORE = 20  # of what is the same in two long values, before they differ
+LONGEST = 80  # characters of a value
+BEFORE = 20  # characters that two long values share, shown before the first difference
 
 
 class DerivedFilesDiffer(RunError):
-    """The record is the same, but verdict.json or metrics.json, which follow from it, are not; `lines`: by their path,
+    """The record is the same, but verdict.json or metrics.json, which follow from it, are not. `lines`: by their path,
     what is wrong.
     """
 
@@ -45,8 +45,8 @@ class DerivedFilesDiffer(RunError):
 
 
 def difference(directory: Path, repeat: Path) -> str | None:
-    """Return the first difference between the record and the directory of its repeat; None: they are the same. Raises
-    DerivedFilesDiffer.
+    """Return the first difference between the record and the directory of its repeat, or None. Raise DerivedFilesDiffer
+    if only derived files differ.
     """
     what = next(_differences(directory, repeat), None)
     versions = _versions(read_manifest(directory), read_manifest(repeat))
@@ -59,7 +59,7 @@ def difference(directory: Path, repeat: Path) -> str | None:
 
 
 def _versions(recorded: dict[str, Any], repeated: dict[str, Any]) -> str:
-    """With what each side was made, unless it is the same."""
+    """Return the versions of both sides, unless they are the same."""
     one, other = (
         f"mobilenet {facts.get('mobilenet_version')} ({'compiled' if facts.get('compiled') else 'interpreted'})"
         for facts in (recorded, repeated)
@@ -90,7 +90,7 @@ def _differences(directory: Path, repeat: Path) -> Iterator[str]:
 
 
 def _derived_difference(directory: Path, repeat: Path, name: str) -> str | None:
-    """None: it is the same, or missing."""
+    """Return how a derived file differs, or None if it does not, or is missing."""
     if not (directory / name).exists():
         return None
     try:
@@ -113,8 +113,8 @@ def _is_same_error(error: object, repeated: object) -> bool:
 
 
 def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
-    """Read verdict.json or metrics.json. The error that ended the run is left out of the words of verdict.json: those
-    of the manifest are compared.
+    """Read verdict.json or metrics.json. The error that ended the run is removed from verdict.json, since those of the
+    manifest are compared.
     """
     document = {key: as_whole(one) for key, one in read_derived(folder, name).items()}
     checks, error = document.get("checks"), read_manifest(folder).get(ERROR)
@@ -125,7 +125,7 @@ def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _packets(folder: Path) -> dict[str, Any]:
-    """Number the packets of each node."""
+    """Return the packets of each node, numbered."""
     return {node: dict(enumerate(packets)) for node, packets in (read_captures(folder) or {}).items()}
 
 
@@ -145,13 +145,13 @@ def _of_tables(name: str, record: pa.Table, repeat: pa.Table) -> Iterator[str]:
 
 
 def _differ(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
-    """Return, row by row, whether two values differ by any bit: 0 has two signs, and NaN many forms."""
+    """Return for each row whether two values differ by any bit: 0 has two signs, and NaN many forms."""
     is_missing = [np.asarray(column.is_null()) for column in (left, right)]
     return np.asarray((_exact(left) != _exact(right)) | (is_missing[0] != is_missing[1]))
 
 
 def _exact(column: pa.ChunkedArray) -> np.ndarray:
-    """Return the values as they are, and fractions by their bits; 0 where a number is missing."""
+    """Return the values unchanged, fractions by their bits, and 0 for a missing number."""
     if not pa.types.is_integer(column.type) and not pa.types.is_float64(column.type):
         return np.asarray(column.to_numpy())
     values = np.asarray(column.fill_null(0).to_numpy())
@@ -174,7 +174,7 @@ def _of_values(path: str, record: Any, repeat: Any) -> Iterator[str]:
 
 
 def _side_by_side(record: Any, repeat: Any) -> str:
-    """Return both values; of a long one, the part where they begin to differ."""
+    """Return both values. Long ones are shortened to the part where they begin to differ."""
     texts = [spell_out(repr(value)) for value in (record, repeat)]
     if texts[0] == texts[1]:  # two NaN
         texts = [f"nan (bits {struct.pack('>d', value).hex()})" for value in (record, repeat)]

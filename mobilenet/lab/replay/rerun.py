@@ -1,8 +1,8 @@
 """Repeat a run to record more of it: protocols and network are deterministic, so the same thing happens.
 
 Model     the effective scenario of the run directory is simulated with `record.messages`, `record.frames` or
-          `record.programs`, and its fingerprint is compared with that of the manifest. What is recorded changes nothing
-          that happens
+          `record.programs`, and its fingerprint is compared with that of the manifest. Recording more does not change
+          the run
 Errors    RunError when the directory is not a run of hosts and stations, is one in real time, or its scenario no longer
           gives the same run
           (it was edited, or this version of mobilenet behaves otherwise)
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def protocol_messages(
     directory: Path, progress: Progress | None = None, allow_code: bool = False
 ) -> tuple[pd.DataFrame, bool]:
-    """Return the table of messages.parquet, and whether it was replayed because the run had not recorded it."""
+    """Return the table of messages.parquet, and whether the run was replayed for it."""
     import pandas as pd
 
     read_manifest(directory)
@@ -48,7 +48,7 @@ def write_frames(directory: Path, folder: Path, progress: Progress | None = None
 
 
 def stories_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Stories:
-    """Return the stories of all deliveries of a run, which is replayed if it has not recorded its causes."""
+    """Return the stories of all deliveries of a run, which is replayed if it did not record its causes."""
     read_manifest(directory)
     if (directory / "causes.parquet").exists():
         return recorded_stories(directory)
@@ -58,7 +58,7 @@ def stories_of(directory: Path, progress: Progress | None = None, allow_code: bo
 
 
 def lines_again(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> list[tuple[Any, ...]]:
-    """Return rows of lines.parquet of a run of programs that had not recorded their lines."""
+    """Return the rows of lines.parquet for a run of programs that did not record their lines."""
     if not hasattr(load_scenario(directory / "scenario.yaml").protocol, "command"):
         raise RunError(f"{directory}: its protocol is not a program; expected a scenario with protocol.command")
     recording = _again(directory, "programs", progress, allow_code)
@@ -66,7 +66,7 @@ def lines_again(directory: Path, progress: Progress | None = None, allow_code: b
 
 
 def needs_code(directory: Path, what: str) -> bool:
-    """Return whether a run has to be repeated for `what` (messages, frames, causes), and then runs custom code."""
+    """Return whether a run must be repeated for `what` (messages, frames, causes), and then runs custom code."""
     if (directory / f"{what}.parquet").exists():
         return False
     return any(load_scenario(directory / "scenario.yaml").code())

@@ -1,7 +1,7 @@
 """Replay one program on the events it received in a run, and find the first different answer.
 
 Model     the lines of one life of a node are fed to a command, and each answer is compared with the recorded one as
-          JSON, line by line. The emulator is not there: nothing depends on what is answered
+          JSON, line by line. No emulator is involved: nothing depends on the answers
 Units     seconds of wall time
 Errors    ProgramError, as in a run; RunError: recorded lines that no run records
 Source    ours: docs/guide/programs.md
@@ -23,7 +23,7 @@ class Parting(NamedTuple):
     """An answer that differs: the event, and the lines of both answers."""
 
     event: str
-    number: int  # of the event, from 1
+    number: int  # number of the event, from 1
     recorded: list[str]
     answered: list[str]
 
@@ -35,7 +35,7 @@ def feed(
     within_s: float,
     on_event: Callable[[int], None] = lambda number: None,
 ) -> Parting | None:
-    """Return the first answer that is not as recorded; None: all are. `within_s`: wall time for one answer."""
+    """Return the first answer that differs from the recorded one, or None. `within_s`: wall time for one answer."""
     inputs_and_outputs = [(event, recorded, _values(recorded, folder)) for event, recorded in exchanges(lines)]
     children = Children(folder)
     name = lines[0].node
@@ -52,7 +52,7 @@ def feed(
 
 
 def exchanges(lines: Sequence[Line]) -> Iterator[tuple[str, list[str]]]:
-    """Yield an event, and the lines of its answer."""
+    """Yield each event, and the lines of its answer."""
     event: str | None = None
     answer: list[str] = []
     for line in lines:

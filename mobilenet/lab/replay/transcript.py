@@ -27,12 +27,12 @@ class Line(NamedTuple):
     time_ns: int
     node: str
     life: int
-    said: bool  # by the program
+    said: bool  # true: written by the program
     line: str
 
 
 class Difference(NamedTuple):
-    """Where two runs of programs part: line `number` of a life of a node, from 1, each way counted on its own."""
+    """The first difference of two runs of programs: line `number` of a life of a node, from 1, each way."""
 
     node: str
     life: int
@@ -43,7 +43,7 @@ class Difference(NamedTuple):
 
 
 def lines_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> tuple[list[Line], bool]:
-    """Return all lines of a run, and whether it was played again for them."""
+    """Return all lines of a run, and whether the run was replayed for them."""
     read_manifest(directory)
     if (directory / "lines.parquet").exists():
         frame = read_frame(directory, "lines")
@@ -72,7 +72,7 @@ def lines_of_node(lines: list[Line], node: str, life: int, directory: Path) -> l
 
 
 def first_difference(once: list[Line], then: list[Line]) -> Difference | None:
-    """Return the first difference between two runs of one scenario; None: all lines agree."""
+    """Return the first difference between two runs of one scenario, or None if all lines agree."""
     for place, (a, b) in enumerate(zip(once, then, strict=False)):
         if a != b and not (a[:-1] == b[:-1] and _say_the_same(a.line, b.line)):
             same_place = (a.node, a.life, a.said) == (b.node, b.life, b.said)
@@ -85,8 +85,8 @@ def first_difference(once: list[Line], then: list[Line]) -> Difference | None:
 
 
 def value_of(line: str) -> str:
-    """Return a line's value in one spelling: 1 and 1.0 and true are three values. ValueError, RecursionError:
-    not JSON.
+    """Return a line's value in a canonical form, in which 1, 1.0 and true differ. Raise ValueError or RecursionError if
+    it is not JSON.
     """
     return json.dumps(decode(line), sort_keys=True)
 

@@ -4,11 +4,11 @@ from mobilenet.parameters import ScenarioError
 
 
 class StudyError(ScenarioError):
-    """A study's directory, or the Spark that it is to run on, cannot be used."""
+    """A study's directory, or the Spark that should run it, cannot be used."""
 
 
 class OutError(StudyError):
-    """The directory that a study was given holds something else; `what` is the message without a way out."""
+    """The directory for a study holds something else. `what` is the message without a remedy."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what}; name another directory with --out")

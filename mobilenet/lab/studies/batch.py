@@ -1,13 +1,12 @@
-"""Run what a study still misses, round by round: a DataFrame of planned runs, which Spark's workers turn into runs.
+"""Run what a study still lacks, round by round: a DataFrame of planned runs, which Spark's workers turn into runs.
 
 Model     in a round, each configuration has the replications that the rounds before ask for. By the rule of a study, it
           has enough when its metric has the precision asked for, when its backlog grows without end (then a mean does
           not exist), or when it has the most that the study allows. The others get `step` more. So precise levels do
-          not pay for imprecise ones, and the number of workers does not matter. What a killed study left is looked at
-          first, by the workers (task.py). A partition is a batch of runs. Batches begin large and end small, so workers
-          end together. Spark tries a task again whose process dies. Sessions of callers may allow too few failures:
-          then what is missing is submitted again, SUBMISSIONS times in all. Our jobs have a tag, by which they are
-          cancelled.
+          not pay for imprecise ones, and the number of workers does not matter. Workers first examine what a killed
+          study left (task.py). A partition is a batch of runs. Batches begin large and end small, so workers end
+          together. Spark retries a task whose process dies. A caller's session may allow too few failures: then the
+          missing runs are submitted again, SUBMISSIONS times in all. Our jobs have a tag, by which they are cancelled.
           A program next to the scenario travels with it, in the study's folder, which all workers see. Any other is
           looked for where a run would: on the PATH of each worker, or at its absolute path. Absolute paths among the
           arguments that exist here have to exist there as well
@@ -52,23 +51,23 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.5
 MOST_IN_A_BATCH = 50
-BATCHES_PER_WORKER = 4  # of what is left, as long as there is much
-SUBMISSIONS = 10  # of what is missing in a round, before a study gives up
+BATCHES_PER_WORKER = 4  # of the remaining runs, while there are many
+SUBMISSIONS = 10  # of the missing runs in a round, before a study gives up
 
 
 class JobLost(Exception):
-    """Spark gave up; what is done is kept."""
+    """Spark gave up. Finished runs are kept."""
 
 
 class Standing(NamedTuple):
-    """How far a study is."""
+    """The progress of a study."""
 
     done: int
     failed: int
-    left: int  # of this round
+    left: int  # runs left in this round
     round: int
-    most_left: int  # more than `left` where the stopping rule may ask for more
-    note: str = ""  # for people: why there is another round
+    most_left: int  # more than `left` if the stopping rule may ask for more
+    note: str = ""  # for people: the reason for another round
     configurations: int = 1
 
 
@@ -76,10 +75,10 @@ Progress = Callable[[Standing], None]
 
 
 class Round(NamedTuple):
-    """The runs of a study: as replications count from 1, a target for each configuration fixes them."""
+    """The runs of a study up to a round. Replications count from 1, so a number for each configuration defines them."""
 
     targets: list[int]
-    note: str = ""  # for people: why there is another round
+    note: str = ""  # for people: the reason for another round
     more: int = 0  # runs that may still follow
 
 
@@ -91,7 +90,7 @@ def until_precise(store: Store, spark: SparkSession) -> Iterator[Round]:
         yield Round(targets, note, sum(rule.most - target for target in targets))
         if rule.until is None or not (widths := _imprecise(store, targets, rule.until)):
             return
-        write_tables(store, targets, spark)  # so that there is something to look at
+        write_tables(store, targets, spark)  # so that the tables can be read meanwhile
         targets = [min(rule.most, n + rule.step * (number in widths)) for number, n in enumerate(targets)]
         label, width = store.configurations[next(iter(widths))].label, next(iter(widths.values()))
         requested = f"requested ± {rule.until.relative_half_width:.0%}"
@@ -99,8 +98,8 @@ def until_precise(store: Store, spark: SparkSession) -> Iterator[Round]:
 
 
 def _imprecise(store: Store, targets: list[int], until: Until) -> dict[int, float]:
-    """Return the configurations that get another round, the least precise first, and the half-widths of their
-    intervals, divided by the means; infinite where a mean is 0.
+    """Return the configurations that get another round, the least precise first, with the half-widths of their
+    intervals relative to the means; infinite if a mean is 0.
     """
     widths, known = {}, set[str]()
     for rows in in_order(store.measured, targets, ("configuration", "replication", "metrics")):
@@ -116,7 +115,9 @@ def _imprecise(store: Store, targets: list[int], until: Until) -> dict[int, floa
 
 
 def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence: float) -> float | None:
-    """None where more replications would not help: nothing is measured, or no mean exists."""
+    """Return the relative half-width of an interval, or None if more replications would not help: nothing is measured,
+    or no mean exists.
+    """
     values = [row[until.metric] for row in runs if until.metric in row]
     has_no_mean = any(is_infinite(until.metric, row) for row in runs)
     if len(values) < 2 or has_no_mean or grows(np.array([row.get("backlog_slope", 0.0) for row in runs])):
@@ -128,7 +129,7 @@ def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence:
 
 
 def run_all(store: Store, spark: SparkSession, progress: Progress, rounds: Iterable[Round] | None = None) -> list[int]:
-    """All rounds, by default those of the study; of each configuration, the replications that it consists of now. The
+    """Run all rounds, by default those of the study, and return the number of replications of each configuration. The
     next round is asked for when the runs of one are done, or have failed.
     """
     store.clear_notes()
@@ -158,7 +159,7 @@ def _runs_in_parts(store: Store) -> set[str]:
 
 
 def _measured_runs(store: Store, spark: SparkSession) -> set[str]:
-    """Return which runs are there, whole and measured. What is damaged is removed, and parts that measured it."""
+    """Return the runs that are complete and measured. Damaged ones are removed, and so are parts that measured them."""
     names = [path.name for path in store.runs.iterdir() if path.is_dir()]
     begun, whole = runs_called(names, store.study, len(store.configurations)), dict[str, str]()
     if begun:
@@ -197,7 +198,7 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
     tag = f"mobilenet-{uuid4()}"
 
     def work() -> None:
-        spark.sparkContext.addJobTag(tag)  # of jobs that this thread starts
+        spark.sparkContext.addJobTag(tag)  # for jobs that this thread starts
         tasks, make = _tasks(spark, missing), partial(perform, store.path.absolute(), store.study.kind)
         tasks.mapInArrow(make, "run string").toArrow()
 
@@ -215,7 +216,7 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
 
 
 def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
-    """Return the runs in order, a partition for each batch. Each batch is a share of what is left, so that the last
+    """Return the runs in order, with a partition for each batch. Each batch is a share of what is left, so the last
     ones are small.
     """
     workers = max(1, spark.sparkContext.defaultParallelism)
@@ -230,7 +231,7 @@ def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
 
 
 def require_programs(store: Store, spark: SparkSession) -> None:
-    """Raise StudyError for a worker without a program of this study."""
+    """Raise StudyError if a worker lacks a program of this study."""
     words = sorted({word for scenario in store.scenarios() for word in _needs(scenario)})
     absent = on_each_worker(spark, partial(missing, words), "what string")["what"].to_pylist() if words else []
     if absent:
@@ -249,7 +250,7 @@ def missing(words: list[str], tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def _needs(scenario: AnyScenario) -> Iterator[str]:
-    """Yield what a configuration needs: the programs of its commands, and absolute paths among the arguments."""
+    """Yield the files that a configuration needs: the programs of its commands, and absolute paths in arguments."""
     protocol = scenario.protocol
     if isinstance(protocol, OwnProgram):
         commands = [protocol.command.host, protocol.command.station]

@@ -37,7 +37,7 @@ WORKER_READY = "Successfully registered with master"
 
 @contextmanager
 def cluster(workers: int = 2, port: int = 7077) -> Iterator[tuple[str, list[subprocess.Popen[bytes]], Path]]:
-    """The master's URL, the worker processes, and the SPARK_CONF_DIR that clients need."""
+    """Yield the master's URL, the worker processes, and the SPARK_CONF_DIR that clients need."""
     url = f"spark://127.0.0.1:{port}"
     with scratch_folder("cluster") as folder, ExitStack() as stack:
         settings = folder / "conf"

@@ -13,7 +13,7 @@ Model     pairs of runs with the same replication number, so the same world. Wit
               processes use the run  a delay of levels that delivered different shares, where custom processes depend on
                             the run; such levels are compared as two samples that are not paired
               runs not readable  the same, where the runs that would show the deliveries in common are gone
-          A delay is judged over the deliveries that both made, unless both made all that they owed (delivered.py)
+          A delay is judged over the deliveries that both made, unless both made all that they owed (precedence.py)
 Units     those of the metrics
 Errors    none; what cannot be computed is null
 Source    ours: docs/guide/studies.md
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INFINITE = "infinite"
-COMMON = "common_"  # before the names of numbers over the deliveries that both levels made
+COMMON = "common_"  # prefix of the names of numbers over the deliveries that both levels made
 COMPARED = Comparison._fields[:9]  # columns of tables
 OF_COMMON = tuple(f"{COMMON}{name}" for name in COMPARED)
 
@@ -52,21 +52,21 @@ class Finding:
     baseline: Any
     metric: str
     verdict: str
-    result: Comparison | None = None  # over what each level has delivered
+    result: Comparison | None = None  # over the deliveries of each level
     p_adjusted: float | None = None
     equivalence_p_adjusted: float | None = None
     more: int | None = None  # replications
     shares: tuple[Share, ...] = ()
-    common: Comparison | None = None  # over the deliveries that both made, where the verdict is about these
+    common: Comparison | None = None  # over the deliveries that both made, if the verdict is about these
     common_deliveries: int | None = None
     unpaired: str = ""  # why the runs of the two levels are not of one world: one of UNPAIRED
-    direction: str = ""  # which one is better, lower or higher; empty: that depends on what is asked
+    direction: str = ""  # which direction is better, lower or higher; empty: that depends on the question
     infinite: tuple[int, int] = (0, 0)  # runs of the level and of the baseline without a finite value
-    finite: Mapping[str, Any] = field(default_factory=dict)  # what is known where `result` is missing
+    finite: Mapping[str, Any] = field(default_factory=dict)  # numbers to give if `result` is missing
 
     @property
     def judged(self) -> Comparison | None:
-        """What the verdict is about."""
+        """The comparison on which the verdict rests."""
         return self.result if self.common_deliveries is None else self.common
 
     def row(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Finding:
         return row | (dict(zip(OF_COMMON, self.common, strict=False)) if self.common is not None else {})
 
     def _judgement(self) -> str | None:
-        """Whether the level is better, in words; None: not different, or no direction is better."""
+        """Return whether the level is better, in words, or None if it is not different, or no direction is better."""
         if self.verdict != "different" or self.judged is None or not self.direction:
             return None
         if self.unpaired:
@@ -91,19 +91,19 @@ class Finding:
         return judgement(self.metric, self.judged.difference, self.direction, self.shares, names)[0]
 
     def document(self) -> dict[str, Any]:
-        """Return what comparison.json has of it: the row, and all shares."""
+        """Return the row and all shares for comparison.json."""
         return self.row() | {"shares": [share._asdict() for share in self.shares], "unpaired": self.unpaired}
 
 
 def judged_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the row of a finding with the numbers that its verdict is about, as far as there are any."""
+    """Return the row of a finding with the numbers of its verdict, if there are any."""
     if row.get("common_deliveries") is None:
         return row
     return {**row, **{name.removeprefix(COMMON): row.get(name) for name in OF_COMMON}}
 
 
 def compared_row(others: dict[str, Any], level: Any, baseline: Any, metric: str) -> dict[str, Any]:
-    """Return what a row of a table compares."""
+    """Return the columns of a row that name what it compares."""
     row = {factor: table_level(other) for factor, other in others.items()}
     return row | {"level": table_level(level), "baseline": table_level(baseline), "metric": metric}
 
@@ -117,7 +117,9 @@ def findings(
     delivered: Delivered,
     words: Vocabulary = OF_HOSTS,
 ) -> list[Finding]:
-    """`values` holds the metrics by configuration and replication; `unstable`: configurations without a mean."""
+    """Return all findings. `values` holds the metrics by configuration and replication; `unstable`: configurations
+    without a mean.
+    """
     by_metric = {metric: values[metric].unstack(0) for metric in values}
     all_findings: list[Finding] = []
     delays = {name: one for name in comparison.metrics if (one := words.of_delays(name)) is not None}

@@ -1,4 +1,4 @@
-"""From a study to its table of runs: every combination of levels, every replication, and the seed of each.
+"""Turn a study into its table of runs: every combination of levels, every replication, and the seed of each.
 
 Model     configurations are numbered in the order of the file, the last factor fastest. The seed of a run depends on
           only the study's seed and the replication, so replication 3 of every configuration meets the same world:
@@ -38,7 +38,7 @@ class Configuration:
 
     number: int
     levels: dict[str, Any]  # factor -> level
-    overrides: tuple[str, ...]  # as --set takes them
+    overrides: tuple[str, ...]  # in the form of --set
     label: str = ""  # for people: `TCP, loss 0.05`
 
     def row(self) -> dict[str, Any]:
@@ -58,13 +58,13 @@ class PlannedRun:
 
 
 def combinations(study: Study) -> list[dict[str, Any]]:
-    """factor -> level, in the order of the file, the last factor fastest."""
+    """Return factor -> level for each combination, in the order of the file, the last factor fastest."""
     levels = [study.levels(factor) for factor in study.factors]
     return [dict(zip(study.factors, combination, strict=True)) for combination in itertools.product(*levels)]
 
 
 def configurations(study: Study, allow_code: bool = False) -> list[Configuration]:
-    """Return all configurations, each tried on the scenario once, so that no run fails for a wrong key or runs code
+    """Return all configurations, after trying each on the scenario, so that no run fails for a wrong key or runs code
     without permission.
     """
     factors = {factor: study.levels(factor) for factor in study.factors}
@@ -81,7 +81,7 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
     base = [_override(key, value) for key, value in study.set.items()]
     try:
         study.scenario_with(base)
-    except ScenarioError:  # two keys may be valid only together; if they are not, name the first wrong one
+    except ScenarioError:  # two keys may be valid only together; otherwise name the first wrong one
         for place, key in enumerate(study.set):
             _try(study, allow_code, ("set", key), *base[: place + 1])
     all_configurations = []
@@ -93,7 +93,7 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
 
 
 def _from_directory(study: Study, allow_code: bool) -> list[Configuration]:
-    """Return the configurations of a study's directory: complete scenarios next to their files, wherever it is."""
+    """Return the configurations of a study's directory: complete scenarios next to their files, in any place."""
     if study.has_changed_factors():
         what = "the study file in a study's directory repeats its configurations; `factors` and `set` cannot be changed"
         raise study.problem(("factors",), what)
@@ -107,7 +107,7 @@ def _from_directory(study: Study, allow_code: bool) -> list[Configuration]:
 
 
 def planned_configurations(study: Study) -> list[Configuration]:
-    """Return all configurations, without what each changes in the scenario."""
+    """Return all configurations, without their changes to the scenario."""
     names = LevelNames(study.factors)
     return [
         Configuration(number, levels, (), ", ".join(map(names.in_words, levels, levels.values())) or UNCHANGED)
@@ -132,7 +132,9 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
 
 
 def _overrides(study: Study, factor: str, level: Any) -> list[Change]:
-    """A mapping changes several keys together, unless the factor is a key of the scenario; {} changes nothing."""
+    """Return the changes of a level. A mapping changes several keys together, unless the factor is a key of the
+    scenario; {} changes nothing.
+    """
     where = f"level {LevelNames(study.factors).name(factor, level)}"
     if factor.partition(".")[0] in Scenario.model_fields.keys() | ProcessScenario.model_fields.keys():
         return [Change(_override(factor, level), where)]
@@ -143,7 +145,7 @@ def _overrides(study: Study, factor: str, level: Any) -> list[Change]:
 
 
 def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
-    """Require that each key is changed by one factor, and that each level is another one."""
+    """Require that each key is changed by one factor, and that all levels differ."""
     if not study.has_scenario():
         raise study.problem(("scenario",), f"file {str(study.scenario_path)!r} not found")
     by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}
@@ -184,7 +186,7 @@ def _try(
 
 
 def _advice(study: Study, message: str) -> str:
-    """Return where to put a file that lies next to the study."""
+    """Return advice on where to put a file that lies next to the study."""
     missing = re.search("file '([^']+)' not found next to the scenario", message)
     own = study.folder / missing[1] if missing is not None else None
     if own is None or not own.is_file():
@@ -200,7 +202,7 @@ def seed_of(study: Study, replication: int) -> int:
 
 
 def plan_runs(study: Study, targets: list[int]) -> list[PlannedRun]:
-    """Return the runs of a study, replication by replication; `targets`: of each configuration, how many it has."""
+    """Return the runs of a study, replication by replication. `targets`: the number for each configuration."""
     return [
         PlannedRun(number, replication, seed_of(study, replication))
         for replication in range(1, max(targets, default=0) + 1)
@@ -210,7 +212,7 @@ def plan_runs(study: Study, targets: list[int]) -> list[PlannedRun]:
 
 
 def runs_called(names: Iterable[str], study: Study, configurations: int) -> list[PlannedRun]:
-    """Return the runs of a study that have these names; other names are ignored."""
+    """Return the runs of a study that have these names, ignoring other names."""
     runs = []
     for match in filter(None, map(RUN.fullmatch, names)):
         number, replication = map(int, match.groups())

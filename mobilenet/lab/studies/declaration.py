@@ -28,7 +28,7 @@ from mobilenet.scenario.yaml_writer import inline, to_yaml
 MOST_LEVELS = 1_000
 LONGEST_LABEL = 40  # characters, which a legend has room for
 KEPT = "configurations/c{:03d}/scenario.yaml"  # the scenario of a configuration, in the directory of a study
-KEPT_FACTORS = "configurations/factors.yaml"  # what these scenarios were made of
+KEPT_FACTORS = "configurations/factors.yaml"  # the factors from which these scenarios were made
 
 
 class Span(Parameters):
@@ -130,8 +130,8 @@ class Compare(Parameters):
 
 
 def split_label(level: Any) -> tuple[Any, str | None]:
-    """Return a level and its label: `{label: TCP, name: tcp_flooding}` is a mapping, `{label: quiet, value: 0.1}` a
-    number.
+    """Return a level and its label: a mapping in `{label: TCP, name: tcp_flooding}`, a number in `{label: 1, value:
+    1}`.
     """
     if not isinstance(level, dict) or "label" not in level:
         return level, None
@@ -194,7 +194,7 @@ class Study(Parameters):
     _scenario_text: str | None = PrivateAttr(default=None)  # the text of a scenario that no file holds
     _has_given_replications: bool = PrivateAttr(default=False)
     _root: Node = PrivateAttr(default=Node({}, "study"))
-    _place: tuple[str, ...] = PrivateAttr(default=())  # of this study in a file that has more than it
+    _place: tuple[str, ...] = PrivateAttr(default=())  # the path of this study in a file that contains more
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:
@@ -220,7 +220,7 @@ class Study(Parameters):
     def load(
         cls, path: str | Path, overrides: Sequence[str] = (), replications: int | None = None, seed: int | None = None
     ) -> Self:
-        """Read a study file, or that of a study's directory; `overrides` (KEY=VALUE) go into `set`, `replications`
+        """Read a study file, or that of a study's directory. `overrides` (KEY=VALUE) go into `set`; `replications`
         replaces the rule of the file.
         """
         path = Path(path)
@@ -247,17 +247,17 @@ class Study(Parameters):
 
     @property
     def can_be_compared(self) -> bool:
-        """Whether there is something to compare: a baseline, or several factors that vary."""
+        """Whether there are levels to compare: a baseline, or several factors that vary."""
         return self.compare is not None or sum(len(self.levels(factor)) > 1 for factor in self.factors) > 1
 
     @property
     def has_given_replications(self) -> bool:
-        """Whether the caller has asked for them, not only the file."""
+        """Whether the caller has set the replications, rather than the file."""
         return self._has_given_replications
 
     @property
     def folder(self) -> Path:
-        """Where the study's file is."""
+        """The folder of the study's file."""
         return self._folder
 
     @property
@@ -265,7 +265,7 @@ class Study(Parameters):
         return self._folder / self.scenario
 
     def scenario_with(self, overrides: Sequence[str] = ()) -> AnyScenario:
-        """Return the scenario, changed; each override is `a.b=value`. Raises ScenarioError."""
+        """Return the scenario with changes; each override is `a.b=value`. Raise ScenarioError if it is wrong."""
         # of the study's file, which has no options
         changes = [each if isinstance(each, Change) else Change(each, each) for each in overrides]
         if self._scenario_text is None:
@@ -281,7 +281,7 @@ class Study(Parameters):
         )
 
     def base(self) -> AnyScenario:
-        """Return the scenario that the factors vary, with `set`; of a kept study, that of its first configuration."""
+        """Return the scenario that the factors vary, with `set`; for a kept study, that of its first configuration."""
         return self.scenario_with(() if self.is_kept else [f"{key}={inline(value)}" for key, value in self.set.items()])
 
     @property
@@ -289,17 +289,17 @@ class Study(Parameters):
         return VOCABULARIES[self.base().kind]
 
     def scenario_of(self, number: int, overrides: Sequence[str]) -> AnyScenario:
-        """Return the scenario of a configuration; `overrides`: what its levels change. Raises ScenarioError."""
+        """Return the scenario of a configuration. `overrides`: of its levels. Raise ScenarioError for an error."""
         if self.is_kept:
             return load_scenario(self._folder / KEPT.format(number), overrides)
         return self.scenario_with(overrides)
 
     def kept_factors(self) -> str:
-        """Return what the configurations follow from besides the scenario, as YAML."""
+        """Return, as YAML, what determines the configurations besides the scenario."""
         return to_yaml({"factors": {factor: self.levels(factor) for factor in self.factors}, "set": self.set})
 
     def has_changed_factors(self) -> bool:
-        """Return whether the study.yaml of a directory has other factors than its configurations were made of."""
+        """Return whether the study.yaml of a directory has other factors than those of its configurations."""
         return (self._folder / KEPT_FACTORS).read_bytes() != self.kept_factors().encode()
 
     def has_scenario(self) -> bool:
@@ -309,13 +309,13 @@ class Study(Parameters):
         return tuple(split_label(level)[0] for level in self.factors[factor])
 
     def labels(self, factor: str) -> tuple[str | None, ...]:
-        """Return the label of each level; None where the study gives none."""
+        """Return the label of each level, or None for a level without one."""
         return tuple(split_label(level)[1] for level in self.factors[factor])
 
     @classmethod
     def of(cls, values: dict[str, Any], folder: Path, name: str = "study") -> Self:
-        """Return one that no file holds; its scenario is a file in `folder`, or the keys of one, whose files are there.
-        `name` is how messages call it. Raises ScenarioError.
+        """Return a study that no file holds. Its scenario is a file in `folder`, or the keys of one, whose files are
+        there. `name` stands for it in messages. Raise ScenarioError if it is wrong.
         """
         scenario = values.get("scenario")
         scenario_text = to_yaml(scenario) if isinstance(scenario, dict) else None
@@ -330,7 +330,7 @@ class Study(Parameters):
         self._root, self._place = root, place
 
     def problem(self, path: tuple[str, ...], what: str, place: int | None = None) -> ScenarioError:
-        """Return an error at a key of the file; keys of factors contain dots themselves. `place`: which of its list."""
+        """Return an error at a key of the file. Keys of factors may contain dots. `place`: the position in a list."""
         node = self._root
         for key in path:
             if not isinstance(node.value, dict) or key not in node.value:
@@ -342,7 +342,7 @@ class Study(Parameters):
 
 
 def _change(root: Node, overrides: Sequence[str], replications: int | None, seed: int | None) -> None:
-    """Put what the command line gives in place of what the file has."""
+    """Replace values of the file by those of the command line."""
     if changes := given_values(overrides):
         group = root.value.setdefault("set", Node({}, next(iter(changes.values())).where))
         if isinstance(group.value, dict):
@@ -355,7 +355,7 @@ def _change(root: Node, overrides: Sequence[str], replications: int | None, seed
 
 
 def given_values(overrides: Sequence[str], option: str = "--set") -> dict[str, Node]:
-    """Parse the caller's KEY=VALUE entries; messages name the `option`. Raises ScenarioError."""
+    """Parse the caller's KEY=VALUE entries. Messages name the `option`. Raise ScenarioError for a malformed one."""
     nodes = {}
     for override in overrides:
         key, equals, text = override.partition("=")

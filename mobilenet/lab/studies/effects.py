@@ -1,11 +1,11 @@
-"""What each factor of a study does by itself, and which two act together: main effects and interactions.
+"""What does each factor of a study do by itself, and what do two do together? Main effects and interactions.
 
 Model     a study has every combination of levels (a full factorial design). The main effect of a level is the mean
           difference to the first level of its factor, over all combinations of the other factors. The interaction of
           two levels is half of what one adds to the effect of the other, averaged in the same way. Replications are
           worlds, so each gives one estimate of each effect, and the t interval is over them; p values are adjusted by
-          Holm over the effects on one metric. No effect is given where a configuration has no mean, or lacks a run.
-          Each effect knows what the same levels change in what is delivered and broadcast (BEFORE_DELAYS)
+          Holm over the effects on one metric. No effect is given if a configuration has no mean, or lacks a run. Each
+          effect includes the changes that the same levels make to deliveries and broadcasts (BEFORE_DELAYS)
 Units     those of the metrics
 Source    Law: Simulation Modeling and Analysis (2015), 12.2; Holm (1979); ours: docs/guide/studies.md
 """
@@ -30,20 +30,20 @@ from mobilenet.record.provenance import stamping_of
 if TYPE_CHECKING:
     import pandas as pd
 
-SCREENING = "sensitivity"  # a study that has this table is a screening, and its effects are there
+SCREENING = "sensitivity"  # a study with this table is a screening, and the table contains its effects
 BEFORE_DELAYS = {DELIVERED: "delivery ratio", "broadcasts_refused": "number of refused broadcasts"}
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one level does, or two together: (factor, level) once or twice."""
+    """The effect of one level, or of two together: (factor, level) once or twice."""
 
     metric: str
     levels: tuple[tuple[str, Any], ...]
     interval: Interval
     p_adjusted: float
     is_size: bool = False  # of changes in either direction: a screening's
-    signed: float | None = None  # of a size: the mean of the changes with their signs
+    signed: float | None = None  # of changes in either direction, as in a screening
     changes: Mapping[str, Interval] = field(default_factory=dict)  # with signs, in other metrics: of BEFORE_DELAYS
 
     def row(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Effect:
 
 
 def effects(levels: pd.DataFrame, values: pd.Series[float], metric: str, confidence: float) -> list[Effect]:
-    """Return all effects on a metric, the largest first; none for fewer than two factors that vary, or where a mean is
+    """Return all effects on a metric, the largest first, or none for fewer than two factors that vary, or if a mean is
     missing. `levels`: configuration x factor; `values`: of the metric, by configuration and replication.
     """
     import pandas as pd
@@ -92,7 +92,7 @@ def effects(levels: pd.DataFrame, values: pd.Series[float], metric: str, confide
 
 
 def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], confidence: float) -> list[Effect]:
-    """Return all effects on these metrics, from the tables of a study. Raises StudyError."""
+    """Return all effects on these metrics, from the tables of a study. Raise StudyError if they are damaged."""
     if is_screening(path):
         return _read_screening(path, metrics, confidence)
     summary = read_table(path, "tables/summary").to_pandas()
@@ -109,7 +109,7 @@ def is_screening(path: Path) -> bool:
 
 
 def _with_changes(metrics: Sequence[str], effects_on: Callable[[str], list[Effect]], confidence: float) -> list[Effect]:
-    """Return the effects on these metrics, each with what its levels change in BEFORE_DELAYS."""
+    """Return the effects on these metrics, each with the changes of its levels in BEFORE_DELAYS."""
     before = {
         metric: {one.levels: _with_sign(one, confidence) for one in effects_on(metric)} for metric in BEFORE_DELAYS
     }
@@ -128,13 +128,13 @@ def _with_changes(metrics: Sequence[str], effects_on: Callable[[str], list[Effec
 
 
 def _with_sign(effect: Effect, confidence: float) -> Interval:
-    """Return the interval of the change itself; of a size, that of the changes with their signs, over trajectories."""
+    """Return the interval of the change itself; for a size, that of the changes with their signs, over trajectories."""
     i = effect.interval
     return i if effect.signed is None else t_interval_of(i.n, effect.signed, i.sd, confidence)
 
 
 def _read_screening(path: Path, metrics: Sequence[str], confidence: float) -> list[Effect]:
-    """Return the sizes that a screening wrote, the largest first."""
+    """Return the sizes in the table of a screening, the largest first."""
     sizes = [
         Effect(
             row["metric"], ((row["key"], row["range"]),),
@@ -147,7 +147,7 @@ def _read_screening(path: Path, metrics: Sequence[str], confidence: float) -> li
 
 
 def by_metric(all_effects: Sequence[Effect]) -> dict[str, list[Effect]]:
-    """Return the effects on each metric, which follow each other."""
+    """Group the effects by metric; those on one metric are adjacent."""
     return {metric: list(own) for metric, own in itertools.groupby(all_effects, lambda effect: effect.metric)}
 
 
@@ -159,7 +159,7 @@ def write_effects(path: Path, all_effects: Sequence[Effect]) -> None:
 
 
 def _contrast(table: NDArray[np.float64], places: Mapping[int, int]) -> NDArray[np.float64]:
-    """For each replication: the difference between a place and the first one, along each of these axes."""
+    """Return for each replication the difference between a place and the first one, along each of these axes."""
     for axis, place in sorted(places.items(), reverse=True):
         table = np.take(table, place, axis=axis) - np.take(table, 0, axis=axis)
     estimates: NDArray[np.float64] = table.reshape(-1, table.shape[-1]).mean(axis=0)

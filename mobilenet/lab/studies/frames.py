@@ -1,4 +1,4 @@
-"""Studies from Python: the same as `mobilenet study`, with its tables as pandas frames.
+"""Call studies from Python: the same as `mobilenet study`, with its tables as pandas frames.
 
     study = mobilenet.study("loss.yaml", out="studies/loss")
     study.summary.query("metric == 'delivery_delay_mean_s'")
@@ -47,9 +47,9 @@ class StudyFrames:
     """The directory of a study, opened for reading. Tables are read when first asked for, and then kept."""
 
     def __init__(self, path: str | Path) -> None:
-        """Bring the tables up to date, if runs have been done since; StudyError if the folder is not a study."""
+        """Bring the tables up to date, if runs have been done since. Raise StudyError if the folder is not a study."""
         self.path = Path(path)
-        self.unfinished = tables_of_what_is_there(self.path)  # for people, None for a study that is whole
+        self.unfinished = tables_of_what_is_there(self.path)  # for people; None for a complete study
 
     planned = _table(
         "runs", "Each run of the study: its levels, seed and state (planned, done, failed), why it failed."
@@ -67,8 +67,8 @@ class StudyFrames:
 
     @cached_property
     def effects(self) -> pd.DataFrame:
-        """Metric and effect, the largest first: level_1, level_2 of an interaction, effect, interval, p_adjusted. Empty
-        unless several factors vary.
+        """The effects, the largest first: metric and effect, level_1, level_2 of an interaction, effect, interval,
+        p_adjusted. Empty unless several factors vary.
         """
         import pandas as pd
 
@@ -78,7 +78,7 @@ class StudyFrames:
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
-        """Each level and metric against the baseline; of a study with `compare`."""
+        """The comparison of each level and metric with the baseline, for a study with `compare`."""
         if open_store(self.path).study.compare is None:
             raise StudyError(f"{self.path}: no comparison, since the study has no `compare`")
         return read_parquet(self.path / "comparison.parquet").to_pandas()
@@ -87,7 +87,7 @@ class StudyFrames:
         return f"<StudyFrames {self.path}: {self._progress()}>"
 
     def _progress(self) -> str:
-        """Return how many of its runs the tables cover."""
+        """Return how many of the study's runs the tables cover."""
         return f"{len(self.runs)} of {pluralize(len(self.planned), 'run')}"
 
 

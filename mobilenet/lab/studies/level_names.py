@@ -1,4 +1,4 @@
-"""What the levels of factors are called in sentences, legends and tables for people.
+"""The names of the levels of factors in sentences, legends and tables for people.
 
 Model     a level has the label that the study gives it; else a number follows the last part of its factor's name
           (`loss 0.05`), and a mapping is called by its name, or by its only key (`{wireless.loss: 0.05}` is
@@ -18,13 +18,13 @@ from mobilenet.scenario.yaml_writer import inline
 
 LONGEST = 40
 UNCHANGED = "unchanged"
-WORDS = ("true", "false", "null", UNCHANGED)  # that mean little without their factor
+WORDS = ("true", "false", "null", UNCHANGED)  # words that mean little without their factor
 _NAMED = re.compile(r"""\{['"]?(?:name|class|schedule|model|shape|kind)['"]?: ["']?([^"',}]+)""")
 _ONLY_KEY = re.compile(r"""\{['"]?([\w.]+)['"]?: ["']?([^"',{}\[\]]+)["']?\}""")
 
 
 def table_level(level: Any) -> Any:
-    """Return the value as tables show it: a number, or text."""
+    """Return the value for tables: a number, or text."""
     if isinstance(level, float) and level.is_integer():
         return int(level)
     return level if isinstance(level, (int, float)) and not isinstance(level, bool) else format_level(level)
@@ -47,7 +47,7 @@ def short_level(level: Any) -> str:
 
 
 class LevelNames:
-    """The names of all levels of a study; `factors`: as its file has them."""
+    """The names of all levels of a study. `factors`: in the form of its file."""
 
     def __init__(self, factors: Mapping[str, Any]) -> None:
         self._labels: dict[tuple[str, str], str] = {}
@@ -61,18 +61,16 @@ class LevelNames:
         return any(labelled == factor for labelled, _ in self._labels)
 
     def name(self, factor: str, level: Any) -> str:
-        """Return its label, or the level in few words: `0.05`."""
+        """Return the level's label, or the level in few words: `0.05`."""
         return self._labels.get((factor, _key(level))) or short_level(level)
 
     def distinct(self, factor: str, levels: Sequence[Any]) -> list[str]:
-        """Return names of all levels of a factor, no two of them the same: whole levels where short ones are not
-        distinct.
-        """
+        """Return names of all levels of a factor, all different: whole levels if short ones are not distinct."""
         short = [self.name(factor, level) for level in levels]
         return short if len({*short}) == len(short) else [format_level(table_level(level)) for level in levels]
 
     def in_words(self, factor: str, level: Any) -> str:
-        """Return the same for a place without the name of the factor: `loss 0.05`."""
+        """Return the level's name for a place without the name of the factor: `loss 0.05`."""
         label = self._labels.get((factor, _key(level)))
         if label is not None:
             return label
@@ -85,7 +83,7 @@ def _key(level: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a number in one way, 0.0 as 0, and other text as it is."""
+    """Return a number in one form, 0.0 as 0, and other text unchanged."""
     return f"{float(text):.10g}" if _is_number(text) else text
 
 

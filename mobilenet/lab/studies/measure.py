@@ -1,4 +1,5 @@
-"""What one run contributes to the tables of a study: its metrics, its buffers over time, and all its delays as counts.
+"""Measure what one run contributes to the tables of a study: its metrics, its buffers over time, and all its delays as
+counts.
 
 Model     events and samples are read once. Delays go into bins of equal
           ratio, 0.1 % wide, so that counts of many runs add up in any order and a percentile read from them is off by
@@ -36,9 +37,9 @@ from mobilenet.record.table import Table
 from mobilenet.why.shares import counted_deliveries, shares
 from mobilenet.why.stories import recorded_stories
 
-RATIO = 1.001  # of two neighbouring bins
+RATIO = 1.001  # ratio of two neighbouring bins
 SHORTEST_S = 1e-7
-SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}  # of delays, undelivered messages being at least as long
+SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}  # for delays, where undelivered messages are at least as long
 
 
 class Measurement(NamedTuple):
@@ -56,7 +57,7 @@ class Measurement(NamedTuple):
 
 
 def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measurement:
-    """Return all that a study needs of one run directory; `own`: the metrics that its scenario brings along."""
+    """Return what a study needs from a run directory. `own`: the metrics that its scenario brings along."""
     manifest = read_json(directory, "manifest.json")
     begin, end = manifest["warmup_s"], manifest["duration_s"]
     events, samples = read_coded(directory, "events"), read_coded(directory, "samples")
@@ -85,7 +86,7 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
 
 
 def manifest_digest(directory: Path) -> str:
-    """It holds the digests of all files of the record."""
+    """Return the digest of the manifest, which holds the digests of all files of the record."""
     return hashlib.sha256((directory / "manifest.json").read_bytes()).hexdigest()
 
 
@@ -104,12 +105,12 @@ def histogram(delays_s: NDArray[np.float64]) -> tuple[list[int], list[int]]:
 
 
 def delay_of_bin(number: int) -> float:
-    """Return its middle, in seconds."""
+    """Return the middle of a bin, in seconds."""
     return float(SHORTEST_S * RATIO ** (number + 0.5))
 
 
 def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s: float, end_s: float) -> float | None:
-    """Return the second from which delays (see `Deliveries.times_and_delays`) look steady; None: they never do."""
+    """Return the second from which delays (see `Deliveries.times_and_delays`) look steady, or None if they never do."""
     inside = (sent >= begin_s * SECOND) & (sent < end_s * SECOND)
     times, place = np.unique(sent[inside], return_inverse=True)
     cut = mser5(np.bincount(place, weights=delays[inside]) / np.bincount(place)) if len(times) else None
@@ -122,7 +123,7 @@ def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s:
 
 
 def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:
-    """Return how long the members at the end have waited for each message of the window that they do not have."""
+    """Return how long the members at the end have waited for each message of the window that they lack."""
     last = int(events.numbers("time_ns").max(initial=0))
     owed = EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)).missing_deliveries()
     waits = [(last - sent) / SECOND for _, _, sent in owed if begin_s * SECOND <= sent < end_s * SECOND]
@@ -130,8 +131,8 @@ def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.fl
 
 
 def _backlog_slope(over_time: dict[str, Series], begin_s: float, end_s: float) -> float:
-    """Growth over the second half of the window of what waits at stations and hosts (in their SBuffers, or in all
-    buffers without an SBuffer), as a multiple of its mean.
+    """Return the growth, over the second half of the window, of what waits at stations and hosts (in their SBuffers, or
+    in all buffers without an SBuffer), as a multiple of its mean.
 
     A backlog that grows from nothing, all the time, gives 2/3; one that has settled, 0.
     """

@@ -25,7 +25,7 @@ from mobilenet.scenario.yaml_reader import Change
 
 
 def provenance_in(file: Path) -> Provenance:
-    """Return the provenance of the answer in a directory, if it is about the runs that are there."""
+    """Return the provenance of the answer in a directory, if it is about the runs there."""
     provenance = read_provenance(file)
     if provenance is None:
         raise StudyError(f"{file}: contains no provenance; repeat the command that made it")
@@ -35,14 +35,14 @@ def provenance_in(file: Path) -> Provenance:
 
 
 def number(text: str) -> float:
-    """Read a number, whole where it is."""
+    """Read a number, as an int if it is whole."""
     value = float(text)
     return int(value) if value.is_integer() else value
 
 
 def options_in(file: Path, command: str, verb: str, required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
-    """Return the options of a command of this verb about the directory's own scenario, as far as it has them. The
-    values of `required` and `optional` read them; (): an option that may be repeated, whose texts are returned.
+    """Return the options of a command of this verb about the directory's own scenario. The values of `required` and
+    `optional` read them; (): an option that may be repeated, whose texts are returned.
     """
     wrong = StudyError(f"{file}: does not contain the command that made it; repeat that command")
     kinds = {**required, **optional}
@@ -61,8 +61,8 @@ def options_in(file: Path, command: str, verb: str, required: Mapping[str, Any],
 
 
 def require_made_by(file: Path, study: Study, expected: dict[str, Any], changes: Sequence[Sequence[str]]) -> None:
-    """Require the study that a command makes. `expected`: some of its keys; `changes`: what sets each configuration
-    apart from the first one, as for --set.
+    """Require the study that a command makes. `expected`: some of its keys; `changes`: what distinguishes each
+    configuration from the first one, as for --set.
     """
     different = next((key for key, value in expected.items() if getattr(study, key) != value), None)
     if different is not None:

@@ -1,8 +1,8 @@
-"""Work that needs Spark, asked for from Python: on the caller's session, or in another process.
+"""Do work that needs Spark when Python asks for it: on the caller's session, or in another process.
 
 Model     a process holds one Spark context, one Java, and the variables that they were started with. They belong to the
-          caller; so a study that is given a master runs in another process, and leaves nothing behind in this one. What
-          it reports on the way comes back through a pipe, and so do its result and its errors
+          caller; so a study that is given a master runs in another process, and leaves nothing behind in this one. Its
+          progress reports come back through a pipe, and so do its result and its errors
 Errors    those of the work; StudyError if the process ends without a word. An exception that a report raises, or
           Ctrl-C, ends the process
 Source    ours: docs/guide/studies.md
@@ -29,7 +29,7 @@ ENDS_WITHIN_S = 20  # with its Java, after its last report
 
 
 def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark:
-    """Return the one that was given: cores of this machine, a master, or a session."""
+    """Return the choice that was given: cores of this machine, a master, or a session."""
     if sum(choice is not None for choice in (workers, master, session)) > 1:
         raise StudyError("workers, master, spark: expected one of them, since each decides where the runs are made")
     if isinstance(session, str):
@@ -38,8 +38,8 @@ def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark
 
 
 def on_spark(spark: Spark, work: Callable[[Spark, Report], Done], report: Report) -> Done:
-    """Do work that calls its second argument to report, as `report` is called here. A directory that holds something
-    else is called by the argument of Python, `out`.
+    """Do work that calls its second argument to report, and call `report` here. A directory that holds something else
+    is named by Python's argument, `out`.
     """
     require_spark(spark)
     try:
@@ -68,14 +68,14 @@ def _in_process(spark: str, work: Callable[[Spark, Report], Done], report: Repor
                 f"the process of the study ended with code {process.wait()}; run it again to resume"
             ) from None
         finally:
-            ours.close()  # so that its next report fails, and it stops
+            ours.close()  # so that its next report fails, and the work stops
             with suppress(subprocess.TimeoutExpired):
                 process.wait(ENDS_WITHIN_S)
             process.kill()
 
 
 def _pack(value: Any) -> bytes:
-    """Pickle what may hold functions that have no name."""
+    """Pickle a value that may contain functions without a name."""
     from pyspark import cloudpickle
 
     return bytes(cloudpickle.dumps(value))  # type: ignore[no-untyped-call]
@@ -94,5 +94,5 @@ def _serve(pipe: Connection) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with suppress(KeyboardInterrupt, BrokenPipeError):  # the last one where the caller has stopped
+    with suppress(KeyboardInterrupt, BrokenPipeError):  # the last one if the caller has stopped
         _serve(Connection(int(sys.argv[1])))

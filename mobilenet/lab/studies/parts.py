@@ -1,4 +1,4 @@
-"""What many runs contributed, in one Parquet file: the only thing that tables are computed from.
+"""The contributions of many runs in one Parquet file, which is all that tables are computed from.
 
 Model     measured/PART.parquet   one row per run, as measure.py found it; written by the task that made the runs, whole
           or not at all. A run is in one part only. A part is named by its first run and a digest of the names of all,
@@ -42,12 +42,12 @@ SCHEMA = pa.schema(
         ("handoff_rows", pa.list_(pa.struct(list(HANDOFF.items())))),
     ]
 )
-VERSION = "3"  # of what a row means; parts of another version are made again
-RUNS_AT_ONCE = 2_000  # held in memory where Spark is not available
+VERSION = "3"  # of a row's meaning; parts of another version are made again
+RUNS_AT_ONCE = 2_000  # held in memory if Spark is not available
 
 
 def write_part(folder: Path, names: Sequence[str], rows: list[dict[str, Any]], kind: str) -> None:
-    """`names`: of the runs that were asked for, of which some may have failed."""
+    """Write a part. `names`: the runs that were requested, of which some may have failed."""
     schema = SCHEMA.with_metadata({"kind": kind, "version": VERSION})
     name = f"{names[0]}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:12]}"
     with in_place_of(folder / f"{name}.parquet") as partial:
@@ -55,7 +55,7 @@ def write_part(folder: Path, names: Sequence[str], rows: list[dict[str, Any]], k
 
 
 def index(folder: Path, kind: str) -> dict[Path, dict[str, str]]:
-    """Return the parts that are whole and hold what `kind` of study asks for: their runs, and digests of manifests."""
+    """Return the parts that are complete and of this `kind` of study: their runs, and digests of manifests."""
     parts, expected = {}, {b"kind": kind.encode(), b"version": VERSION.encode()}
     for path in sorted(folder.glob("*.parquet")):
         with suppress(OSError, pa.ArrowException), pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -66,11 +66,11 @@ def index(folder: Path, kind: str) -> dict[Path, dict[str, str]]:
 
 
 def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.names) -> Iterator[pa.Table]:
-    """Yield all rows that count, a table for each configuration that has some, by replication. Without Spark, in parts
-    of configurations, so that memory does not grow with the number of runs.
+    """Yield all rows that count, a table for each configuration that has some, by replication. Without Spark the
+    configurations come in groups, so that memory does not grow with the number of runs.
 
-    `targets`: of each configuration, the last replication that counts; `columns`, among them configuration and
-    replication: what is read.
+    `targets`: for each configuration, the last replication that counts; `columns`: what is read, including
+    configuration and replication.
     """
     import pyarrow.dataset as ds  # a quarter of a second
 
@@ -90,9 +90,7 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
 
 
 def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list[Mapping[str, float]]]:
-    """Return the metrics of the runs that count, of each configuration by replication, up to the first replication that
-    is missing.
-    """
+    """Return the metrics that count, for each configuration by replication, up to the first missing replication."""
     metrics: dict[int, list[Mapping[str, float]]] = {}
     for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
         rows = enumerate(table.to_pylist(), 1)
@@ -102,14 +100,14 @@ def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list
 
 
 def planned_targets(directory: Path, configurations: int) -> list[int]:
-    """Return the last planned replication of each configuration, from the table of runs; StudyError: it is damaged."""
+    """Return the last planned replication of each configuration, by the table of runs. Raise StudyError for damage."""
     runs = read_table(directory, "runs").to_pandas()
     last = runs.groupby("configuration")["replication"].max().reindex(range(configurations), fill_value=0)
     return [int(replication) for replication in last]
 
 
 def fault(path: Path, configurations: int) -> str | None:
-    """Return what is wrong with a part."""
+    """Return what is wrong with a part, or None."""
     try:
         table = read_parquet(path)
     except StudyError as error:

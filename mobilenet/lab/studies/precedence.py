@@ -1,4 +1,4 @@
-"""The delivery ratio comes first: which of two settings may be called better.
+"""The delivery ratio comes first: which of two settings may be called better?
 
 Model     a setting that loses what is slow has short delays. So two settings are first compared by shares, pair by pair
           of their runs; all of them count what ought to have happened:
@@ -54,8 +54,8 @@ COUNTED = ("broadcasts", "broadcasts_offered", "handoffs", "handoffs_superseded"
 NOT_READABLE = "runs not readable"  # a verdict on a delay
 OFFERED = "broadcast of what was offered"
 MOST_NAMED = 4  # settings in a sentence
-LOSS_MARGIN = 0.01  # of a share: what a setting may lose and still be called better
-SHARES = {  # in words: of a setting, and what it is behind in
+LOSS_MARGIN = 0.01  # of a share: the most that a setting may lose and still be called better
+SHARES = {  # in words: of a setting, and in which share it is behind
     DELIVERED: ("delivered {} of what it owed to members", "the delivery ratio"),
     ACCEPTED: ("broadcast {} of what its applications offered", "the share of broadcasts"),
     RETURNED: ("delivered again after {} of its handoffs", "the share of handoffs with a delivery afterwards"),
@@ -86,28 +86,28 @@ class CommonDeliveries(NamedTuple):
 
     delays_s: NDArray[np.float64]
     other_delays_s: NDArray[np.float64]
-    is_own: NDArray[np.bool_]  # at the sender
+    is_own: NDArray[np.bool_]  # the delivery is at the sender
 
     def count(self, metric: OfDelays) -> int:
-        """Return the number of deliveries that the metric is taken over."""
+        """Return the number of deliveries in the metric."""
         return int(np.count_nonzero(~self.is_own | metric.at_sender))
 
     def compare(self, metric: OfDelays) -> tuple[float, float] | None:
-        """Return the metric of either run; None without deliveries."""
+        """Return the metric of either run, or None without deliveries."""
         counts = ~self.is_own | metric.at_sender
         own, other = metric.statistic(self.delays_s[counts]), metric.statistic(self.other_delays_s[counts])
         return None if own is None or other is None else (own, other)
 
 
 class NotPaired(Exception):
-    """Two runs are not of one world. Its text is a key of UNPAIRED."""
+    """Two runs are not of one world. The text is a key of UNPAIRED."""
 
 
 class CommonDelays(NamedTuple):
     """A metric over the deliveries that both settings made."""
 
     values: Mapping[int, tuple[float, float]]  # replication -> own, baseline
-    deliveries: int  # in all pairs
+    deliveries: int  # number in all pairs
     lack: str = ""  # why there are none
 
 
@@ -122,29 +122,29 @@ class Share(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether it differs in any pair."""
+        """Whether the share differs in any pair."""
         return not self.low == self.high == 0
 
 
 class Objection(NamedTuple):
-    """Why a setting must not be called better."""
+    """The reason why a setting must not be called better."""
 
     why: str
-    is_settled: bool  # False: its shares have not been shown to be lower, nor not to be
+    is_settled: bool  # False: its shares have not been shown to be lower, nor to be as good
 
 
 class Delivered:
-    """What the configurations of a study delivered; from its tables and, where delays have to be matched, its runs."""
+    """The deliveries of a study's configurations, from its tables and, if delays must be matched, its runs."""
 
     def __init__(self, values: Mapping[str, pd.DataFrame], runs: Path, observing: Collection[int] = ()) -> None:
-        """`values`: SHARES, OWED and CUT, as far as they are known, each replication x configuration; `observing`: the
-        configurations with custom processes that depend on the run.
+        """Set up the deliveries. `values`: SHARES, OWED and CUT, if they are known, each replication x configuration;
+        `observing`: the configurations with custom processes that depend on the run.
         """
         self._values, self._runs, self._observing = values, runs, observing
 
     @classmethod
     def of_study(cls, path: Path, observing: Collection[int] = ()) -> Self:
-        """Read the tables of a study. Raises StudyError."""
+        """Read the tables of a study. Raise StudyError if they are damaged."""
         values = values_of_runs(path, (*SHARES, OWED, CUT, *COUNTED))
         made, offered, handoffs, superseded = (values[name] for name in COUNTED)
         values[ACCEPTED] = made.fillna(0) / offered.where(offered > 0)
@@ -166,7 +166,7 @@ class Delivered:
         return dict(self._values[share].mean().dropna())
 
     def shares(self, own: int, baseline: int, confidence: float) -> tuple[Share, ...]:
-        """Compare two configurations, pair by pair; a share that fewer than two pairs have is left out."""
+        """Compare two configurations, pair by pair. A share that fewer than two pairs have is omitted."""
         compared = []
         for name in SHARES:
             x, y = self._of(name, own, baseline).dropna().to_numpy().T
@@ -176,9 +176,8 @@ class Delivered:
         return tuple(compared)
 
     def delays(self, own: int, baseline: int, metrics: Mapping[str, OfDelays]) -> tuple[dict[str, CommonDelays], str]:
-        """Compute metrics over the deliveries that both settings made; empty where no delivery has to be left out,
-        because both delivered all that they owed. Also return why there are none: one of UNPAIRED, NOT_READABLE, or
-        empty.
+        """Compute metrics over the deliveries that both settings made; empty if no delivery has to be omitted, because
+        both delivered all that they owed. Also return why there are none: one of UNPAIRED, NOT_READABLE, or empty.
         """
         is_complete = self.is_complete(own, baseline)
 
@@ -216,7 +215,7 @@ class Delivered:
 
 def common_deliveries(run: Path, other: Path, from_s: float = 0.0) -> CommonDeliveries:
     """Match the deliveries of two run directories. `from_s`: when the measurement period begins, if it is later than
-    the scenario states. Raises NotPaired, RunError.
+    the scenario states. Raise NotPaired, or RunError for a run that cannot be read.
     """
     a, b = (
         _planned_deliveries(one.absolute(), read_json(one, "manifest.json").get("fingerprint")) for one in (run, other)
@@ -233,7 +232,7 @@ def common_deliveries(run: Path, other: Path, from_s: float = 0.0) -> CommonDeli
 
 
 def _keys(run: PlannedDeliveries, codes: Mapping[str, int], times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number each delivery by planned time, sender and receiver, the same way in both runs."""
+    """Return a number for each delivery by planned time, sender and receiver, the same way in both runs."""
     joint = np.array([codes[name] for name in run.nodes], dtype=np.int64)
     planned: NDArray[np.int64] = np.searchsorted(times, run.sent_ns).astype(np.int64)
     return (planned * len(codes) + joint[run.sender]) * len(codes) + joint[run.receiver]
@@ -241,7 +240,7 @@ def _keys(run: PlannedDeliveries, codes: Mapping[str, int], times: NDArray[np.in
 
 @lru_cache(maxsize=KEPT_RUNS)
 def _planned_deliveries(run: Path, fingerprint: str | None) -> PlannedDeliveries:
-    """Read a run; `fingerprint`: another run may have taken its name since."""
+    """Read a run. `fingerprint`: to detect another run that has taken its name."""
     manifest, events = read_json(run, "manifest.json"), read_coded(run, "events")
     begin_ns, end_ns = run_kind(manifest).window_ns(manifest)
     times, event, node = events.numbers("time_ns"), events.column("event"), events.column("node")
@@ -261,14 +260,14 @@ def _planned_deliveries(run: Path, fingerprint: str | None) -> PlannedDeliveries
 
 
 def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
-    """Return those that a comparison by this metric depends on."""
+    """Return the shares on which a comparison by this metric depends."""
     return [
         one for one in shares if one.name != metric and (one.name not in OF_HANDOFFS or metric.startswith("handoff"))
     ]
 
 
 def opening(shares: Sequence[Share], baseline: str) -> str:
-    """Return what a sentence about a setting opens with: the shares that differ, or that no setting should lack, and
+    """Return the opening of a sentence about a setting: the shares that differ, or that no setting should lack, and
     which setting is behind.
     """
     lacking = [one for one in shares if one.name in (DELIVERED, VALID) and min(one.own, one.baseline) < 1]
@@ -287,7 +286,7 @@ def _share_in_words(one: Share, baseline: str) -> str:
 
 
 def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]) -> Objection | None:
-    """Return why a setting must not be called better; None: it may be. `names`: of the setting and the baseline."""
+    """Return why a setting must not be called better, or None if it may be. `names`: of setting and baseline."""
     own = names[1] if of_baseline else names[0]
     behind, unsettled = [], []
     for one in shares:
@@ -332,13 +331,13 @@ def share_columns(shares: Iterable[Share]) -> dict[str, float]:
 
 
 def as_shares(rows: Any) -> list[Share]:
-    """Read what comparison.json holds of them. Raises TypeError, ValueError."""
+    """Read the shares in comparison.json. Raise TypeError or ValueError if they are malformed."""
     return [Share(str(row["name"]), *(float(row[key]) for key in Share._fields[1:])) for row in rows]
 
 
 def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float]) -> list[str]:
-    """State what several settings delivered and broadcast, by their names, where that is worth a word: not all that
-    they owed to members, or shares of what was offered that differ by more than LOSS_MARGIN.
+    """Return what several settings delivered and broadcast, by name, if it is noteworthy: not all that they owed to
+    members, or shares of the offered broadcasts that differ by more than LOSS_MARGIN.
     """
     lines = []
     if delivered and min(delivered.values()) < 1:
@@ -349,15 +348,15 @@ def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float
 
 
 def _each(shares: Mapping[str, float]) -> str:
-    """Return each one, or of many the range."""
+    """Return each share or, if there are many, the range."""
     if len(shares) > MOST_NAMED:
         return f"{percentage(min(shares.values()))} to {percentage(max(shares.values()))}"
     return ", ".join(f"{name} {percentage(share)}" for name, share in shares.items())
 
 
 def mean_shares(rows: Sequence[Mapping[str, float]]) -> tuple[float | None, float | None]:
-    """Return the mean delivery ratio of runs by their metrics, and the mean share of what was offered that they
-    broadcast; None where it was not measured.
+    """Return the mean delivery ratio of runs by their metrics, and the mean share of the offered broadcasts that they
+    made; None if it was not measured.
     """
     delivered = [row[DELIVERED] for row in rows if DELIVERED in row]
     accepted = [row.get("broadcasts", 0.0) / offered for row in rows if (offered := row.get("broadcasts_offered", 0.0))]

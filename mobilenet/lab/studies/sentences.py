@@ -6,7 +6,7 @@ Model     a change is given as a ratio where there is one, since that is what fi
           means give another one; where the means point the other way, the difference is given instead. The test is on
           the difference; where it and the interval of the ratio seem to disagree, the sentence gives the difference as
           well. `better` and `worse` stand where the metric has a direction (metrics/declaration.py), for the setting
-          that is not behind in what it delivered (delivered.py).
+          that is not behind in what it delivered (precedence.py).
           A seed decides who walks where, who broadcasts when, and who fails. Over recorded tracks all hosts walk as
           recorded, whatever the seed, unless the scenario draws a part of it. A mean may not exist where what waits
           grows in all runs of a configuration, and there are too few runs to be sure (tables.py)
@@ -40,8 +40,8 @@ from mobilenet.metrics.registry import OF_HOSTS, SIGNED, Vocabulary
 from mobilenet.quoting import format_number, pluralize
 from mobilenet.scenario import AnyScenario, Scenario
 
-Row = Mapping[str, Any]  # of comparison.json: Finding.row()
-TIMES = 2.0  # from here on a ratio is a factor
+Row = Mapping[str, Any]  # a row of comparison.json: Finding.row()
+TIMES = 2.0  # from this value on, a ratio is given as a factor
 WHY_NOT = {
     **UNPAIRED,
     NOT_READABLE: "runs that would show the deliveries in common cannot be read",
@@ -65,8 +65,8 @@ ENDS = {
 def sentence(
     row: Row, comparison: Row, names: LevelNames, words: Vocabulary = OF_HOSTS, with_opening: bool = True
 ) -> str:
-    """`tcp_flooding: 0.181 s, 55 % lower than for mobile_causal (0.405 s); 95 % interval 52 to 58 % lower: better`.
-    `with_opening`: with what was delivered.
+    """Return a sentence such as `tcp_flooding: 0.181 s, 55 % lower than for mobile_causal (0.405 s); 95 % interval 52
+    to 58 % lower: better`. `with_opening`: with the shares delivered.
     """
     factor, metric, verdict = comparison["factor"], row["metric"], row["verdict"]
     level, base = names.in_words(factor, row["level"]), names.in_words(factor, comparison["baseline"])
@@ -107,8 +107,8 @@ def sentence(
 
 
 def pairing(unpaired: Iterable[str]) -> str:
-    """State in a caption how runs of two levels are compared. `unpaired`: of all findings, why their runs are not of
-    one world, or nothing.
+    """State in a caption how runs of two levels are compared. `unpaired`: for each finding, why its runs are not of one
+    world, or nothing.
     """
     apart = {why == USES_RUN for why in unpaired}
     if apart == {True}:
@@ -128,7 +128,7 @@ def _infinite(row: Row, unit: str) -> tuple[str, str]:
 
 
 def _typical(row: Row) -> str:
-    """State how the ratio is averaged, where the means give another one in words."""
+    """State how the ratio is averaged, if the means give another one in words."""
     is_other = row["baseline_mean"] and _change(row["mean"] / row["baseline_mean"]) != _change(row["ratio"])
     by = "geometric means" if row.get("unpaired") == USES_RUN else "the geometric mean of the ratios"
     return f" by {by}" if is_other else ""
@@ -191,7 +191,7 @@ def _verdict(row: Row, comparison: Row, direction: str, shares: Sequence[Share],
 
 
 def effect_name(effect: Effect, names: LevelNames) -> str:
-    """`loss 0.05`, or `loss 0.05 with TCP`."""
+    """Return the name of an effect: `loss 0.05`, or `loss 0.05 with TCP`."""
     return " with ".join(names.in_words(factor, level) for factor, level in effect.levels)
 
 
@@ -213,21 +213,21 @@ def change_in_numbers(change: Interval) -> tuple[str, str]:
 
 
 def changes_in_numbers(effect: Effect, changed: Sequence[str]) -> list[str]:
-    """Return the cells of a table: each of these changes, and its interval."""
+    """Return the cells for each of these changes: the change and its interval."""
     known = [effect.changes.get(metric) for metric in changed]
     return [cell for change in known for cell in (change_in_numbers(change) if change is not None else ("–", "–"))]
 
 
 def changed_before(effects: Sequence[Effect]) -> list[str]:
-    """Return which of BEFORE_DELAYS some of these effects change."""
+    """Return which of BEFORE_DELAYS are changed by some of these effects."""
     return [metric for metric in BEFORE_DELAYS if any(metric in e.changes and e.changes[metric].mean for e in effects)]
 
 
 def conclusions(
     all_effects: Sequence[Effect], names: LevelNames, confidence: float, words: Vocabulary
 ) -> dict[str, str]:
-    """Return for each metric what the effects on it come to. If a direction of the metric is better, and factors change
-    what is delivered or broadcast, the sentence opens with that.
+    """Return for each metric a conclusion on its effects. If a direction of the metric is better, and factors change
+    what is delivered or broadcast, the sentence begins with that.
     """
     sentences = {}
     for metric, own in by_metric(all_effects).items():
@@ -237,7 +237,7 @@ def conclusions(
 
 
 def _delivery_first(effects: Sequence[Effect], names: LevelNames, confidence: float) -> str:
-    """Return what factors change in the delivery ratio, and in the number of refused broadcasts."""
+    """Return the changes by factors in the delivery ratio, and in the number of refused broadcasts."""
     parts = []
     for metric, words in BEFORE_DELAYS.items():
         changes: list[str] = []
@@ -259,8 +259,8 @@ def _delivery_first(effects: Sequence[Effect], names: LevelNames, confidence: fl
 
 
 def _largest_changes(effects: Sequence[Effect], metric: str) -> list[Effect]:
-    """Return for each factor that changes the metric, or may lose deliveries, the effect of its level that changes it
-    most, and the largest of all effects; those that are certain come first.
+    """Return for each factor that changes the metric, or may lose deliveries, the effect of its level with the largest
+    change, and the largest of all effects. Those that are certain come first.
     """
     largest: dict[tuple[str, ...], Effect] = {}
     changes = [(one, one.changes[metric]) for one in effects if metric in one.changes and one.changes[metric].mean]
@@ -276,9 +276,7 @@ def _is_certain(change: Interval) -> bool:
 
 
 def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, words: Vocabulary) -> str:
-    """Return what the effects on one metric come to; the largest comes first: `The largest effect on delay (s):
-    ...`.
-    """
+    """Return the conclusion on the effects on one metric, the largest first: `The largest effect on delay (s): ...`."""
     first, alpha = effects[0], 1 - confidence
     sure = [effect for effect in effects if effect.p_adjusted < alpha]
     differ = "differs" if len(sure) == 1 else "differ"
@@ -304,7 +302,7 @@ def has_one_movement(scenario: AnyScenario) -> bool:
 
 
 def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,), most: int = 5) -> list[str]:
-    """Return a line for each configuration with one of these labels, for people; `summary`: the rows of tables/summary.
+    """Return a line for each configuration with one of these labels, for people. `summary`: the rows of tables/summary.
     More than `most` are counted.
     """
     rows = [row for row in summary if row["label"] in labels and row["metric"] == "backlog_slope"]
@@ -319,8 +317,8 @@ def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,)
 
 
 def deliveries(summary: Rows, names: LevelNames, broadcast: Mapping[int, float]) -> list[str]:
-    """Return a line on what the configurations delivered and broadcast, unless there is nothing to remark. `broadcast`:
-    the share of what was offered, by configuration.
+    """Return a line on what the configurations delivered and broadcast, if it is noteworthy. `broadcast`: the share of
+    what was offered, by configuration.
     """
     delivered = {
         _where(row, names): row["mean"] for row in summary if row["metric"] == DELIVERED and row["mean"] is not None

@@ -1,4 +1,4 @@
-"""A Spark session of our own, or that of a caller.
+"""Open a Spark session, or use that of a caller.
 
 Model     executors use the Python of this process, and import nothing from the current folder; a remote master is sent
           the package itself. A task whose process dies is tried again: task.py records which
@@ -42,7 +42,7 @@ MASTER_ANSWERS_WITHIN_S = 5
 MASTER_TAKES_US_WITHIN_S = 40
 NOT_INSTALLED = "PySpark is not installed; install it with: pip install 'mobilenet[studies]'"
 Done = TypeVar("Done")
-Spark: TypeAlias = "str | SparkSession"  # the master of a session of our own, or a session that is open
+Spark: TypeAlias = "str | SparkSession"  # the master for a session of our own, or an open session
 
 
 def local_master(workers: int | None) -> str:
@@ -55,7 +55,7 @@ def _settings(master: str, is_local: bool, memory: str, java_options: str) -> di
         "spark.log.level": "ERROR",
         "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={_scratch()}"',
-        "spark.sql.warehouse.dir": str(_scratch() / "warehouse"),  # else a folder in the current one
+        "spark.sql.warehouse.dir": str(_scratch() / "warehouse"),  # otherwise a folder in the current one
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",  # fewer are listed sooner without a job
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
@@ -77,7 +77,7 @@ def _scratch() -> Path:
 
 @contextmanager
 def _temporary_files_in(folder: Path) -> Iterator[None]:
-    """Let libraries make their temporary files there."""
+    """Let libraries make their temporary files in this folder."""
     before, tempfile.tempdir = tempfile.tempdir, str(folder)
     try:
         yield
@@ -86,7 +86,7 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
 
 
 def is_installed() -> bool:
-    """Return whether PySpark is, which a plain installation leaves out."""
+    """Return whether PySpark is installed, which a plain installation leaves out."""
     return find_spec("pyspark") is not None
 
 
@@ -94,9 +94,9 @@ def is_installed() -> bool:
 def spark_session(
     spark: Spark, memory: str = "1g", java_options: str | None = None, failures: int = MOST_DEATHS
 ) -> Iterator[SparkSession]:
-    """Open a Spark session for one command: quietly, and on loopback if the master is local. A session that is open
-    serves as it is. `java_options`: for the Java of a local master, instead of those with which it starts sooner;
-    `failures`: of a task, upon which Spark gives up.
+    """Open a Spark session for one command: quietly, and on loopback if the master is local. An open session is used
+    unchanged. `java_options`: for the Java of a local master, in place of those with which it starts faster;
+    `failures`: of a task, after which Spark gives up.
     """
     require_spark(spark)
     if not isinstance(spark, str):
@@ -107,7 +107,7 @@ def spark_session(
 
     java = java_home()
     os.environ["JAVA_HOME"] = str(java)
-    home = Path(str(pyspark.__file__)).parent  # pyspark would first look for bin/spark-submit in the parent folder
+    home = Path(str(pyspark.__file__)).parent  # otherwise pyspark would look for bin/spark-submit in the parent folder
     os.environ.setdefault("SPARK_HOME", str(home))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -133,7 +133,7 @@ def spark_session(
                 raise
             raise StudyError(f"Spark did not start on {spark}: {' '.join(str(error).split())[:200]}") from None
     accumulators: Any = session.sparkContext._accumulatorServer
-    accumulators.handle_error = lambda *request: None  # it would print a traceback if Java ends first
+    accumulators.handle_error = lambda *request: None  # otherwise it would print a traceback if Java ends first
     try:
         if not is_local:
             session.sparkContext.addPyFile(str(package_archive(_scratch())))
@@ -161,15 +161,15 @@ def _give_package(session: SparkSession) -> None:
 
 
 def on_each_worker(session: SparkSession, work: Callable[[Any], Iterator[pa.RecordBatch]], columns: str) -> pa.Table:
-    """Have the workers of a session do something, and return their rows; twice as many tasks as there are cores, so
-    that each worker gets one, most likely.
+    """Have the workers of a session do something, and return their rows. There are twice as many tasks as cores, so
+    that most likely each worker gets one.
     """
     tasks = 2 * session.sparkContext.defaultParallelism
     return session.range(0, tasks, 1, tasks).mapInArrow(work, columns).toArrow()
 
 
 def path_pattern(path: Path) -> str:
-    """Return what Spark, which reads paths as patterns, takes for this path and no other."""
+    """Return a pattern that Spark, which reads paths as patterns, matches to this path only."""
     return "file:" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path.absolute()))
 
 
@@ -182,7 +182,7 @@ def has_stopped(session: SparkSession) -> bool:
 
 
 def _finish(session: SparkSession) -> None:
-    with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
+    with suppress(Exception):  # if a signal has reached Java as well, there is nothing to stop
         session.stop()
 
 
@@ -200,7 +200,7 @@ def in_thread(work: Callable[[], Done]) -> Future[Done]:
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # passed to the thread that waits
+        except BaseException as error:  # passed to the waiting thread
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
@@ -208,7 +208,7 @@ def in_thread(work: Callable[[], Done]) -> Future[Done]:
 
 
 def _start(settings: dict[str, str], master: str) -> SparkSession:
-    """Start in a thread: in the main one, Spark takes SIGINT, and waits for minutes where no Spark answers."""
+    """Start Spark in a thread: in the main one, Spark takes SIGINT, and waits for minutes if no Spark answers."""
     from pyspark.sql import SparkSession
 
     session = in_thread(SparkSession.builder.config(map=dict(settings)).getOrCreate)
@@ -221,8 +221,8 @@ def _start(settings: dict[str, str], master: str) -> SparkSession:
 
 
 def require_spark(spark: Spark) -> None:
-    """Raise StudyError unless PySpark is installed and the master answers, for which Spark itself would try for
-    minutes, or the session can be used.
+    """Raise StudyError unless PySpark is installed and the master answers, which Spark itself would try for minutes, or
+    the session can be used.
     """
     if not is_installed():
         raise StudyError(f"studies run on Spark: {NOT_INSTALLED}")
@@ -251,8 +251,8 @@ def require_spark(spark: Spark) -> None:
 
 
 def package_archive(folder: Path) -> Path:
-    """mobilenet as a zip file, for executors that do not have it; what it needs must be installed there. With it go the
-    compiled modules, which are used where machine and Python are as here.
+    """Return mobilenet as a zip file, for executors that lack it; its dependencies must be installed there. It includes
+    the compiled modules, which are used if machine and Python are the same.
     """
     source = Path(__file__).parents[2]
     archive = folder / "mobilenet.zip"
@@ -264,7 +264,7 @@ def package_archive(folder: Path) -> Path:
 
 @contextmanager
 def _quiet_stderr() -> Iterator[None]:
-    """Silence the launcher and the log system, whose output is of no use."""
+    """Silence the launcher and the log system, whose output is not useful."""
     if os.environ.get("MOBILENET_DEBUG"):
         yield
         return

@@ -36,10 +36,10 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 Samples = tuple[Values, Values | None]  # one, or two to be compared
 
-RUNS_AWAY = 0.25  # growth of a backlog over half a window, as a multiple of its mean; one that began at nothing has 2/3
+RUNS_AWAY = 0.25  # growth of a backlog over half a window, as a multiple of its mean; one that began empty has 2/3
 ENOUGH_TO_BE_SURE = 5  # replications, before a configuration may have no mean
 MOST_PAIRS = 1_000_000
-POWER = 0.8  # with which the number of replications still needed is to find the difference seen so far
+POWER = 0.8  # the power with which the number of replications still needed is to find the present difference
 
 
 class Interval(NamedTuple):
@@ -60,7 +60,7 @@ class Interval(NamedTuple):
 
 
 def t_interval(values: Values, confidence: float = 0.95) -> Interval:
-    """Student's t interval of the mean."""
+    """Return Student's t interval of the mean."""
     n = len(values)
     if n < 2:
         raise ValueError("an interval needs at least two replications")
@@ -68,7 +68,7 @@ def t_interval(values: Values, confidence: float = 0.95) -> Interval:
 
 
 def t_interval_of(n: int, mean: float, sd: float, confidence: float) -> Interval:
-    """Student's t interval of a mean of `n` values."""
+    """Return Student's t interval of a mean of `n` values."""
     return Interval(n, mean, sd, _t_quantile((1 + confidence) / 2, n - 1) * sd / math.sqrt(n))
 
 
@@ -87,17 +87,17 @@ class Comparison(NamedTuple):
     difference: float
     difference_low: float
     difference_high: float
-    ratio: float | None  # geometric mean of value / baseline; none where a value is not positive
+    ratio: float | None  # geometric mean of value / baseline; None if a value is not positive
     ratio_low: float | None
     ratio_high: float | None
-    p: float  # that the difference is 0
-    equivalence_p: float | None  # that the ratio lies outside 1 ± margin; none: not judged
+    p: float  # p value that the difference is 0
+    equivalence_p: float | None  # that the ratio lies outside 1 ± margin; None: not judged
 
 
 def compare_means(
     values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None, is_paired: bool = True
 ) -> Comparison:
-    """Compare two configurations: paired by replication, or as samples that have nothing in common (Welch)."""
+    """Compare two configurations: paired by replication, or as independent samples (Welch)."""
     samples: Samples = (values - baseline, None) if is_paired else (values, baseline)
     ratio = low = high = equivalence_p = None
     if np.all(values > 0) and np.all(baseline > 0):
@@ -111,7 +111,7 @@ def compare_means(
 
 
 def _mean_and_ends(values: Values, other: Values | None, confidence: float) -> tuple[float, float, float]:
-    """Return a mean, or the difference to another mean, and the ends of the t interval, or Welch's."""
+    """Return a mean, or the difference to another mean, and the ends of the t interval, or of Welch's."""
     if other is None:
         i = t_interval(values, confidence)
         return i.mean, i.low, i.high
@@ -126,14 +126,14 @@ def _mean_and_ends(values: Values, other: Values | None, confidence: float) -> t
 
 def t_test(values: Values, other: Values | None = None, at: float = 0.0, side: str = "two-sided") -> float:
     """Return the p value of the t test that the mean is `at`, or of Welch's test that it exceeds another mean by `at`.
-    Values without spread leave no doubt.
+    Values without spread are certain.
     """
     from scipy import stats
 
     if np.ptp(values) == 0 and (other is None or np.ptp(other) == 0):
         mean = float(values[0]) - (0.0 if other is None else float(other[0]))
         return 0.0 if {"two-sided": mean != at, "greater": mean > at, "less": mean < at}[side] else 1.0
-    with warnings.catch_warnings():  # nearly identical values: the p value is then good enough
+    with warnings.catch_warnings():  # nearly identical values: the p value is good enough
         warnings.simplefilter("ignore", RuntimeWarning)
         if other is None:
             return float(stats.ttest_1samp(values, at, alternative=side).pvalue)
@@ -141,7 +141,7 @@ def t_test(values: Values, other: Values | None = None, at: float = 0.0, side: s
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """Adjust p values so that all of them together err as seldom as a single one."""
+    """Adjust p values so that all of them together have the error rate of a single one."""
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values)
     adjusted = np.empty_like(values)
@@ -150,13 +150,13 @@ def holm(p_values: list[float]) -> list[float]:
 
 
 def replications_needed(values: Values, baseline: Values, alpha: float, margin: float | None) -> int | None:
-    """Return how many pairs would probably settle it: find a difference as large as the one seen, or show that there is
-    none.
+    """Return how many pairs would probably settle the comparison: find a difference as large as the present one, or
+    show that there is none.
 
-    None: more than a million. Without ratios, as where a value is 0, only a difference can be found: the margin is
-    one of ratios.
+    Return None for more than a million. Without ratios, as if a value is 0, only a difference can be found: the margin
+    is one of ratios.
     """
-    differences = values - baseline  # the test is on these, and the margin on the ratios
+    differences = values - baseline  # the test is on the differences, and the margin on the ratios
     if np.std(differences, ddof=1) == 0:
         return len(values)
     needed = [_pairs_needed(abs(float(differences.mean())) / float(np.std(differences, ddof=1)), alpha / 2)]
@@ -175,7 +175,7 @@ def _pairs_needed(effect: float, level: float) -> int:
     """
     from scipy.special import nctdtr
 
-    effect = min(effect, 1e6)  # beyond, nctdtr has no answer; two or three pairs show it
+    effect = min(effect, 1e6)  # above this nctdtr has no answer; two or three pairs show the effect
 
     def power(pairs: int) -> float:
         critical = _t_quantile(1 - level, pairs - 1)
@@ -184,12 +184,12 @@ def _pairs_needed(effect: float, level: float) -> int:
     return bisect_left(range(MOST_PAIRS + 1), POWER, lo=2, key=power)
 
 
-FIRST_LOOK, LOOK_GROWTH = 10, 1.4  # runs at the first look, and how much more at each further one
-EARLY_LOOKS = 8  # that get about the same share of the error; later ones get less and less
+FIRST_LOOK, LOOK_GROWTH = 10, 1.4  # runs at the first look, and the growth at each further one
+EARLY_LOOKS = 8  # looks that get about the same share of the error; later ones get less and less
 
 
 class Bounds(NamedTuple):
-    """Both ends of an interval; each is exceeded with the error that was asked for."""
+    """Both ends of an interval. Each is exceeded with the given error."""
 
     mean: float
     low: float
@@ -197,7 +197,7 @@ class Bounds(NamedTuple):
 
 
 def look(number: int) -> int:
-    """Return how many runs there are at look `number`, counted from 0: 10, 14, 20, 28, 40, 56, 79, ..."""
+    """Return the number of runs at look `number`, counted from 0: 10, 14, 20, 28, 40, 56, 79, ..."""
     runs = FIRST_LOOK
     for _ in range(number):
         runs = math.ceil(runs * LOOK_GROWTH)
@@ -205,7 +205,7 @@ def look(number: int) -> int:
 
 
 def share_of_look(number: int) -> float:
-    """Return the share of the error that look `number` may spend; the shares of all looks, without end, add up to 1."""
+    """Return the share of the error that look `number` may spend. The shares of all looks, without end, add up to 1."""
     return EARLY_LOOKS / ((number + EARLY_LOOKS) * (number + EARLY_LOOKS + 1))
 
 
@@ -233,7 +233,7 @@ def skewed_bounds(values: Values, error: float) -> Bounds:
 
 
 def _hall(y: float, skewness: float, n: int) -> float:
-    """Return the inverse of Hall's cubic transformation of the t statistic, which takes most of its skewness away."""
+    """Return the inverse of Hall's cubic transformation of the t statistic, which removes most of its skewness."""
     a = skewness / math.sqrt(n)
     if abs(a) < 1e-9:
         return y
@@ -241,9 +241,9 @@ def _hall(y: float, skewness: float, n: int) -> float:
 
 
 RARE = 0.05  # outcomes in a smaller share of the runs may be missed, unless another share is given
-LEAST_RARE, MOST_RARE = 0.001, 0.5  # that may be given
-ENOUGH = 8  # runs that contradict a verdict, for the variance to show what they are like
-OF_RARE = 0.25  # the share of the error for outcomes that are not rare, and yet were not seen
+LEAST_RARE, MOST_RARE = 0.001, 0.5  # limits of the share
+ENOUGH = 8  # contradicting runs from which the variance is reliable
+OF_RARE = 0.25  # the share of the error for outcomes that are not rare, but were not seen
 
 
 class Error(NamedTuple):
@@ -255,22 +255,22 @@ class Error(NamedTuple):
 
 
 def unseen(n: int, contradicting: int, error: Error) -> float:
-    """Return the share of contradicting outcomes that a verdict from n runs has to allow for, besides the variance; 0:
+    """Return the share of contradicting outcomes that a verdict from n runs has to allow for, besides the variance. 0:
     the bound neglects rarer ones.
     """
-    k = contradicting if contradicting < ENOUGH else 0  # none is like what no run has had
+    k = contradicting if contradicting < ENOUGH else 0  # then none is like what no run has had
     if is_rare(n, k, error._replace(at_all_looks=error.at_all_looks / 2 ** (k + 1))):
         return 0.0
     return _largest_share(n, k, error.at_look / 2)
 
 
 def is_rare(n: int, seen: int, error: Error) -> bool:
-    """Return whether an outcome that n runs have shown so often is a rare one."""
+    """Return whether an outcome that n runs have shown this often is rare."""
     return _largest_share(n, seen, error.at_all_looks) <= error.rare
 
 
 def upper(values: Values, end: float, missed: float, error: Error) -> float:
-    """Return what the mean exceeds with a probability of `error.at_look`; `end`: the largest possible value."""
+    """Return what the mean exceeds with a probability of `error.at_look`. `end`: the largest possible value."""
     if not missed:
         return skewed_bounds(values, error.at_look).high
     usual = min(skewed_bounds(values, error.at_look / 2).high, end)
@@ -278,12 +278,12 @@ def upper(values: Values, end: float, missed: float, error: Error) -> float:
 
 
 def lower(values: Values, end: float, missed: float, error: Error) -> float:
-    """Return the same for the other side."""
+    """Return what the mean falls below with a probability of `error.at_look`. `end`: the smallest possible value."""
     return -upper(-values, -end, missed, error)
 
 
 def clip(bounds: Bounds, least: float, most: float) -> Bounds:
-    """Return an interval without the values that no mean can have: those beyond what each run can be."""
+    """Return an interval without the values that a mean cannot have because no run can."""
     return bounds._replace(low=max(least, bounds.low), high=min(most, bounds.high))
 
 
@@ -300,7 +300,7 @@ def _largest_share(n: int, seen: int, error: float) -> float:
 
 
 def mser5(series: Values) -> int | None:
-    """Return how many values of a series in time to cut as warm-up; None: no steady part was found.
+    """Return how many values of a time series to cut as warm-up, or None if no steady part was found.
 
     MSER-5: the cut, in batches of five, that minimises the squared standard error of what is left. A minimum in the
     second half means that the series had not settled.
@@ -326,29 +326,28 @@ def grows(slopes: Values, alpha: float = 0.01) -> bool:
 
 
 def may_grow(slopes: Values) -> bool:
-    """Return whether a quantity grows in each run as fast as grows() requires of the mean, but the runs are too few to
-    be sure: a few short runs that are only filling up also look like this.
+    """Return whether a quantity grows in each run as fast as grows() requires of the mean, but there are too few runs
+    to be sure: a few short runs that are only filling up also look like this.
     """
     return len(slopes) >= 2 and float(np.min(slopes)) >= RUNS_AWAY and not grows(slopes)
 
 
 def relative_slope(times: Values, levels: Values) -> float:
-    """Growth of a straight line through a series over its length, divided by the mean level; 0 where nothing is
-    there.
-    """
+    """Return the growth of a straight line through a series over its length, relative to the mean level if not 0."""
     if len(times) < 3:
         return 0.0
     mean = float(np.mean(levels))
     if mean == 0:
         return 0.0
-    of_times, together, _, _ = np.cov(times, levels, bias=True).flat  # least squares, as scipy's linregress has it
+    of_times, together, _, _ = np.cov(times, levels, bias=True).flat  # least squares, as in scipy's linregress
     return float(together / of_times) * float(times[-1] - times[0]) / mean
 
 
 def survival_quantiles(values: Values, censored: Values, shares: Sequence[float]) -> list[float | None]:
-    """Kaplan–Meier: within which each share of all happened, where of the censored only a lower bound is known.
+    """Return the values within which each share of all happened (Kaplan-Meier). For censored values only a lower bound
+    is known.
 
-    None where that share did not happen.
+    The value is None if that share did not happen.
     """
     if not len(values):
         return [None] * len(shares)

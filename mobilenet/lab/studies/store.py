@@ -1,4 +1,4 @@
-"""The directory of a study: its study, what is to be run, what has been run.
+"""The directory of a study: its declaration, what is to be run, and what has been run.
 
 Model     study.yaml                      the study with its defaults; written last: where it is, the rest is
           configurations/c000/            the effective scenario of each configuration, with the files it names
@@ -9,11 +9,11 @@ Model     study.yaml                      the study with its defaults; written l
           failed/c000-r0001.json          why a run failed; gone when it succeeds
           starting/c000-r0001             the number of processes that began it, and did not end it; gone when it ends
           tables/, comparison.json, ...   what is computed from measured/ (tables.py, compare.py)
-          What to do is decided only from the disk, so a killed study continues where it stopped. Nothing there is taken
-          on trust: a configuration is written again, under another name, and compared with what is there: the code of
-          plug-ins and other files byte by byte, the scenario value by value. What differs is replaced if no run was
-          made of it, and refused otherwise. A scenario that is empty, cut or not YAML contradicts nothing, and is
-          replaced
+          What to do is decided only from the disk, so a killed study continues where it stopped. Nothing on disk is
+          taken on trust: a configuration is written again, under another name, and compared with what is there: the
+          code of plug-ins and other files byte by byte, the scenario value by value. A configuration that differs is
+          replaced if it has no run, and refused otherwise. A scenario that is empty, cut or not YAML contradicts
+          nothing, and is replaced
 Errors    StudyError: not a study's directory, another study's, or in use by another process
 Source    ours: docs/guide/studies.md
 """
@@ -114,7 +114,7 @@ class Store:
         return None
 
     def write_runs(self, runs: list[PlannedRun], measured: set[str]) -> None:
-        """Write runs.parquet and runs.csv: each planned run, and what became of it."""
+        """Write runs.parquet and runs.csv: each planned run with its state."""
         rows = []
         for run in sorted(runs, key=lambda run: run.id):
             error = None if run.id in measured else self._error(run)
@@ -127,7 +127,7 @@ class Store:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Two processes must not work on one study."""
+        """Make sure that no other process works on this study."""
         try:
             lock = lock_folder(self.path)
         except BlockingIOError:
@@ -142,16 +142,16 @@ class Store:
             os.close(lock)
 
     def failed_runs(self) -> list[str]:
-        """Return `run: why` for each run that failed, by the table of runs."""
+        """Return `run: why` for each run that failed, according to the table of runs."""
         return [f"{row['run']}: {row['error']}" for row in read_rows(self.path, "runs") if row["state"] == "failed"]
 
     def violated_runs(self) -> list[str]:
-        """Return the runs whose verdict is violated, by the tables."""
+        """Return the runs with a violated verdict, according to the tables."""
         return [row["run"] for row in read_rows(self.path, "tables/runs") if row["verdict"] == "violated"]
 
 
 def remove(path: Path) -> None:
-    """Remove whatever has the name of one of our files."""
+    """Remove anything that has the name of one of our files."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -159,7 +159,7 @@ def remove(path: Path) -> None:
 
 
 def is_done(directory: Path, seed: int) -> bool:
-    """Return whether the whole run is there, as it was written."""
+    """Return whether the run is complete, and as it was written."""
     try:
         manifest = read_manifest(directory)
         require_files(directory, manifest)
@@ -170,9 +170,7 @@ def is_done(directory: Path, seed: int) -> bool:
 
 
 def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
-    """Return a new directory for a study, or the one that it has begun; `say` is called for files that are written
-    again.
-    """
+    """Return a new directory for a study, or one already begun. `say` is called for files that are written again."""
     all_configurations = configurations(study, allow_code)
     text = to_yaml(study.model_copy(update={"scenario": KEPT.format(0)}).model_dump(by_alias=True))
     if (path / "study.yaml").is_file():
@@ -187,7 +185,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
                 write_configuration(path, scenario, configuration.number, allow_code, say)
             except StudyError:
                 raise
-            except ScenarioError as error:  # of a plug-in, whose code is needed to know it
+            except ScenarioError as error:  # an error of a plug-in, whose code is needed
                 what = f"{str(error).splitlines()[0]} (with {configuration.label})"
                 raise study.problem(("factors",) if study.factors else ("scenario",), what) from None
         for name in FOLDERS:
@@ -200,7 +198,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
 
 
 def configured_scenario(study: Path, number: int) -> AnyScenario:
-    """Return the configuration's scenario, read once by each process."""
+    """Return the configuration's scenario, which each process reads once."""
     file = study / KEPT.format(number)
     return _read(file, file.stat().st_mtime_ns)
 
@@ -222,8 +220,8 @@ def write_configuration(
     allow_code: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Raise StudyError where runs of another scenario bear its number; `allow_code`: as for mobilenet.run. `say` is
-    called for a scenario that was damaged.
+    """Write a configuration. Raise StudyError if runs of another scenario have its number. `allow_code`: as for
+    mobilenet.run; `say` is called for a scenario that was damaged.
     """
     target = (study / KEPT.format(number)).parent
     fresh = partial_path(target)
@@ -247,7 +245,7 @@ def write_configuration(
 
 
 def _contradiction(target: Path, fresh: Path, changed: list[str], say: Callable[[str], None]) -> StudyError | None:
-    """Return why what is there is another scenario than the one asked. No code of either is run."""
+    """Return why the existing scenario differs from the requested one. No code of either is run."""
     file = target / "scenario.yaml"
     if others := [name for name in changed if name != file.name]:
         return another_study(target / others[0], ["differs from the file that the study names now"])
@@ -272,12 +270,12 @@ def _is_damaged(file: Path, expected: bytes) -> bool:
 
 
 def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]:
-    """Key and both values of what makes two scenarios different ones."""
+    """Return key and both values of all differences between two scenarios."""
     return list(differences(before.model_dump(), after.model_dump()))
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Key, value before and value now, of what is not the same in two mappings."""
+    """Yield key, old value and new value of all differences between two mappings."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
             yield from differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
@@ -286,7 +284,7 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, 
 
 
 def _was_just_begun(path: Path) -> bool:
-    """Return whether all that is there is what `create` makes before it gives the folder the name of a study."""
+    """Return whether the folder contains only what `create` makes before it writes the name of a study."""
     if not path.is_dir():
         return False
     remove_dead(path)
@@ -320,15 +318,15 @@ def open_store(path: Path) -> Store:
 
 
 def require_same(path: Path, study: Study) -> None:
-    """Require the same study; more replications or another comparison go on with what is there; anything else would mix
-    two studies. Scenarios are compared as each configuration is written.
+    """Require the same study. More replications or another comparison continue it; anything else would mix two studies.
+    Scenarios are compared when each configuration is written.
     """
     if differences := differing_study(Study.load(path / "study.yaml"), study):
         raise another_study(path, differences)
 
 
 def differing_study(old: Study, study: Study) -> list[str]:
-    """Return what makes two studies different ones: what decides which runs there are and what is in them."""
+    """Return the differences between two studies that decide which runs there are, and what is in them."""
     before, now = (
         one.model_dump(include={"seed", "first_seed"})
         | {"factors": {factor: one.levels(factor) for factor in one.factors}, "set": one.set}
@@ -338,14 +336,14 @@ def differing_study(old: Study, study: Study) -> list[str]:
 
 
 def record_failure(folder: Path, run: str, error: str) -> None:
-    """Note why a run failed: written by a worker, read by any process."""
+    """Note why a run failed. A worker writes it, and any process reads it."""
     with in_place_of(folder / f"{run}.json") as partial:
         write_json(partial, {"run": run, "error": error})
 
 
 def fault(directory: Path) -> str | None:
-    """Return what is wrong with the files of a study that some program could not make sense of: the first fault, in one
-    line with the file; None: everything is as a study leaves it. It reads everything.
+    """Return what is wrong with the files of a study that a program could not read correctly: the first fault, in one
+    line with the file, or None. It reads everything.
     """
     if not (directory / "study.yaml").is_file():
         return None
@@ -359,7 +357,7 @@ def fault(directory: Path) -> str | None:
         for path in sorted(store.measured.glob("*.parquet")):
             if (wrong := fault_of_part(path, len(store.configurations))) is not None:
                 return f"{path}: {wrong}; {AGAIN}; the study is damaged"
-        configurations(store.study, allow_code=True)  # last: a scenario elsewhere may be meant
+        configurations(store.study, allow_code=True)  # last, because a scenario elsewhere may be meant
     except ScenarioError as error:
         return f"{' '.join(str(error).split())}; the study is damaged"
     except OSError as error:

@@ -38,7 +38,7 @@ from mobilenet.record.writer import write_json
 from mobilenet.scenario import OwnProtocol
 
 STUDIES = Path("studies")
-SPARK_S = 10.0  # wall time that a study of few runs takes besides them: Spark's start, first task, tables, end
+SPARK_S = 10.0  # wall time of a study with few runs besides these: Spark's start, first task, tables, end
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Result:
     failed: list[str]  # run: why
     violated: list[str]  # runs
     unstable: list[Configuration]
-    doubts: list[str] = field(default_factory=list)  # what a reader of the means must know: sentences.py
+    doubts: list[str] = field(default_factory=list)  # what readers of the means should know: sentences.py
 
 
 def default_directory(study: Study, file: Path) -> Path:
-    """studies/NAME; the name is the study's, or else its file's. A study's own directory, of the study kept there."""
+    """Return studies/NAME, where the name is the study's, or else its file's. Return the directory of a kept study."""
     if study.is_kept:
         return study.folder
     return STUDIES / (as_file_name(study.name or "") or file.stem)
@@ -67,8 +67,8 @@ def run_study(
     allow_code: bool = False,
     command: str | None = None,
 ) -> Result:
-    """Run everything that is missing; `progress` is called now and then, `say` for each repair;
-    `allow_code`: as for mobilenet.run.
+    """Run everything that is missing. `progress` is called now and then, `say` for each repair; `allow_code`: as for
+    mobilenet.run.
 
     `study` is a file, or a study that no file holds, which needs `out`. `command`: for the provenance of its tables,
     if it is not `mobilenet study`.
@@ -110,9 +110,7 @@ def _require_metrics(study: Study) -> None:
 
 
 def require_metric(study: Study, metric: str) -> None:
-    """Require a known metric before anything is run. What runs of processes are measured by depends on their
-    protocol.
-    """
+    """Require a known metric before anything is run. The metrics of processes depend on their protocol."""
     scenario = study.base()
     if metric in DELAY_SHARES:
         if not scenario.record.causes:
@@ -121,7 +119,7 @@ def require_metric(study: Study, metric: str) -> None:
     if not (of_all := known_metrics(study.words)):
         return
     known = [*of_all, *(reference.rpartition(":")[2] for reference in scenario.metrics)]
-    # how a plug-in calls its buffers is known when it has run
+    # a plug-in's names of buffers are known only after a run
     may_be = isinstance(scenario.protocol, OwnProtocol) and re.fullmatch(r"(host|station)_.+_(mean|max)", metric)
     if metric not in known and not may_be:
         raise StudyError(unknown("metric", metric, known))
@@ -137,8 +135,8 @@ def known_metrics(words: Vocabulary) -> list[str]:
 
 
 def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | None:
-    """comparison.json, comparison.csv and comparison.parquet from the tables of a finished study; None for a study
-    that names nothing to compare, or has no runs yet of what it compares. `metrics`: further ones than the study names.
+    """Write comparison.json, comparison.csv and comparison.parquet from the tables of a finished study. Return None for
+    a study that compares nothing, or has no runs yet of what it compares. `metrics`: further ones.
     """
     store = open_store(path)
     comparison = store.study.compare
@@ -158,7 +156,7 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
         store.study.confidence, Delivered.of_study(path, store.observing()), store.study.words,
     )  # fmt: skip
     if not all_findings and len(with_runs) < len(store.configurations):
-        (path / "comparison.json").unlink(missing_ok=True)  # of runs that are no longer there
+        (path / "comparison.json").unlink(missing_ok=True)  # from runs that no longer exist
         return None
     document = {
         "factor": comparison.factor, "baseline": comparison.baseline, "confidence": store.study.confidence,
@@ -175,14 +173,14 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
 @dataclass(frozen=True, slots=True)
 class Estimate:
     configuration: Configuration
-    runs: int  # that are left
+    runs: int  # runs that are left
     most_runs: int
-    cpu_s: float  # of one run; 0 where none is left
-    disk_bytes: float  # of one run
+    cpu_s: float  # for one run; 0 if none is left
+    disk_bytes: float  # disk space of one run
 
 
 def estimate(study: Study, allow_code: bool = False, out: Path | None = None) -> list[Estimate]:
-    """Return what a study would take, from the beginning of each configuration's first run; the runs that `out` has
+    """Return the estimated effort of a study, from the beginning of each configuration's first run. Runs that `out` has
     already are not counted.
     """
 

@@ -1,4 +1,4 @@
-"""Tables as NAME.parquet, which is read again, and NAME.csv for people; each file is whole or not at all.
+"""Read and write tables as NAME.parquet, and NAME.csv for people. Each file is complete or missing.
 
 Model     pages have checksums, and a table is read whole, so a damaged one is refused. A column with values of several
           types is text
@@ -31,7 +31,7 @@ COLUMNS = (
     | dict.fromkeys(("mean", "sd", "low", "high", "from_s", "to_s", "share", "delay_s"), pa.float64())
 )
 UNSTABLE, PROBABLY, NOT_STEADY = "unstable", "probably unstable", "not steady"  # labels, see tables.py
-KEYS = ["configuration", "replication"]  # of a run
+KEYS = ["configuration", "replication"]  # columns that identify a run
 SECONDS = dict.fromkeys(("begin_s", "duration_s", "interruption_s"), pa.float64())
 HANDOFF = {"host": pa.string(), **SECONDS, "cause": pa.string()}  # no interruption: see metrics/mobile.py
 RANKED = dict.fromkeys(("size", "low", "high", "mean", "spread", "p_adjusted"), pa.float64())
@@ -52,7 +52,7 @@ TABLES: dict[str, dict[str, pa.DataType]] = {
 
 
 def to_arrow(frame: pd.DataFrame, known: dict[str, pa.DataType]) -> pa.Table:
-    """Return a frame as a table; `known`: the types of columns that may be empty."""
+    """Return a frame as a table. `known`: the types of columns that may be empty."""
     import pandas as pd
 
     kinds = {column: pd.api.types.infer_dtype(frame[column]) for column in frame}
@@ -77,7 +77,7 @@ def write_table(directory: Path, name: str, rows: pd.DataFrame | Rows) -> None:
 
 
 def read_table(directory: Path, name: str, numbers: Sequence[str] = ()) -> pa.Table:
-    """Return one of TABLES, checked; `numbers`: further columns, which have numbers if they are there."""
+    """Return one of TABLES, checked. `numbers`: further columns, which must contain numbers if they exist."""
     path = directory / f"{name}.parquet"
     table = read_parquet(path)
     there = {field.name: field.type for field in table.schema}
@@ -108,12 +108,12 @@ def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
 
 
 def by_run(directory: Path, name: str, numbers: Sequence[str] = ()) -> pd.DataFrame:
-    """Return a table of runs by configuration and replication; `numbers`: as for read_table."""
+    """Return a table of runs by configuration and replication. `numbers`: as for read_table."""
     return read_table(directory, name, numbers).to_pandas().drop_duplicates(KEYS).set_index(KEYS)
 
 
 def values_of_runs(directory: Path, metrics: Sequence[str]) -> pd.DataFrame:
-    """Return these metrics by configuration and replication; nan: not measured. Raises StudyError."""
+    """Return metrics by configuration and replication; nan: not measured. Raise StudyError for a damaged table."""
     return by_run(directory, "tables/runs", metrics).reindex(columns=dict.fromkeys(metrics))
 
 

@@ -1,4 +1,4 @@
-"""The tables of a study, computed from what its runs contributed (parts.py).
+"""Compute the tables of a study from what its runs contributed (parts.py).
 
 Model     Spark groups the rows of a configuration, and aggregates them. The replication is the unit: t intervals over
           one value per run, in the order of the replications. The delays of all deliveries are integer counts, which
@@ -55,7 +55,7 @@ OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
 BINS_OF_A_STEP = 10  # of measure.py, so that a step of the distribution is 1 % wide
 AGGREGATED = ("configuration", "replication", "metrics", "buffers", "delay_bins", "delay_counts")
 TASKS_PER_WORKER = 4
-METRIC, BUFFER, DELAY, LABEL = range(4)  # what a row of NUMBERS is about
+METRIC, BUFFER, DELAY, LABEL = range(4)  # the kinds of rows in NUMBERS
 NUMBERS = pa.schema(
     {"configuration": pa.int32(), "what": pa.int8(), "name": pa.string(), "bucket": pa.int32(), "n": pa.int64()}
     | dict.fromkeys(("mean", "sd", "low", "high"), pa.float64())
@@ -66,8 +66,8 @@ NUMBERS = pa.schema(
 def write_tables(
     store: Store, targets: list[int], spark: SparkSession | None = None, command: str | None = None
 ) -> set[int]:
-    """All tables; the configurations that are unstable. `targets`: of each configuration, its replications; `command`:
-    the one that makes the directory, if it is not `mobilenet study`.
+    """Write all tables, and return the configurations that are unstable. `targets`: the replications of each
+    configuration; `command`: the one that makes the directory, if it is not `mobilenet study`.
     """
     command = f"mobilenet study STUDY/study.yaml{store.permission()}" if command is None else command
     runs, handoffs = _read_runs(store, targets)
@@ -98,7 +98,7 @@ def _read_runs(store: Store, targets: list[int]) -> tuple[pd.DataFrame, pd.DataF
 
 
 def metrics_of(run: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Return the metrics of a run, with the percentiles that it never reaches."""
+    """Return the metrics of a run, including the percentiles that it never reaches."""
     metrics = dict(run)
     return metrics | {name: math.inf for name in SURVIVAL if is_infinite(name, metrics)}
 
@@ -124,7 +124,7 @@ def aggregate(confidence: float, rows: pa.Table) -> pa.Table:
 
 
 def _interval(series: pd.Series[float], confidence: float) -> tuple[Any, ...]:
-    """Return the columns of NUMBERS from `n` on, of one value for each run."""
+    """Return the columns of NUMBERS from `n` on, for one value from each run."""
     values: Values = series.to_numpy()
     if infinite := int(np.isinf(values).sum()):
         return len(values), None, None, None, None, infinite
@@ -144,12 +144,12 @@ def _label(metrics: pd.DataFrame) -> str:
 
 
 def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) -> pa.Table:
-    """Return the rows of NUMBERS of all configurations, in order."""
+    """Return the rows of NUMBERS for all configurations, in order."""
     confidence = store.study.confidence
 
     def summarize(rows: pa.Table) -> pa.Table:
         number = rows["configuration"][0].as_py()
-        last = targets[number] if number < len(targets) else 0  # later ones are of another round
+        last = targets[number] if number < len(targets) else 0  # later ones belong to another round
         counted = rows.filter(pc.field("replication") <= last)
         return aggregate(confidence, counted) if len(counted) else NUMBERS.empty_table()
 
@@ -170,9 +170,9 @@ def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) ->
 
 
 def tables_of_what_is_there(directory: Path) -> str | None:
-    """Make the tables of a study again if runs have been done since; return in words what is missing, if anything.
+    """Make the tables of a study again if runs have been done since. Return in words what is missing, or None.
 
-    So a killed or running study can be inspected. Raises StudyError if the folder is not a study.
+    In this way a killed or running study can be inspected. Raise StudyError if the folder is not a study.
     """
     store = open_store(directory)
     parts = index(store.measured, store.study.kind)
@@ -187,7 +187,7 @@ def tables_of_what_is_there(directory: Path) -> str | None:
 
 
 def _write_results(store: Store, results: pa.Table, width_s: pd.Series) -> set[int]:
-    """Write the tables of aggregated numbers; return the configurations that are unstable."""
+    """Write the tables of aggregated numbers, and return the configurations that are unstable."""
     import pandas as pd
 
     metrics, buffers, delays, labels = (

@@ -1,12 +1,12 @@
-"""What a worker does with a batch of runs of a study, wherever it happens to be: make them, or check those of a study
-that goes on.
+"""The work of a worker on a batch of a study's runs, on any machine: make them, or check those of a study that
+continues.
 
 Model     a task leaves complete run directories, or a note why there is none, and what it measured of them as a part
           (parts.py). Doing it twice is harmless: what is complete is not computed again, and the seed fixes the
           content. Before a run begins its name is put into starting/, so a run that takes its process down with it is
-          known when Spark gives the batch to another one, and is left out after ATTEMPTS of them.
-          A run counts if it is whole, of the right seed, and of the scenario that was asked. What lies in the directory
-          decides nothing about code: scenarios are compared, never run
+          known when Spark gives the batch to another one, and is left out after ATTEMPTS of them. A run counts if it is
+          whole, of the right seed, and of the scenario that was asked. The contents of the directory decide nothing
+          about code: scenarios are compared, never run
 Shapes    from batches of planned runs to rows of COUNTED, for DataFrame.mapInArrow
 Errors    none: whatever goes wrong becomes the note, and does not disturb the other runs
 Source    ours: docs/guide/studies.md
@@ -43,16 +43,16 @@ SEED = re.compile(r"^seed:.*$", re.MULTILINE)
 
 
 def perform(folder: Path, kind: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Make the runs of the study in `folder`, which is of this kind. The folder has the outcome; nothing is yielded."""
+    """Make the runs of the study in `folder`, which is of this kind. Results are in the folder, not in the yield."""
     not_for_programs()
     for batch in batches:
         perform_runs(folder, kind, _runs_in(batch))
-    set_modules_aside()  # Spark's workers collect garbage after each task, and would look through all that is imported
+    set_modules_aside()  # Spark's workers collect garbage after each task, and would visit everything that is imported
     yield from ()
 
 
 def look(folder: Path, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the runs that count, of the study in `folder`."""
+    """Yield the runs that count in the study in `folder`."""
     for batch in batches:
         there = [(folder / "runs" / run.id, run) for run in _runs_in(batch)]
         counted = [where for where, run in there if is_done(where, run.seed) and _is_of(where, folder, run)]
@@ -65,7 +65,7 @@ def _runs_in(batch: pa.RecordBatch) -> list[PlannedRun]:
 
 
 def _is_of(directory: Path, study: Path, run: PlannedRun) -> bool:
-    """Return whether the run has the scenario of its configuration, but for the seed."""
+    """Return whether the run has the scenario of its configuration, except for the seed."""
     text = (study / KEPT.format(run.configuration)).read_text(encoding="utf-8")
     with suppress(OSError, UnicodeDecodeError):
         return (directory / "scenario.yaml").read_text(encoding="utf-8") == SEED.sub(f"seed: {run.seed}", text)
@@ -73,7 +73,7 @@ def _is_of(directory: Path, study: Path, run: PlannedRun) -> bool:
 
 
 def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> None:
-    """Make runs. Where one fails, a note in failed/ has the reason at once, for those who watch the study."""
+    """Make runs. If one fails, a note in failed/ has the reason at once, for those who watch the study."""
     failed, rows = folder / "failed", []
     for one in runs:
         try:
@@ -94,12 +94,12 @@ def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> None:
 
 
 def _perform(folder: Path, kind: str, planned: PlannedRun) -> dict[str, Any]:
-    """Make a run unless it is there, and return what it contributes."""
+    """Make a run unless it exists, and return what it contributes."""
     directory = folder / "runs" / planned.id
     scenario = configured_scenario(folder, planned.configuration)
     if not (directory.is_dir() and is_done(directory, planned.seed)):
         mark = folder / "starting" / planned.id
-        attempts = mark.stat().st_size if mark.exists() else 0  # by processes that did not come to its end
+        attempts = mark.stat().st_size if mark.exists() else 0  # by processes that did not finish it
         if attempts >= ATTEMPTS:
             raise ScenarioError(f"the process of this run ended without a message, {pluralize(attempts, 'time')}")
         mark.write_text("x" * (attempts + 1), encoding="ascii")

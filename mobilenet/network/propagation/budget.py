@@ -1,11 +1,11 @@
 """Compute the total loss of a link between two places.
 
-Model     path loss by the exact distance; shadowing and walls between both places rounded to half metres. With umi
-          walls decide whether there is a line of sight (none is cut), and cost nothing else; without them a second
+Model     path loss by the exact distance; shadowing and walls between both places rounded to half metres. With umi,
+          walls decide whether there is a line of sight (none is cut), and have no other effect; without them a second
           field of the kind of the shadows does, compared with 3GPP's probability. Beyond `reach_m` nothing arrives
 Units     metres; hundredths of a dB, whole (cdb); where a gain outweighs all losses a loss is negative
 Shapes    places: float64 (n, 2)
-Same bits the same from a to b as back, for one and for many, in any order: what is kept (Kept) saves work and
+Same bits the same from a to b as back, for one and for many, in any order: the cache (Kept) saves work and
           changes nothing
 Source    3GPP TR 38.901 (2017), 7.4.2; ours: docs/models/propagation.md
 """
@@ -33,7 +33,7 @@ EVEN: Final = SURE // 2
 
 
 class CachedPath:
-    """What lies between two places: what it costs, and a number below `SURE` that decides the line of sight."""
+    """The path between two places: its loss, and a number below `SURE` that decides the line of sight."""
 
     __slots__ = ("ax", "ay", "bx", "by", "chance", "cost", "walls_due")
 
@@ -44,11 +44,11 @@ class CachedPath:
         self.by: i64 = 0
         self.cost: i64 = 0
         self.chance: i64 = 0
-        self.walls_due = False  # what they cost is not in it yet
+        self.walls_due = False  # the loss of the walls is not in it yet
 
 
 class LinkBudget:
-    """The losses of one scenario. `plain`: by whole centimetres, where only the distance counts."""
+    """The losses of one scenario. `plain` is a table by whole centimetres, for when only the distance counts."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class LinkBudget:
         for stations in range(3):
             for line_of_sight in (False, True):
                 self._tables.append(loss_table(path_loss, reach_m, stations if umi else 1, line_of_sight or not umi))
-        # What a chance has to be below for a line of sight, by whole centimetres
+        # The chance must be below this number for a line of sight, by whole centimetres
         self._in_sight: list[int] | None = sight_table(reach_m) if self._sights is not None else None
         from scipy.special import ndtr  # a tenth of a second, which a run by the unit disk need not wait for
 
@@ -137,7 +137,7 @@ class LinkBudget:
         return entry
 
     def _cut(self, entry: CachedPath) -> None:
-        """Add what the walls cost."""
+        """Add the loss of the walls."""
         entry.walls_due = False
         walls = self._walls
         if walls is not None:

@@ -1,4 +1,4 @@
-"""Multipath fading: what a frame gains or loses at a receiver because its waves come by many ways.
+"""Multipath fading: how much a frame gains or loses at a receiver because its waves take many paths.
 
 Model     Nakagami: the power is gamma distributed with shape m and mean 1, with another m from `near_m` on. The
           distribution is cut into 2^14 equally likely pieces, each with the gain in its middle
@@ -28,13 +28,13 @@ class Fading:
         self.most_cdb: int = max(self._near[-1], self._far[-1])
 
     def gain_cdb(self, u: int, distance_m: float) -> int:
-        """`u`: uniform from 0 to 2^32 - 1, drawn for the frame and the receiver."""
+        """Return the gain for `u`, a uniform number from 0 to 2^32 - 1 drawn for the frame and the receiver."""
         return (self._near if distance_m < self._near_m else self._far)[u >> 18]  # 2^32 / PIECES
 
 
 @cache
 def gains_cdb(m: float) -> list[int]:
-    """Return the rising gains of equally likely pieces."""
+    """Return the gains of equally likely pieces, in rising order."""
     from scipy.special import gammaincinv  # a tenth of a second, which a run without fading need not wait for
 
     powers = gammaincinv(m, (np.arange(PIECES) + 0.5) / PIECES) / m

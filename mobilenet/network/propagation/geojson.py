@@ -1,11 +1,11 @@
-"""Polygons from GeoJSON.
+"""Read polygons from GeoJSON.
 
-Model     a FeatureCollection, a Feature or a geometry. Polygon and MultiPolygon are taken, GeometryCollections looked
-          into; points and lines are passed over. Where a feature has a property `building`, as OpenStreetMap's have,
-          only those are taken that do (other than "no"). A third coordinate is passed over. `crs`, which older files
-          have, decides whether numbers are degrees if it names a system that is known here; degrees of any system are
-          taken as WGS 84's. RFC 7946 does not know `crs`, and means degrees always; null there means a plane that
-          has no place on Earth
+Model     a FeatureCollection, a Feature or a geometry. Polygon and MultiPolygon are read, also within
+          GeometryCollections; points and lines are passed over. Where a feature has a property `building`, as
+          OpenStreetMap's have, only those are taken that do (other than "no"). A third coordinate is passed over.
+          `crs`, which older files have, decides whether numbers are degrees if it names a system that is known here;
+          degrees of any system are taken as WGS 84's. RFC 7946 does not know `crs`, and means degrees always; null
+          there means a plane that has no place on Earth
 Units     as the file has them
 Errors    ScenarioError, `town.geojson: feature 3 ('Town hall'): ...`, features counted from 1
 Source    RFC 7946 (2016); Butler et al.: The GeoJSON Format Specification (2008) for `crs`; EPSG Geodetic Parameter
@@ -45,7 +45,7 @@ PROJECTED = (range(2000, 4000), range(20_000, 33_000))
 
 
 class _Constant(NamedTuple):
-    """NaN or Infinity, which JSON does not have and many programs write."""
+    """The value NaN or Infinity, which JSON does not have and many programs write."""
 
     name: str
 
@@ -69,7 +69,7 @@ def read(text: str, file: str) -> Shapes:
 
 
 def _parse(text: str, file: str, constants: list[_Constant]) -> Any:
-    """`constants`: takes those that it contains."""
+    """Parse the text, and append the constants that it contains to `constants`."""
 
     def keep(name: str) -> _Constant:
         constants.append(_Constant(name))
@@ -97,7 +97,7 @@ def _refuse_constants(parts: list[tuple[str, Any]]) -> None:
 
 
 def _says_lonlat(top: dict[str, Any], file: str) -> bool | None:
-    """None: there is no `crs`, or a system that is not known here."""
+    """Return whether `crs` means degrees, or None if there is no `crs` or it names an unknown system."""
     if top.get("crs") is None:
         return None
     try:
@@ -117,7 +117,7 @@ def _says_lonlat(top: dict[str, Any], file: str) -> bool | None:
 
 
 def _features(top: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each with what to call it; a bare geometry is one."""
+    """Yield each feature with a name for it in messages; a bare geometry counts as one feature."""
     if top["type"] not in ("FeatureCollection", "Feature"):
         yield file, {"geometry": top}
         return

@@ -1,4 +1,4 @@
-"""Buildings from a file.
+"""Read buildings from a file.
 
 Model     GeoJSON, or SUMO's polygons if it begins as XML does; packed by gzip or not. SUMO marks what is in degrees,
           and GeoJSON's `crs` if it names a known system. Else its numbers are degrees if all of them can be, and their
@@ -43,7 +43,7 @@ def walls(parameters: ObstaclesParameters, folder: Path, origin: Anchor | None =
 
 
 def read_buildings(path: Path, origin: Anchor | None = None) -> list[Building]:
-    """Their corners on the plane."""
+    """Return the corners of the buildings on the plane."""
     shapes = _read(path)
     if not shapes.all:
         raise ScenarioError(f"{shapes.file}: contains no buildings; expected polygons")
@@ -68,7 +68,7 @@ def _read(path: Path) -> Shapes:
 
 
 def _are_lonlat(shapes: Shapes, origin: Anchor | None) -> bool:
-    """Decide it where the file does not."""
+    """Decide whether the numbers are degrees, if the file does not."""
     unsaid = [shape for shape in shapes.all if shape.lonlat is None]
     corners = [[corner for ring in shape.rings for corner in ring] for shape in unsaid]
     everything = np.array([corner for each in corners for corner in each])
@@ -139,7 +139,7 @@ def _on_plane(shape: Shape, ring: Corners, origin: Anchor | None) -> Corners:
 
 
 def _is_near(lon: NDArray[np.float64], lat: NDArray[np.float64], origin: Origin) -> NDArray[np.bool_]:
-    """Not farther than anything may be."""
+    """Return which points are within the greatest distance that is allowed."""
     x, y = to_plane(lon, lat, origin)
     return (np.hypot(x, y) <= FARTHEST_M) & (np.abs(lon - origin.lon) < 90)
 

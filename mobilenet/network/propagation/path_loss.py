@@ -24,7 +24,7 @@ from mobilenet.network.propagation.parameters import PathLossParameters
 SPEED_OF_LIGHT_MPS = 299_792_458.0
 CM = 100
 NEAREST_M = 1.0
-BREAKPOINT_SPEED_MPS = 3.0e8  # as in 3GPP
+BREAKPOINT_SPEED_MPS = 3.0e8  # the speed of light in 3GPP
 EFFECTIVE_M = 1.0  # street, cars and people: taken off each antenna's height
 ALWAYS_IN_SIGHT_M, SIGHT_FADES_M = 18.0, 36.0
 SURE = 1 << 32
@@ -38,7 +38,7 @@ def loss_table(
 ) -> list[int]:
     """Return the loss at distance d in place int(100 d + 0.5), as far as `reach_m`.
 
-    Only for umi it matters how many of both ends are `stations`, and whether there is a line of sight.
+    `stations` is the number of ends that are stations. Only umi uses it, and whether there is a line of sight.
     """
     d = np.maximum(_distances_m(reach_m), NEAREST_M)
     return _whole(CM * _LOSSES[parameters.model](parameters, d, stations, line_of_sight))
@@ -46,7 +46,7 @@ def loss_table(
 
 @lru_cache(4)
 def sight_table(reach_m: float) -> list[int]:
-    """umi: how likely a line of sight is at distance d, in place int(100 d + 0.5), of SURE."""
+    """Return how likely a line of sight is at distance d with umi, in place int(100 d + 0.5), as a part of SURE."""
     d = np.maximum(_distances_m(reach_m), ALWAYS_IN_SIGHT_M)
     near = ALWAYS_IN_SIGHT_M / d
     return _whole(SURE * (near + np.exp(-d / SIGHT_FADES_M) * (1 - near)))
@@ -58,7 +58,7 @@ def median_reach_m(table: list[int], budget_cdb: int) -> float:
 
 
 def mean_loss_db(parameters: PathLossParameters, distance_m: float, stations: int = 1) -> float:
-    """Return the same formula at any distance, and not rounded: for messages, nothing that decides a reception."""
+    """Return the loss by the same formula at any distance, not rounded. It is for messages and decides no reception."""
     d = np.array([max(distance_m, NEAREST_M)])
     return float(_LOSSES[parameters.model](parameters, d, stations, True)[0])
 
@@ -68,8 +68,8 @@ def _distances_m(reach_m: float) -> Floats:
 
 
 def _whole(values: Floats) -> list[int]:
-    """Rounded twice: what is half a number by its formula is that on every machine, whatever the last bits of its
-    logarithms are. One object for equal numbers.
+    """Round twice, so that what is half a number by its formula is half a number on every machine, whatever the last
+    bits of its logarithms are. Equal numbers share one object.
     """
     known: dict[int, int] = {}
     return [known.setdefault(value, value) for value in np.rint(np.round(values, 6)).astype(np.int64).tolist()]
@@ -95,7 +95,7 @@ def _street_canyon(p: PathLossParameters, d: Floats, stations: int, line_of_sigh
     upper = p.host_height_m if stations == 0 else p.station_height_m
     squared = (upper - lower) ** 2
     break_m = 4 * (upper - EFFECTIVE_M) * (lower - EFFECTIVE_M) * p.frequency_ghz * 1e9 / BREAKPOINT_SPEED_MPS
-    lg = np.log10(np.sqrt(d * d + squared))  # of the distance in space
+    lg = np.log10(np.sqrt(d * d + squared))  # logarithm of the distance in space
     beyond = 40 * lg - 9.5 * np.log10(break_m * break_m + squared)
     in_sight: NDArray[np.float64] = 32.4 + 20 * np.log10(p.frequency_ghz) + np.where(d <= break_m, 21 * lg, beyond)
     if line_of_sight:

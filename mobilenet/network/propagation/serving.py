@@ -1,4 +1,4 @@
-"""Which station is received best at a place, host by host.
+"""Which station does a host receive best at a place?
 
 Model     mean power: path loss, shadowing and walls, no fading. The strongest station, the first of several; a host
           keeps its own while that is received and no other is stronger by the hysteresis or more
@@ -15,12 +15,12 @@ SILENT = -1_000_000
 
 
 class Serving:
-    """Of one scenario. Asked for each host on each tick, so it is compiled."""
+    """The serving stations of one scenario. Each host calls it on each tick, so it is compiled."""
 
     def __init__(
         self, budget: LinkBudget, stations_m: list[tuple[float, float]], tx_cdbm: int, least_cdbm: int, reach_m: float
     ) -> None:
-        """`reach_m`: no farther is any of them received with `least_cdbm`."""
+        """Set up the search. No station is received with `least_cdbm` from farther away than `reach_m`."""
         self._budget = budget
         self._x = [x for x, _ in stations_m]
         self._y = [y for _, y in stations_m]
@@ -29,7 +29,7 @@ class Serving:
         self._reach2 = reach_m * reach_m
 
     def power(self, station: int, x: float, y: float) -> int:
-        """In hundredths of a dBm; SILENT beyond the reach, and something below the least where it is too little."""
+        """Return the power in hundredths of a dBm: SILENT beyond the reach, below the least where it is too weak."""
         dx = x - self._x[station]
         dy = y - self._y[station]
         if dx * dx + dy * dy > self._reach2:
@@ -47,7 +47,7 @@ class Serving:
         return best, strongest
 
     def cell(self, x: float, y: float, current: int, hysteresis_cdb: int) -> int:
-        """Return the station of a host that had `current`; NOBODY: none is received."""
+        """Return the station for a host whose station was `current`, or NOBODY if none is received."""
         best, strongest = self.best(x, y)
         if strongest < self._least:
             return NOBODY

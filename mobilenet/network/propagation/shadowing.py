@@ -1,4 +1,4 @@
-"""Shadowing by obstacles that are not drawn: a fixed number for each two places.
+"""Shadowing by obstacles that are not drawn: a fixed number for each pair of places.
 
 Model     a sum of WAVES waves over the four coordinates of two places, normal over seeds and over places, of variance
           1. An end that moves by s leaves a correlation of exp(-s / decorrelation_m), both ends the product of two.
@@ -35,8 +35,8 @@ WAVES: Final = 32
 ONE: Final = 4096
 CLIP: Final = 14336  # 3.5
 TURN: Final = 1 << 30
-STEPS: Final = 64  # of the table of distances, for each decorrelation_m
-LAST: Final = 384  # of them, 6 decorrelation_m: from there on the way back is another one
+STEPS: Final = 64  # number of steps in the table of distances, for each decorrelation_m
+LAST: Final = 384  # step at 6 decorrelation_m: from there on the way back is another one
 SHIFT: Final = 37
 ROUND: Final = 1 << 36
 PI: Final = 3.141592653589793
@@ -44,7 +44,7 @@ SQRT_HALF: Final = 0.7071067811865476
 
 
 class Wave:
-    """One of the sum: half the sum and half the difference of its vectors at both ends, and its phase."""
+    """One wave of the sum: half the sum and half the difference of its vectors at both ends, and its phase."""
 
     __slots__ = ("phase", "vx", "vy", "wx", "wy")
 
@@ -57,7 +57,7 @@ class Wave:
 
 
 class ShadowField:
-    """One of the worlds with this decorrelation."""
+    """A world of shadows with this decorrelation."""
 
     def __init__(self, seed: int, purpose: str, decorrelation_m: float) -> None:
         self._waves = _waves(seed, purpose, decorrelation_m)
@@ -68,7 +68,7 @@ class ShadowField:
         ]
 
     def between(self, ax: i64, ay: i64, bx: i64, by: i64) -> int:
-        """In units of 1/ONE."""
+        """Return the shadowing between two places, in units of 1/ONE."""
         sx: i64 = ax + bx
         sy: i64 = ay + by
         dx: i64 = ax - bx
@@ -102,7 +102,7 @@ class ShadowField:
         return value
 
     def between_many(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Compute it for many, also where one place represents all of its side."""
+        """Return the shadowing between many pairs of places; one place may stand for all of its side."""
         sx, sy = (a + b).T
         dx, dy = (a - b).T
         total = np.zeros(len(sx), dtype=np.int64)
@@ -115,7 +115,7 @@ class ShadowField:
 
 
 def _cosines(angles: NDArray[np.int64]) -> NDArray[np.int64]:
-    """2^14 times the cosine, within 4: sin(pi/2 z) for z from -1 to 1, a polynomial fitted by least squares."""
+    """Return 2^14 times the cosine, within 4: sin(pi/2 z) for z from -1 to 1, a polynomial fitted by least squares."""
     z = (abs((angles & 0x3FFFFFFF) - 0x20000000) >> 14) - 16384
     square = (z * z) >> 14
     return (z * (25730 - ((square * (10530 - ((square * 1187) >> 14))) >> 14))) >> 14
@@ -137,7 +137,7 @@ def _waves(seed: int, purpose: str, decorrelation_m: float) -> list[Wave]:
 
 
 def _vectors(draw: np.random.Generator, decorrelation_m: float) -> list[tuple[float, float]]:
-    """In turns for each step of the grid, of rising lengths."""
+    """Return wave vectors in turns for each step of the grid, in order of rising length."""
     vectors = []
     for part, u in enumerate(draw.random(WAVES).tolist()):
         if part % 4 == 0:

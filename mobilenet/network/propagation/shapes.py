@@ -21,7 +21,7 @@ class Shape(NamedTuple):
 
 
 class Shapes:
-    """All of a file. `is_on_earth`: its numbers may be degrees; False: it declares that they are not."""
+    """All polygons of a file. `is_on_earth`: its numbers may be degrees; False: it declares that they are not."""
 
     def __init__(self, file: str, is_on_earth: bool = True) -> None:
         self.file = file

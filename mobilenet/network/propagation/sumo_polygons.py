@@ -1,4 +1,4 @@
-"""Buildings from SUMO's polygons.
+"""Read buildings from SUMO's polygons.
 
 Model     <additional><poly id="1" type="building" shape="5.1,4.0 9.5,4.0 9.5,8.3" .../></additional>. Only
           polygons of type `building` count, or of a type such as `building.house`, which polyconvert writes. With

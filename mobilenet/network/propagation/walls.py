@@ -1,9 +1,9 @@
-"""Which walls the straight line between two places cuts, and how far it runs inside.
+"""Which walls does the straight line between two places cross, and how far does it run inside?
 
-Model     each edge of each building, those of its courts too, is a wall. Buildings count each for itself: where two
+Model     each edge of each building, those of its courts too, is a wall. Each building counts separately: where two
           stand wall to wall a line cuts two walls, and a metre in two that overlap counts twice. A place is thought a
-          little to the east, and by far less to the north, of its numbers. So no place lies on a wall, no
-          line runs along one or through a corner, and a line that goes in and out again cuts an even number
+          little to the east, and by far less to the north, of its numbers. So no place lies on a wall, no line runs
+          along one or through a corner, and a line that goes in and out again cuts an even number
 Units     whole centimetres, hundredths of a dB (cdb)
 Same bits products of whole numbers below 2^63 decide; the length inside is a sum of whole 1/256 cm, one for each wall.
           The same from a to b as back
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 Ring = list[tuple[int, int]]
 Building = list[Ring]  # its outline, then its courts; the last corner is joined to the first
 
-PART: Final = 256  # of a centimetre
+PART: Final = 256  # parts of a centimetre
 NARROWEST_CM: Final = 1000
 MARGIN_CM: Final = 2
 
 
 class Edge:
-    """From (x, y) on by (ex, ey), downwards or to the east, so that a place on it is on its left; whether its building
-    lies on the left.
+    """An edge from (x, y) by (ex, ey), downwards or to the east, so that a place on it is on its left; whether its
+    building lies on the left.
     """
 
     __slots__ = ("ex", "ey", "last_query", "left", "x", "y")
@@ -44,7 +44,7 @@ class Edge:
 
 
 class Cell:
-    """A square of the ground: the edges that may touch it, and in how many buildings its south-west corner lies."""
+    """A square of the ground: the edges that may touch it, and how many buildings contain its south-west corner."""
 
     __slots__ = ("depth", "edges")
 
@@ -54,7 +54,7 @@ class Cell:
 
 
 class Walls:
-    """All buildings, in square cells: a question looks at the cells that it passes."""
+    """All buildings, in square cells: a query examines the cells that its line passes."""
 
     def __init__(self, buildings: list[Building], per_wall_cdb: int = 900, per_metre_cdb: int = 40) -> None:
         self._per_wall: i64 = per_wall_cdb
@@ -78,7 +78,7 @@ class Walls:
         self._measure_depths()
 
     def loss_cdb(self, ax: i64, ay: i64, bx: i64, by: i64) -> int:
-        """Return what the walls from one place to the other cost."""
+        """Return the loss of the walls between two places."""
         inside = self._length_inside_cm(ax, ay, bx, by)
         return self._walls * self._per_wall + (inside * self._per_metre + 50) // 100
 
@@ -88,7 +88,7 @@ class Walls:
         return self._walls, inside
 
     def _length_inside_cm(self, ax: i64, ay: i64, bx: i64, by: i64) -> i64:
-        """Return the centimetres inside; the number of walls is left in `_walls`."""
+        """Return how many centimetres of the line lie inside. The number of walls is left in `_walls`."""
         self._walls = 0
         if ax == bx and ay == by:
             return 0
@@ -116,7 +116,7 @@ class Walls:
                     edge.last_query = query
                     turn: i64 = dx * edge.ey - dy * edge.ex
                     start: i64 = dx * (edge.y - ay) - dy * (edge.x - ax)
-                    if (start >= 0) == (start + turn >= 0):  # both its ends lie on one side of the line
+                    if (start >= 0) == (start + turn >= 0):  # both ends lie on one side of the line
                         continue
                     begin: i64 = edge.ex * (ay - edge.y) - edge.ey * (ax - edge.x)
                     if (begin >= 0) == (begin - turn >= 0):
@@ -131,7 +131,7 @@ class Walls:
         return (parts + PART // 2) // PART
 
     def _span(self, row: i64, ax: i64, ay: i64, bx: i64, by: i64) -> tuple[i64, i64]:
-        """Return the columns where the line from a up to b may pass this row: some too many, none too few."""
+        """Return the columns in which the line from a up to b may pass this row: possibly too many, never too few."""
         low = float(max(ay, self._south + row * self._width))
         high = float(min(by, self._south + (row + 1) * self._width))
         slope = float(bx - ax) / float(by - ay) if by > ay else 0.0
@@ -146,7 +146,7 @@ class Walls:
         return max(first, 0), min(last, self._columns - 1)
 
     def _enter(self, edge: Edge) -> None:
-        """Enter a wall in all cells that it may touch."""
+        """Add an edge to all cells that it may touch."""
         ax: i64 = edge.x + edge.ex
         ay: i64 = edge.y + edge.ey
         for row in range((ay - self._south) // self._width, (edge.y - self._south) // self._width + 1):
@@ -155,7 +155,7 @@ class Walls:
                 self._cells[row * self._columns + column].edges.append(edge)
 
     def _measure_depths(self) -> None:
-        """Measure the depths in each row from the west, outside of all buildings at first, from corner to corner."""
+        """Measure the depth of every cell's corner, row by row from the west, where it is 0."""
         for row in range(self._rows):
             y: i64 = self._south + row * self._width
             depth: i64 = 0
@@ -166,7 +166,7 @@ class Walls:
                 depth += _deeper(cell, x, y, x + self._width, y)
 
     def _depth(self, x: i64, y: i64) -> i64:
-        """In how many buildings a place lies."""
+        """Return how many buildings contain a place."""
         column: i64 = (x - self._west) // self._width
         row: i64 = (y - self._south) // self._width
         if not (0 <= column < self._columns and 0 <= row < self._rows):
@@ -178,7 +178,7 @@ class Walls:
 
 
 def _deeper(cell: Cell, ax: i64, ay: i64, bx: i64, by: i64) -> i64:
-    """In how many buildings more the second of two places lies, the line between them being within the cell."""
+    """Return how many more buildings contain the second of two places; the line between them lies within the cell."""
     if ay > by or (ay == by and ax <= bx):
         return -_deeper(cell, bx, by, ax, ay) if (ax, ay) != (bx, by) else 0
     dx: i64 = bx - ax
@@ -206,7 +206,7 @@ def _edges(ring: Ring, is_court: bool) -> list[Edge]:
 
 
 def _width(wide: int, high: int, edges: list[Edge]) -> int:
-    """Of cells: no more of them than edges, also where the ground is a narrow strip, and few to each edge."""
+    """Return the width of the cells: at most as many cells as edges, even on a narrow strip, and few to each edge."""
     count = max(len(edges), 1)
     lengths = sum(abs(int(edge.ex)) - int(edge.ey) for edge in edges)  # ey is never positive
     return max(NARROWEST_CM, math.isqrt(2 * wide * high // count), 2 * (wide + high) // count, lengths // (4 * count))

@@ -25,7 +25,7 @@ from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class Acking(Mac):
-    """Its deadline is the end of what it waits for: the frame in the air, its acknowledgement, or the lack of one."""
+    """A MAC whose deadline is the end of its wait: for the frame in the air, its acknowledgement, or a timeout."""
 
     __slots__ = ("_arrives_at", "_in_air", "_last", "_leaves_until", "_timeout_ns")
 
@@ -35,9 +35,9 @@ class Acking(Mac):
         super().__init__(kernel, medium, transceiver, queue_frames)
         self._timeout_ns = timeout_ns
         self._in_air: Frame | None = None  # the first of the queue, once it is sent
-        self._arrives_at = NEVER  # when the receiver has all of it; NEVER: not, or no more
+        self._arrives_at = NEVER  # when the receiver has all of it; NEVER: not sent, or over
         self._leaves_until = NEVER  # the transmitter is busy: outlives a crash, as the frame in the air does
-        self._last: Frame | None = None  # the one before, of which the end may still be on its way
+        self._last: Frame | None = None  # the previous frame, whose end may still be on its way
 
     def take_turn(self) -> None:
         now = self._calendar.now
@@ -85,7 +85,7 @@ class Acking(Mac):
                 client.on_sent(frame.message)
             else:
                 client.on_dropped(frame.message)
-        if self._queue and not self.running:  # else the client has handed over another one, and it is sent
+        if self._queue and not self.running:  # else the client has handed over another frame, and it is sent
             self.take_turn()
 
     def reset(self) -> None:
@@ -94,6 +94,6 @@ class Acking(Mac):
         self._in_air = None
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """Do nothing, because the acknowledgement is with the sender already."""
+        """Do nothing, because the sender has the acknowledgement already."""
         if frame.to is self._transceiver:
             self._transceiver.hand_up(frame)

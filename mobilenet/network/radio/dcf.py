@@ -1,4 +1,4 @@
-"""When a node may send: CSMA/CA with back-off, and acknowledged unicast.
+"""When may a node send? CSMA/CA with back-off, and acknowledged unicast.
 
 Model     802.11 DCF without RTS. Before each frame DIFS (EIFS after a broken frame)
           and a back-off of 0..CW slots; idle time already elapsed is credited, so after a long silence
@@ -30,8 +30,8 @@ from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class Acknowledgement(NamedTuple):
-    """What acknowledges the frames of one rate. `wait_ns`: SIFS, a slot and the preamble, after which an ACK must have
-    begun to arrive.
+    """The acknowledgement of frames at one rate. An ACK must have begun to arrive within `wait_ns`: SIFS, a slot and
+    the preamble.
     """
 
     rate_mbps: float
@@ -40,7 +40,7 @@ class Acknowledgement(NamedTuple):
 
 
 class Rules:
-    """What the MACs of one network have in common, worked out once."""
+    """The rules that all MACs of one network share, computed once."""
 
     __slots__ = (
         "acks", "difs_ns", "eifs_ns", "group_retries", "mode", "queue_frames", "retry_limit", "sifs_ns", "slot_ns",
@@ -52,7 +52,7 @@ class Rules:
         self.sifs_ns = mode.sifs_ns
         self.difs_ns = mode.difs_ns
         self.eifs_ns = mode.eifs_ns if eifs else 0  # 0: a broken frame does not cause a wait
-        self.windows = [mode.cw_min]  # the largest number of slots that may be drawn, by attempts that failed
+        self.windows = [mode.cw_min]  # the largest number of slots that may be drawn, by number of failed attempts
         for _ in range(retry_limit):
             self.windows.append(min(2 * self.windows[-1] + 1, mode.cw_max))
         self.mode = mode
@@ -129,9 +129,7 @@ class Dcf(Mac):
             self.defer(transceiver.busy_from)
 
     def defer(self, first: int) -> None:
-        """Defer to energy that arrives at `first` (the transceiver knows until when): keep the slots that remain,
-        rounded up.
-        """
+        """Defer to energy from `first` on (the transceiver knows until when): keep the remaining slots, rounded up."""
         expiry = self.deadline_ns
         if expiry <= first:
             return  # sends before, or in the same instant: cannot have sensed it
@@ -151,7 +149,7 @@ class Dcf(Mac):
         self.start_at(self._after_idle(self._transceiver.busy_until) + self._slots * self._rules.slot_ns)
 
     def _after_idle(self, idle_since: int) -> int:
-        """Return when slots begin to count."""
+        """Return the time from which slots count."""
         start = idle_since + self._rules.difs_ns
         if start < self._eifs_until:
             start = self._eifs_until
@@ -176,9 +174,9 @@ class Dcf(Mac):
         self._medium.start(self._queue[0])
 
     def on_sent(self, frame: Frame) -> None:
-        """Called by the medium: the frame has left, and has been received where it could be."""
+        """Go on after the medium reports that the frame has left, and has been received where it could be."""
         if not self._queue or self._queue[0] is not frame:
-            return  # an ACK, or a frame of the life before a crash
+            return  # an ACK, or a frame from before a crash
         if frame.acknowledged:
             self._ack_timer.start_at(frame.start_ns + frame.duration_ns + self._rules.ack(frame.rate_mbps).wait_ns)
         elif frame.number and frame.retries < self._rules.group_retries:
@@ -189,7 +187,7 @@ class Dcf(Mac):
             self._finish(frame, delivered=True)
 
     def _repeats(self, frame: Frame) -> bool:
-        """A station's broadcast frame with data."""
+        """Return whether this is a station's broadcast frame with data."""
         if not self._rules.group_retries or frame.to is not None:
             return False
         return self._transceiver.is_station and frame.message.payload_bytes > 0
@@ -216,7 +214,7 @@ class Dcf(Mac):
     # --- acknowledged unicast
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """Take an ACK or an acknowledged frame, for us or overheard, that ended here at `end`."""
+        """Take an ACK or an acknowledged frame, for this node or overheard, that ended here at `end`."""
         transceiver = self._transceiver
         if frame.kind == ACK:
             if frame.to is transceiver and self._queue and self._queue[0] is frame.message and self._ack_timer.running:

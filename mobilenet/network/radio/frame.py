@@ -1,4 +1,4 @@
-"""A frame in the air, and what can become of it at each node that is in range.
+"""A frame in the air, and its possible outcomes at each node in range.
 
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/radio.md
@@ -84,12 +84,12 @@ class Frame:
         self.kind = kind
         self.number = 0  # set by the sender's MAC if it may repeat the frame: for the receiver's duplicate filter
         self.retries = 0
-        self.settled: Transceiver | None = None  # where its random loss is drawn already
+        self.settled: Transceiver | None = None  # the receiver whose random loss is drawn already
         self.serial = 0  # among all that were ever in the air, set by the medium
         self.start_ns = 0
         self.x_m = self.y_m = 0.0  # where it was sent, with sinr
-        self.receivers: list[Transceiver] = []  # in reach, by index
+        self.receivers: list[Transceiver] = []  # nodes in reach, by index
         self.outcomes: list[int] = []  # parallel to receivers, as is
         self.delays_ns: list[int] = []  # the propagation delay to each
-        self.sinrs_cdb: list[int] = []  # the lowest at each, where frames are watched; NEVER: not received
-        self.powers_cdbm: list[int] = []  # with sinr: how strong it arrives at each, in hundredths of a dBm
+        self.sinrs_cdb: list[int] = []  # the lowest at each receiver, if frames are watched; NEVER: not received
+        self.powers_cdbm: list[int] = []  # with sinr: its power at each receiver, in hundredths of a dBm

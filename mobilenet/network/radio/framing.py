@@ -1,4 +1,4 @@
-"""What surrounds a message on the radio, and how long the whole lasts.
+"""What surrounds a message on the radio, and how long does the whole frame last?
 
 Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, with groupcast QoS Control 2, FCS 4 bytes) in the air time
           of its mode, at one rate for broadcasts and one for acknowledged unicast. acking: a MAC header and a PHY
@@ -35,9 +35,7 @@ class Framing:
         self._segments: dict[int, tuple[int, int]] = {}
 
     def datagram(self, size_bytes: int) -> tuple[int, int]:
-        """Return bytes and air time of the frame that carries this payload in a datagram: UDP, without
-        acknowledgement.
-        """
+        """Return size and airtime of the frame that carries this payload in a UDP datagram, without acknowledgement."""
         known = self._datagrams.get(size_bytes)
         if known is None:
             in_all = size_bytes + UDP_BYTES + IP_BYTES + self._link_bytes
@@ -49,9 +47,7 @@ class Framing:
         return self.segment(size_bytes + UDP_BYTES)
 
     def segment(self, size_bytes: int) -> tuple[int, int]:
-        """Return bytes and air time of the acknowledged frame that carries a TCP segment of that size, TCP's header
-        included.
-        """
+        """Return size and airtime of the acknowledged frame for a TCP segment of this size, header included."""
         known = self._segments.get(size_bytes)
         if known is None:
             in_all = size_bytes + IP_BYTES + self._link_bytes
@@ -61,7 +57,7 @@ class Framing:
     def _airtime_ns(self, size_bytes: int, rate_mbps: float) -> int:
         if self._is_plain:
             bits = self._wireless.phy_header_bits + 8 * size_bytes
-            # of the rate as it is written: 0.7 is not a binary fraction
+            # from the rate as it is written, because 0.7 is not a binary fraction
             return ceil(bits * MICROSECOND / Fraction(repr(rate_mbps)))
         return MODES[self._wireless.mode].airtime_ns(size_bytes, rate_mbps)
 

@@ -1,4 +1,4 @@
-"""The keys of `wireless` that every model of reception adds to: those of the MACs, and what readers need of a model.
+"""The keys of `wireless` that every model of reception shares: those of the MACs, and what other code asks a model for.
 
 Units     metres, Mb/s, dB, frames, bits, milliseconds
 Source    IEEE 802.11-2016 for modes and rates; INET 4.2's AckingMac for the defaults of acking, except its bit rate,
@@ -98,24 +98,24 @@ class RadioKeys(Parameters):
 
     @property
     def group_copies(self) -> int:
-        """How often a station sends each group frame with data."""
+        """The number of times that a station sends each group frame with data."""
         return 1 if self.groupcast == "none" else 1 + self.group_retries
 
     @property
     def unicast_mbps(self) -> float:
-        """Return the rate of unicast frames with the MAC `dcf`, in Mbit/s."""
+        """The rate of unicast frames with the MAC `dcf`, in Mbit/s."""
         return self.unicast_rate_mbps or (11 if self.mode == "b" else 24)
 
     @property
     def reservation_ns(self) -> int:
-        """How long an acknowledged frame reserves the medium after its end: SIFS, and its acknowledgement."""
+        """The time for which an acknowledged frame reserves the medium after its end: SIFS and its acknowledgement."""
         if self.mac != "dcf":
             return 0
         mode = MODES[self.mode]
         return mode.sifs_ns + mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(self.unicast_mbps))
 
     def farthest_m(self) -> float:
-        """Return the longest distance at which a frame may be received; 0: distance does not decide."""
+        """Return the longest distance at which a frame may be received, or 0 if distance does not decide."""
         return 0.0
 
 

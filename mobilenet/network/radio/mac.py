@@ -1,9 +1,9 @@
-"""What every kind of MAC is to its node and to the medium: a queue, and an answer to what arrives.
+"""The MAC that every node has: a queue, and an answer to what arrives.
 
 Model     one drop-tail queue; its first frame is the one that the kind of MAC is busy with: dcf.py (802.11's CSMA/CA)
-          or acking.py (no carrier sense at all). The medium calls `on_sent` when all receivers have had a frame of this
-          MAC, `take_unicast` for each that received an acknowledged one, and the other three only while the transceiver
-          contends
+          or acking_mac.py (no carrier sense at all). The medium calls `on_sent` when all receivers have had a frame
+          of this MAC, `take_unicast` for each that received an acknowledged one, and the other three only while the
+          transceiver contends
 Units     integer nanoseconds, frames
 Source    ours: docs/models/radio.md
 """
@@ -28,7 +28,7 @@ class Mac(Deadline):
         self._transceiver = transceiver
         self._most_frames = queue_frames
         self._queue: list[Frame] = []  # short: a list is smaller than a deque
-        self._number = 0  # of frames that the MAC may repeat
+        self._number = 0  # number of frames that the MAC may repeat
         transceiver.mac = self
 
     @property
@@ -36,7 +36,7 @@ class Mac(Deadline):
         return len(self._queue)
 
     def enqueue(self, frame: Frame) -> bool:
-        """Send the frame when its turn comes. False: the queue is full and the frame is dropped."""
+        """Send the frame when its turn comes. Return False if the queue is full and the frame is dropped."""
         queue = self._queue
         if len(queue) >= self._most_frames:
             self._medium.queue_drops += 1
@@ -71,11 +71,11 @@ class Mac(Deadline):
         """Note that the frame has left, and has been received where it could be."""
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """Take an ACK or an acknowledged frame, for us or overheard, that ended here at `end`."""
+        """Take an ACK or an acknowledged frame, for this node or overheard, that ended here at `end`."""
         raise NotImplementedError
 
     def is_new(self, frame: Frame) -> bool:
-        """Return whether a group frame that arrived whole is not one that was received before."""
+        """Return whether a group frame that arrived whole was not received before."""
         return True
 
     def defer(self, first: int) -> None:

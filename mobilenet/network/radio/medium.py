@@ -2,7 +2,7 @@
 
 Model     positions are frozen for the whole frame; a sender cannot receive, unless full duplex; an independent
           random loss, and another one for each impaired node that sends or receives the frame. What becomes of a frame
-          at each node is a kind of medium's: unit_disk.py (a distance decides) or sinr.py (power, noise,
+          at each node is a kind of medium's: unit_disk/ (a distance decides) or sinr/ (power, noise,
           interference). Consequences are settled when a frame starts and when the last receiver has it, so layers
           above receive at most one propagation delay late, while every comparison between frames, and all of the MAC's
           timing, uses the exact nanosecond of the node concerned
@@ -42,7 +42,7 @@ class Medium:
         listens: bool = True,
         full_duplex: bool = False,
     ) -> None:
-        """`outcomes`: what can become of a pair; `full_duplex`: a sender goes on receiving."""
+        """Set up the medium. `outcomes`: the possible outcomes of a pair; `full_duplex`: a sender goes on receiving."""
         self._calendar: Calendar = kernel.calendar
         self.neighbours = neighbours
         self.outcomes = outcomes
@@ -54,14 +54,14 @@ class Medium:
         self.retries = 0
         self.group_retries = 0  # unsolicited
         self.queue_drops = 0
-        self.given_up = 0  # frames of which no acknowledgement ever came
+        self.given_up = 0  # frames that were never acknowledged
         self._started = 0
         self._in_air: dict[int, Frame] = {}  # by serial
         self.pairs = [0] * len(outcomes)
         self.addressed_pairs = [0] * len(outcomes)
         self.ack_pairs = [0] * len(outcomes)
         self.addressed_ack_pairs = [0] * len(outcomes)
-        self.loss = loss  # at random, of frames that have not ended yet
+        self.loss = loss  # probability of random loss, for frames that have not ended yet
         self._impaired: dict[int, float] = {}  # by index: the loss of what the node sends and receives
         self._impaired_draws: dict[int, RandomNumbers] = {}
         self._observer = observer
@@ -70,14 +70,14 @@ class Medium:
 
     @property
     def frames(self) -> int:
-        """How many frames have been on the air, each attempt of the MAC by itself."""
+        """The number of frames that have been on the air; each attempt of the MAC counts."""
         return sum(tally[0] for tally in self.by_kind.values())
 
     def add(self, transceiver: Transceiver) -> None:
         """Put the node on this medium."""
 
     def observe(self, observer: Observer | None) -> None:
-        """Show frames to an observer from now on, when they have been received."""
+        """Show frames to an observer from now on, once all receivers have had them."""
         self._observer = observer
 
     def start(self, frame: Frame, before: Frame | None = None) -> None:
@@ -85,8 +85,8 @@ class Medium:
         once at a time.
 
         `before`: the sender's last frame, if this one may follow it without a gap. A sender that comes closer has a
-        shorter delay now, and yet what it sends cannot overtake what it has sent: no receiver hears it before it has
-        all of the one before.
+        shorter delay now, but what it sends cannot overtake what it has sent: no receiver hears it before it has the
+        whole previous frame.
         """
         raise NotImplementedError
 
@@ -99,7 +99,7 @@ class Medium:
         node.lock_until = NEVER
 
     def _abort_reception(self, sender: Transceiver, now: int, end: int) -> None:
-        """Abort receiving, since the node sends, also of a frame that is still on its way here."""
+        """Abort receiving because the node sends, even of a frame that is still on its way here."""
         if sender.lock_until > now:
             self._lose(sender, HALF_DUPLEX)
             self._let_go(sender)
@@ -107,31 +107,31 @@ class Medium:
         if end > sender.free_from:
             sender.free_from = end
         sender.sense(now, end)
-        if sender.contending:  # an ACK goes out although a frame waits
+        if sender.contending:  # an ACK goes out while a frame waits
             sender.mac.defer(now)
 
     def _lose(self, node: Transceiver, outcome: int) -> None:
-        """Lose what the node is locked on, unless it is lost already."""
+        """Lose the frame that the node is locked on, unless it is lost already."""
         frame = self._in_air[node.lock_frame]
         i = frame.receivers.index(node)
         if frame.outcomes[i] == RECEIVED:
             frame.outcomes[i] = outcome
 
     def settle(self, frame: Frame) -> bool:
-        """Return whether the one that the frame is for has received it. Asked in the instant in which its last bit
-        arrives there: nothing that comes later can change that, so it is decided now, before the last of the others has
-        the frame.
+        """Return whether the addressee has received the frame. Called in the instant in which the last bit arrives
+        there: nothing that comes later can change the outcome, so it is decided now, before the last receiver has the
+        frame.
         """
         assert frame.to is not None
         i = frame.receivers.index(frame.to)
-        if frame.serial in self._in_air and frame.outcomes[i] == RECEIVED:  # else `finish` was faster
+        if frame.serial in self._in_air and frame.outcomes[i] == RECEIVED:  # otherwise `finish` was faster
             frame.settled = frame.to
             if self._is_lost(frame, frame.to):
                 frame.outcomes[i] = RANDOM
         return frame.outcomes[i] == RECEIVED
 
     def impair(self, node: Transceiver, loss: float, draws: RandomNumbers) -> None:
-        """Lose what the node sends and receives with this probability, of all frames that have not ended yet."""
+        """Lose what the node sends and receives with this probability, for all frames that have not ended yet."""
         self._impaired.pop(node.index, None)
         if loss > 0:
             self._impaired[node.index] = loss
@@ -148,10 +148,10 @@ class Medium:
         return loss > 0 and self._impaired_draws[index].random() < loss
 
     def _decide(self, frame: Frame) -> None:
-        """Decide what is not known before the last bit has arrived; nothing, where a distance decides."""
+        """Decide what is not known before the last bit has arrived. There is nothing to decide if distances decide."""
 
     def finish(self, frame: Frame) -> None:
-        """Finish a frame of which every receiver has had all: count it, hand it up, let the MACs go on."""
+        """Finish a frame that every receiver has had: count it, hand it up, and let the MACs go on."""
         del self._in_air[frame.serial]
         receivers = frame.receivers
         outcomes = frame.outcomes
@@ -195,7 +195,7 @@ class Medium:
             tally[1] += frame.psdu_bytes
             tally[2] += frame.message.payload_bytes
             pairs, addressed = self.pairs, self.addressed_pairs
-        else:  # when it ends, as a frame: one may be in the air at the end of a run
+        else:  # counted when it ends, like a frame: one may be in the air at the end of a run
             self.acks += 1
             self.ack_bytes += frame.psdu_bytes
             pairs, addressed = self.ack_pairs, self.addressed_ack_pairs

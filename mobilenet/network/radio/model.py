@@ -1,4 +1,4 @@
-"""What a model of reception declares: all that the rest of the program asks of it.
+"""The interface of a model of reception: everything that the rest of the program asks of it.
 
 Model     a model is a folder in radio/: keys.py (its keys, entered in MODELS of network/wireless.py), medium.py (what
           becomes of a frame at each node; compiled) and model.py, whose Model is a subclass of RadioModel
@@ -29,7 +29,7 @@ Fault = tuple[str, str]  # dotted path of a key, what is wrong there
 
 
 class RadioModel(ABC):
-    """One model, with the keys of one scenario."""
+    """A model of reception with the keys of one scenario."""
 
     keys: ClassVar[type[RadioKeys]]
     is_certain: ClassVar[bool]
@@ -41,16 +41,16 @@ class RadioModel(ABC):
     @property
     @abstractmethod
     def cell_m(self) -> float:
-        """How far a station serves hosts, without obstacles in the way."""
+        """The distance up to which a station serves hosts, without obstacles in the way."""
 
     @property
     def ground_m(self) -> float:
-        """How far from a station hosts walk if the scenario gives no area."""
+        """The distance from a station within which hosts walk if the scenario gives no area."""
         return self.cell_m
 
     @property
     def serving_reach_m(self) -> float:
-        """No host is served by a station from farther away."""
+        """The distance beyond which no station serves a host."""
         return self.cell_m
 
     @property
@@ -61,7 +61,7 @@ class RadioModel(ABC):
     @property
     @abstractmethod
     def reach_m(self) -> float:
-        """Beyond it a frame means nothing to any node."""
+        """The distance beyond which a frame affects no node."""
 
     @property
     @abstractmethod
@@ -75,7 +75,7 @@ class RadioModel(ABC):
 
     @abstractmethod
     def words(self, place: Place) -> Iterator[str]:
-        """Return how frames are received, in parts of a line that a paper can take over."""
+        """Yield how frames are received, in parts of a line that can be quoted in a paper."""
 
     @abstractmethod
     def attachment_words(self, rule: AttachmentParameters) -> str:
@@ -86,17 +86,17 @@ class RadioModel(ABC):
         return iter(())
 
     def warnings(self, payload_bytes: int, sends_unicast: bool) -> Iterator[str]:
-        """Return what can run, and is probably not meant."""
+        """Yield warnings of what can run, but is probably not meant."""
         return iter(())
 
     @property
     def is_narrow(self) -> bool:
-        """Whether hardly any nodes hear each other; `warnings` report it."""
+        """Whether hardly any nodes hear each other, which `warnings` reports."""
         return False
 
     @abstractmethod
     def service(self, sites: NDArray[np.float64], rule: AttachmentParameters, place: Place) -> Service:
-        """`sites`: of the stations, float64 (m, 2)."""
+        """Return the service of stations at `sites`, float64 (m, 2)."""
 
     @abstractmethod
     def medium(

@@ -1,4 +1,4 @@
-"""List the nodes that may be in range of a sender: nearly exact, at nearly no cost.
+"""Which nodes may be in range of a sender? A nearly exact list, at nearly no cost.
 
 Model     Square bins as wide as the longest range; around them a candidate list per node (a Verlet list):
           all nodes within range plus a margin, good until two of them could have used the margin up.
@@ -19,7 +19,7 @@ _by_index = attrgetter("index")
 
 
 class Neighbours:
-    """A spatial index of transceivers that move with at most `speed_mps`.
+    """A spatial index of transceivers that move at most at `speed_mps`.
 
     A node's bin is renewed by `rebin` (every tick of the mobility) and may lag behind it by `lag_m`.
     """
@@ -41,7 +41,7 @@ class Neighbours:
         self._forget_around(transceiver)
 
     def remove(self, transceiver: Transceiver) -> None:
-        """Remove a node that is gone."""
+        """Remove a node that has left."""
         if transceiver.bin is not None:
             self._forget_around(transceiver)
             self._bins[transceiver.bin].remove(transceiver)
@@ -55,7 +55,7 @@ class Neighbours:
             self._put(transceiver, place)
 
     def candidates(self, transceiver: Transceiver, now: int) -> tuple[Transceiver, ...]:
-        """Return all others that can be in range now, by index."""
+        """Return all other nodes that can be in range now, by index."""
         if now >= transceiver.candidates_until:
             x, y = transceiver.position(now)
             reach2 = self._reach2

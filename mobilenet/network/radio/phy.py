@@ -1,4 +1,4 @@
-"""How long a frame occupies the medium, and the waiting times between frames.
+"""How long does a frame occupy the medium, and how long are the waits between frames?
 
 Model     DSSS/CCK with the long preamble; OFDM in 20 MHz; no bit errors
 Units     integer nanoseconds, Mb/s, bytes of PSDU (MAC header and FCS included)
@@ -31,7 +31,7 @@ class Mode:
     cw_min: int
     cw_max: int
     rates_mbps: tuple[float, ...]
-    basic_rates_mbps: tuple[float, ...]  # those that ACKs use
+    basic_rates_mbps: tuple[float, ...]  # rates that ACKs use
     signal_extension_ns: int  # after an OFDM frame in the 2.4 GHz band
 
     @property
@@ -44,7 +44,7 @@ class Mode:
         return self.sifs_ns + self.airtime_ns(ACK_BYTES, self.basic_rates_mbps[0]) + self.difs_ns
 
     def airtime_ns(self, psdu_bytes: int, rate_mbps: float) -> int:
-        """Preamble, header and payload of one frame."""
+        """Return the duration of the preamble, header and payload of one frame."""
         if rate_mbps not in self.rates_mbps:
             raise ValueError(f"802.11 mode {self.name} has no rate of {rate_mbps} Mb/s")
         if rate_mbps in DSSS_RATES:

@@ -1,4 +1,4 @@
-"""Where hosts are served, and what a model of reception has to know of the scenario for that.
+"""Where are hosts served, and what does a model of reception need from the scenario for that?
 
 Units     metres
 Source    ours: docs/models/world.md
@@ -16,7 +16,7 @@ from mobilenet.world.tracks.projection import Anchor
 
 
 class Place(NamedTuple):
-    """Where a scenario lies: what files are named relative to, where (0, 0) is on Earth, and the seed."""
+    """The place of a scenario: the folder that files are relative to, where (0, 0) is on Earth, and the seed."""
 
     folder: Path
     anchor: Anchor | None
@@ -25,7 +25,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Service:
-    """Where hosts are served, and by which station."""
+    """The area in which hosts are served, and the station that serves each."""
 
     coverage: Coverage
     attachment: Attachment

@@ -1,4 +1,4 @@
-"""What the medium knows of one node: where it is, what it is receiving, what it senses.
+"""The medium's view of one node: where it is, what it is receiving, what it senses.
 
 Model     the medium writes, the MAC reads. A period of sensed energy is kept as three instants, so a
           node that has nothing to send costs no event: [idle_since, busy_from) was idle, [busy_from,
@@ -32,8 +32,8 @@ class Transceiver:
     )  # fmt: skip
 
     def __init__(self, index: int, name: str, number: int, is_station: bool) -> None:
-        # Every frame looks at these first fourteen at every node that it reaches. Compiled they lie in this order, in
-        # two lines of the cache (it takes 256 bytes with its header, and so begins with one): with thousands
+        # Every frame reads these first fourteen fields at every node that it reaches. Compiled they lie in this order,
+        # in two lines of the cache (the object takes 256 bytes with its header, and so begins with one): with thousands
         # of nodes they come from memory, and a third line would take its time.
 
         # Position at since_ns and velocity: exact at any later moment until the next move().
@@ -52,7 +52,7 @@ class Transceiver:
         self.up = True
         self.contending = False
 
-        # What free_from is made of; what the node is locked on counts as being in the air, noted or not.
+        # The parts of free_from; what the node is locked on counts as being in the air, noted or not.
         self.is_station = is_station
         self.air_until = NEVER
         self.transmit_until = NEVER
@@ -79,9 +79,7 @@ class Transceiver:
         self.x_m, self.y_m, self.vx, self.vy, self.since_ns = x_m, y_m, vx, vy, now
 
     def sense(self, start: int, end: int) -> None:
-        """Sense energy from `start` to `end`; calls come in order of sending, hence up to one propagation delay out of
-        order.
-        """
+        """Sense energy from `start` to `end`; calls come in order of sending, not quite in order of time."""
         if self.busy_until < start:
             self.idle_since = self.busy_until
             self.busy_from = start

@@ -20,9 +20,7 @@ MAX_WINDOW = 2**30  # RFC 7323, 2.3: what window scaling can express
 
 
 def initial_window(mss: int) -> int:
-    """IW in bytes.                                                                                        RFC 5681,
-    3.1
-    """
+    """Return the initial window IW in bytes. RFC 5681, 3.1"""
     if mss > 2190:
         return 2 * mss
     if mss > 1095:
@@ -57,18 +55,16 @@ class Congestion:
 
     @property
     def allowance(self) -> int:
-        """Bytes that may be in flight now.                                                    RFC 5681, 3.1; RFC
-        3042, 2
-        """
+        """The number of bytes that may be in flight now. RFC 5681, 3.1; RFC 3042, 2"""
         if self.duplicates and self._limited and not self.recovering:
             return self.window + min(self.duplicates, 2) * self._mss
         return self.window
 
     def on_ack(self, acked: int, ack: int, flight: int) -> bool:
-        """All below `ack` is acknowledged, `acked` bytes more than before; `flight` are left.
+        """Handle a new acknowledgement of all below `ack`: `acked` bytes more than before, with `flight` left.
 
-        True: something else is lost, send the first unacknowledged segment again.              RFC 5681, 3.1; RFC
-        6582, 3.2, 3
+        Return True if another segment is lost: send the first unacknowledged segment again. RFC 5681, 3.1; RFC 6582,
+        3.2, 3
         """
         self.duplicates = 0
         mss = self._mss
@@ -87,9 +83,7 @@ class Congestion:
         return False
 
     def _on_partial_ack(self, acked: int) -> bool:
-        """What was acknowledged has left the network; the next byte was lost, too.                    RFC 6582, 3.2,
-        3
-        """
+        """Deflate the window by what has left the network; the next byte was lost, too. RFC 6582, 3.2, 3"""
         self.partials += 1
         self.window -= acked
         if acked >= self._mss:
@@ -98,10 +92,10 @@ class Congestion:
         return True
 
     def on_duplicate_ack(self, una: int, flight: int, highest: int) -> bool:
-        """Nothing new, but a segment arrived out of order. `highest` is one past the highest byte sent.
+        """Handle an acknowledgement of nothing new: a segment arrived out of order. `highest` is one past the highest
+        byte sent.
 
-        True: send the first unacknowledged segment again.                                      RFC 5681, 3.2; RFC
-        6582, 3.2
+        Return True to send the first unacknowledged segment again. RFC 5681, 3.2; RFC 6582, 3.2
         """
         self.duplicates += 1
         if self.recovering:
@@ -121,7 +115,7 @@ class Congestion:
     def on_timeout(self, flight: int, highest: int) -> None:
         """React to the expiry of the timer. RFC 5681, 3.1; RFC 6582, 3.2, 4
 
-        When it does so again, ssthresh is to stay; it does, since FlightSize is the same.
+        If it expires again, ssthresh must stay the same. It does, since FlightSize is the same.
         """
         self._halve(flight)
         self.window = self._mss

@@ -50,7 +50,7 @@ class State(Enum):
 
 
 class Connection:
-    """`connect` or `accept`, then `send`; feed it with `on_segment`. A closed one is not opened again."""
+    """One end of a connection. Call `connect` or `accept`, then `send`, and feed it with `on_segment`."""
 
     __slots__ = (
         "_ack_delay_ns", "_ack_every", "_ack_timer", "_attempts", "_deadline", "_last_sent", "_mss", "_nagle",
@@ -61,7 +61,7 @@ class Connection:
     )  # fmt: skip
 
     def __init__(self, port: Port, parameters: TcpParameters, incarnation: int, counts: Counts | None = None) -> None:
-        """`incarnation`: a positive number that no other connection of this node ever had or will have."""
+        """Set up a closed connection. `incarnation`: a positive number that no other connection here ever has."""
         if incarnation <= UNKNOWN:
             raise ValueError(f"an incarnation must be a positive number, got {incarnation}")
         self._port = port
@@ -74,7 +74,7 @@ class Connection:
         self._ack_delay_ns = ns(parameters.delayed_ack_s)
         self._timer = port.timer(self._on_timeout)
         self._ack_timer = port.timer(self._send_ack)
-        self._deadline = 0  # of the set-up
+        self._deadline = 0  # deadline of the set-up
         self._attempts = 0  # timeouts in a row
         self._owed = 0  # data segments received since an acknowledgement was last sent
         self._timed_end = 0  # the round trip being measured ends when all below this is acknowledged; 0: none is
@@ -97,24 +97,18 @@ class Connection:
     # --- calls of the user
 
     def connect(self) -> None:
-        """OPEN, active: ask the other end.                                                        RFC 9293, 3.5,
-        3.10.1
-        """
+        """Ask the other end for a connection: OPEN, active. RFC 9293, 3.5, 3.10.1"""
         self._begin(State.SYN_SENT)
 
     def accept(self, syn: Segment) -> None:
-        """OPEN, passive, and the SYN that it waited for.                                        RFC 9293, 3.5,
-        3.10.7.2
-        """
+        """Accept the SYN of the other end: OPEN, passive. RFC 9293, 3.5, 3.10.7.2"""
         if syn.flags != SYN or syn.target != UNKNOWN:
             raise ValueError("only a SYN opens a connection")
         self._learn(syn)
         self._begin(State.SYN_RECEIVED)
 
     def send(self, message: HasSize) -> None:
-        """SEND: queue the message, and send what the windows let out.                                  RFC 9293,
-        3.10.2
-        """
+        """Queue a message, and send what the windows let out: SEND. RFC 9293, 3.10.2"""
         if self.state is State.CLOSED:
             raise RuntimeError("the connection is closed")
         backlog = self.backlog
@@ -125,15 +119,13 @@ class Connection:
             self._output()
 
     def abort(self) -> None:
-        """Forget the connection without a word: the node crashed, or the other end is out of reach."""
+        """Forget the connection silently: the node crashed, or the other end is out of reach."""
         self.state = State.CLOSED
         self._timer.stop()
         self._ack_timer.stop()
 
     def reset(self) -> None:
-        """ABORT: forget the connection, and notify the other end once.                                   RFC 9293,
-        3.10.5
-        """
+        """Forget the connection, and notify the other end once: ABORT. RFC 9293, 3.10.5"""
         if self.state is State.CLOSED:
             return
         known = self.peer_incarnation != UNKNOWN
@@ -154,9 +146,7 @@ class Connection:
         self._send_syn()
 
     def _send_syn(self) -> None:
-        """SYN or SYN-ACK; again after a timeout, until the deadline.                        RFC 9293, 3.5; RFC 1122,
-        4.2.3.5
-        """
+        """Send SYN or SYN-ACK, and again after a timeout, until the deadline. RFC 9293, 3.5; RFC 1122, 4.2.3.5"""
         flags, ack = (SYN, 0) if self.state is State.SYN_SENT else (SYN_ACK, FIRST_BYTE)
         mss = self._parameters.mss_bytes
         self.counts.syns += 1
@@ -165,16 +155,14 @@ class Connection:
             self._timer.start(min(self.estimator.rto_ns, self._deadline - self._port.now))
 
     def _learn(self, syn: Segment) -> None:
-        """Take the other end's values. A segment never exceeds its window.                        RFC 9293,
-        3.7.1
-        """
+        """Take the other end's values. A segment never exceeds its window. RFC 9293, 3.7.1"""
         self.peer_incarnation = syn.source
         self._peer_window = syn.window
         self._mss = min(self._mss, syn.mss, syn.window)
 
     def _establish(self) -> None:
-        """Establish the connection, because the other end has answered our SYN. RFC 9293, 3.10.7.3-4; RFC 6298, 5.7;
-        RFC 5681, 3.1
+        """Establish the connection: the other end has answered our SYN. RFC 9293, 3.10.7.3-4; RFC 6298, 5.7; RFC 5681,
+        3.1
         """
         self._timer.stop()
         if self._attempts:
@@ -193,9 +181,7 @@ class Connection:
     # --- segments
 
     def on_segment(self, segment: Segment) -> None:
-        """SEGMENT ARRIVES.                                                                             RFC 9293,
-        3.10.7
-        """
+        """Process a segment: SEGMENT ARRIVES. RFC 9293, 3.10.7"""
         if segment.source != self.peer_incarnation or segment.target != self.incarnation or self.state is State.CLOSED:
             self._on_stranger(segment)
         elif segment.flags == ACK:
@@ -211,7 +197,7 @@ class Connection:
             self._send_ack()
 
     def _on_stranger(self, segment: Segment) -> None:
-        """Handle a segment that is not of the connection that stands, if one does. RFC 9293, 3.10.7.1-4, 3.5.3"""
+        """Handle a segment that is not of the current connection, if there is one. RFC 9293, 3.10.7.1-4, 3.5.3"""
         if self.state is State.SYN_SENT and segment.target == self.incarnation:
             if segment.flags & RST:
                 self._close("refused")
@@ -235,9 +221,7 @@ class Connection:
                 self._port.send(answer)
 
     def _on_ack(self, segment: Segment) -> None:
-        """The ACK field.                               RFC 9293, 3.10.7.4; RFC 5681, 3; RFC 6298, 5.2-5.3; RFC 6582,
-        3.2
-        """
+        """Process the ACK field. RFC 9293, 3.10.7.4; RFC 5681, 3; RFC 6298, 5.2-5.3; RFC 6582, 3.2"""
         backlog = self.backlog
         ack = segment.ack
         una = backlog.una
@@ -266,7 +250,9 @@ class Connection:
             self._output()
 
     def _on_data(self, segment: Segment) -> None:
-        """The segment text: hand up what is ready, and acknowledge now or soon.   RFC 9293, 3.10.7.4; RFC 5681, 4.2"""
+        """Process the segment text: hand up what is ready, and acknowledge now or soon. RFC 9293, 3.10.7.4; RFC 5681,
+        4.2
+        """
         incoming = self.incoming
         before = incoming.nxt
         prompt = incoming.gap
@@ -280,7 +266,7 @@ class Connection:
             self.counts.duplicates_received += 1
         self._output()
         if incoming.gap:
-            self._send_ack()  # a duplicate acknowledgement carries no data, or it is none
+            self._send_ack()  # a duplicate acknowledgement must not carry data
         elif self._owed:
             if prompt or incoming.nxt == before or self._owed >= self._ack_every or not self._ack_delay_ns:
                 self._send_ack()
@@ -296,9 +282,7 @@ class Connection:
     # --- sending
 
     def _output(self) -> None:
-        """Send what the windows let out: full segments, or all there is.           RFC 9293, 3.7.4, 3.8.6.2.1; RFC
-        5681, 3.1
-        """
+        """Send what the windows let out: full segments, or all there is. RFC 9293, 3.7.4, 3.8.6.2.1; RFC 5681, 3.1"""
         backlog = self.backlog
         mss = self._mss
         while True:
@@ -349,9 +333,7 @@ class Connection:
 
     @timer_name("TCP retransmission")
     def _on_timeout(self) -> None:
-        """RETRANSMISSION TIMEOUT.                            RFC 9293, 3.10.8; RFC 6298, 5.4-5.6; RFC 5681, 3.1; RFC
-        1122, 4.2.3.5
-        """
+        """Handle RETRANSMISSION TIMEOUT. RFC 9293, 3.10.8; RFC 6298, 5.4-5.6; RFC 5681, 3.1; RFC 1122, 4.2.3.5"""
         if self.state is not State.ESTABLISHED:
             if self._port.now >= self._deadline:
                 self._close("connect_timeout")

@@ -84,17 +84,17 @@ class Link:
 
     @property
     def backlog(self) -> int:
-        """Messages that are not acknowledged."""
+        """The number of messages that are not acknowledged."""
         return len(self.connection.backlog)
 
     @property
     def incoming(self) -> int:
-        """Messages that wait for bytes before them."""
+        """The number of messages that wait for bytes before them."""
         return len(self.connection.incoming)
 
     @property
     def taken(self) -> int:
-        """Messages that are acknowledged."""
+        """The number of messages that are acknowledged."""
         return self.connection.backlog.taken
 
     def say(self, message: HasSize) -> None:
@@ -102,7 +102,7 @@ class Link:
         self.connection.send(message)
 
     def abort(self) -> None:
-        """Forget the connection without a word."""
+        """Forget the connection silently."""
         self._endpoint.forget(self)
         self.connection.abort()
 
@@ -118,10 +118,10 @@ class Endpoint:
     def __init__(self, owner: Owner, parameters: TcpParameters, counts: Counts | None = None) -> None:
         self.owner = owner
         self.parameters = parameters
-        self.counts = Counts() if counts is None else counts  # of all connections together
+        self.counts = Counts() if counts is None else counts  # counts of all connections together
         self.links: dict[tuple[int, int], Link] = {}  # (peer, our incarnation) -> link
         self._incoming_links: dict[tuple[int, int], Link] = {}  # (peer, its incarnation) -> link that it asked for
-        self._accepted: dict[int, Link] = {}  # peer -> the link that it opened last
+        self._accepted: dict[int, Link] = {}  # peer -> the link that the peer opened last
         self._last_incarnation = UNKNOWN
 
     def connect(self, peer: int) -> Link:
@@ -153,7 +153,7 @@ class Endpoint:
             self.owner.send(peer, answer)
 
     def abort(self) -> None:
-        """Forget everything without a word: the node crashed."""
+        """Forget all connections silently: the node crashed."""
         for link in list(self.links.values()):
             link.abort()
 

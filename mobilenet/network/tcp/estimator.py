@@ -1,8 +1,8 @@
-"""How long to wait for an acknowledgement.
+"""How long does TCP wait for an acknowledgement?
 
-Model     RFC 6298, section 2, in integers: RTTVAR and SRTT are rounded down to the nanosecond after each sample.
-          Who takes the samples keeps Karn's rule: none from what was sent twice, and a doubled timeout stays doubled
-          until the next sample.
+Model     RFC 6298, section 2, in integers: RTTVAR and SRTT are rounded down to the nanosecond after each sample. The
+          caller, who takes the samples, keeps Karn's rule: none from a segment that was sent twice, and a doubled
+          timeout stays doubled until the next sample.
 Units     integer nanoseconds
 Source    RFC 6298, 2 and 5.5
 """

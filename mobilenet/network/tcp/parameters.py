@@ -118,8 +118,8 @@ class TcpParameters(Parameters):
         return self
 
     def may_not_connect(self, attempts: int) -> str | None:
-        """Return why connections over the radio may fail although both ends try on; None: they may not.
-        `attempts`: of the MAC at each frame.
+        """Return why connections over the radio may fail although both ends keep trying, or None. `attempts`: of the
+        MAC at each frame.
         """
         if attempts < FEWEST_ATTEMPTS:
             return (

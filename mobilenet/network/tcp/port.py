@@ -25,7 +25,7 @@ Reason = Literal[
 
 
 class Port(Protocol):
-    """The world of one end of one connection."""
+    """The outside world of one end of one connection."""
 
     @property
     def now(self) -> int: ...
@@ -39,7 +39,7 @@ class Port(Protocol):
         """Handle the completion of the connection; messages may have been queued before."""
 
     def on_message(self, message: Any) -> None:
-        """Handle the next message of the other end, once each, in order."""
+        """Handle the next message of the other end; each arrives once, and in order."""
 
     def on_closed(self, reason: Reason) -> None:
         """Handle the end of the connection. What is in its backlog may or may not have arrived."""
@@ -47,14 +47,14 @@ class Port(Protocol):
 
 @dataclass(slots=True)
 class Counts:
-    """What was sent, and why. Several connections may share one."""
+    """The counts of what was sent, and why. Several connections may share one."""
 
-    segments: int = 0  # all that was sent, of whatever kind
+    segments: int = 0  # all segments that were sent, of whatever kind
     data_segments: int = 0  # with bytes of messages, retransmissions included
     retransmissions: int = 0  # data segments whose first byte had been sent before
     pure_acks: int = 0
     syns: int = 0  # SYN and SYN-ACK, repeated ones included
     resets: int = 0
-    timeouts: int = 0  # of data
+    timeouts: int = 0  # timeouts of data
     fast_retransmits: int = 0  # recoveries begun by duplicate acknowledgements
-    duplicates_received: int = 0  # data segments that brought nothing new
+    duplicates_received: int = 0  # data segments that contained nothing new

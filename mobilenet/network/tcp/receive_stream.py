@@ -1,8 +1,8 @@
 """The receiver's stream: each byte once, each message once, in order, whatever arrives.
 
-Model     What comes too early waits; blocks of bytes in a heap, messages in another, so that a segment costs the
-          logarithm of what waits, and nothing more when it comes in order. A message is ready when every byte up to its
-          last one is here. The application takes it at once: the window never shrinks.
+Model     data that come too early wait: blocks of bytes in a heap, messages in another, so a segment costs the
+          logarithm of what is waiting, and nothing extra when it comes in order. A message is ready when every byte up
+          to its last one is here. The application takes it at once: the window never shrinks.
 Names     RCV.NXT nxt
 Source    RFC 9293, 3.3.1, 3.4, 3.10.7.4
 """
@@ -17,15 +17,15 @@ from mobilenet.network.tcp.send_stream import FIRST_BYTE
 
 
 class Incoming:
-    """What has arrived. Its length is the number of messages that wait for bytes before them."""
+    """The bytes and messages that have arrived. Its length is the number of messages that wait for earlier bytes."""
 
     __slots__ = ("_blocks", "_ends", "_messages", "_starts", "nxt")
 
     def __init__(self) -> None:
         self.nxt = FIRST_BYTE
-        self._blocks: dict[int, int] = {}  # first byte -> end, of what came too early
+        self._blocks: dict[int, int] = {}  # first byte -> end, of blocks that came too early
         self._starts: list[int] = []  # the keys of _blocks, as a heap
-        self._messages: dict[int, Any] = {}  # end -> message, of what came too early
+        self._messages: dict[int, Any] = {}  # end -> message, of messages that came too early
         self._ends: list[int] = []  # the keys of _messages, as a heap
 
     def __len__(self) -> int:
@@ -37,7 +37,7 @@ class Incoming:
         return bool(self._starts)
 
     def take(self, seq: int, length: int, messages: Sequence[tuple[int, Any]]) -> list[Any]:
-        """Bytes seq to seq + length - 1 arrived, with the messages that end there; what is ready now, in order."""
+        """Take bytes seq to seq + length - 1, with the messages that end there. Return what is ready, in order."""
         nxt = self.nxt
         end = seq + length
         if end <= nxt:

@@ -1,4 +1,4 @@
-"""What two ends of a connection send each other.
+"""The segments that the two ends of a connection send each other.
 
 Model     A connection is named by two incarnation numbers, one chosen by each end, never chosen again by that end. They
           stand for port and initial sequence number (RFC 9293, 3.4.1), which in a real segment keep connections apart;
@@ -24,13 +24,13 @@ UNKNOWN = 0  # the incarnation at the other end, before it is known
 
 
 class HasSize(Protocol):
-    """Anything that may be sent over a connection; at least one byte of it. Immutable: it is not copied."""
+    """Anything that may be sent over a connection. It has at least one byte, and is immutable: it is not copied."""
 
     @property
     def size_bytes(self) -> int: ...
     @property
     def payload_bytes(self) -> int:
-        """The last bytes of it are taken for the payload, those before for a header."""
+        """The number of payload bytes: the last bytes of the message; those before are a header."""
 
 
 class Segment(NamedTuple):
@@ -56,19 +56,19 @@ class Segment(NamedTuple):
 
 
 class TcpSyn(Segment):
-    """SYN and SYN-ACK. The four kinds are one segment to TCP; they differ only for the counters."""
+    """A SYN or SYN-ACK. The four kinds are one segment to TCP; they differ only for the counters."""
 
     __slots__ = ()
 
 
 class TcpData(Segment):
-    """With bytes of messages, sent for the first time or again."""
+    """A segment with bytes of messages, sent for the first time or again."""
 
     __slots__ = ()
 
 
 class TcpAck(Segment):
-    """An acknowledgement and nothing else."""
+    """A segment that only acknowledges."""
 
     __slots__ = ()
     acknowledges = True
@@ -81,7 +81,7 @@ class TcpReset(Segment):
 
 
 def reset_of(segment: Segment) -> TcpReset | None:
-    """Return the answer to a segment of a connection that does not exist here; None: a RST is not answered.
+    """Return the answer to a segment of a connection that does not exist here, or None to a RST.
 
     RFC 9293, 3.5.2, group 1
     """

@@ -24,7 +24,7 @@ Entry = tuple[int, int, int, HasSize]  # first byte, first byte of the payload, 
 
 
 class Piece(NamedTuple):
-    """What a segment takes."""
+    """The part of the stream that a segment carries."""
 
     seq: int
     length: int
@@ -53,17 +53,17 @@ class Outgoing:
         return self._last - self._first
 
     def __iter__(self) -> Iterator[Any]:
-        """Return the messages, oldest first."""
+        """Yield the messages, oldest first."""
         return (self._messages[number][3] for number in range(self._first, self._last))
 
     @property
     def taken(self) -> int:
-        """How many messages have been acknowledged to their last byte."""
+        """The number of messages that have been acknowledged to their last byte."""
         return self._first
 
     @property
     def flight(self) -> int:
-        """FlightSize: bytes sent and not acknowledged.                                                   RFC 5681, 2"""
+        """The number of bytes sent and not acknowledged: FlightSize. RFC 5681, 2"""
         return self.highest - self.una
 
     def append(self, message: HasSize) -> None:
@@ -80,7 +80,7 @@ class Outgoing:
         self._last += 1
 
     def available(self, limit: int) -> int:
-        """Return bytes that a segment at nxt could take now."""
+        """Return how many bytes a segment at nxt could take now."""
         stop = self.end
         if self._limit is not None:
             last = self._messages.get(self._first + self._limit - 1)
@@ -93,7 +93,7 @@ class Outgoing:
         return min(limit, stop - self.nxt)
 
     def take(self, length: int) -> Piece:
-        """Return the next `length` bytes; nxt moves behind them."""
+        """Return the next `length` bytes, and move nxt behind them."""
         piece, self._at = self._cut(self.nxt, length, self._at)
         self.nxt += length
         if self.nxt > self.highest:
@@ -101,19 +101,19 @@ class Outgoing:
         return piece
 
     def again(self, limit: int) -> Piece:
-        """Return the first unacknowledged bytes, once more; nothing that was never sent."""
+        """Return the first unacknowledged bytes once more, and none that were never sent."""
         length = min(limit, self.flight)
         if self._alone:
             length = min(length, self._messages[self._first][2] - self.una)
         return self._cut(self.una, length, self._first)[0]
 
     def go_back(self) -> None:
-        """Count all that is not acknowledged as not sent."""
+        """Treat everything that is not acknowledged as not sent."""
         self.nxt = self.una
         self._at = self._first
 
     def acknowledge(self, ack: int) -> None:
-        """Drop all below `ack`, which has arrived."""
+        """Drop everything below `ack`, which has arrived."""
         self.una = ack
         messages = self._messages
         number = self._first
@@ -127,8 +127,8 @@ class Outgoing:
             self._at = number
 
     def _cut(self, seq: int, length: int, number: int) -> tuple[Piece, int]:
-        """Return bytes seq to seq + length - 1; `number` is the message that holds the first, and that of the first
-        after it.
+        """Return bytes seq to seq + length - 1, and the number of the message after them; `number` is that of the
+        first.
         """
         stop = seq + length
         payload = 0

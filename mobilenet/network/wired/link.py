@@ -26,7 +26,7 @@ LINK_CUT, RANDOM = "link_cut", "random"  # why a message does not arrive
 
 
 class RandomLoss:
-    """A message that is lost at random, instead of what would happen when it arrives."""
+    """A message that is lost at random, in place of the action for its arrival."""
 
     __slots__ = ("arrive",)
 
@@ -35,7 +35,7 @@ class RandomLoss:
 
 
 class Wire:
-    """What is on the way over a link, in order. What is on it is lost as a whole, and the link then has another one."""
+    """The messages on their way over a link, in order. They are lost as a whole, and the link then gets a new wire."""
 
     __slots__ = ("_link", "arrivals", "is_lost", "next_arrives")
 
@@ -58,7 +58,7 @@ class Wire:
 
 
 class Link:
-    """From one station to a neighbour."""
+    """A link from one station to a neighbour."""
 
     __slots__ = (
         "_bits_per_s", "_calendar", "_delay_ns", "_draws", "_free_at", "_held", "_last_ns", "_loss", "_more_ns",
@@ -72,7 +72,7 @@ class Link:
         delay_ns: int,
         on_lost: Callable[[Arrive, str], None] | None = None,
     ) -> None:
-        """`on_lost` is called for what will not arrive, with the reason."""
+        """Set up the link. `on_lost` is called for each message that will not arrive, with the reason."""
         self._calendar = kernel.calendar
         self._bits_per_s = bits_per_s
         self._delay_ns = delay_ns
@@ -80,9 +80,9 @@ class Link:
         self._free_at = 0
         self._wire = Wire(self)
         self._held: list[tuple[int, Arrive, bool]] | None = None  # of a cut link; None: what is sent is lost
-        self._queued_until = 0  # of a cut link: what was sent before it has left by then
+        self._queued_until = 0  # of a cut link: when everything sent before it has left
         self._more_ns = 0  # of an impaired link: the additional delay ...
-        self._last_ns = 0  # ... and when the message before arrives
+        self._last_ns = 0  # ... and when the previous message arrives
         self._loss = 0.0
         self._draws: RandomNumbers | None = None
         self.sent = 0
@@ -91,7 +91,7 @@ class Link:
         self.bytes = 0
 
     def send(self, size_bytes: int, arrive: Arrive, is_spared: bool = False) -> None:
-        """Put a message on the wire; `arrive` is called when its last bit is there. `is_spared`: it is not lost at
+        """Put a message on the wire. `arrive` is called when its last bit is there; if `is_spared`, it is never lost at
         random.
         """
         self.sent += 1
@@ -122,7 +122,7 @@ class Link:
         return self._free_at == CUT
 
     def cut(self, loses: bool) -> None:
-        """Hold what is sent from now on; or, if it `loses`, drop that and what is on the wire."""
+        """Hold what is sent from now on or, if the link `loses`, drop it and what is on the wire."""
         self._queued_until = 0 if loses else self._free_at
         self._free_at = CUT
         self._held = None if loses else []
@@ -132,11 +132,11 @@ class Link:
             self._last_ns = 0
 
     def mend(self) -> None:
-        """Mend the link, and send what it holds."""
+        """Repair the link, and send what it holds."""
         held, self._held = self._held, None
         self._free_at = self._queued_until
         for size_bytes, arrive, is_spared in held or ():
-            self.sent -= 1  # it is counted already
+            self.sent -= 1  # it was counted already
             self.bytes -= size_bytes
             self.send(size_bytes, arrive, is_spared)
 

@@ -1,4 +1,4 @@
-"""Stations, the links between them, and the way of a message over several links.
+"""The stations, the links between them, and the path of a message over several links.
 
 Model     a full mesh, or the edges of a connected graph. Where two stations are not neighbours, messages go hop by hop
           on a shortest way (of several the one over the lowest numbers), stored and forwarded at each station on it.
@@ -25,7 +25,7 @@ RECEIVED = "received"
 
 
 def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
-    """Neighbours, sorted. Raises ValueError unless every station can reach every other one."""
+    """Return the sorted neighbours of each station. Raise ValueError unless every station can reach every other."""
     near: list[list[int]] = [[] for _ in range(stations)]
     for a, b in edges:
         if not (0 <= a < stations and 0 <= b < stations) or a == b:
@@ -39,7 +39,7 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
     seen = {0}
     frontier = [0]
     while frontier:
-        # `add` returns None: each is taken once.
+        # `add` returns None, so each station is taken once.
         frontier = [
             j
             for i in frontier
@@ -52,7 +52,7 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
 
 
 def next_hops(near: list[list[int]], source: int) -> list[int]:
-    """For each destination the neighbour of `source` on the way there; `source` for itself."""
+    """Return for each destination the neighbour of `source` on the way there; for `source`, itself."""
     hop = [-1] * len(near)
     hop[source] = source
     for neighbour in near[source]:
@@ -70,7 +70,7 @@ def next_hops(near: list[list[int]], source: int) -> list[int]:
 
 
 class TreeRoutes:
-    """Where a station of a tree passes a message on: to all neighbours except the one it came from, or towards one."""
+    """The routes of a tree: a message goes on to all neighbours except the one it came from, or towards one."""
 
     def __init__(self, near: list[list[int]]) -> None:
         self.near = near
@@ -78,7 +78,7 @@ class TreeRoutes:
 
     @classmethod
     def of_parents(cls, parents: Sequence[int]) -> Self:
-        """`parents[i]` is the neighbour of station i+1 towards station 0."""
+        """Build the routes from parents: `parents[i]` is the neighbour of station i+1 towards station 0."""
         return cls(adjacency([(parent, child) for child, parent in enumerate(parents, 1)], len(parents) + 1))
 
     @property
@@ -87,14 +87,14 @@ class TreeRoutes:
         return [(a, b) for a, around in enumerate(self.near) for b in around]
 
     def onward(self, at: int, before: int | None, to: int | None) -> list[int]:
-        """Return the neighbours that get the message next; `to` None: it is for all stations."""
+        """Return the neighbours that get the message next. If `to` is None, it is for all stations."""
         if to is None:
             return [neighbour for neighbour in self.near[at] if neighbour != before]
         return [] if to == at else [self._next[at][to]]
 
 
 class WiredNetwork:
-    """All stations' links. A link exists from the first message on it."""
+    """The links of all stations. A link exists from the first message on it."""
 
     def __init__(
         self,
@@ -106,14 +106,14 @@ class WiredNetwork:
         header_bytes: int,
         on_hop: Hop | None = None,
     ) -> None:
-        """`near`: the neighbours of each station; None: a full mesh. `on_hop(a, b, message, bytes)` sees each message
-        put on a link, with headers, and may return what to call with its fate."""
+        """Set up the network. `near`: the neighbours of each station; None: a full mesh. `on_hop(a, b, message, bytes)`
+        sees each message put on a link, with headers, and may return a function to call with its fate."""
         self.kernel = kernel
         self.stations = stations
         self.links: dict[Edge, Link] = {}
         self._outgoing: list[dict[int, Link]] = [{} for _ in range(stations)]  # the same, by station and neighbour
         self._near = near
-        self._hops: dict[int, list[int]] = {}  # of each station that anything went through
+        self._hops: dict[int, list[int]] = {}  # of each station that a message went through
         self._bits_per_s = bits_per_s
         self._delay_ns = delay_ns
         self._header_bytes = header_bytes
@@ -170,7 +170,7 @@ class WiredNetwork:
             self._forward(way)
 
     def _send(self, a: int, b: int, message: Any, arrive: Arrive, header_bytes: int | None = None) -> None:
-        """`arrive`: a way, or a partial, of which the message is the last argument."""
+        """Send a message over a link. `arrive`: a way, or a partial, that takes the message as its last argument."""
         size_bytes = message.size_bytes + (self._header_bytes if header_bytes is None else header_bytes)
         arrived = None if self._on_hop is None else self._on_hop(a, b, message, size_bytes)
         if arrived is not None:
@@ -208,7 +208,7 @@ def _both(first: Hop, second: Hop) -> Hop:
 
 
 class _Way:
-    """A message on its way over one link after another."""
+    """A message on its way over several links in turn."""
 
     __slots__ = ("at", "message", "network", "source", "to")
 
@@ -224,7 +224,7 @@ class _Way:
 
 
 class _NotedArrival:
-    """What happens when a message arrives, noted before."""
+    """The arrival of a message, which is noted first."""
 
     __slots__ = ("arrive", "note")
 
@@ -238,7 +238,7 @@ class _NotedArrival:
 
 
 def _ignore(message: Any) -> None:
-    """Ignore it: without a handler, no caller waits for a message."""
+    """Ignore a lost message: no caller waits for it."""
 
 
 def _nobody(source: int, message: Any) -> None:

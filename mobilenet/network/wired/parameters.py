@@ -108,7 +108,7 @@ class BackboneParameters(LinkParameters):
 
     @property
     def waits_ms(self) -> float:
-        """How long each station on the way may keep a message until there is more to send."""
+        """The time for which each station on the way may keep a message until there is more to send."""
         if self.kind != "vcube_best_effort":
             return 0.0
         return MAX_DELAY_MS if self.max_delay_ms is None else self.max_delay_ms

@@ -27,18 +27,18 @@ from mobilenet.quoting import pluralize
 
 
 def star(positions: Sequence[Sequence[float]]) -> list[Edge]:
-    """Return every station at the one nearest the centre of all."""
+    """Connect every station to the one nearest the centre of all."""
     centre = nearest_to_centre(positions)
     return [(centre, i) for i in range(len(positions)) if i != centre]
 
 
 def chain(positions: Sequence[Sequence[float]]) -> list[Edge]:
-    """In the order of their numbers."""
+    """Connect the stations in the order of their numbers."""
     return [(i, i + 1) for i in range(len(positions) - 1)]
 
 
 def breadth_first(positions: Sequence[Sequence[float]]) -> list[Edge]:
-    """Outward from the centre, each new station at the nearest one a step further in.
+    """Connect the stations outward from the centre, each to the nearest station that is one step further in.
 
     Stations are neighbours if their distance is at most 1.2 times the shortest one between any two stations.
     Stations that are then still unconnected are joined to the nearest connected one.
@@ -80,7 +80,7 @@ SHAPES = {"star": star, "chain": chain, "breadth_first": breadth_first}
 
 
 def links(parameters: BackboneParameters, positions: Sequence[Sequence[float]]) -> list[tuple[int, int]] | None:
-    """Return pairs of stations with a wire between them; None: all with all."""
+    """Return the pairs of stations with a wire between them, or None if every pair has one."""
     if parameters.is_mesh:
         return None
     return (
@@ -91,7 +91,7 @@ def links(parameters: BackboneParameters, positions: Sequence[Sequence[float]]) 
 
 
 def mean_hops(edges: Sequence[Edge], stations: int) -> float:
-    """Return how many links lie between two stations of a tree, on average; none between a station and itself."""
+    """Return how many links lie between two stations of a tree on average, counting none from a station to itself."""
     near, parent, order = adjacency(edges, stations), {0: 0}, [0]
     for station in order:
         children = [j for j in near[station] if j not in parent]
@@ -104,14 +104,14 @@ def mean_hops(edges: Sequence[Edge], stations: int) -> float:
 
 
 def neighbours_of(edges: Sequence[Edge], stations: int) -> list[list[int]]:
-    """Adjacency, sorted. Raises ValueError unless the edges are a tree over all stations."""
+    """Return the sorted neighbours of each station. Raise ValueError unless the edges are a tree over all stations."""
     if len(edges) != stations - 1:
         raise ValueError(f"{pluralize(len(edges), 'edge')} cannot be a tree of {pluralize(stations, 'station')}")
     return adjacency(edges, stations)
 
 
 class Tree(WiredNetwork):
-    """All stations' wired ports over one tree."""
+    """The wired ports of all stations over one tree."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class Tree(WiredNetwork):
         super().__init__(kernel, stations, self.routes.near, bits_per_s, delay_ns, header_bytes, on_hop)
 
     def port(self, station: int, receive: Receive) -> TreePort:
-        """Return the port of a station; `receive(source, message)` gets what others send."""
+        """Return the port of a station. `receive(source, message)` is called for what others send."""
         self.attach(station, receive)
         return TreePort(self, station)
 
@@ -136,7 +136,7 @@ class Tree(WiredNetwork):
             self._send(at, neighbour, message, partial(self._flood, source, neighbour, at, message))
 
     def hop(self, a: int, b: int, message: Any, header_bytes: int, arrive: Callable[[], None]) -> None:
-        """Send a packet over the one link from a to its neighbour b, with headers of its own."""
+        """Send a packet over the one link from a to its neighbour b, with its own headers."""
         self._send(a, b, message, arrive, header_bytes)
 
     def _flood(self, source: int, at: int, came_from: int, message: Any) -> None:
@@ -145,7 +145,7 @@ class Tree(WiredNetwork):
 
 
 class TreePort:
-    """How one station reaches the others."""
+    """One station's port to the others."""
 
     __slots__ = ("_station", "_tree")
 

@@ -1,4 +1,4 @@
-"""What a station keeps for its hosts: the paper's h[id_h].
+"""The fields that a station keeps for each of its hosts: the paper's h[id_h].
 
 Source      Wilhelm, Arantes, Sens (2020), section IV.A, "structure associated to h_i"; the fields as repaired:
             docs/protocols/mobile-causal.md, Contexts
@@ -62,7 +62,7 @@ class Context:
 
     @property
     def low(self) -> int | None:
-        """The oldest number this host still needs from the stream; None: it holds nothing back."""
+        """The oldest number that this host still needs from the stream, or None if it holds nothing back."""
         if self.expired:
             return None
         if self.state is State.OWN or self.state is State.REL:
@@ -100,7 +100,7 @@ class Contexts(dict[int, Context]):
         return lowest  # F14 (nothing is resent for hosts that are not heard)
 
     def delivered_elsewhere(self, number: int) -> tuple[int, ...]:
-        """M_d of a message."""
+        """Return the hosts that delivered this message elsewhere: the paper's M_d."""
         if not self._skipping:
             return ()
         return tuple(sorted(host for host, c in self._skipping.items() if number in c.skip))

@@ -1,4 +1,4 @@
-"""Cookies: a join must prove that it is not a late copy.
+"""A cookie with which a join proves that it is not a late copy.
 
 Source      ours: docs/protocols/mobile-causal.md, F11
 Names       cookie -> the number that chal carries and the next join brings back
@@ -27,7 +27,7 @@ class Cookie(NamedTuple):
 
 
 class Numbers:
-    """1, 2, 3, ...: of a station's requests and cookies."""
+    """A counter 1, 2, 3, ... for a station's requests and cookies."""
 
     __slots__ = ("_last",)
 
@@ -53,7 +53,7 @@ class Cookies:
         self._held: dict[int, Cookie] = {}  # host -> the cookie it was sent
 
     def admits(self, m: Join) -> bool:
-        """Consume the cookie, or answer with it."""
+        """Consume the cookie and return True, or answer the join with a cookie and return False."""
         held = self._held.get(m.host)
         now = self._port.now
         if held is not None and now - held.issued_ns > self._lifetime_ns:

@@ -107,10 +107,10 @@ class MobileCausal(Declaration):
 
     @staticmethod
     def hops_per_join(p: MobileCausalParameters, stations: int, mean_hops: float) -> float:
-        """Req1 floods the tree (A2:36), and each station answers (A4:54)."""
+        """Return the messages of Req1, which floods the tree (A2:36), and of each station's answer (A4:54)."""
         return stations - 1 + stations * mean_hops
 
     @staticmethod
     def most_sent_again_per_s(p: MobileCausalParameters, pending: int) -> float:
-        """A whole window in each shortest interval."""
+        """Return a whole window in each shortest interval."""
         return min(pending, p.window) / (p.resend_full_s * p.resend_jitter_low)

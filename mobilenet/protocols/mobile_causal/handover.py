@@ -52,7 +52,7 @@ REQUESTING = (State.REQ, State.REQJ)
 
 
 class Handover:
-    """`numbers` gives this station's requests and cookies their numbers."""
+    """The handover part of a station. `numbers` numbers this station's requests and cookies."""
 
     def __init__(
         self, port: StationPort, send: Callable[[int, Any], None], wired: WiredPort, contexts: Contexts,
@@ -98,7 +98,7 @@ class Handover:
                 self._all_answered(c)
 
     def _all_answered(self, c: Context) -> None:
-        """Everything older on the wire arrived before the last answer."""
+        """End the request. Everything older on the wire arrived before the last answer."""
         if c.state is State.REQJ:
             c.base = c.nxt = self._stream.next_number  # A2:35, F12b
             self._become_owner(c)
@@ -220,7 +220,7 @@ class Handover:
             self.drop(c)
 
     def drop(self, c: Context) -> None:
-        """Delete it; answer stations that wait for it with "nothing here"."""
+        """Delete a context, and answer the stations that wait for it with Nothing."""
         for request in c.pend:  # A4:100, F9b
             self._wired.send(request.source, Nothing(c.host, request.rq))  # A4:101
         self._stream.delete(c)  # A2:41, A4:102
@@ -228,7 +228,7 @@ class Handover:
     # --- notifying the host
 
     def send_init_ack(self, c: Context) -> None:
-        """init_ACK, then what remains of the recovery messages"""
+        """Send init_ACK, then what remains of the recovery messages."""
         skip = tuple(sorted(c.skip))  # F3a
         base = max(c.base, c.nxt)
         init_ack = InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap)  # F15 (gap: until it is confirmed)

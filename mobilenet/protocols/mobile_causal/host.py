@@ -70,7 +70,7 @@ class Host:
     def __init__(
         self, port: HostPort, stable: Stable, parameters: MobileCausalParameters, stations: int, check: bool = True
     ) -> None:
-        """A host does not use `stations`, their number, and has no assertions for `check`."""
+        """Set up the host. It uses neither `stations` nor `check`, which stations need."""
         self._port = port
         self.stable = stable  # F8 (lc and nxt are in it: nothing delivered is forgotten)
         self._p = parameters
@@ -105,7 +105,7 @@ class Host:
         return len(self.stable.sbuf), len(rbuf.stream) + len(rbuf.recovery)
 
     def settled(self) -> bool:
-        """Out, or connected and not about to leave."""
+        """Return whether the host is out, or is connected and not about to leave."""
         return self.is_out() or (self._connected and not self._want_leave)
 
     def is_out(self) -> bool:
@@ -121,7 +121,7 @@ class Host:
             self._new_session("join")  # A1:2, A1:3, A1:5
 
     def leave(self) -> bool:
-        """Leave(). Refused before Joined()                              A1:13"""
+        """Leave the system: Leave(). Refused before Joined() (A1:13)."""
         if self.stable.status is Status.JOIN:
             return False
         if self.stable.status is Status.MEMBER:
@@ -130,7 +130,7 @@ class Host:
         return True
 
     def co_broadcast(self, body: int) -> MessageId | None:
-        """CoBroadcast(m): stored now, sent now if connected             A1:10-12"""
+        """Broadcast a message: CoBroadcast(m). It is stored now, and sent now if the host is connected (A1:10-12)."""
         stable = self.stable
         if stable.status is not Status.MEMBER or self._want_leave:
             return None
@@ -139,7 +139,7 @@ class Host:
         message = self._make_app(seq)  # A1:10
         if message is not None:
             self._resender.first(seq, message)  # A1:11
-        elif self._connected:  # out of coverage: when it returns
+        elif self._connected:  # else the host is out of coverage: it sends when it returns
             self._resender.soon(seq)
         return MessageId(self._port.me, seq)
 
@@ -233,7 +233,7 @@ class Host:
             self._on[type(message)](message)  # A1:14
 
     def _on_app_sh(self, m: AppSh) -> None:
-        """App_sh: the cell's stream                                     A1:15-22"""
+        """Handle App_sh, a message of the cell's stream (A1:15-22)."""
         if self._connected:  # F2a
             if m.number >= self.stable.nxt and self._rbuf.wants(m.number):  # A1:16, A1:18
                 self._rbuf.stream[m.number] = m  # A1:17
@@ -244,7 +244,7 @@ class Host:
             self._rbuf.stream[m.number] = m  # F2a (for init_ACK to judge)
 
     def _on_app_co(self, m: AppCo) -> None:
-        """App_Co: what the new station had discarded                    A1:23-32"""
+        """Handle App_Co, a message that the new station had discarded (A1:23-32)."""
         if m.host != self._port.me or m.ses != self.stable.ses or self.stable.status is not Status.MEMBER:  # A1:24
             return
         if not self._connected:  # A1:25, A1:26, F5 (print counts from 0; here from the number in init_ACK)
@@ -257,7 +257,7 @@ class Host:
             self._start_ack_timer()
 
     def _fifo_deliver(self) -> None:
-        """FIFODeliver(): everything that follows without a hole         A1:19-22, A1:30-32"""
+        """Deliver everything that follows without a hole: FIFODeliver() (A1:19-22, A1:30-32)."""
         stable, rbuf = self.stable, self._rbuf
         while True:
             if rbuf.skip:
@@ -269,13 +269,13 @@ class Host:
             self._port.deliver(item.id, item.body)  # A1:21, A1:31
 
     def _on_chal(self, m: Chal) -> None:
-        """chal: a join must prove that it is not a late copy."""
+        """Handle chal: a join must prove that it is not a late copy."""
         if m.host == self._port.me and m.ses == self.stable.ses and self.stable.status is Status.JOIN:
             self._cookie = m.cookie  # F11
             self._send_control()
 
     def _on_init_ack(self, m: InitAck) -> None:
-        """init_ACK: the session is confirmed                            A1:36-44"""
+        """Handle init_ACK: the session is confirmed (A1:36-44)."""
         stable = self.stable
         if m.host != self._port.me or m.ses != stable.ses or self._connected:  # A1:37
             return
@@ -302,7 +302,7 @@ class Host:
                 self._resender.soon(seq)
 
     def _announce(self, joining: bool, gap: bool, station: int) -> None:
-        """Joined() or Gap(), or nothing."""
+        """Call Joined() or Gap(), or neither."""
         ses = self.stable.ses
         if joining and not self.stable.gap_on_join:
             self._port.joined(ses, station)
@@ -311,7 +311,7 @@ class Host:
         self.stable.gap_on_join = False
 
     def _on_ack_c(self, m: AckC) -> None:
-        """ack_C, from any station in any state                          A1:33-35"""
+        """Handle ack_C, from any station in any state (A1:33-35)."""
         below = m.seq_h.get(self._port.me)  # F1a (a number of h's own messages: A1:35 is not done)
         if below is not None and self.stable.sbuf:
             self._forget_below(below)  # A1:34
@@ -330,12 +330,12 @@ class Host:
             self._clear_volatile()
 
     def _on_reinit(self, m: Reinit) -> None:
-        """reinit: what this session was promised is gone."""
+        """Handle reinit: what this session was promised is gone."""
         if m.host == self._port.me and m.ses == self.stable.ses and self.stable.status is Status.MEMBER:
             self._new_session("reinit")  # F15
 
     def _on_reset(self, m: Reset) -> None:
-        """reset: no station knows this host any more; its own pending messages are given up."""
+        """Handle reset: no station knows this host any more, so its own pending messages are given up."""
         stable = self.stable
         if m.host != self._port.me or m.ses != stable.ses or stable.status is not Status.MEMBER or self._connected:
             return
@@ -367,7 +367,7 @@ class Host:
         self._send(station, AckH(self._port.me, self.stable.ses, self.stable.nxt))
 
     def _make_app(self, seq: int) -> AppHs | None:
-        """Return a copy of an own message, if there is whom to send it to A1:10, A1:50-52"""
+        """Return a copy of an own message, or None without a station to send it to (A1:10, A1:50-52)."""
         if not self._connected or self._cell is None or self._cell != self._session_station:  # F4b
             return None
         return AppHs(self._port.me, seq, self.stable.sbuf[seq])  # A1:10

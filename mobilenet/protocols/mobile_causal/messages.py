@@ -1,4 +1,4 @@
-"""What the mobile causal broadcast sends. Sizes derive from the fields: ../fields.py.
+"""The messages of the mobile causal broadcast. Sizes derive from the fields: ../fields.py.
 
 Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
           section IV.A; the fields as repaired are ours: docs/protocols/mobile-causal.md
@@ -61,7 +61,7 @@ class AckH(NamedTuple):
 
 @message(acknowledges=True)
 class Have(NamedTuple):
-    """ack_h of `repair: selective`, for the station and all hosts of its cell: what a host has received."""
+    """The ack_h of `repair: selective`, for the station and all hosts of its cell: what a host has received."""
 
     station: Id
     host: Id
@@ -106,7 +106,7 @@ class AppSh(NamedTuple):
 
 @wireless
 class AppOne(NamedTuple):
-    """App_sh of `repair: selective` for one host, which still lacks it after several copies for all."""
+    """The App_sh of `repair: selective` for one host that still lacks it after several copies for all."""
 
     host: Id
     number: Number
@@ -192,7 +192,7 @@ class Delete(NamedTuple):
 
 @wired
 class Nothing(NamedTuple):
-    """An answer to Req1: there is nothing here for this host any more."""
+    """An answer to Req1: the station has nothing for this host any more."""
 
     host: Id
     rq: Request
@@ -200,7 +200,7 @@ class Nothing(NamedTuple):
 
 @wired
 class Objection(NamedTuple):
-    """An answer to Req1: it is superseded, give up."""
+    """An answer to Req1: the request is superseded, give up."""
 
     host: Id
     rq: Request

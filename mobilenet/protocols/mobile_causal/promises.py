@@ -45,7 +45,7 @@ def _gives_up(run: Evidence) -> bool:
 
 
 def _silences(run: Evidence) -> str | None:
-    """Return the first silence that looks or deliveries contradict, or that has no end or no beginning."""
+    """Return the first silence that contradicts the checks or the deliveries, or that lacks an end or a beginning."""
     table, expected = run.events, run.of_hosts
     assert expected is not None
     after_ns = round(run.promises["gap_after_s"] * SECOND)
@@ -66,7 +66,7 @@ def _silences(run: Evidence) -> str | None:
 
 
 def _early_forgetting(run: Evidence) -> str | None:
-    """Return the first host that no station knows any more, though none could forget it yet."""
+    """Return the first host that every station forgot before any station could forget it."""
     assert run.of_hosts is not None and run.of_hosts.protocol is not None
     events, forgotten = run.events, forgotten_rows(run.events)
     lifetime_s = run.of_hosts.protocol.parameters.stub_lifetime_s
@@ -120,7 +120,7 @@ def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "crash", "recover", "expire")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     session: dict[str, tuple[int, str | None]] = {}  # of each host that is up: begun when, confirmed by whom
-    down: dict[str, tuple[int, int, str]] = {}  # of each that is down and was with a station
+    down: dict[str, tuple[int, int, str]] = {}  # of each host that is down and was with a station
     given_up: dict[tuple[str, str], int] = {}  # when a station last gave up a host
     for now_ns, node, event, station, text in chain(zip(*columns, strict=True), _recover(down, end_ns)):
         if event == "expire":
@@ -146,7 +146,7 @@ def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
 
 
 def _recover(down: Iterable[str], end_ns: int) -> Iterator[tuple[int, str, str, None, None]]:
-    """As if all hosts came up when the run ends."""
+    """Yield a recovery for each host that is still down when the run ends."""
     for host in [*down]:
         yield end_ns, host, "recover", None, None
 
@@ -156,7 +156,7 @@ def _missing_gap_problem(events: Table) -> str | None:
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "gap", "expire")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     members: set[str] = set()
-    owed: dict[str, tuple[int, str]] = {}  # host -> given up when and by whom
+    owed: dict[str, tuple[int, str]] = {}  # host -> when it was given up, and by which station
     begun: dict[str, int] = {}  # when its handoff began
     ended: dict[str, tuple[int, str]] = {}  # host -> a handoff has ended in this nanosecond; why a gap is due
     for now_ns, node, event, station, text in chain(zip(*columns, strict=True), [(1 << 62, "", "end", None, None)]):
@@ -187,7 +187,7 @@ def _missing_gap_problem(events: Table) -> str | None:
 
 
 def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
-    """Return the first at a station that the host was not with when it was last heard, nor on its way to."""
+    """Return the first host given up by a station that it was neither with when last heard nor on its way to."""
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave")
     columns = (events.pick(name, rows) for name in ("node", "time_ns", "event", "station"))
     history: dict[str, list[tuple[int, str, str | None]]] = {}
@@ -221,7 +221,7 @@ def _serving_stations(history: list[tuple[int, str, str | None]], since_ns: int)
 
 
 def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: int) -> str | None:
-    """Return the first that is not at a look, or not at the first one after T."""
+    """Return the first silence that was noticed at no check, or not at the first check after T."""
     confirmed, before = _confirmed_spans(events), dict[tuple[str, str], int]()
     columns = (events.pick(name, expired) for name in ("node", "detail", "time_ns"))
     for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
@@ -249,7 +249,7 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: i
 
 
 def _first_deliveries(events: Table) -> dict[str, int]:
-    """Message -> when another host than its own delivered it first."""
+    """Return for each message when a host other than its source first delivered it."""
     rows = events.column("event").rows("deliver")
     first_ns: dict[str, int] = {}
     columns = (events.pick(name, rows) for name in ("node", "message", "time_ns"))
@@ -269,7 +269,7 @@ def _broadcasts(events: Table) -> dict[str, list[tuple[str, int]]]:
 
 
 def _confirmed_spans(events: Table) -> dict[str, list[tuple[int, int, str]]]:
-    """Host -> from when to when it was surely with which station."""
+    """Return for each host the spans during which it was surely with a station."""
     rows = events.column("event").rows(*CONFIRMS, *ENDS)
     spans_of: dict[str, list[tuple[int, int, str]]] = {}
     columns = (events.pick(name, rows) for name in ("event", "node", "station", "time_ns"))

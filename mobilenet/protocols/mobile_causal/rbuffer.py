@@ -1,4 +1,4 @@
-"""What a host has received and may not deliver yet: RBuffer.
+"""The buffer of what a host has received and may not deliver yet: RBuffer.
 
 Source      Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 16-22 and 27-32
 Names       RBuffer -> recovery and stream: two lanes under one counter. Positions below `base` are recovery messages
@@ -37,7 +37,7 @@ class RBuffer:
         self.stream = {n: item for n, item in self.stream.items() if n >= start and n >= base and n not in skip}  # F2b
 
     def wants(self, number: int) -> bool:
-        """Return whether this number, which is not delivered, is to come with the stream."""
+        """Return whether this number, which is not delivered yet, is to come with the stream."""
         return number >= self.base and number not in self.skip  # F3a
 
     def after_skipped(self, nxt: int) -> int:

@@ -1,4 +1,4 @@
-"""When an unacknowledged message is radioed again.
+"""When is an unacknowledged message radioed again?
 
 Model     a message is due I(x) after the radio has sent, or dropped, its last copy; x messages are pending.
               I(x) = (first - (first - full) * min(x, W) / W) * U[jitter]
@@ -32,7 +32,7 @@ Key = TypeVar("Key", bound=int | tuple[int, int])  # ordered by age
 
 
 class Resender(Generic[Key]):
-    """The pending messages of one buffer. `make` gives a fresh copy, or None without a listener."""
+    """The pending messages of one buffer. `make` returns a fresh copy, or None without a listener."""
 
     __slots__ = (
         "_batch_began",
@@ -90,12 +90,12 @@ class Resender(Generic[Key]):
         self._pump()
 
     def begin(self, key: Key) -> None:
-        """As soon(), unless it is known already: then by its own timer."""
+        """Send a copy as soon() does, unless the message is known already: it then keeps its own timer."""
         if key not in self._state:
             self.soon(key)
 
     def forget(self, key: Key) -> None:
-        """Forget a message that is acknowledged, or no longer ours."""
+        """Forget a message that is acknowledged, or that the sender no longer owns."""
         self._state.pop(key, None)
         self._copies.pop(key, None)
 
@@ -200,7 +200,7 @@ class Resender(Generic[Key]):
 
 
 class PromptResender(Resender[Key]):
-    """Of `repair: selective`: batches do not rest, because only what a host is known to lack is sent again; and R6."""
+    """The resender of `repair: selective`: batches do not rest, because it only resends what a host lacks (and R6)."""
 
     __slots__ = ("_times",)
 

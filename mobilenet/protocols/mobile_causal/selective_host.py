@@ -94,11 +94,11 @@ class SelectiveHost(Host):
     def _on_init_ack(self, m: InitAck) -> None:
         was_connected = self._connected
         super()._on_init_ack(m)
-        if not was_connected:  # else it confirms what is confirmed, or is for another host
+        if not was_connected:  # else the Have confirms what is confirmed, or is for another host
             self._look_for_gaps(NOTHING, self._rbuf.base - 1)
 
     def _on_have(self, m: Have) -> None:
-        """Handle what another host of this cell has, or lacks as well."""
+        """Handle the report of another host of this cell about what it has received."""
         if not self._connected or m.station != self._session_station or m.station != self._cell:
             return
         self._look_for_gaps(self.stable.nxt, m.have[-1] if m.have else m.nxt - 1)  # R5
@@ -107,7 +107,7 @@ class SelectiveHost(Host):
             self._wait_to_report()  # R3
 
     def _says_the_same(self, m: Have) -> bool:
-        """Return whether the other host lacks all that this one does, and the report shows it."""
+        """Return whether the other host's report shows all the gaps that this host has."""
         last = m.have[-1] if m.have else NOTHING
         return self.stable.nxt >= self._rbuf.base and all(
             m.nxt <= number < last and number not in m.have for number in self._missing()
@@ -121,7 +121,7 @@ class SelectiveHost(Host):
     # --- gaps
 
     def _look_for_gaps(self, position: int, number: int) -> None:
-        """After a message: `position` was the next number before it, and `number` is known to exist."""
+        """Look for gaps after a message: `position` was the next number before it, and `number` is known to exist."""
         if not self._connected:
             return
         self._newest = max(self._newest, number)

@@ -107,7 +107,7 @@ class SelectiveStream(CellStream):
         c.direct = c.direct - numbers
 
     def begin_session(self, c: Context) -> None:
-        """Forget what the host had received in the session before, of which nothing is answered."""
+        """Forget what the host had received in the previous session, because a new session begins empty."""
         self._forget_direct(c, c.direct)
         c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0  # R7
 
@@ -185,7 +185,7 @@ class SelectiveStation(Station):
         return SelectiveStream(self._port, self._send, self._p, self.ctx, check)
 
     def _on_have(self, m: Have) -> None:
-        """ack_h, with what is in the host's RBuffer                     A2:9-17"""
+        """Handle ack_h, with what is in the host's RBuffer (A2:9-17)."""
         if m.station != self._port.me:  # a host of another cell
             return
         self._on_ack_h(m)

@@ -1,4 +1,4 @@
-"""What a host remembers through a crash.
+"""The values that a host remembers through a crash.
 
 Model     what one statement or one group of statements writes is written atomically; (lc, nxt) always together, and
           nxt with each delivery (F8)

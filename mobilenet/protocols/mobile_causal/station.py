@@ -107,7 +107,7 @@ class Station:
         }
 
     def _send_of(self, port: StationPort) -> Callable[[int, Any], None]:
-        """Return how a message goes to one host."""
+        """Return the function that sends a message to one host."""
         return port.send
 
     def _new_stream(self, check: bool) -> CellStream:
@@ -115,7 +115,7 @@ class Station:
 
     @property
     def next_number(self) -> int:
-        """seq_C, for measuring and checks."""
+        """The number of the next message of the stream (seq_C), for measuring and checks."""
         return self._stream.next_number
 
     def buffer_sizes(self) -> tuple[int, ...]:
@@ -126,12 +126,12 @@ class Station:
         return all(c.state is State.OWN for c in self.ctx.values())
 
     def serves(self, host: int) -> bool:
-        """Nothing is left of what this host missed elsewhere, and nothing was given up that it does not know of yet."""
+        """Return whether this host has all that it missed elsewhere, and knows of everything that was given up."""
         c = self.ctx.get(host)
         return c is not None and c.state is State.OWN and not c.rec and not c.expired
 
     def context_of(self, host: int) -> Context | None:
-        """Return what is kept of a host, for display."""
+        """Return the context of a host, for display."""
         return self.ctx.get(host)
 
     # --- from hosts
@@ -144,7 +144,7 @@ class Station:
         self._from_host[type(message)](message)  # A2:1
 
     def _on_app_hs(self, m: AppHs) -> None:
-        """App_hs: accepted by the owner only                            A2:2-8, A2:44-47"""
+        """Handle App_hs: accepted by the owner only (A2:2-8, A2:44-47)."""
         c = self.ctx.get(m.host)
         if c is None or c.state is not State.OWN:  # F4a, F4b
             return
@@ -202,7 +202,7 @@ class Station:
             self._handover.send_init_ack(c)  # A2:30
 
     def _new_session(self, c: Context, m: Init) -> None:
-        """The owner goes on serving its host under a new session        A2:21-30"""
+        """Go on serving an owned host under a new session (A2:21-30)."""
         assert not self._check or m.lc <= c.ses  # I1
         if c.expired:  # F15 (a new session begins at the next number, with a gap)
             c.expired, c.gap = False, True
@@ -215,7 +215,7 @@ class Station:
         self._handover.send_init_ack(c)  # A2:30
 
     def _on_leave(self, m: Leave) -> None:
-        """leave: always answered                                        A2:39-43"""
+        """Handle leave: always answered (A2:39-43)."""
         c = self.ctx.get(m.host)  # F13a
         self._cookies.forget(m.host, m.ses)
         if c is not None and c.ses < m.ses:  # A2:40, F13b
@@ -230,7 +230,7 @@ class Station:
         self._from_station[type(message)](source, message)  # A4:51
 
     def _on_app(self, source: int, m: App) -> None:
-        """App_ss: the backbone floods                                   A4:52-53"""
+        """Handle App_ss: the backbone floods (A4:52-53)."""
         self._stream.append(Item(m.id, m.body), from_wire=True)  # A4:53, F16
 
     # --- long failures: the T extension
@@ -251,7 +251,7 @@ class Station:
                 self._handover.drop(c)
 
     def _expire(self, c: Context) -> None:
-        """Forget what h was promised; its session and seq_h stay, or its messages would be disseminated again."""
+        """Forget what h was promised. Its session and seq_h stay, or its messages would be disseminated again."""
         c.expired = True  # F15 (a stub)
         self._stream.forget_lists(c)
         self.ctx.clear_rbuf(c)

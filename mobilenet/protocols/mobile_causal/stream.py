@@ -1,4 +1,4 @@
-"""What a station radios to its cell: the numbered stream, until all have it, and each host's recovery messages.
+"""The numbered stream that a station radios to its cell until all hosts have it, and each host's recovery messages.
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithm 2 lines 44-47 (Disseminate), and `clear` of A2:12 and A4:83
@@ -55,7 +55,7 @@ class CellStream:
 
     @property
     def oldest(self) -> int:
-        """minSeq(): the oldest number kept."""
+        """The oldest number that is kept: minSeq()."""
         return next(iter(self.sbuf), self.next_number)
 
     # --- numbers
@@ -95,7 +95,7 @@ class CellStream:
             self._timer.start(waiting[0][0] - now)
 
     def collect(self) -> None:
-        """clear(SBuffer): forget what no context holds back any more."""
+        """Forget what no context holds back any more: clear(SBuffer)."""
         floor, sbuf = self._contexts.floor(), self.sbuf
         while sbuf and (number := next(iter(sbuf))) < floor:
             del sbuf[number]  # A2:12, A4:83
@@ -135,7 +135,7 @@ class CellStream:
         self.collect()
 
     def begin_recovery(self, c: Context) -> None:
-        """BroadcastCo(msg): what remains of the recovery messages, each by its own timer."""
+        """Send what remains of the recovery messages, each by its own timer: BroadcastCo(msg)."""
         for number in c.rec:
             self._resender.begin((number, c.host))  # A4:91
 

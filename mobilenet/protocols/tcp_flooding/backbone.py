@@ -13,7 +13,7 @@ from ..port import Channel, WiredChannels
 
 
 class Backbone:
-    """A station's side of it; `hear(neighbour, message)` gets the others' messages."""
+    """A station's side of the backbone. `hear(neighbour, message)` is called for each message of the others."""
 
     def __init__(self, wired: WiredChannels, hear: Callable[[int, Any], None]) -> None:
         self._hear = hear

@@ -68,7 +68,7 @@ class Host:
         return len(self.stable.unsent), sum(link.incoming for link in links if link is not None)
 
     def settled(self) -> bool:
-        """Out, or with the station of its cell, with nothing in progress."""
+        """Return whether the host is out, or is linked to the station of its cell with nothing in progress."""
         link = self._primary
         if self.is_out():
             return True
@@ -85,7 +85,7 @@ class Host:
             self._attach("join")
 
     def leave(self) -> bool:
-        """Leave when a station has all own messages."""
+        """Leave as soon as a station has all own messages."""
         if self.stable.status is Status.JOIN:
             return False
         if self.stable.status is Status.MEMBER:
@@ -94,7 +94,7 @@ class Host:
         return True
 
     def co_broadcast(self, body: int) -> MessageId | None:
-        """On all outgoing safe links, then delivered at once            PC broadcast"""
+        """Send a message over all outgoing safe links, then deliver it at once (PC broadcast)."""
         stable, me = self.stable, self._port.me
         if stable.status is not Status.MEMBER or self._want_leave:
             return None
@@ -114,7 +114,7 @@ class Host:
     # --- where the host is
 
     def on_cell(self, station: int | None) -> None:
-        """Out of coverage nothing is done: connections resume, or have ended."""
+        """Look for a link in the new cell. Out of coverage nothing is done: connections resume, or have ended."""
         returns = self._cell is None
         self._cell = station
         if station is not None and returns:
@@ -128,7 +128,7 @@ class Host:
         self._look("recovery")
 
     def _look(self, cause: str) -> None:
-        """Look whether this cell's station is at the other end of a link, or going to be."""
+        """Check whether this cell's station is at the other end of a link, or is going to be."""
         station, status = self._cell, self.stable.status
         if status is Status.OUT:
             return
@@ -169,7 +169,7 @@ class Host:
         self._sent.clear()
 
     def _stay(self) -> None:
-        """Back before it was away: the old link serves, under a new session."""
+        """Stay with the old link, under a new session: the host is back before it had left."""
         assert self._primary is not None
         self._forget_next()
         ses, station = self.stable.ses + 1, self._primary.peer
@@ -217,7 +217,7 @@ class Host:
             channel.say(Return(m.id))  # PC pong
 
     def _on_safe(self, channel: Channel) -> None:
-        """The new link is safe: what is in the buffer is sent now, and the old link is left    PC safe"""
+        """Send what is in the buffer over the new link, which is safe, and leave the old link (PC safe)."""
         stable, buffer = self.stable, self._buffer or []
         again = {m.seq for m in buffer if m.origin == self._port.me}
         for seq in [seq for seq in stable.unsent if seq not in again]:
@@ -236,7 +236,7 @@ class Host:
         self._try_leave()
 
     def _on_welcome(self, channel: Channel, m: Welcome) -> None:
-        """A new beginning: what was missed is missed; own messages that may be lost are sent again."""
+        """Make a new beginning: what was missed is lost, and own messages that may be lost are sent again."""
         stable = self.stable
         joins = stable.status is Status.JOIN
         stable.status, stable.via = Status.MEMBER, (channel.peer,)
@@ -281,7 +281,7 @@ class Host:
             self._wait_timer.start(round(self._p.handoff_wait_s * SECOND))
 
     def on_taken(self, channel: Channel) -> None:
-        """A station has these messages: it will pass them on, whatever becomes of this host."""
+        """Forget messages that a station has: it will pass them on, whatever becomes of this host."""
         if channel is not self._primary:
             return
         sent, taken = self._sent, channel.taken
@@ -308,7 +308,7 @@ class Host:
 
     @timer_name("handoff wait")
     def _on_wait(self) -> None:
-        """The new link does not become safe: the old one is of no use any more."""
+        """Give up the old link, which is useless if the new one does not become safe."""
         self._forget_primary()
         self._reenter()
 
@@ -326,7 +326,7 @@ class Host:
 
     @timer_name("keep-alive")
     def _on_silence(self) -> None:
-        """The keep-alive probe; where something is not acknowledged, TCP asks the same question already."""
+        """Probe the links. If something is not acknowledged, TCP asks the same question already."""
         links = [link for link in (self._primary, self._next if self._next_is_open else None) if link is not None]
         for link in links:
             if not link.backlog and self._cell is not None:

@@ -16,7 +16,7 @@ Procedure = tuple[Id, Number]  # the station that began it, its number there
 
 @message()
 class App(NamedTuple):
-    """An application message: over each link once."""
+    """An application message, sent over each link once."""
 
     origin: Id
     seq: Number
@@ -28,7 +28,7 @@ class App(NamedTuple):
 
 @message()
 class Attach(NamedTuple):
-    """The first word over a new link: the stations in `via` know the host's past.
+    """The first message over a new link: the stations in `via` know the host's past.
 
     `keep`: the link to the last of them is still open.
     """
@@ -40,21 +40,21 @@ class Attach(NamedTuple):
 
 @message()
 class Reenter(NamedTuple):
-    """The old link is lost: the new one cannot become safe by a ping."""
+    """A notice that the old link is lost: the new one cannot become safe by a ping."""
 
     ses: Number
 
 
 @message()
 class Moved(NamedTuple):
-    """This link is safe, and the old one is gone."""
+    """A notice that this link is safe, and that the old one is gone."""
 
     ses: Number
 
 
 @message()
 class Stay(NamedTuple):
-    """Over the old link: the new one is not wanted any more."""
+    """A notice over the old link: the new one is not wanted any more."""
 
     ses: Number
 
@@ -68,7 +68,7 @@ class Here:
 
 @message()
 class Leave(NamedTuple):
-    """The last word; the station answers by ending the connection."""
+    """The last message of a host; the station answers by ending the connection."""
 
     ses: Number
 
@@ -78,14 +78,14 @@ class Leave(NamedTuple):
 
 @message()
 class Safe(NamedTuple):
-    """The host's answer came round: what was buffered for this link follows."""
+    """A notice that the host's answer came round: what was buffered for this link follows."""
 
     ses: Number
 
 
 @message()
 class Welcome(NamedTuple):
-    """From here on everything; of what was before, nothing: `past` has the highest number of each origin."""
+    """The start of everything that follows. Of what was before, `past` has the highest number of each origin."""
 
     ses: Number
     past: tuple[tuple[Id, Number], ...]
@@ -96,7 +96,7 @@ class Welcome(NamedTuple):
 
 @message()
 class Ping(NamedTuple):
-    """To `host` by way of `via`: behind everything that the new station had forwarded."""
+    """A ping to `host` by way of `via`, behind everything that the new station had forwarded."""
 
     id: Procedure
     host: Id
@@ -106,14 +106,14 @@ class Ping(NamedTuple):
 
 @message()
 class Return(NamedTuple):
-    """The host's answer: behind everything that it has sent."""
+    """The host's answer to a ping, behind everything that it has sent."""
 
     id: Procedure
 
 
 @message()
 class Close(NamedTuple):
-    """Stations with a link of an older session of this host drop it; those in `via` answer."""
+    """A request to stations with a link of an older session of this host to drop it; those in `via` answer."""
 
     id: Procedure
     host: Id
@@ -123,7 +123,7 @@ class Close(NamedTuple):
 
 @message()
 class Closed(NamedTuple):
-    """`station` has no such link any more: behind everything that it passed to the host, and took from it."""
+    """An answer that `station` has no such link any more, behind all that it passed to the host and took from it."""
 
     id: Procedure
     station: Id

@@ -24,7 +24,7 @@ OWN = ("join", "leave", "deliver", "broadcast", "handoff_start", "handoff_end", 
 
 
 def _unexplained_gap(run: Evidence) -> str | None:
-    """Return the first gap that nothing leads to."""
+    """Return the first gap that no handoff explains."""
     events = run.events
     event, node, times = events.column("event"), events.column("node"), events.numbers("time_ns")
     rows = event.rows(*OWN)

@@ -37,12 +37,12 @@ class HostLink:
 
     @property
     def messages(self) -> int:
-        """SBuffer: queued, buffered, or sent and not acknowledged."""
+        """The number of messages queued, buffered, or sent and not acknowledged: SBuffer."""
         return self.waiting + self.channel.backlog + (0 if self.buffer is None else len(self.buffer))
 
 
 class Spacing:
-    """What waits at one station."""
+    """The queue of messages that wait at one station."""
 
     def __init__(self, port: Port, parameters: TcpFloodingParameters) -> None:
         self._port = port
@@ -54,7 +54,7 @@ class Spacing:
         self._timer = port.timer(self._on_timer)
 
     def copies(self, links: Iterable[HostLink], message: App) -> None:
-        """Send a copy for each, a step apart."""
+        """Send a copy over each link, one step apart."""
         now = self._port.now
         due_ns = max(now, self._free_ns) if self._one_queue else now
         for link in links:
@@ -64,7 +64,7 @@ class Spacing:
             self._free_ns = due_ns
 
     def say(self, link: HostLink, message: Any) -> None:
-        """Send at once, but behind everything that waits for this link."""
+        """Send a message at once, but behind everything that waits for this link."""
         self._say_at(self._port.now, link, message)
 
     def _say_at(self, due_ns: int, link: HostLink, message: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a host remembers through a crash.
+"""The values that a host remembers through a crash.
 
 Model     what a handler writes here is written atomically. Not here is what was delivered: a link begins with Welcome,
           which lists all that the station has received, and this contains all that the host has (see station.py, "by

@@ -66,7 +66,7 @@ class Station:
         self._p = parameters
         self._received: dict[int, int] = {}  # origin -> its highest number delivered here
         self._links: dict[int, HostLink] = {}  # host -> its link
-        self._newest: dict[int, int] = {}  # host -> the highest session heard of
+        self._newest: dict[int, int] = {}  # host -> the highest session number heard
         self._number = 0  # of the last Ping or Close of this station
         self._spacing = Spacing(port, parameters)
         self._backbone = Backbone(wired, self._on_neighbour)
@@ -85,7 +85,7 @@ class Station:
         return sum(link.messages for link in links), sum(link.channel.incoming for link in links)
 
     def settled(self) -> bool:
-        """No link is on its way to be safe, and the wire has taken everything."""
+        """Return whether every link is safe, and the wire has taken everything."""
         return all(link.safe for link in self._links.values()) and self._backbone.settled()
 
     def serves(self, host: int) -> bool:
@@ -103,7 +103,7 @@ class Station:
         self._receive(m, neighbour, None)
 
     def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
-        """Relay at the first reception on all outgoing links, at once; later copies are dropped."""
+        """Relay a message at its first reception on all outgoing links, at once, and drop later copies."""
         if m.seq <= self._received.get(m.origin, -1):  # PC receive (FIFO from each origin: the highest decides)
             return
         self._received[m.origin] = m.seq  # PC deliver
@@ -120,7 +120,7 @@ class Station:
     # --- hosts that come
 
     def _on_attach(self, link: HostLink, m: Attach) -> None:
-        """A host's first word; the link is known already."""
+        """Handle a host's first message. The link is known already."""
         self._newest[link.host] = m.ses
         if m.keep and m.via and m.via[-1] != self._me:
             self._ping_old_link(link, m.via[-1])  # PC ping
@@ -128,30 +128,32 @@ class Station:
             self._enter(link)
 
     def _ping_old_link(self, link: HostLink, via: int) -> None:
-        """The old link is open: ping over it, and buffer what comes meanwhile        PC ping"""
+        """Ping over the old link, which is open, and buffer what comes meanwhile (PC ping)."""
         link.ping, link.buffer = self._new_procedure(), []  # PC buffer, R9
         self._backbone.flood(Ping(link.ping, link.host, link.ses, via))  # PC ping
 
     def _on_reenter(self, link: HostLink, m: Reenter) -> None:
-        """The old link is lost. If this one became safe in the meantime, Safe is on its way."""
+        """Handle the loss of the old link. If this one became safe in the meantime, Safe is on its way."""
         if m.ses == link.ses and not link.safe and link.close is None:
             link.ping = link.buffer = None
             self._enter(link)
 
     def _enter(self, link: HostLink) -> None:
-        """No old link, or none to rely on: older ones are closed, and the station of the last safe one reports it."""
+        """Let a host in without a reliable old link: close older links, and wait for the station of the last
+        safe one.
+        """
         link.closing = {station for station in link.via if station != self._me}
         link.close = self._close_others(link, tuple(sorted(link.closing)))  # R10
         self._try_welcome(link)
 
     def _try_welcome(self, link: HostLink) -> None:
-        """Send Welcome when all that the host may know is here."""
+        """Send Welcome once everything that the host may know is here."""
         if not link.closing:  # R10
             link.close, link.safe = None, True
             self._spacing.say(link, Welcome(link.ses, tuple(self._received.items())))  # R11
 
     def _make_safe(self, link: HostLink) -> None:
-        """Both ends know the same now, but for what is in the buffer: it goes first     PC safe"""
+        """Make a link safe: both ends know the same, except for the buffer, which goes first (PC safe)."""
         buffer, link.buffer, link.ping, link.safe = link.buffer or [], None, None, True
         self._spacing.say(link, Safe(link.ses))  # PC safe
         for m in buffer:
@@ -169,23 +171,23 @@ class Station:
     # --- hosts that go
 
     def _on_host_return(self, link: HostLink, m: Return) -> None:
-        """The host's answer, behind all that it sent here."""
+        """Handle the host's answer, behind everything that it sent here."""
         self._on_return(None, m)
 
     def _on_here(self, link: HostLink, m: Here) -> None:
-        """The keep-alive probe: TCP has answered it                     R6"""
+        """Handle the keep-alive probe, which TCP has answered already (R6)."""
 
     def _on_moved(self, link: HostLink, m: Moved) -> None:
-        """The host has come over: no other station needs a link to it."""
+        """Handle the arrival of a host: no other station needs a link to it."""
         self._close_others(link)  # R4, R12
 
     def _on_stay(self, link: HostLink, m: Stay) -> None:
-        """The host has turned back before it was away."""
+        """Handle a host that turned back before it had left."""
         link.ses = self._newest[link.host] = m.ses
         self._close_others(link)  # R5, R12
 
     def _on_leave(self, link: HostLink, m: Leave) -> None:
-        """The end of the connection is the answer."""
+        """Handle a host's leave. The end of the connection is the answer."""
         link.ses = self._newest[link.host] = m.ses
         self._close_others(link)
         self._drop(link)
@@ -201,7 +203,7 @@ class Station:
         self._on_wired[type(m)](neighbour, m)
 
     def _on_ping(self, neighbour: int, m: Ping) -> None:
-        """Down the old link, behind all that was forwarded before it."""
+        """Pass the ping down the old link, behind everything that was forwarded before it."""
         self._newest[m.host] = max(m.ses, self._newest.get(m.host, 0))
         if m.via != self._me:
             self._backbone.flood(m, neighbour)
@@ -220,7 +222,7 @@ class Station:
                 self._make_safe(link)
 
     def _on_close(self, neighbour: int, m: Close) -> None:
-        """A newer link of this host: older ones are dropped, and forgotten by the host already."""
+        """Drop links that are older than the host's new one; the host has forgotten them already."""
         self._newest[m.host] = max(m.ses, self._newest.get(m.host, 0))
         self._backbone.flood(m, neighbour)
         link = self._links.get(m.host)
@@ -231,7 +233,7 @@ class Station:
             self._backbone.flood(Closed(m.id, self._me))  # R10
 
     def _on_closed_id(self, neighbour: int, m: Closed) -> None:
-        """All that the last station passed to the host is here."""
+        """Note that all that the last station passed to the host is here."""
         if m.id[0] != self._me:
             self._backbone.flood(m, neighbour)
             return
@@ -249,7 +251,7 @@ class Station:
         pass
 
     def on_message(self, channel: Channel, message: Any) -> None:
-        """The first message of a channel makes a link of it."""
+        """Make a link of a channel at its first message."""
         link = self._links.get(channel.peer)
         if link is None or link.channel is not channel:
             link = self._admit(channel, message)
@@ -259,7 +261,7 @@ class Station:
         self._on_host[type(message)](link, message)
 
     def _admit(self, channel: Channel, message: Any) -> HostLink | None:
-        """None: of a session that the host has left behind."""
+        """Return the new link, or None if its session is one that the host has left behind."""
         if type(message) not in (Attach, Leave) or message.ses < self._newest.get(channel.peer, 0):
             return None  # R13
         older = self._links.get(channel.peer)
@@ -274,7 +276,9 @@ class Station:
         pass
 
     def on_closed(self, channel: Channel, reason: str) -> None:
-        """TCP has given up on the host, or the host has opened another connection: what waited for it is lost."""
+        """Drop a link: TCP has given up on the host, or the host has opened another connection. What waited for it is
+        lost.
+        """
         link = self._links.get(channel.peer)
         if link is not None and link.channel is channel:
             self._drop(link)

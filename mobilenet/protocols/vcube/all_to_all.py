@@ -76,7 +76,7 @@ class AllToAllBroadcast:
             self._start_next()
 
     def _restart(self, source: int) -> None:
-        """last[source], for a source that is suspected; once."""
+        """Send last[source] to all, once, for a source that is suspected."""
         m = self.last.get(source)
         if m is not None and m.id not in self._again:
             self._again.add(m.id)

@@ -29,7 +29,7 @@ LAYERS: dict[str, Layer] = {
 def new_layer(
     kind: str, port: LayerPort, n: int, max_delay_ns: int, mtu_bytes: int, layer: Layer | None = None
 ) -> StampedSends:
-    """Return one station's part.
+    """Return one station's part of the backbone.
 
     `max_delay_ns`: how long an application message may wait for others (best effort); `mtu_bytes`: how long a bundle or
     packet may become; `layer`: a replacement for the correct layer, to see what goes wrong.

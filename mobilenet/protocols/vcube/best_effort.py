@@ -46,7 +46,7 @@ BOTTOM = -1
 
 
 class Ack(Overhead):
-    """<ACK, (src, ts)>. It only names the message."""
+    """<ACK, (src, ts)>, which only names the message."""
 
     __slots__ = ("m", "size_bytes")
     is_urgent = False
@@ -57,7 +57,7 @@ class Ack(Overhead):
 
 
 class Tree(Carrier):
-    """<TREE, m>. One object for all that have m, and one for all that acknowledge it."""
+    """<TREE, m>. All processes that have m share one object, and so do all that acknowledge it."""
 
     __slots__ = ("ack", "body", "id", "is_urgent", "size_bytes")
 
@@ -82,7 +82,7 @@ class Bundle(NamedTuple):
 
 
 class Waiting:
-    """Hold delay_msg_i[k] and timer_i[k]."""
+    """The pair delay_msg_i[k] and timer_i[k]."""
 
     __slots__ = ("content", "size_bytes", "timer")
 
@@ -163,7 +163,7 @@ class BestEffortBroadcast:
             self._check_bundle(m, k)  # l.34
 
     def _subtree(self, j: int) -> list[int]:
-        """subtree_i relative to the parent j, the largest cluster first"""
+        """Return subtree_i relative to the parent j, the largest cluster first."""
         return children(self._i, None if j == self._i else j, self._d, self.correct)[::-1]
 
     def _check_bundle(self, c: Tree | Ack, k: int) -> None:
@@ -236,7 +236,7 @@ class BestEffortBroadcast:
                 self._check_acks(m, parent)  # l.69
 
     def _keep(self, m: Tree, rows: list[Row]) -> None:
-        """Keep what ack_set has left of a message."""
+        """Keep only these rows of ack_set for a message."""
         if rows:
             self.ack_set[m] = tuple(rows)
         else:

@@ -47,7 +47,7 @@ class Branch:
 
 @lru_cache(maxsize=8)
 def routes(n: int) -> list[dict[int, int]]:
-    """For each process: child -> the sources in whose trees it is one, as bits."""
+    """Return for each process: child -> the sources in whose trees it is one, as bits."""
     tables: list[dict[int, int]] = [{} for _ in range(n)]
     handed_on = [1 << i for i in range(n)]  # of each process, the sources whose messages go on to its clusters 1..s
     for s in range(dimension(n), 0, -1):
@@ -100,7 +100,7 @@ class CausalBroadcast:
         return {child: Branch(child, sources) for child, sources in routes(self._n)[self._i].items()}
 
     def _neighbours(self, h: int) -> list[int]:
-        """For what comes from cluster h + 1."""
+        """Return the neighbours for what comes from cluster h + 1."""
         return neighbours(self._i, h, range(self._n))
 
     def _parent_in_single_tree(self) -> int | None:
@@ -114,7 +114,7 @@ class CausalBroadcast:
     # --- broadcast
 
     def broadcast(self, body: Any) -> MessageId:
-        """CO_Broadcast(m)                                               Algorithm 2 l.5-12"""
+        """Broadcast a message: CO_Broadcast(m) (Algorithm 2 l.5-12)."""
         source, ts = self._i, self._count
         self._count += 1
         last = self._delivered & ~(self._delivered >> self._n)  # of each source, as delivery is FIFO
@@ -165,7 +165,7 @@ class CausalBroadcast:
         """Ignore it: this protocol assumes that no process fails."""
 
     def _hand_on(self, h: int, packet: Packet) -> None:
-        """CheckAgg for what these messages set free                     Algorithm 2 l.18-21, 23-28"""
+        """Hand on what these messages set free: CheckAgg (Algorithm 2 l.18-21, 23-28)."""
         messages = packet.messages
         touched = False
         for m in messages:
@@ -194,11 +194,11 @@ class CausalBroadcast:
         self._order += 1
 
     def _hold(self, lacking: int, branch: Branch, order: int, m: Message) -> None:
-        """Until what is missing has been received: one at a time."""
+        """Hold a message until what is missing has been received, one at a time."""
         self._held.setdefault((lacking & -lacking).bit_length() - 1, []).append((branch, order, m))
 
     def _hand_on_several(self, branches: tuple[Branch, ...], packet: Packet, touched: bool) -> None:
-        """What is free goes in the order of reception; `touched`: with it what it has set free."""
+        """Hand on what is free in the order of reception; `touched`: with what it has set free."""
         order = self._order
         for m in packet.messages:
             missing = self._cover(m.depends & self._received ^ m.depends)
@@ -221,7 +221,7 @@ class CausalBroadcast:
                 branch.free.clear()
 
     def _send(self, child: int, messages: tuple[Message, ...]) -> None:
-        """Split at the MTU; a larger message gets its own packet."""
+        """Send messages to a child, split at the MTU; a larger message gets its own packet."""
         batch: list[Message] = []
         size = 0
         for m in messages:
@@ -233,7 +233,9 @@ class CausalBroadcast:
         self._send_to(child, self._packet(tuple(batch)))
 
     def _note_received(self, m: Message) -> bool:
-        """Advance the prefix of its source; whether something held was looked at again.  Algorithm 2 l.16-17"""
+        """Advance the prefix of the message's source. Return whether a held message was checked again (Alg.
+        2 l.16-17).
+        """
         if m.before and not m.before & self._received:
             self._beyond[m.bit] = m
             return False
@@ -258,7 +260,7 @@ class CausalBroadcast:
                 branch.free.append((order, m))
 
     def _cover(self, missing: int) -> int:
-        """These, after the masks of the branches cover them: a message may depend on ones far ahead of the prefix."""
+        """Return `missing`, after widening the masks of the branches: a message may depend on ones far ahead."""
         while missing.bit_length() > self._covered:
             for branch in self._branches.values():
                 branch.sources |= branch.sources << self._covered
@@ -268,7 +270,7 @@ class CausalBroadcast:
     # --- delivery
 
     def _deliver_when_ready(self, m: Message) -> None:
-        """CheckDelivery(): each message waits for one missing dependency at a time.    Algorithm 2 l.29-33"""
+        """Deliver a message once it lacks nothing, waiting for one at a time: CheckDelivery() (Algorithm 2 l.29-33)."""
         if self._waits(m):
             self._pending += 1
             return
@@ -294,7 +296,7 @@ class CausalBroadcast:
         return free
 
     def _deliver(self, m: Message) -> None:
-        """CO_Deliver(m)                                                  Algorithm 2 l.10, 31"""
+        """Deliver a message: CO_Deliver(m) (Algorithm 2 l.10, 31)."""
         self._delivered |= m.mask  # l.6, 32
         self._deliver_to(m.id, m.body)
 

@@ -36,7 +36,7 @@ class _Stamped(NamedTuple):
 
 
 class Stamped(_Stamped, Carrier):
-    """A broadcast message with what causal order needs."""
+    """A broadcast message with its stamp for causal order."""
 
     __slots__ = ()
 
@@ -61,11 +61,11 @@ class Directed(_Directed, Carrier):
 
 
 class Arrival(NamedTuple):
-    """What may have to wait before it is handed up."""
+    """A message that may have to wait before it is handed up."""
 
     source: int
     body: Any
-    after: tuple[int, ...]  # the clock has to have got there
+    after: tuple[int, ...]  # the clock that this station must have reached
     is_broadcast: bool
 
 
@@ -103,7 +103,7 @@ class Beneath:
 
 
 class StampedSends:
-    """Above a broadcast that is causal by itself: directed sends that respect it. To the station it is a WiredPort."""
+    """Directed sends that respect a broadcast that is causal by itself. To the station it is a WiredPort."""
 
     def __init__(self, port: LayerPort, n: int, make: Callable[[ProcessPort], BroadcastProtocol]) -> None:
         self.me = port.me
@@ -116,12 +116,12 @@ class StampedSends:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing waits here, and nothing that was sent is unacknowledged."""
+        """Whether nothing waits here, and everything that was sent is acknowledged."""
         return not (self._ready or self._waiting or any(self.beneath.buffer_sizes()))
 
     @property
     def held(self) -> int:
-        """How many wait here for what precedes them."""
+        """The number of messages that wait here for an earlier one."""
         return sum(map(len, self._waiting.values()))
 
     # --- for the station
@@ -143,21 +143,21 @@ class StampedSends:
         self._hand_up()
 
     def on_crash(self, process: int) -> None:
-        """A suspicion; as no station fails, a wrong one."""
+        """Pass on a suspicion, which is wrong because no station fails."""
         self.beneath.on_crash(process)
 
     def on_up(self, process: int) -> None:
         self.beneath.on_up(process)
 
     def deliver(self, message: MessageId, body: Any) -> None:
-        """The broadcast beneath delivers; own messages are known."""
+        """Accept a message from the broadcast beneath; own messages are known."""
         if message.source != self.me:
             self._ready.append(Arrival(message.source, body, (), True))
 
     # --- waiting
 
     def _admit(self, arrival: Arrival) -> None:
-        """Admit a message that waits for one missing entry at a time."""
+        """Admit a message, or let it wait for one missing entry at a time."""
         for station, (entry, due) in enumerate(zip(self.clock, arrival.after, strict=True)):
             if entry < due:
                 self._waiting.setdefault((station, due), []).append(arrival)
@@ -181,7 +181,7 @@ class StampedSends:
 
 
 class CausalLayer(StampedSends):
-    """Above a broadcast in any order."""
+    """A causal layer above a broadcast that delivers in any order."""
 
     def __init__(self, port: LayerPort, n: int, make: Callable[[ProcessPort], BroadcastProtocol]) -> None:
         self._last_clock = [0] * n  # the clock at the own last broadcast

@@ -13,7 +13,7 @@ from .port import Carrier, Lists, MessageId, lists_of, payload_of
 
 
 class Message:
-    """An application message, shared by all that have it."""
+    """An application message, shared by all processes that have it."""
 
     __slots__ = ("before", "bit", "body", "depends", "id", "mask", "size_bytes", "source")
 
@@ -22,14 +22,14 @@ class Message:
         self.source = source
         self.bit = ts * n + source  # its number in sets
         self.mask = 1 << self.bit  # itself as a set
-        self.before = self.mask >> n  # the message before it of its source, as a set; the first one has none
+        self.before = self.mask >> n  # the previous message of its source, as a set; the first one has none
         self.depends = depends  # the last message of each source that its source had delivered, its own included
         self.body = body
         self.size_bytes = size_bytes
 
 
 class Packet:
-    """What travels over a link; one object for all children that get the same."""
+    """A packet on a link; children that get the same packet share one object."""
 
     __slots__ = ("messages", "size_bytes")
 
@@ -51,7 +51,7 @@ class _ToRoot(NamedTuple):
 
 
 class ToRoot(_ToRoot, Carrier):
-    """Single tree: a source hands its message to the root of all."""
+    """A message on its way to the root of a single tree."""
 
     __slots__ = ()
 

@@ -48,7 +48,7 @@ class Packet(NamedTuple):
 
 
 def children(i: int, r: int, h: int, n: int) -> list[int]:
-    """Children of i in the tree of r, of height h                     Algorithm 1"""
+    """Return the children of i in the tree of r, of height h (Algorithm 1)."""
     if i == r:  # Alg. 1 l.2
         return neighbours(i, h, range(n))  # Alg. 1 l.3
     s = cluster(r, i)
@@ -139,7 +139,7 @@ class PrintedCausalBroadcast:
         return follows and all(m.vc[k] <= clock[k] for k in range(self._n) if k != m.source)  # l.30
 
     def _send(self, messages: tuple[Message, ...], k: int) -> None:
-        """Split at the MTU; a larger message gets its own packet."""
+        """Send messages to k, split at the MTU; a larger message gets its own packet."""
         batch: list[Message] = []
         for m in messages:
             if batch and sum(other.size_bytes for other in batch) + m.size_bytes > self._room_bytes:

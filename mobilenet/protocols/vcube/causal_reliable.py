@@ -54,7 +54,7 @@ class CausalReliableBroadcast:
         return message
 
     def receive(self, source: int, body: Any) -> None:
-        """Receive the next message of a source from the layer."""
+        """Take the next message of a source from the layer."""
         self._port.deliver(MessageId(source, self._layer.clock[source] - 1), body)
 
     def on_receive(self, sender: int, message: Any) -> None:

@@ -93,7 +93,7 @@ class Detector:
         return j not in self._correct
 
     def stop(self) -> None:
-        """No round any more; tests of others are answered still."""
+        """Start no further round; tests of others are still answered."""
         self._turns = []
         self._timer.stop()
         self._pause.stop()
@@ -156,7 +156,7 @@ class Detector:
             self._change(j, stamp + 1)
 
     def suspect(self, j: int) -> None:
-        """A timeout; in the unreliable mode also a planned mistake."""
+        """Suspect j after a timeout, or in the unreliable mode by a planned mistake."""
         stamp = self._stamps.get(j, 0)
         if stamp % 2 == 0:
             self._change(j, stamp + 1)

@@ -38,7 +38,7 @@ def tree_children(x: int, t: int, d: int) -> tuple[int, ...]:
 
 
 class Copy(NamedTuple):
-    """A message on its way in one of the trees."""
+    """A copy of a message on its way in one of the trees."""
 
     id: MessageId
     body: Any

@@ -1,4 +1,4 @@
-"""What can be set of the broadcasts over VCube, and what each of them promises.
+"""The settings of the broadcasts over VCube, and what each of them promises.
 
 Units     time units (t.u.) of the papers for times, 1 t.u. is 1 s of simulated time; bytes
 Source    the papers named by each protocol; ours: docs/protocols/vcube.md

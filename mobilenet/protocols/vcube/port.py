@@ -1,4 +1,4 @@
-"""What a broadcast over VCube may do, and what is done to it. The same on every network beneath.
+"""The interface between a broadcast over VCube and the network. It is the same on every network.
 
 Units     integer nanoseconds, bytes
 Names     processes are 0..n-1; p12 is a name given outside
@@ -39,12 +39,12 @@ def lists_of(body: Any) -> Lists:
 
 
 def is_control(body: Any) -> bool:
-    """A message without application payload: others wait for it, so it never waits itself."""
+    """Return whether a message has no application payload: others wait for it, so it never waits itself."""
     return size_of(body) > 0 and payload_of(body) == 0
 
 
 class Overhead:
-    """What a protocol sends for itself: no payload, no list."""
+    """A message that a protocol sends for itself, without payload or lists."""
 
     __slots__ = ()
     has_no_body: ClassVar[bool] = True  # for the record: it names messages and carries none
@@ -58,7 +58,7 @@ class Overhead:
 
 
 class Carrier:
-    """What carries a body to be delivered."""
+    """A message that carries a body to be delivered."""
 
     __slots__ = ()
     body: Any
@@ -95,20 +95,20 @@ class ProcessPort(Protocol):
 
 
 class DrawingProcessPort(ProcessPort, Protocol):
-    """What plug-ins and programs get: ours draw nothing."""
+    """The port that plug-ins and programs get; built-in protocols draw nothing."""
 
     def between(self, low: int, high: int) -> int:
         """Return a whole number from this process's own stream, low <= number <= high."""
 
 
 class BroadcastProtocol(Protocol):
-    """What the network calls on a process."""
+    """The calls that the network makes on a process."""
 
     BUFFERS: ClassVar[tuple[str, ...]]
 
     def buffer_sizes(self) -> tuple[int, ...]: ...
     def broadcast(self, body: Any) -> MessageId:
-        """The application broadcasts. The network has recorded the broadcast when the first delivery is recorded."""
+        """Broadcast a message of the application. The network records the broadcast with its first delivery."""
 
     def on_receive(self, sender: int, message: Any) -> None: ...
     def on_crash(self, process: int) -> None:

@@ -15,26 +15,26 @@ from functools import cache, lru_cache
 
 
 def dimension(n: int) -> int:
-    """log2 n, rounded up."""
+    """Return log2 n, rounded up."""
     return (n - 1).bit_length()
 
 
 @cache
 def c(i: int, s: int) -> tuple[int, ...]:
-    """Cluster s of i, in order of preference: c(i,s) = j, c(j,1), ..., c(j,s-1), where j = i xor 2^(s-1)."""
+    """Return cluster s of i, in order of preference: c(i,s) = j, c(j,1), ..., c(j,s-1), where j = i xor 2^(s-1)."""
     j = i ^ (1 << (s - 1))
     return (j, *(member for k in range(1, s) for member in c(j, k)))
 
 
 @cache
 def everybody(n: int) -> frozenset[int]:
-    """Whom all processes believe correct at first: one set for all of them."""
+    """Return the set that all processes believe correct at first, one object for all of them."""
     return frozenset(range(n))
 
 
 @lru_cache(maxsize=256)
 def without(believed: frozenset[int], j: int) -> frozenset[int]:
-    """Share one set among all that believe the same: a thousand processes would have a thousand sets of 64 KB."""
+    """Return `believed` without j, one object for all: a thousand processes would have a thousand sets of 64 KB."""
     return believed - {j}
 
 
@@ -44,12 +44,12 @@ def cluster(i: int, j: int) -> int:
 
 
 def first_fault_free(i: int, s: int, believed: Container[int]) -> int | None:
-    """FF_neighbor: the first process of c(i,s) that is believed correct, if there is one."""
+    """Return the first process of c(i,s) that is believed correct, if there is one: FF_neighbor."""
     return next((j for j in c(i, s) if j in believed), None)
 
 
 def neighbours(i: int, h: int, believed: Container[int]) -> list[int]:
-    """neighborhood_i(h): the first fault-free process of each cluster 1..h."""
+    """Return the first fault-free process of each cluster 1..h: neighborhood_i(h)."""
     candidates = (first_fault_free(i, s, believed) for s in range(1, h + 1))
     return [j for j in candidates if j is not None]
 

@@ -12,12 +12,12 @@ from mobilenet.record.packets.segments import TCP, is_fragment
 
 ICMP, UDP = 1, 17
 NAMES = {ICMP: "ICMP", TCP: "TCP", UDP: "UDP"}
-NO_CHECKSUM = b"\0\0"  # of UDP
+NO_CHECKSUM = b"\0\0"  # in UDP
 SHORTEST = 20  # an IP header; with options, TCP and UDP may count another destination
 
 
 def wrong_checksum(packet: bytes) -> str | None:
-    """Return the protocol whose checksum is wrong; None: none is, as far as can be seen in a single packet."""
+    """Return the protocol whose checksum is wrong, or None if none is, as far as a single packet shows."""
     if len(packet) < SHORTEST:
         return None
     head = (packet[0] & 15) * 4
@@ -35,5 +35,5 @@ def wrong_checksum(packet: bytes) -> str | None:
 
 
 def _is_right(data: bytes) -> bool:
-    """The ones' complement sum of its words is that of all ones: a multiple of 0xFFFF."""
+    """Return whether the ones' complement sum of its words is that of all ones: a multiple of 0xFFFF."""
     return int.from_bytes(data + bytes(len(data) % 2), "big") % 0xFFFF == 0

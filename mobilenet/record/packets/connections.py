@@ -1,4 +1,4 @@
-"""TCP connections as their ends saw them: what was sent again, stalls, round-trip times, and handoffs on the way.
+"""TCP connections as their ends saw them: retransmissions, stalls, round-trip times, and handoffs on the way.
 
 Model     each direction of a connection is measured at the device of its sender. Bytes are outstanding from the first
           time that they are sent until an acknowledgement of them arrives there. A stall is a time with outstanding
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.record.packets.segments import ACK, SYN, Segment, near, segment_in
 
-LONG_NS = 200_000_000  # of a stall: TCP's shortest timeout in Linux
+LONG_NS = 200_000_000  # from this length on a stall counts: TCP's shortest timeout in Linux
 
 
 class RoundTrip(NamedTuple):
@@ -26,7 +26,7 @@ class RoundTrip(NamedTuple):
 
 
 class Stall(NamedTuple):
-    """A time without progress, until there was some, or the last packet of the connection."""
+    """A time without progress, up to the next progress, or the last packet of the connection."""
 
     since_ns: int
     took_ns: int
@@ -44,7 +44,7 @@ class Sending:
         self.sent_again_bytes = 0
         self.acknowledged = 0  # offset
         self.acknowledged_ns: list[int] = []  # the times of progress ...
-        self.offsets: list[int] = []  # ... and what was acknowledged then
+        self.offsets: list[int] = []  # ... and what was acknowledged at those times
         self.round_trips: list[RoundTrip] = []
         self.longest_stall = Stall(at_ns, 0)
         self.stalls: list[Stall] = []  # those of LONG_NS or more
@@ -86,7 +86,7 @@ class Sending:
         self.waits_since_ns = at_ns if offset < self._sent else None
 
     def finish(self) -> None:
-        """End what still waits when the record ends."""
+        """End the stalls that still last when the record ends."""
         self._end_wait(self.last_ns)
 
     def _end_wait(self, at_ns: int) -> None:
@@ -100,7 +100,7 @@ class Sending:
 
 
 class Connection:
-    """Both directions. `opened`: both SYNs have been seen."""
+    """A connection, both directions. `opened`: both SYNs have been seen."""
 
     def __init__(self) -> None:
         self.sendings: list[Sending] = []

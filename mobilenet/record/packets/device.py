@@ -1,4 +1,4 @@
-"""The connections of one node, as they are at the moment, from the packets that pass its device.
+"""The present connections of one node, from the packets that pass its device.
 
 Model     packets are added one after the other, and what is known of a connection changes with each. What the node
           sends is measured as in connections.py. Of what it receives, only the copies that arrive are known. Its other
@@ -22,10 +22,10 @@ ENDED = ("closed", "reset")
 
 
 class Key(NamedTuple):
-    """What distinguishes the connections of a node."""
+    """The fields that distinguish the connections of a node."""
 
     protocol: int
-    port: int  # the node's own; 0: the protocol has none
+    port: int  # the node's own port; 0: the protocol has no ports
     peer: bytes  # address
     peer_port: int
 
@@ -37,17 +37,17 @@ class Flow:
         self.key = key
         self.begun_ns = self.last_ns = at_ns
         self.packets = [0, 0]  # sent, received
-        self.bytes = [0, 0]  # of payload; of TCP, those acknowledged, and those received for the first time
-        self.sending: Sending | None = None  # of TCP
+        self.bytes = [0, 0]  # payload bytes; for TCP, those acknowledged, and those received for the first time
+        self.sending: Sending | None = None  # for TCP only
         self.received_again_bytes = 0
-        self._expected: tuple[int, int] | None = None  # the first number of the peer, and the offset after its data
+        self._expected: tuple[int, int] | None = None  # the peer's first sequence number, and the offset after its data
         self._ended = [False, False]
         self._reset = False
-        self._recent: deque[tuple[int, int, int]] = deque()  # time, and bytes both ways by then
+        self._recent: deque[tuple[int, int, int]] = deque()  # time, and bytes in both directions by then
 
     @property
     def state(self) -> str:
-        """In one word; of other protocols than TCP: empty."""
+        """The state in one word, or nothing for protocols other than TCP."""
         if self.sending is None and self._expected is None:
             return ""
         if self._reset:
@@ -59,7 +59,7 @@ class Flow:
         return "open" if self.sending is not None and self._expected is not None else "opening"
 
     def rates(self, now_ns: int) -> tuple[float, float]:
-        """Return bytes per second of the last RECENT_NS, sent and received."""
+        """Return bytes per second over the last RECENT_NS, sent and received."""
         while self._recent and self._recent[0][0] < now_ns - RECENT_NS:
             self._recent.popleft()
         if not self._recent:
@@ -112,7 +112,7 @@ class Device:
     def __init__(self, node: str, address: bytes) -> None:
         self.node = node
         self._address = address
-        self.flows: dict[Key, Flow] = {}  # those with packets last come last
+        self.flows: dict[Key, Flow] = {}  # flows with the latest packets come last
 
     def add(self, packet: bytes, at_ns: int) -> None:
         """Count a packet that passes, in either direction."""

@@ -1,4 +1,4 @@
-"""What an IP packet is, in a few words: its protocol, its ports, and what is special about it.
+"""Describe an IP packet in a few words: its protocol, its ports, and what is special about it.
 
 Source    RFC 791, RFC 792, RFC 768, RFC 9293
 """
@@ -15,12 +15,12 @@ ICMP_TYPES = {0: "echo reply", 3: "unreachable", 8: "echo request", 11: "time ex
 
 
 def name_of(protocol: int) -> str:
-    """Return the name of an IP protocol; of a rare one, its number."""
+    """Return the name of an IP protocol, or its number if it is rare."""
     return NAMES.get(protocol, f"IP protocol {protocol}")
 
 
 def ports_of(packet: bytes) -> tuple[int, int] | None:
-    """Return the source and the destination port; None: the packet has none, or is a later fragment."""
+    """Return the source and the destination port, or None for a packet without ports or a later fragment."""
     head = (packet[0] & 15) * 4
     if packet[9] not in (TCP, UDP) or len(packet) < head + 4 or struct.unpack_from(">H", packet, 6)[0] & 0x1FFF:
         return None
@@ -42,6 +42,6 @@ def label_of(packet: bytes) -> str:
 
 
 def only_acknowledges(packet: bytes) -> bool:
-    """Return whether it is a TCP segment without data that neither opens nor ends a connection."""
+    """Return whether the packet is a TCP segment without data that neither opens nor ends a connection."""
     segment = segment_in(packet)
     return segment is not None and not segment.payload and not segment.flags & (SYN | FIN | RST)

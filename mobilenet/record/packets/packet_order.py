@@ -14,7 +14,7 @@ from typing import NamedTuple
 from mobilenet.record.pcap import CapturedPacket
 from mobilenet.record.table import Columns
 
-Captures = Mapping[str, Sequence[CapturedPacket]]  # of each node
+Captures = Mapping[str, Sequence[CapturedPacket]]  # node -> its captures
 
 
 class PassedPacket(NamedTuple):
@@ -23,16 +23,16 @@ class PassedPacket(NamedTuple):
     at_ns: int
     node: str
     is_sent: bool
-    name: str  # of the datagram
+    name: str  # name of the datagram
     packet: bytes
 
 
 class Mismatch(Exception):
-    """The captures contradict the events, in one sentence."""
+    """The captures contradict the events, as one sentence explains."""
 
 
 def packets_of(events: Columns, captures: Captures) -> Iterator[PassedPacket]:
-    """Yield the packets of all devices, in the order of the events. Mismatch where captures have others."""
+    """Yield the packets of all devices, in the order of the events. Raise Mismatch if the captures have others."""
     left = {node: iter(packets) for node, packets in captures.items()}
     columns = (events[name] for name in ("event", "node", "message", "time_ns"))
     for row, (event, node, name, at_ns) in enumerate(zip(*columns, strict=True)):

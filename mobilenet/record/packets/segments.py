@@ -27,19 +27,17 @@ class Segment(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The sequence numbers that it takes."""
+        """The number of sequence numbers that it uses."""
         return len(self.payload) + bool(self.flags & SYN) + bool(self.flags & FIN)
 
 
 def is_fragment(packet: bytes) -> bool:
-    """Return whether an IP packet of at least 20 bytes is only a part of one: it has an offset, or the flag for
-    more.
-    """
+    """Return whether an IP packet of at least 20 bytes is only a fragment: it has an offset, or the flag for more."""
     return bool(struct.unpack_from(">H", packet, 6)[0] & 0x3FFF)
 
 
 def segment_in(packet: bytes) -> Segment | None:
-    """Return the TCP segment in an IP packet; None: it has none, or only a fragment of one."""
+    """Return the TCP segment in an IP packet, or None if there is none, or only a fragment of one."""
     head = (packet[0] & 15) * 4
     if packet[9] != TCP or len(packet) < head + 20 or is_fragment(packet):
         return None

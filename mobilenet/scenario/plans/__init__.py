@@ -1,1 +1,1 @@
-"""What follows from a scenario before it runs: what its run promises, and what the record is held to."""
+"""The consequences of a scenario before it runs: what its run promises, and what the record must show."""

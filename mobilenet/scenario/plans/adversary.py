@@ -1,4 +1,4 @@
-"""What follows from a schedule of the swarm's adversary before it is played.
+"""The consequences of a schedule of the swarm's adversary, before it is played.
 
 Model     scenario.yaml does not repeat the actions of a schedule, so of hosts, crashes and places nothing is known
 Units     seconds
@@ -35,15 +35,15 @@ def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
 
 
 def expectations(scenario: AdversarySchedule) -> Expectations:
-    """Return what the record is held to."""
+    """Return what the record must show."""
     return Expectations(ns(scenario.duration_s), known_protocol(scenario.protocol))
 
 
 def lossy_cuts(scenario: AdversarySchedule) -> list[LossyCut]:
-    """None: no link is cut by hand."""
+    """Return an empty list: no link is cut by hand."""
     return []
 
 
 def doubts(scenario: AdversarySchedule) -> list[str]:
-    """None: everything settles before it ends."""
+    """Return an empty list: everything settles before the run ends."""
     return []

@@ -1,7 +1,7 @@
-"""What follows from a scenario before it runs, whatever kind it is.
+"""The consequences of a scenario of any kind, before it runs.
 
 Model     each kind of scenario has a module that answers the same questions: hosts.py, processes.py and, for the
-          schedules of the swarm, adversary.py. It is imported when it is asked, since each imports what only such a run
+          schedules of the swarm, adversary.py. Each is imported on first use, since it imports what only such a run
           needs
 Errors    ScenarioError for files that cannot be used
 Source    ours: docs/architecture.md
@@ -23,7 +23,7 @@ AnyRecorded: TypeAlias = "AnyScenario | AdversarySchedule"
 
 
 class Plans(Protocol):
-    """The questions, each asked with the scenario."""
+    """The functions that each kind has, all called with the scenario."""
 
     def declared_manifest(self, scenario: Any) -> dict[str, Any]:
         """Return the part of a manifest that does not depend on how the run went.
@@ -38,19 +38,20 @@ class Plans(Protocol):
         """Return the traits that the protocol declares: runs with them have more metrics (metrics/declaration.py)."""
 
     def expectations(self, scenario: Any) -> Expectations | ProcessPlan:
-        """Return what the record is held to."""
+        """Return what the record must show."""
 
     def lossy_cuts(self, scenario: Any) -> list[LossyCut]:
         """Return the cut links that break an assumption of the protocol."""
 
     def doubts(self, scenario: Any) -> Iterable[str]:
-        """Return why the verdict on a run may be unknown, as far as its scenario shows it: a sentence for each reason.
+        """Return the reasons why the verdict on a run may be unknown, as far as its scenario shows them: a sentence for
+        each.
 
-        A property is unknown where nothing was delivered, where the run ends before it is at rest, and where more
-        processes crash than the broadcast promises to survive.
+        A property is unknown if nothing was delivered, if the run ends before it is at rest, and if more processes
+        crash than the broadcast promises to survive.
         """
 
 
 def plans_of(scenario: AnyRecorded) -> Plans:
-    """Return what answers for this kind of scenario."""
+    """Return the module that answers for this kind of scenario."""
     return cast("Plans", import_module(f"mobilenet.scenario.plans.{scenario.kind}"))

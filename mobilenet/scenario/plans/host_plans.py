@@ -1,11 +1,10 @@
-"""What follows from a scenario about single hosts and stations: what hosts are asked to do, and where hosts can be.
+"""The consequences of a scenario for single hosts and stations: what hosts are asked to do, and where they can be.
 
 Model     what the simulation puts on the calendar before the run is a pure function of scenario and seed: when a host
-          appears, when it is asked to join and to leave, when its application wants to broadcast, when it is to
-          crash. A wish is repeated until it is fulfilled, and the last one counts. What is asked before a host has
-          appeared waits for that, and only the last of it counts. What custom processes ask is not known here, and
-          is in the record. Of an adversary's schedule nothing of the kind is known: scenario.yaml does not repeat
-          its actions
+          appears, when it is asked to join and to leave, when its application asks to broadcast, when it is to crash. A
+          wish is repeated until it is fulfilled, and the last one counts. Requests before a host has appeared wait
+          until it does, and only the last of them counts. What custom processes ask is not known here, and is in the
+          record. Of an adversary's schedule nothing of the kind is known: scenario.yaml does not repeat its actions
 Units     integer nanoseconds; metres per second
 Errors    ScenarioError for files that cannot be used
 Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verdicts-and-metrics.md
@@ -46,17 +45,17 @@ from mobilenet.world.own_process import fastest_mps as processes_mps
 from mobilenet.world.track_mobility import ImportedTracks, Tracks
 from mobilenet.world.trajectory import Trajectory
 
-JOIN, VANISH, CHANGE, BY_HAND = range(4)  # in this order, where they fall into one nanosecond
+JOIN, VANISH, CHANGE, BY_HAND = range(4)  # in this order, if they fall into one nanosecond
 
 
 def known_protocol(protocol: Any) -> KnownProtocol | None:
-    """Return what judges the promises of its own that a scenario's protocol makes."""
+    """Return the protocol with the module that judges its own promises, or None if it makes none."""
     checks = declaration_of(protocol).checks
     return KnownProtocol(checks, protocol) if isinstance(checks, str) else None
 
 
 def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectations:
-    """Return all that the record is held to; `tracks`: of imported hosts."""
+    """Return everything that the record must show. `tracks`: of imported hosts."""
     end_ns = ns(scenario.duration_s)
     hosts, model = _hosts(scenario, tracks, end_ns), model_of(scenario.wireless)
     return Expectations(
@@ -103,7 +102,7 @@ def _are_always_up(scenario: Scenario, tracks: ImportedTracks | None) -> bool:
 
 
 def _in_the_air_ns(scenario: Scenario, tracks: ImportedTracks | None, hosts: int) -> int | None:
-    """Return the airtime of the longest message of a station, and twice the longest propagation delay, since a frame
+    """Return the airtime of the longest message of a station plus twice the longest propagation delay, since a frame
     waits for the end of the one before it at a receiver that comes closer.
     """
     if scenario.own_processes:
@@ -157,7 +156,7 @@ def stations_m(scenario: Scenario) -> list[list[float]]:
 def _requests(
     scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int
 ) -> list[list[tuple[int, str]]]:
-    """Return what each host is asked, in order."""
+    """Return the requests to each host, in order."""
     churn = changes(scenario.churn, scenario.seed, len(trajectories), end_ns)
     more = added_hosts(scenario.interventions)
     wishes: list[list[tuple[int, int, str]]] = [[] for _ in (*trajectories, *more)]
@@ -175,7 +174,7 @@ def _requests(
         if stay.leaves_ns is not None:
             own.append((stay.leaves_ns, VANISH, "leave"))
         own.sort()
-        # nothing is asked of it after that
+        # it is asked nothing after that
         last = next((i for i, wish in enumerate(own) if wish[1] == VANISH), len(own))
         early = [wish for wish in own[: last + 1] if wish[0] < stay.appears_ns]
         rest = [(at_ns, kind) for at_ns, _, kind in own[: last + 1] if at_ns >= stay.appears_ns]

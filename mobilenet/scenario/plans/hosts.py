@@ -1,4 +1,4 @@
-"""What follows from a scenario of hosts and stations before it runs.
+"""The consequences of a scenario of hosts and stations, before it runs.
 
 Units     seconds, metres
 Errors    ScenarioError for files that cannot be used
@@ -31,7 +31,7 @@ from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.track_mobility import Tracks, import_tracks
 
 TAKES_AWAY = ("crash", "leave", "drag", "impair")
-FEW_BROADCASTS = 10.0  # expected in all: with fewer, it can happen that no member broadcasts any
+FEW_BROADCASTS = 10.0  # expected in all; with fewer, it can happen that no member broadcasts any
 
 
 def declared_manifest(scenario: Scenario) -> dict[str, Any]:
@@ -39,14 +39,14 @@ def declared_manifest(scenario: Scenario) -> dict[str, Any]:
     return {
         "warmup_s": scenario.warmup_s,
         "stations": scenario.station_count,
-        "hosts": scenario.all_hosts,  # None: as many as there are tracks
+        "hosts": scenario.all_hosts,  # None: the number of tracks
         **of_protocol(scenario, rest(scenario), surely_heard_every_s(scenario), False),
         "drain_s": scenario.longest_drain_s,
     }
 
 
 def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: bool) -> dict[str, Any]:
-    """Return the part of it that the adversary's schedules have as well."""
+    """Return the part of the manifest that the adversary's schedules have as well."""
     protocol = scenario.protocol
     declaration = declaration_of(protocol)
     return {
@@ -69,8 +69,8 @@ def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: b
 
 
 def _where_unusual(protocol: Any) -> dict[str, Any]:
-    """`delivers_to_all`, where it is not as in all other runs: with causal order, and only with it; `raw_packets`
-    where programs may make any packets themselves.
+    """Return `delivers_to_all` if it does not follow from causal order as usual, and `raw_packets` if programs may make
+    packets themselves.
     """
     to_all = delivers_to_all(protocol)
     unusual = {} if to_all == (promise_of(protocol) == "causal") else {"delivers_to_all": to_all}
@@ -88,7 +88,7 @@ def measures(scenario: Any) -> list[str]:
 
 
 def expectations(scenario: Scenario) -> Expectations:
-    """Return what the record is held to."""
+    """Return what the record must show."""
     mobility, tracks = scenario.hosts.mobility, None
     if isinstance(mobility, Tracks):
         end_s = ns(scenario.duration_s) / 1e9
@@ -124,7 +124,7 @@ def doubts(scenario: Scenario) -> Iterator[str]:
 
 
 def _silence(scenario: Scenario) -> Iterator[str]:
-    """Yield why it may be that nothing is delivered."""
+    """Yield the reasons why nothing may be delivered."""
     workload, hosts = scenario.workload, scenario.all_hosts
     if hosts is None:
         yield "the number of broadcasts is unknown until the tracks are read"
@@ -173,8 +173,8 @@ def _silence(scenario: Scenario) -> Iterator[str]:
 
 
 def _members_after_s(scenario: Scenario) -> float:
-    """Return when all hosts that are there from the beginning may have joined: stations that have to answer first do so
-    over wires, and not over links that are cut before they have.
+    """Return when all hosts that are there from the beginning may have joined. Stations that have to answer first do so
+    over wires, but not over links that are cut before.
     """
     spread_s, joins_s = getattr(scenario.protocol, "first_join_spread_s", 0.0), joins_after_s(scenario)
     held_s = 0.0
@@ -190,7 +190,7 @@ def _members_after_s(scenario: Scenario) -> float:
 
 
 def _share_up(scenario: Scenario, hosts: int) -> float:
-    """Return the share of time in which a host is not down, on average."""
+    """Return the average share of time in which a host is up."""
     end_ns = ns(scenario.duration_s)
     down = outages(scenario.faults, scenario.seed, hosts, end_ns)
     lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
@@ -198,13 +198,13 @@ def _share_up(scenario: Scenario, hosts: int) -> float:
 
 
 def _least_rate_per_s(scenario: Scenario) -> float:
-    """Return how often a host broadcasts at least, whatever interventions make of it."""
+    """Return the lowest rate at which a host broadcasts, including all interventions."""
     rates = [1 / one.interval_s for one in segments(scenario.interventions)]
     return min([scenario.workload.broadcasts_per_host_per_s, *rates])
 
 
 def _share_of_members(scenario: Scenario, members_s: float) -> float:
-    """Return the share of the hosts' time, from `members_s` on, in which they are members as far as churn allows it."""
+    """Return the share of the hosts' time, from `members_s` on, in which they can be members according to churn."""
     joins_s, end_s, present = joins_after_s(scenario), scenario.duration_s, scenario.hosts.count or 0
     plan = changes(scenario.churn, scenario.seed, present, ns(end_s))
     since = {host: members_s for host in range(present) if host not in plan.absent_at_start}
@@ -245,7 +245,7 @@ def _share_untouched(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_placed(scenario: Scenario) -> float:
-    """Return the largest share of hosts' assumed places that are in a cell: errors are normal in both coordinates."""
+    """Return the largest share of hosts' assumed places that can be in a cell: errors are normal in both axes."""
     error_m = scenario.hosts.attachment.error_m
     if not error_m:
         return 1.0

@@ -1,5 +1,5 @@
-"""Derive from a scenario of processes what its record can be held to: crashes and broadcasts, what the
-detector and the protocol do, and the least time that the network takes.
+"""What must the record of a scenario of processes show? Crashes and broadcasts, what the detector and the protocol do,
+and the least time that the network takes.
 
 Model     crashes as listed, and as drawn from the stream "faults"; broadcasts from one stream for each process. The
           simulation puts the same times on its calendar. Of plug-ins and programs only the plan, the detector and the
@@ -33,7 +33,7 @@ from mobilenet.scenario.processes import ProcessScenario
 
 
 def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
-    """(process, time in ns), by time."""
+    """Return pairs (process, time in ns), by time."""
     crash_times = [(number(fault.process), ns(fault.at)) for fault in scenario.faults]
     drawn = scenario.random_faults
     if drawn is not None:
@@ -50,7 +50,7 @@ def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
 
 
 def broadcasts(scenario: ProcessScenario) -> Iterator[tuple[int, int]]:
-    """(time in ns, process), by time; at one instant by process."""
+    """Yield pairs (time in ns, process), by time, and at one instant by process."""
     workload = scenario.workload
     sources = range(scenario.processes if workload.sources is None else workload.sources)
     moments = [(time_ns, place, i) for i in sources for place, time_ns in enumerate(_instants(scenario, i))]
@@ -73,7 +73,7 @@ def _instants(scenario: ProcessScenario, i: int) -> list[int]:
 
 
 def process_plan(scenario: ProcessScenario) -> ProcessPlan:
-    """Collect everything that the record is held to."""
+    """Collect everything that the record must show."""
     return ProcessPlan(
         getattr(scenario.protocol, "completes", False), _hop_ns(scenario), _distances(scenario), scenario.loses
     )
@@ -90,7 +90,9 @@ def _hop_ns(scenario: ProcessScenario) -> int:
 
 
 def _distances(scenario: ProcessScenario) -> list[list[int]] | None:
-    """Return the links on a shortest way between any two processes; None: one, or not computed for this number."""
+    """Return the number of links on a shortest way between any two processes, or None if it is always one, or not
+    computed for this number.
+    """
     network, n = scenario.network, scenario.processes
     if not isinstance(network, WiredNetwork) or network.edges is None or n > MOST_ROUTED:
         return None

@@ -1,4 +1,4 @@
-"""What follows from a scenario of processes before it runs.
+"""The consequences of a scenario of processes, before it runs.
 
 Units     time units
 Errors    none
@@ -24,7 +24,7 @@ def declared_manifest(scenario: ProcessScenario) -> dict[str, Any]:
     protocol = scenario.protocol
     delivers = protocol.delivers or "correct_source"
     below = (scenario.processes - 1).bit_length() if delivers.endswith("below_dimension") else None
-    named = getattr(protocol, "buffers", None)  # of a plug-in
+    named = getattr(protocol, "buffers", None)  # buffers of a plug-in
     return {
         "seed": scenario.seed,
         "protocol": protocol.name,
@@ -56,21 +56,21 @@ def measures(scenario: ProcessScenario) -> list[str]:
 
 
 def expectations(scenario: ProcessScenario) -> ProcessPlan:
-    """Return what the record is held to."""
+    """Return what the record must show."""
     return process_plan(scenario)
 
 
 def lossy_cuts(scenario: ProcessScenario) -> list[LossyCut]:
-    """None: no link is cut by hand."""
+    """Return an empty list: no link is cut by hand."""
     return []
 
 
 def rest_within(scenario: ProcessScenario) -> float | None:
-    """Return when processes are at rest at the latest, in t.u.: generous, and only where detection is sure and the
-    workload ends.
+    """Return the latest time at which processes are at rest, in t.u.: a generous bound, or None unless detection is
+    sure and the workload ends.
 
-    All of log2(n)^2 rounds for each crash and each mistake, each with all timeouts, and all messages of all one after
-    the other.
+    It allows log2(n)^2 rounds for each crash and each mistake, each with all timeouts, and all messages one after the
+    other.
     """
     instants, network, detector = scenario.workload.instants, scenario.network, scenario.detector
     if instants.kind not in ("at", "uniform") or scenario.loses:
@@ -92,15 +92,15 @@ def rest_within(scenario: ProcessScenario) -> float | None:
         troubles += len(detector.mistakes)
         rounds = (d * d + 1) * (detector.interval + (scenario.crashes + 1) * detector.timeout + 2 * d)
     longest = network.send + network.link + network.jitter + network.reception + network.hand_over
-    takes_any_way = isinstance(scenario.protocol, (OwnBroadcast, ProcessProgram))  # and not that along a tree
+    takes_any_way = isinstance(scenario.protocol, (OwnBroadcast, ProcessProgram))  # not only along a tree
     hops = scenario.processes if takes_any_way else d + 1
     delays = 2 * hops * (longest + getattr(scenario.protocol, "max_delay", 0.0))
-    waits = scenario.workload.messages * delays  # each for the acknowledgements of the one before
+    waits = scenario.workload.messages * delays  # each message waits for the acknowledgements of the one before
     return float(begin + (troubles + 1) * (rounds + delays + waits + network.send * scenario.estimated_messages()))
 
 
 def surely_answered_within(n: int, network: AbstractNetwork) -> float:
-    """A test, with as many others as there can be before it and before its answer."""
+    """Return the time of a test with the most others before it and before its answer."""
     return 2 * (2 * n * network.send + network.link + network.reception + network.hand_over)
 
 

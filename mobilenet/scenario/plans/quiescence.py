@@ -1,4 +1,4 @@
-"""What a run of hosts is held to at its deadline, and how often a host within reach is surely heard.
+"""What does a run of hosts promise at its deadline, and how often is a host within reach surely heard?
 
 Model     a run goes on until it is at rest, or until drain_s is over; verify/deadline.py judges what is left then. It
           needs to know how long a node waits at most before it tries again, which the protocol declares. Nothing is
@@ -22,7 +22,7 @@ from mobilenet.world.interventions import Impair, Interval
 UNHEARD_IS_RARER_THAN = 1e-6
 OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program", "ip": "a program"}
 LOST_UNDER_LOAD = 0.5  # of the heartbeats of one host; verify/evidence.py uses the bound only if a run lost little
-MOST_LOSS = 0.2  # at random: with more, heartbeats are too rare for a bound that is of use
+MOST_LOSS = 0.2  # random loss; with more, heartbeats are too rare for a useful bound
 
 
 class Rest(NamedTuple):
@@ -50,7 +50,7 @@ def rest(scenario: Scenario) -> Rest:
 
 
 def _objection(scenario: Scenario) -> str | None:
-    """Return why the protocol need not come to rest in this scenario."""
+    """Return why the protocol need not come to rest in this scenario, or None."""
     protocol, wireless = scenario.protocol, scenario.wireless
     attempts = wireless.retry_limit if wireless.mac == "dcf" else 1
     declaration = declaration_of(protocol)
@@ -58,8 +58,8 @@ def _objection(scenario: Scenario) -> str | None:
 
 
 def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = 0.1) -> float:
-    """Return how long a reachable host may remain unheard, or without the answer to what was heard, but for one time in
-    a million: its heartbeats are lost independently of each other, each at random and, as `lost_anyhow`, to collisions.
+    """Return how long a reachable host may remain unheard, or without an answer, except in one case in a million. Its
+    heartbeats are lost independently of each other, each at random and, with probability `lost_anyhow`, to collisions.
     """
     arrives_both_ways = ((1 - loss) * (1 - lost_anyhow)) ** 2
     if arrives_both_ways == 0:
@@ -68,7 +68,7 @@ def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = 0.1) -> 
 
 
 def surely_heard_every_s(scenario: Scenario) -> float:
-    """Return the promise of a scenario of hosts about hosts that are reachable; NEVER_S: none."""
+    """Return how often a scenario of hosts promises that a reachable host is heard; NEVER_S: no promise."""
     protocol, wireless = scenario.protocol, scenario.wireless
     declaration = declaration_of(protocol)
     heartbeat_s = declaration.longest_heartbeat_s(protocol)

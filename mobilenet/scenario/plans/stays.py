@@ -1,4 +1,4 @@
-"""When a host appears, is first asked to join, and is asked to leave for good.
+"""When does a host appear, when is it first asked to join, and when is it asked to leave for good?
 
 Model     a host that is there from the beginning is asked to join within the protocol's spread, a later one at once;
           one that churn keeps away at the beginning is not. It is asked to leave before its track ends. If that comes
@@ -20,7 +20,7 @@ from mobilenet.world.trajectory import Trajectory
 
 
 class Stay(NamedTuple):
-    """The planned stay of a host; None: it is not asked to."""
+    """The planned stay of a host. A request that is None is not made."""
 
     appears_ns: int
     joins_ns: int | None
@@ -28,7 +28,7 @@ class Stay(NamedTuple):
 
 
 def stay_of(scenario: Scenario, host: int, trajectory: Trajectory | None, is_absent: bool) -> Stay:
-    """Plan the stay of a host; `trajectory`: None: it is there for the whole run; `is_absent`: it joins later."""
+    """Plan the stay of a host. `trajectory`: None: it is there for the whole run; `is_absent`: it joins later."""
     appears_ns, leaves_ns = (0, None) if trajectory is None else (trajectory.appears_ns, trajectory.leaves_ns)
     if leaves_ns is not None and leaves_ns >= ns(scenario.duration_s):
         leaves_ns = None

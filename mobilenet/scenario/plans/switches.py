@@ -1,5 +1,5 @@
-"""What follows from a scenario about links that are cut and radios that are switched off by hand, and about what
-protocols assume of them.
+"""The consequences of links that are cut and radios that are switched off by hand, and what protocols assume about
+them.
 
 Model     what is cut, or off, already stays as it is; when the active part is over everything works again. Protocols
           assume that wires lose nothing; only TCP sends again what was lost. No protocol assumes how long a wire takes,
@@ -32,7 +32,7 @@ class Switch(NamedTuple):
 
 
 def switches(scenario: Scenario) -> list[Switch]:
-    """Return all of them, in order."""
+    """Return all switches, in order."""
     plan: list[Switch] = []
     cut: set[tuple[int, int]] = set()
     off: set[int] = set()

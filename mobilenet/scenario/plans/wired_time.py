@@ -1,4 +1,4 @@
-"""How far stations are apart on the wires, in links and in seconds.
+"""How far apart are stations on the wires, in links and in seconds?
 
 Units     seconds
 Errors    none
@@ -16,15 +16,15 @@ from mobilenet.world.layout import station_positions
 
 
 def round_trip_s(scenario: Scenario) -> float:
-    """A message to the farthest station, and the answer, on free wires that are not impaired."""
+    """Return the time of a message to the farthest station and the answer, on free wires that are not impaired."""
     wire, payload_bytes = scenario.stations.backbone, scenario.workload.payload_bytes
     bits_s = 8 * (payload_bytes + HEADERS_BYTES + wire.header_bytes) / (wire.bandwidth_mbps * 1e6)
     return 2 * longest_way(scenario) * ((wire.delay_ms + wire.waits_ms) / 1e3 + bits_s)
 
 
 def joins_after_s(scenario: Scenario) -> float:
-    """Return how long it takes at least until a host has joined, if all stations have to answer first: to the farthest
-    one and back, from the station from which that is the shortest way.
+    """Return the least time until a host has joined, if all stations have to answer first: to the farthest one and
+    back, from the station from which that is the shortest.
     """
     if not declaration_of(scenario.protocol).all_stations_admit:
         return 0.0
@@ -39,30 +39,30 @@ def most_delay_s(scenario: Scenario, kind: type[Impair | ImpairLink]) -> float:
 
 
 def longest_way(scenario: Scenario) -> int:
-    """Links that a message between two stations takes at most. Over VCube it goes through a station of each dimension,
-    and is acknowledged the same way.
+    """Return the most links that a message between two stations takes. Over VCube it goes through a station of each
+    dimension, and is acknowledged the same way.
     """
     apart, count = _ways(scenario)[1], scenario.station_count
     return apart if scenario.stations.backbone.kind == "tree" else apart * 2 * (count - 1).bit_length()
 
 
 def _ways(scenario: Scenario) -> tuple[int, int]:
-    """Return how many links the farthest station is away: at least, from the one in the middle, and at most."""
+    """Return how many links away the farthest station is: from the one in the middle, and at most."""
     backbone, count = scenario.stations.backbone, scenario.station_count
     positions_m = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor).tolist()
     edges = links(backbone, positions_m)
     if edges is None:
-        return min(1, count - 1), min(1, count - 1)  # all with all
+        return min(1, count - 1), min(1, count - 1)  # a full mesh
     near = adjacency(edges, count)
     far, some_way = _farthest(near, 0)
     if backbone.kind == "tree":
         across = _farthest(near, far)[1]
         return (across + 1) // 2, across
-    return (some_way + 1) // 2, 2 * some_way  # by way of station 0
+    return (some_way + 1) // 2, 2 * some_way  # through station 0
 
 
 def _farthest(near: list[list[int]], start: int) -> tuple[int, int]:
-    """Return the station that is farthest from this one, and how many links it is away."""
+    """Return the station that is farthest from this one, and how many links away it is."""
     away, frontier = {start: 0}, [start]
     for at in frontier:
         for other in near[at]:

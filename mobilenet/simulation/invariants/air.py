@@ -1,4 +1,4 @@
-"""Check the receivers of each frame, and what becomes of it there, against positions, times and sums.
+"""Check the receivers of each frame, and its outcome at each, against positions, times and sums.
 
 Model     each frame is compared with all others that it overlaps, pair by pair, when the later of the two is over.
           Distances are those of all nodes when the frame was sent. A node that has moved otherwise since then, or was
@@ -34,13 +34,13 @@ from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.nodes import Node
 from mobilenet.simulation.observer import Observer
 
-MOST_NODES = 200  # whose distances are computed for every frame
-PAIRS = ("pairs", "addressed_pairs", "ack_pairs", "addressed_ack_pairs")  # of the medium
+MOST_NODES = 200  # up to this number, distances are computed for every frame
+PAIRS = ("pairs", "addressed_pairs", "ack_pairs", "addressed_ack_pairs")  # pairs counted by the medium
 LATE_NS = 8  # an ACK beyond 3 km: docs/models/radio.md
 
 
 class Air(Observer):
-    """Watches the medium of a run."""
+    """An observer of the medium of a run."""
 
     def __init__(self, simulation: Simulation, faults: Faults) -> None:
         self._simulation, self._faults = simulation, faults
@@ -60,7 +60,7 @@ class Air(Observer):
         self._sifs_ns, self._difs_ns = mode.sifs_ns, mode.difs_ns if self._is_dcf else 0
         # A frame is over at its last receiver, and may disturb nodes that are farther away until this much later
         self._travels_ns = ceil(self._interference_m / SPEED_OF_LIGHT_M_PER_NS)
-        # Where frames of a sender follow without a gap, the end of one is forgotten while it still travels.
+        # When frames of a sender follow each other without a gap, the end of one is forgotten while it still travels.
         self._after_ns = max(self._difs_ns, self._travels_ns)
         self._unseen_ns = 0 if self._is_dcf else ceil(self._range_m / SPEED_OF_LIGHT_M_PER_NS)
         self._is_full_duplex = not self._is_dcf and wireless.full_duplex
@@ -208,7 +208,7 @@ class Air(Observer):
     # --- two of them
 
     def _check_pair(self, flight: Flight, other: Flight) -> None:
-        """Check what `other` means for the receivers of `flight`, and for its sender."""
+        """Check the effect of `other` on the receivers of `flight`, and on its sender."""
         self._check_sender(flight, other)
         for node, (first_ns, last_ns) in flight.arrivals.items():
             outcome = flight.outcomes[node]
@@ -225,7 +225,7 @@ class Air(Observer):
                     continue
                 gone_ns, other_gone_ns = (one.over_ns + self._travels_ns for one in (flight, other))
                 if flight.start_ns < other_gone_ns and other.start_ns < gone_ns:
-                    flight.excused.add(node)  # it may have been near, for all that is known
+                    flight.excused.add(node)  # it may have been near, as far as is known
                 continue
             flight.excused.add(node)
             if min(last_ns, times[1]) - max(first_ns, times[0]) <= self._unseen_ns:
@@ -238,7 +238,7 @@ class Air(Observer):
             flight.others.append(other)
 
     def _times_of(self, other: Flight, node: Transceiver, within_m: float) -> Times | None:
-        """Return when it arrives at a node that is so near; None: it does not, or that is not known."""
+        """Return when a frame arrives at a node within this distance, or None if it does not or that is not known."""
         d2 = (other.near or {}).get(node)
         if not self._is_disk or d2 is None or d2 > within_m * within_m or within_m < 0:
             return None
@@ -246,9 +246,7 @@ class Air(Observer):
         return other.start_ns + delay_ns, other.end_ns + delay_ns
 
     def _check_sender(self, flight: Flight, other: Flight) -> None:
-        """Check that a node sends one frame at a time, and that a MAC that listens sends when all has been silent for
-        DIFS.
-        """
+        """Check that a node sends one frame at a time, and that a MAC that listens sends after DIFS of silence."""
         sender, start_ns = flight.sender, flight.start_ns
         waits_ns = self._difs_ns if flight.is_data else 0
         if other.sender is sender:
@@ -263,7 +261,7 @@ class Air(Observer):
             self._note(flight, sender, f"is sent {start_ns - times[1]} ns after {other}, before DIFS is over")
 
     def _check_losses(self, flight: Flight) -> None:
-        """All that overlapped it is known: a loss that another transmission causes has one."""
+        """Check that each loss that another transmission causes has one. All overlapping frames are known."""
         for node, outcome in flight.outcomes.items():
             if outcome in (COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX) and node not in flight.excused:
                 self._note(flight, node, f"is lost ({SINR_OUTCOMES[outcome]}), and nothing overlaps it")
@@ -292,7 +290,7 @@ class Air(Observer):
         counts = {"frames": self._frames, "bytes": self._bytes, "received": received, "pairs_in_range": every}
         totals = {"radio_frames": self._frames, "radio_bytes": self._bytes, "radio_airtime_ns": self._airtime_ns}
         table = recording.tables()["samples"]
-        samples = dict(zip(table["quantity"], table["value"], strict=True))  # of each the last
+        samples = dict(zip(table["quantity"], table["value"], strict=True))  # the last sample of each
         for name, count in (counts | totals | {"pairs_received": received}).items():
             noted = radio[name] if name in counts else samples[name]
             if noted != count:

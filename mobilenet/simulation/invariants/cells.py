@@ -1,4 +1,4 @@
-"""Where hosts are, and which station each of them has: from trajectories, and from all stations.
+"""Check the place and the station of each host, from trajectories and all stations.
 
 Model     looked at when the tick of the attachment has just passed. A host has walked its legs for as long as it was
           there and up. Hosts that are moved by hand or by a process, or that err about their place, are left out
@@ -29,7 +29,7 @@ Place = tuple[float, float]
 
 
 class Cells(Observer):
-    """Watches the movement of a run."""
+    """An observer of the movement of a run."""
 
     def __init__(self, simulation: Simulation, faults: Faults) -> None:
         scenario, self._simulation, self._faults = simulation.scenario, simulation, faults
@@ -41,7 +41,7 @@ class Cells(Observer):
         self._is_changed_by_hand = bool(scenario.interventions or scenario.own_processes)
         self._sites = [station.transceiver.position(0) for station in simulation.stations]
         self._walks = [Walk(trajectory) for trajectory in simulation.world.trajectories]
-        self._cells: dict[int, int | None] = {}  # at the last look
+        self._cells: dict[int, int | None] = {}  # cells at the last check
         model = model_of(wireless)
         if model.keys.by_distance:
             self._hysteresis, self._most = rule.nearer_m, model.cell_m
@@ -108,7 +108,7 @@ class Cells(Observer):
 
 
 class Walk:
-    """The way of one host, as its trajectory has it."""
+    """The path of one host according to its trajectory."""
 
     def __init__(self, trajectory: Trajectory) -> None:
         self._legs = trajectory.legs()
@@ -128,7 +128,7 @@ class Walk:
         self._halts_ns = None
 
     def place(self, now_ns: int) -> Place:
-        """Where the host is, at one time after the other."""
+        """Return where the host is. Calls come in order of time."""
         at_ns = (now_ns if self._halts_ns is None else self._halts_ns) - self._appears_ns - self._down_ns
         while (leg := self._leg) is not None:
             lasts_ns, since_ns = leg.duration_ns, at_ns - self._begin_ns

@@ -1,4 +1,4 @@
-"""Everything that is checked of one run, for a caller that builds and plays it.
+"""All checks of one run, for a caller that builds and plays it.
 
 Model     watching changes nothing: a run has the same record with and without it
 Errors    SimulatorFault: mobilenet is wrong
@@ -33,11 +33,11 @@ class Checks:
         self._faults = Faults()
 
     def run(self, parts: Any, progress: Progress | None) -> Outcome:
-        """Play the parts of a run, and look on."""
+        """Play the parts of a run, and observe them."""
         raise NotImplementedError
 
     def require_no_fault(self) -> None:
-        """Raise SimulatorFault for the first one, also after another error."""
+        """Raise SimulatorFault for the first fault, also after another error."""
         self._faults.require_none()
 
 

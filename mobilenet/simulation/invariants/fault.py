@@ -1,4 +1,4 @@
-"""What is wrong with mobilenet itself, as opposed to a protocol or a scenario.
+"""A fault of mobilenet itself, as opposed to a protocol or a scenario.
 
 Model     the first fault is kept. It is raised outside the simulation, where the code of no plug-in can catch it
 Units     integer nanoseconds
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class SimulatorFault(Exception):
-    """The simulation did what it must never do."""
+    """The simulation did something that must never happen."""
 
 
 class Faults:
@@ -22,6 +22,6 @@ class Faults:
             self._first = f"at {time_ns / 1e9:.9g} s, {node}: {what}"
 
     def require_none(self) -> None:
-        """Raise SimulatorFault if there is any."""
+        """Raise SimulatorFault if there is a fault."""
         if self._first is not None:
             raise SimulatorFault(f"{self._first}; this is a bug in mobilenet; please report it with the scenario")

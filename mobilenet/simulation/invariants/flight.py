@@ -1,4 +1,4 @@
-"""A frame as it was on the air. Its MAC may send the same object again, and then changes it."""
+"""A frame as it was on the air. The MAC may send the same object again, and then changes it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ Times = tuple[int, int]  # of the first and of the last bit, in nanoseconds
 class Flight:
     """One transmission that is over.
 
-    arrivals: at its receivers; near: the squared distances of all nodes whose place when it was sent is still known,
-    None where they were not computed; excused: receivers whose loss has a cause; the rest only where power decides
+    arrivals: at its receivers; near: the squared distances of all nodes whose place when it was sent is still known, or
+    None if they were not computed; excused: receivers whose loss has a cause; the other fields are used only if power
+    decides
     """
 
     def __init__(self, frame: Frame, near: dict[Transceiver, float] | None, over_ns: int) -> None:
@@ -32,7 +33,7 @@ class Flight:
         self.place = frame.x_m, frame.y_m
         self.places = {node: node.position(frame.start_ns) for node in near or {}}
         self.sinrs_cdb = dict(zip(frame.receivers, frame.sinrs_cdb, strict=False))
-        self.others: list[Flight] = []  # that overlap it, perhaps
+        self.others: list[Flight] = []  # flights that may overlap it
 
     def __str__(self) -> str:
         return f"frame {self.serial} of {self.sender.name}"

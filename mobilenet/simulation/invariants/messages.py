@@ -1,4 +1,4 @@
-"""Among processes: what arrives was sent, once, in order where links keep it, and not too soon; counts add up.
+"""Check messages among processes: each was sent, arrives once, in order if links keep it, and not too soon.
 
 Units     integer nanoseconds, bytes
 Source    ours: docs/protocols/vcube.md
@@ -16,7 +16,7 @@ from mobilenet.simulation.invariants.fault import Faults
 
 
 class Messages:
-    """Watches the messages of a run's protocol; those of a failure detector are not among them."""
+    """An observer of the messages of a run's protocol, without those of a failure detector."""
 
     def __init__(self, scenario: ProcessScenario, faults: Faults) -> None:
         self._faults = faults
@@ -60,7 +60,7 @@ class Messages:
             self._faults.note(now_ns, f"p{receiver}", "receives a message, and is down")
 
     def end(self, now_ns: int, counts: dict[str, Any]) -> None:
-        """Compare with the counters of the run, and raise SimulatorFault if anything was wrong."""
+        """Compare the messages with the counters of the run, and raise SimulatorFault if anything was wrong."""
         fates = ("received", "receiver_down", "in_flight", "lost")
         expected = {
             "received": self._received,

@@ -1,8 +1,9 @@
-"""How strong frames arrive where power decides: computed again, link by link.
+"""Check the power with which frames arrive, where power decides: it is computed again, link by link.
 
 Model     for one frame of five, the power at every node whose place is known. Without shadowing and obstacles, path
           loss comes from its formula instead of the tables of the hot path. For frames that are received to the end,
-          the SINR lies between what the strongest other frame leaves that surely overlaps, and what all leave together
+          the SINR lies between the value with only the strongest other frame that surely overlaps, and the value with
+          all of them
 Units     hundredths of a dBm, integer nanoseconds, metres
 Source    ours: docs/models/sinr.md
 """
@@ -22,7 +23,7 @@ from mobilenet.simulation.mobile import Simulation
 
 ONE_OF = 5
 ROUNDING_CDB = 2
-SUMS_CDB = 5  # of sums in whole hundredths
+SUMS_CDB = 5  # tolerance for sums in whole hundredths
 HEAD_NS, TAIL_NS = 200_000, 10_000  # longer than any preamble, and than a signal extension
 
 Place = tuple[float, float]
@@ -40,7 +41,7 @@ class Power:
         self._fading = fading_of(wireless)
         self._gains = KeyedDraws(scenario.seed, "fading")
         is_formula = wireless.shadowing is None and wireless.obstacles is None
-        self._has_formula = is_formula and wireless.path_loss.model != "umi"  # which has lines of sight
+        self._has_formula = is_formula and wireless.path_loss.model != "umi"  # umi depends on lines of sight
 
     def _arrives_cdbm(self, flight: Flight, node: Transceiver, place: Place) -> float:
         wireless, sender, distance_m = self._wireless, flight.sender, dist(flight.place, place)
@@ -70,7 +71,7 @@ class Power:
                 self._note(flight, node, f"has {noted_cdbm / 100:.2f} dBm, expected {power_cdbm / 100:.2f}")
 
     def check_sinrs(self, flight: Flight) -> None:
-        """Check the SINRs when all that overlapped the frame is over as well."""
+        """Check the SINRs of a frame when all that overlapped it are over as well."""
         for node, sinr_cdb in flight.sinrs_cdb.items():
             if sinr_cdb != NEVER and node in flight.places and not flight.serial % ONE_OF:
                 self._check_sinr(flight, node, sinr_cdb)
@@ -98,5 +99,5 @@ class Power:
 
 
 def _sum_cdbm(noise_cdbm: int, mw: float) -> float:
-    """Return the noise, and what comes on top of it."""
+    """Return the sum of the noise and another power."""
     return 1000 * log10(10 ** (noise_cdbm / 1000) + mw)

@@ -1,4 +1,4 @@
-"""TCP hands up what the other end of the connection was given: in order, each message once.
+"""Check that TCP hands up what the other end of the connection was given: in order, each message once.
 
 Model     a message is the same object at both ends. The one that arrives has to stand at its place among those that the
           sender was given on this connection; a sender that has forgotten the connection is not asked
@@ -19,7 +19,7 @@ from mobilenet.simulation.nodes import Node
 
 
 class Streams:
-    """Watches the connections of a run."""
+    """An observer of the connections of a run."""
 
     def __init__(self, simulation: Simulation, faults: Faults) -> None:
         self._simulation, self._faults = simulation, faults
@@ -31,7 +31,7 @@ class Streams:
             self._watch(station, 1, simulation.stations)
 
     def _watch(self, node: Node, network: int, peers: Sequence[Node]) -> None:
-        """`network`: 0 the radio, 1 the wires."""
+        """Watch the connections of a node over one network: 0 is the radio, 1 the wires."""
         if network >= len(node._channels):
             return
         channels = node._channels[network]

@@ -1,4 +1,4 @@
-"""Each message on a wire arrives once, in order, and not too soon.
+"""Check that each message on a wire arrives once, in order, and not too soon.
 
 Model     every message is noted when it is put on a link, and when its fate is known
 Units     integer nanoseconds, bytes
@@ -18,7 +18,7 @@ from mobilenet.simulation.observer import Observer
 
 
 class Links(Observer):
-    """Watches the links of a run."""
+    """An observer of the links of a run."""
 
     def __init__(self, wires: WiredNetwork, parameters: LinkParameters, faults: Faults) -> None:
         self._wires, self._faults = wires, faults

@@ -6,12 +6,11 @@ Model     a message waits for its sender's send server (first come, first served
           another
 Jitter    0 in the papers. Otherwise each message of a lane that has jitter takes up to this much longer, drawn for
           each: a link keeps no order
-Crashes   what has not left the send server is lost, and so is what reaches a process that is down by the time it
-          would be handed over; timers die with their process. A message that would leave at the instant of the crash
-          is lost
+Crashes   messages that have not left the send server are lost, and so are those whose receiver is down when they would
+          be handed over; timers die with their process. A message that would leave at the instant of the crash is lost
 Ties      in order of scheduling, messages and timers alike: an instant is one list, and one entry of the kernel's queue
-Speed     a message is an entry (receive, sender, message) of its instant. Nothing is counted on arrival: what is in
-          flight is what the calendar holds, and a crash, which is rare, looks through it for what it changes
+Speed     a message is an entry (receive, sender, message) of its instant. Nothing is counted on arrival: the messages
+          in flight are those in the calendar, and a crash, which is rare, searches it for those that it changes
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
 Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017), simulation parameters; t_h = 0.1 is
           inferred from their figures: docs/protocols/vcube.md
@@ -53,7 +52,7 @@ class StepNetwork:
 
     @property
     def measured_ns(self) -> int:
-        """The instant that counts for what happens now: within a handler, the end of the reception."""
+        """The instant at which what happens now is measured: within a handler, the end of the reception."""
         now = self.kernel.now
         return now - self.hand_over_ns if self.is_receiving else now
 
@@ -61,7 +60,7 @@ class StepNetwork:
         self.bucket(time_ns).extend((self._act, action, None))
 
     def bucket(self, time_ns: int) -> Bucket:
-        """Return what happens at an instant, in the order of appending."""
+        """Return the list of what happens at an instant, in the order of appending."""
         bucket = self._calendar.get(time_ns)
         if bucket is None:
             bucket = self._calendar[time_ns] = []
@@ -80,7 +79,7 @@ class StepNetwork:
         now = self.kernel.now
         self.is_receiving = True
         rest = iter(self._calendar[now])
-        for receive, sender, message in zip(rest, rest, rest, strict=False):  # it may grow
+        for receive, sender, message in zip(rest, rest, rest, strict=False):  # the list may grow meanwhile
             receive(sender, message)
         self.is_receiving = False
         del self._calendar[now]
@@ -88,30 +87,30 @@ class StepNetwork:
             lane.close(now)
 
     def _act(self, action: Callable[[], None], _: None) -> None:
-        """Perform a timer, or something planned: no reception."""
+        """Call the action of a timer or a plan, which is not a reception."""
         self.is_receiving = False
         action()
         self.is_receiving = True
 
 
 class Lane:
-    """One send server for each process, and the receivers."""
+    """A lane, with a send server for each process, and the receivers."""
 
     def __init__(self, network: StepNetwork) -> None:
         self._network = network
-        self._instants: dict[int, Bucket] = {}  # those of the network's at which something of this lane arrives
+        self._instants: dict[int, Bucket] = {}  # the network's instants at which something of this lane arrives
         self._receive: list[Receive] = [*[self._lose] * network.n, self._vanish]
         self._own: set[Any] = {self._lose, self._vanish}  # distinguishes entries of this lane from others
         self.vanished = 0  # the network has lost them
         self.lost = 0  # their receiver was down
-        self.unsent = 0  # their sender was, before they left
+        self.unsent = 0  # messages whose sender crashed before they left
         self.last_ns = 0  # the last hand-over
         self.bytes = 0
         self.kinds: dict[type, int] = defaultdict(int)
 
     @property
     def sent(self) -> int:
-        """What was given to send servers."""
+        """The number of messages given to send servers."""
         return sum(self.kinds.values())
 
     @property
@@ -132,7 +131,7 @@ class Lane:
         self._own.add(receive)
 
     def sender(self, i: int) -> Send:
-        """Return how process i sends."""
+        """Return the send function of process i."""
         return SendServer(self, i).send
 
     def close(self, now: int) -> None:
@@ -155,11 +154,11 @@ class Lane:
         self._receive[i] = self._lose
 
     def _vanish(self, sender: int, message: Any) -> None:
-        """Drop what is sent to `n`, which is nowhere."""
+        """Drop a message sent to `n`, which does not exist."""
         self.vanished += 1
 
     def _lose(self, sender: int, message: Any) -> None:
-        """Lose what a process that is down receives."""
+        """Lose a message for a process that is down."""
         self.lost += 1
 
 
@@ -168,7 +167,7 @@ def _nothing(sender: Any, message: Any) -> None:
 
 
 class SendServer:
-    """What one process sends leaves in order: the hot path."""
+    """A send server: what one process sends leaves in order. This is the hot path."""
 
     def __init__(self, lane: Lane, i: int) -> None:
         network = lane._network
@@ -191,14 +190,14 @@ class SendServer:
 
 
 class LaneWithoutOrder(Lane):
-    """Messages overtake each other on their link."""
+    """A lane in which messages overtake each other on their link."""
 
     def __init__(self, network: StepNetwork, jitter_ns: int, stream: Stream) -> None:
         super().__init__(network)
         self._jitter_ns = jitter_ns
         self._stream = stream
         self._own = {self._arrive}
-        self._crashed_ns = [NEVER] * network.n  # what would leave at that instant or later does not leave
+        self._crashed_ns = [NEVER] * network.n  # a message that would leave at that instant or later does not leave
 
     def sender(self, i: int) -> Send:
         network = self._network
@@ -232,7 +231,7 @@ class LaneWithoutOrder(Lane):
 
 
 class StepTimer:
-    """Takes its place among the events of its instant when it is started."""
+    """A timer that takes its place among the events of its instant when it is started."""
 
     __slots__ = ("_action", "_network", "_number", "_owner", "running")
 

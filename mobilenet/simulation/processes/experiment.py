@@ -59,10 +59,10 @@ class Experiment:
         allow_code: bool = False,
         run_folder: Path | None = None,
     ) -> None:
-        """`on_send` receives what is handed to the network, `on_receive` what the network hands to a process, just
-        before; `allow_code`: the code of the scenario's plug-in may run, without it a scenario with one is refused;
-        `run_folder`: for what is written while it goes on, early rows of the record and the standard error of its
-        programs; None: the first stay in memory, the second is lost.
+        """Build the parts. `on_send` receives what is handed to the network, `on_receive` what the network hands to a
+        process, just before; `allow_code`: the code of the scenario's plug-in may run, without it a scenario with one
+        is refused; `run_folder`: where rows of the record and the standard error of its programs are written during the
+        run; None: the first stay in memory, the second is lost.
         """
         require_allowed(scenario, allow_code)
         self.scenario = scenario
@@ -204,7 +204,7 @@ class Experiment:
         return self.steps.measured_ns if self.steps is not None else self.kernel.now
 
     def begin(self, message: MessageId) -> None:
-        """Name a message that is broadcast now."""
+        """Name a message that is being broadcast."""
         self.names[message] = f"p{message.source}:{message.ts}"
         if self.packets is not None:
             self.packets.broadcast_at[message] = self.kernel.now
@@ -212,7 +212,7 @@ class Experiment:
     # --- the plan
 
     def _plan(self) -> None:
-        """Plan the crashes first: a process that crashes at an instant does nothing else at it."""
+        """Plan the crashes first, because a process that crashes at an instant does nothing else at it."""
         scenario = self.scenario
         for i, time_ns in crashes(scenario):
             self._at(time_ns, partial(self._crash, i))
@@ -243,7 +243,7 @@ class Experiment:
     # --- running
 
     def run(self, progress: Progress | None = None) -> Outcome:
-        """Let it happen, without searches for garbage: what a run allocates is gone soon, or stays to the end."""
+        """Run without garbage collection, because what a run allocates is either freed soon or stays to the end."""
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -275,7 +275,7 @@ class Experiment:
         return Outcome(self.recording, self.kernel.now, quiescent, scenario, not_at_rest, facts)
 
     def _own_clock(self) -> Sequence[str]:
-        """End the programs; where a delivery is missing, return those that act by their own clock."""
+        """End the programs. If a delivery is missing, return those that act by their own clock."""
         if self._parties.new_process is None:
             return ()
         up = [process.name for process in self.processes if process.up]
@@ -296,7 +296,7 @@ class Experiment:
         return self.processes
 
     def so_far(self) -> Outcome:
-        """Return what a plug-in's error has left of the run."""
+        """Return the outcome of a run that a plug-in's error ended."""
         self.recording.counters = self._counters()
         return Outcome(self.recording, self.kernel.now, False, self._parties.as_played(self.scenario))
 
@@ -312,7 +312,7 @@ class Experiment:
         return all(self.detectors[p.me].is_suspected(i) for p in alive for i in self._crashed)
 
     def _waits(self, process: Process) -> bool:
-        """What may be held for ever does not count."""
+        """Return whether the process waits for something. What may be held for ever does not count."""
         sizes = zip(process.protocol.BUFFERS, process.protocol.buffer_sizes(), strict=True)
         return any(size for quantity, size in sizes if quantity != self.scenario.may_hold)
 

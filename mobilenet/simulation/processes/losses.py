@@ -24,7 +24,7 @@ Send = Callable[[int, Any], None]
 def lossy(
     send: Send, me: int, nowhere: int, network: AbstractNetwork, chance: Stream, clock: Any, causes: CauseLog | None
 ) -> Send:
-    """Return how process `me` sends; what is lost goes to `nowhere`. `clock`: has the time as `now`."""
+    """Return the send function of process `me`; what is lost goes to `nowhere`. `clock` has the time as `now`."""
     spans = [(ns(one.since), ns(one.until), frozenset(map(number, one.apart))) for one in network.partitions]
     loss = network.loss
 

@@ -123,7 +123,7 @@ class PacketNetwork:
     # --- arrival
 
     def _open(self, slot: int) -> list[Any]:
-        """For what arrives in a slot; one that has begun already gets another list."""
+        """Return the list for what arrives in a slot; one that has begun already gets another list."""
         arrivals = self._slots[slot] = []
         self.kernel.at(max((slot << SLOT_BITS) - 1, self.kernel.now), partial(self._begin, slot))
         return arrivals
@@ -137,9 +137,7 @@ class PacketNetwork:
         self._arrive(coming, self.kernel.calendar.sequence_number())
 
     def _arrive(self, coming: list[tuple[int, int, int, Any]], place: int) -> None:
-        """Receive messages one after the other; when something else is to happen before, the rest waits for its
-        turn.
-        """
+        """Receive messages one after the other. If something else is to happen before, the rest waits for its turn."""
         calendar, receive, begun = self.kernel.calendar, self._receive, self._begun
         before, receptions, waited_ns = len(coming), 0, 0
         while coming:
@@ -189,7 +187,7 @@ class PacketNetwork:
 
 
 class Packets(PacketNetwork):
-    """As a scenario describes it."""
+    """The packet network as a scenario describes it."""
 
     def __init__(self, kernel: Kernel, scenario: ProcessScenario) -> None:
         network: Any = scenario.network

@@ -1,4 +1,4 @@
-"""The broadcast of a run of processes: one of ours, or a plug-in.
+"""The broadcast of a run of processes: a built-in one, or a plug-in.
 
 Model     a plug-in's class is called with port, number of processes and settings, once for each process
 Errors    ScenarioError, one line: a class that is not a broadcast, or whose declaration makes no sense
@@ -22,7 +22,7 @@ from mobilenet.simulation.plugin_classes import require_broadcast
 from mobilenet.simulation.plugin_code import load_named, repr_of
 from mobilenet.simulation.plugin_settings import settings_for
 
-# What the class of a broadcast may declare, and what holds if it does not: vcube/parameters.py explains them.
+# The attributes that the class of a broadcast may declare, and their defaults: vcube/parameters.py explains them.
 OF_A_BROADCAST = {
     "order": "none",
     "delivers": "correct_source",
@@ -33,8 +33,8 @@ OF_A_BROADCAST = {
 
 
 def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bool = False) -> bool:
-    """Return whether a plug-in's class is a broadcast among processes, and no protocol of hosts; its code is run, if
-    that is allowed.
+    """Return whether a plug-in's class is a broadcast among processes, rather than a protocol of hosts. Its code is run
+    if that is allowed.
 
     `key` is what an error calls the place where it was named.
     """
@@ -45,7 +45,7 @@ def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bo
 def broadcast_for(
     scenario: ProcessScenario, allow_code: bool = False
 ) -> Callable[[ProcessPort, int], BroadcastProtocol]:
-    """Return how to make one process of a scenario's broadcast; of a plug-in its code is run, if that is allowed."""
+    """Return a function that makes one process of a scenario's broadcast. A plug-in's code is run if allowed."""
     protocol = scenario.protocol
     if isinstance(protocol, BroadcastParameters):
         return protocol.create
@@ -71,7 +71,7 @@ class WithoutBuffers:
 
 
 def with_declared(scenario: ProcessScenario, allow_code: bool = False) -> ProcessScenario:
-    """Fill in what the plug-in's class declares, so that a run is judged without running its code."""
+    """Fill in the declarations of the plug-in's class, so that a run is judged without running its code."""
     own = scenario.protocol
     if not isinstance(own, OwnBroadcast):
         return scenario
@@ -99,7 +99,7 @@ def with_declared(scenario: ProcessScenario, allow_code: bool = False) -> Proces
 
 
 def settings_of_code(scenario: ProcessScenario, allow_code: bool = False) -> dict[str, Parameters]:
-    """Return the settings that a scenario gives to code of its own, by their key, as the code declares them."""
+    """Return the settings that a scenario gives to its own code, by key, as the code declares them."""
     if not isinstance(protocol := scenario.protocol, OwnBroadcast):
         return {}
     return {"protocol.settings": settings_for(_broadcast_class(protocol, scenario.folder, allow_code), protocol)}

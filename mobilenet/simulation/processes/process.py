@@ -1,4 +1,4 @@
-"""What a process of an experiment sees, and what is recorded of it.
+"""The view that a process of an experiment has, and what is recorded of it.
 
 Model     the port of its protocol and, on the detector's lane, of its detector; events as they happen, samples of its
           buffers whenever they change
@@ -21,7 +21,7 @@ from mobilenet.simulation.nodes import whole
 
 
 class Surroundings(Protocol):
-    """What a process needs of the experiment that it takes part in."""
+    """The part of an experiment that its processes use."""
 
     recording: Recording
     names: dict[MessageId, str]
@@ -69,7 +69,7 @@ class Process:
         return low + self._random.below(high - low + 1)
 
     def deliver(self, message: Any, body: Any) -> None:
-        """Deliver a message to the application; on the hot path."""
+        """Deliver a message to the application. This is on the hot path."""
         try:
             text = self._names[message]
         except (KeyError, TypeError):
@@ -137,14 +137,14 @@ class Process:
 
 
 def _name_of(call: str, message: Any) -> str:
-    """Return the id as the record writes it, invented or not: p3:14."""
+    """Return the id in the notation of the record, p3:14, even if a program made the id up."""
     if not isinstance(message, MessageId) or type(message.source) is not int or type(message.ts) is not int:
         raise ValueError(f"{call}: the message is {message!r}, expected a MessageId of two whole numbers")
     return f"p{message.source}:{message.ts}"
 
 
 class ProcessDetectorPort:
-    """A process on the detector's lane."""
+    """The port of a process on the detector's lane."""
 
     def __init__(self, process: Process, send: Callable[[int, Any], None]) -> None:
         self.me = process.me

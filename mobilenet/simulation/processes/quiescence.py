@@ -1,4 +1,4 @@
-"""Which processes were not at rest when a run ended, for what, and whether a delivery is missing.
+"""Which processes were not at rest when a run ended, for which reason, and is a delivery missing?
 
 Model     the same questions that decide whether a run is at rest, in words.
           A message is due at each process that is up, if its source is up or another process that is up has delivered
@@ -28,8 +28,8 @@ def of_processes(
     may_hold: str | None,
     plans_more: bool,
 ) -> Iterator[str]:
-    """`counters`: of the recording; `may_hold`: the buffer that need not drain; `plans_more`: whether something of the
-    scenario was still to come.
+    """Yield what keeps processes from rest. `counters`: of the recording; `may_hold`: the buffer that need not drain;
+    `plans_more`: whether something of the scenario was still to come.
     """
     in_flight = counters["messages"].get("in_flight")
     if in_flight:
@@ -50,7 +50,7 @@ def of_processes(
 
 
 def is_owed(events: Table, up: Iterable[str]) -> bool:
-    """Return whether one of the processes that are `up` lacks a message that is due there."""
+    """Return whether a process that is `up` lacks a message that is due there."""
     delivered: dict[str, set[str]] = {name: set() for name in up}
     due = set(_broadcast_by(events, delivered))
     for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):

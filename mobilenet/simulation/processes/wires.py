@@ -20,7 +20,7 @@ from mobilenet.network.wired.network import Receive, WiredNetwork
 
 
 class WireNetwork:
-    """What StepNetwork is, for wires."""
+    """The equivalent of StepNetwork for wires."""
 
     def __init__(self, wires: WiredNetwork) -> None:
         self.kernel: Kernel = wires.kernel

@@ -1,1 +1,1 @@
-"""Runs of processes on an abstract network."""
+"""The judges of runs of processes on an abstract network."""

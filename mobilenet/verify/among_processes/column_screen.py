@@ -1,4 +1,4 @@
-"""Judge by columns whether a broadcast among processes is plainly in order: see verify/processes/judge.py.
+"""Judge by columns whether a broadcast among processes is clearly correct: see properties.py.
 
 Model     one table holds when each process delivered each message, so each check compares whole rows of it. Only where
           no causal order is promised: the past of a message is not in the table. Too many processes and messages for
@@ -17,11 +17,11 @@ from mobilenet.record.table import Table
 from mobilenet.verify.among_processes.properties import ProcessJudge
 
 NEVER: Final = np.iinfo(np.int32).max
-MOST_CELLS: Final = 100_000_000  # of the table
+MOST_CELLS: Final = 100_000_000  # cells of the table
 
 
 class ScreenedProcesses(ProcessJudge):
-    """The judge that reads columns. `passes` is False if there is something to examine."""
+    """A judge that reads columns. `passes` is False if there is something to examine."""
 
     def __init__(self, events: Table, manifest: dict[str, Any]) -> None:
         super().__init__(events, manifest)
@@ -32,7 +32,7 @@ class ScreenedProcesses(ProcessJudge):
         number = {name: i for i, name in enumerate(names)}
         self._process = node.map([number[name] for name in node.words], nothing=-1)
         sources = [text.partition(":")[0] for text in message.words]
-        self._source = np.array([number.get(name, -1) for name in sources], np.int64)  # of each message
+        self._source = np.array([number.get(name, -1) for name in sources], np.int64)  # the source of each message
         self._rows = event.rows("deliver")
         self.crashed = {node.words[node.codes[row]]: row for row in reversed(event.rows("crash").tolist())}
         self._is_correct = np.array([name not in self.crashed for name in names], np.bool_)
@@ -87,7 +87,7 @@ class ScreenedProcesses(ProcessJudge):
         return self._order != "fifo" or self._in_fifo_order(processes, messages)
 
     def _in_fifo_order(self, processes: np.ndarray, messages: np.ndarray) -> bool:
-        """Return whether each process has the numbers 0, 1, 2 and so on of each source."""
+        """Return whether each process has the numbers 0, 1, 2, ... of each source."""
         numbers = np.array([int(text.partition(":")[2]) for text in self._message.words])[messages]
         pairs = processes.astype(np.int64) * len(self._is_correct) + self._source[messages]
         order = np.argsort(pairs, kind="stable")
@@ -122,7 +122,7 @@ class ScreenedProcesses(ProcessJudge):
 
 
 def judge_events(events: Table, manifest: dict[str, Any]) -> ProcessJudge:
-    """Return the judge, done, with all violations."""
+    """Return the judge after it has judged all events."""
     screened = ScreenedProcesses(events, manifest)
     if screened.passes():
         return screened

@@ -17,10 +17,10 @@ class ProcessJudge:
         self._events = events
         self._promises = manifest["promises"]
         self._order = self._promises["broadcast"]
-        self._bits: dict[str, int] = {}  # message -> its place in sets
+        self._bits: dict[str, int] = {}  # message -> its bit in sets
         self._names: list[str] = []
-        self._past: list[int] = []  # of each message, what precedes it causally
-        self._own: dict[str, int] = {}  # what each has broadcast
+        self._past: list[int] = []  # for each message, what precedes it causally
+        self._own: dict[str, int] = {}  # broadcasts of each process
         self._has: dict[str, int] = {f"p{i}": 0 for i in range(manifest["processes"])}
         self._next: dict[tuple[str, str], int] = {}  # (process, source) -> the number due
         self._completed: list[tuple[str, int, dict[str, int]]] = []
@@ -101,7 +101,7 @@ class ProcessJudge:
                 self._completed.append((message, place, lacking))
 
     def _judge_completions(self) -> None:
-        """Judge processes that lacked a message when it was complete, and live to the end."""
+        """Judge processes that lacked a message when it was complete, and that live to the end."""
         for message, _, lacking in self._completed:
             for name in lacking:
                 if name not in self.crashed:
@@ -118,9 +118,7 @@ class ProcessJudge:
         return None
 
     def permanent_losses(self) -> int:
-        """Count the messages that no correct process delivers, and whose past has another message that none of them
-        delivers.
-        """
+        """Count the messages that no correct process delivers, and that depend on another such message."""
         somewhere = 0
         for name in self._correct():
             somewhere |= self._has[name]

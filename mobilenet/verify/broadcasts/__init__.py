@@ -1,1 +1,1 @@
-"""What a broadcast promises, among hosts."""
+"""The promises of a broadcast among hosts."""

@@ -1,11 +1,11 @@
-"""Judge by columns whether a broadcast is plainly in order: see verify/broadcasts/judge.py.
+"""Judge by columns whether a broadcast is clearly correct: see verify/broadcasts/judge.py.
 
-Model     all but deliveries goes through the judge event by event, as it is seldom. Deliveries, which are nearly all,
-          are checked host by host. In order means: what is delivered was broadcast before, no host delivers anything
-          twice or while not a member, and, where the order is asked for, of each sender what the host is entitled to
-          comes one after the other, and all that a message has in its past is there before it. Then nothing entitled
-          comes too late either: the past of what a host has is within what it has. Older messages, to which a host is
-          not entitled, must not lie in the past of what it has
+Model     all events but deliveries are rare, and go through the judge one by one. Deliveries, which are nearly all
+          events, are checked host by host. In order means: every delivered message was broadcast before, no host
+          delivers anything twice or while not a member, and, where the order is required, a host delivers each sender's
+          messages that it is entitled to one after the other, and a message's whole past before it. Then no such
+          message comes too late either: a host has the past of everything that it has. Older messages, to which a host
+          is not entitled, must not lie in the past of what it has
 Shapes    known: int32 (messages, senders), how many messages of each sender are causally before one, or are this one;
           blocks of deliveries (at most BLOCK, senders)
 Source    Mattern (1988), as there; ours: docs/verdicts-and-metrics.md, docs/performance.md
@@ -21,11 +21,11 @@ from mobilenet.record.table import Table, by_code, rows_where
 from mobilenet.verify.broadcasts.judge import BroadcastJudge, Host, Violation
 from mobilenet.verify.broadcasts.reach import Reach
 
-BLOCK = 1024  # deliveries at a time: what is worked on stays in the cache
+BLOCK = 1024  # deliveries at a time: the data stays in the cache
 
 
 class ScreenedBroadcast(BroadcastJudge):
-    """The judge that takes deliveries by columns. `passes` is False if there is something to examine."""
+    """A judge that reads deliveries by columns. `passes` is False if there is something to examine."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class ScreenedBroadcast(BroadcastJudge):
         checks: frozenset[str],
         reach: Reach | None = None,
     ) -> None:
-        """`checks`: the checks whose answer is asked for."""
+        """Prepare the columns. `checks`: the checks whose result is needed."""
         super().__init__(events, gap_after_s, heard_every_s, reach=reach)
         self._table = events
         self._checks = checks
@@ -59,7 +59,7 @@ class ScreenedBroadcast(BroadcastJudge):
         self.deliveries = len(rows)
 
     def passes(self) -> bool:
-        """Return whether nothing that is asked for is violated."""
+        """Return whether none of the requested checks is violated."""
         names = (self._table.pick(name, self._others) for name in ("event", "node"))
         for row, event, node in zip(self._others.tolist(), *names, strict=True):
             self._row = row
@@ -89,7 +89,7 @@ class ScreenedBroadcast(BroadcastJudge):
                 self._entitlements.setdefault(host.name, []).append((self._row, host.entitled))
 
     def _hear(self, host: Host, known: np.ndarray) -> None:
-        """Take what it has delivered since its last broadcast into its clock."""
+        """Add what the host has delivered since its last broadcast to its clock."""
         rows, begin = self._rows[host.name], self._clock_counts.get(host.name, 0)
         end = int(np.searchsorted(rows, self._row))
         if begin < end:
@@ -141,8 +141,8 @@ class ScreenedBroadcast(BroadcastJudge):
         return True
 
     def _follow(self, block: np.ndarray, is_old: np.ndarray, due: np.ndarray, known: np.ndarray) -> bool:
-        """Return whether each of these deliveries has its past, and those that are due come one after the other. `due`:
-        what comes next of each sender; it is brought up to date.
+        """Return whether each of these deliveries has its past, and those that are due come one after the other. `due`,
+        the next number of each sender, is updated.
         """
         senders = self._sender[block]
         before = np.zeros((len(block) + 1, len(due)), np.int32)
@@ -157,7 +157,7 @@ class ScreenedBroadcast(BroadcastJudge):
 
     def _old_ones_fit(self, before: np.ndarray, block: np.ndarray, is_old: np.ndarray, has: np.ndarray) -> bool:
         """Return whether none of the older messages precedes what was delivered before them. `before`: deliveries
-        between those that `has` includes and the block; `has` is brought up to date.
+        between those that `has` includes and the block; `has` is updated.
         """
         assert self._known is not None
         old = np.flatnonzero(is_old)
@@ -168,11 +168,11 @@ class ScreenedBroadcast(BroadcastJudge):
         return bool((pasts[old, self._sender[block[old]]] <= self._position[block[old]]).all())
 
     def missing_deliveries(self) -> Iterator[str]:
-        """Nothing that was asked for."""
+        """Yield nothing, because all that was requested has arrived."""
         return iter(())
 
     def _has_everything(self, host: Host) -> bool:
-        """Return whether a member has all that it is entitled to, whatever came first."""
+        """Return whether a member has everything that it is entitled to, in any order."""
         if not host.member:
             return True
         messages = self._messages.get(host.name, np.zeros(0, np.int32))
@@ -187,7 +187,7 @@ def judge_events(
     checks: frozenset[str],
     reach: Reach | None = None,
 ) -> BroadcastJudge:
-    """Return the judge, done, with all violations of `checks`; `delivery` among it: it matters what is owed."""
+    """Return the judge with all violations of `checks`. Include `delivery` if missing deliveries count."""
     screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, checks, reach)
     if screened.passes():
         return screened

@@ -6,8 +6,7 @@ Checks    each session of a member has the next number; the first of a membershi
           all with the station that the session was confirmed with; nothing is confirmed or delivered out of coverage.
           Elsewhere a delivery is with that station, or the one that a handoff goes to
           a gap names the session that it is in
-Model     only for protocols whose promises.py asks for it. What does not fit is the fault of a host, or a record that
-          was changed
+Model     only for protocols whose promises.py asks for it. A mismatch is the fault of a host, or of a changed record
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -16,7 +15,7 @@ from __future__ import annotations
 from mobilenet.record.table import Columns, Table
 from mobilenet.verify.broadcasts.sessions import turns
 
-Allowed = tuple[str | None, ...]  # the stations that a delivery may name now
+Allowed = tuple[str | None, ...]  # the stations that a delivery may name at present
 NOWHERE: Allowed = ()
 
 
@@ -33,7 +32,7 @@ class _Host:
 
 
 def conduct_problem(events: Columns, only_connected: bool) -> str | None:
-    """Return the first event that does not fit; `only_connected`: hosts deliver only what their station sends."""
+    """Return the first event that does not fit. `only_connected`: hosts deliver only what their station sends."""
     table = Table.of(events)
     tells_cells = bool((table.column("station").codes[table.column("event").rows("in_coverage")] >= 0).any())
     hosts: dict[str, _Host] = {}
@@ -59,7 +58,7 @@ def conduct_problem(events: Columns, only_connected: bool) -> str | None:
 
 
 def _note(host: _Host, event: str, station: str | None, session: int | None) -> str | None:
-    """Return what the event makes of the host, or why it cannot be."""
+    """Update the host with the event, and return why it is impossible, or None."""
     if event in ("in_coverage", "out_of_coverage"):
         host.covered = event == "in_coverage"
     elif event == "join":

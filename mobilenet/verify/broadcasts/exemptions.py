@@ -1,10 +1,10 @@
-"""Find the messages that are not owed to any host.
+"""Find the messages that need not be delivered to any host.
 
 Model     a host that no station knows any more gives up what it had not got through, and has a gap (and asks to join
           again, in the same nanosecond: `gap`, then `handoff_start` because of `join`). It cannot know whether a
-          message had got through, so what a host delivers was not given up. A station takes a host's messages in
-          their order, so with one that a host delivers all before it had got through as well. What is given up is
-          therefore what no host delivers, was broadcast after the last one that is delivered, and before the gap.
+          message had got through, so what a host delivers was not given up. A station takes a host's messages in their
+          order, so with one that a host delivers all before it had got through as well. The messages given up are
+          therefore those that no host delivers and that were broadcast after the last delivered one and before the gap.
           With any other gap a host keeps its own messages, and sends them again
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -39,7 +39,7 @@ def cause_of(detail: str | None) -> object:
 
 
 def messages_given_up(events: Columns, forgotten: set[int]) -> set[str]:
-    """For each forgotten host, the messages since the last one that is delivered."""
+    """Return the messages of each forgotten host since its last one that is delivered."""
     messages: set[str] = set()
     if not forgotten:
         return messages

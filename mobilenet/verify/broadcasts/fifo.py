@@ -1,4 +1,4 @@
-"""FIFO order: what a host broadcasts is delivered in the order of its broadcasts.
+"""Judge FIFO order: what a host broadcasts is delivered in the order of its broadcasts.
 
 Checks    fifo_order   no host delivers a message of a sender after one that this sender broadcast later; and where
           every member is promised every message, nothing before all earlier ones of its sender that the host is
@@ -22,13 +22,13 @@ def fifo_problem(events: Columns, delivers_to_all: bool) -> str | None:
 
 
 class FifoJudge:
-    """Reads events in order; `problem` is the first delivery out of order."""
+    """A judge that reads events in order. `problem` is the first delivery out of order."""
 
     def __init__(self, events: Columns, delivers_to_all: bool) -> None:
         self._events = events
         self._to_all = delivers_to_all
         self._sent: dict[str, list[int]] = defaultdict(list)  # sender -> row of each of its broadcasts
-        # host -> sender -> number of the next one that it is owed
+        # host -> sender -> the next number that the host is owed
         self._due: dict[str, dict[str, int]] = defaultdict(dict)
         self._highest: dict[str, dict[str, int]] = defaultdict(dict)  # host -> sender -> highest number delivered
         self._ahead: dict[str, set[str]] = defaultdict(set)  # host -> delivered, and not yet due
@@ -36,7 +36,7 @@ class FifoJudge:
         self.problem: str | None = None
 
     def judge(self) -> str | None:
-        """All events, or those since the last time."""
+        """Judge all events, or those since the last call."""
         events, first, sent = self._events, self.row + 1, self._sent
         rows = zip(events["event"][first:], events["node"][first:], events["message"][first:], strict=True)
         for row, (event, host, message) in enumerate(rows, first):
@@ -75,7 +75,7 @@ class FifoJudge:
 def _overtaking_in_words(
     events: Columns, sent: list[int], host: str, sender: str, early: int, late: int, row: int
 ) -> str:
-    """`early` should have come before `late`; the delivery at `row` shows that it did not."""
+    """Return how a delivery at `row` shows that `early`, which should have come first, did not."""
     first, second = f"{sender}:{early}", f"{sender}:{late}"
     order = f"{first} after {second}" if events["message"][row] == first else f"{second}, but had not delivered {first}"
     return (

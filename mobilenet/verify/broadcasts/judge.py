@@ -4,7 +4,7 @@ Model     Happened-before is computed only from broadcasts and deliveries, as ve
           is how many messages of o causally precede m. A member is entitled to every message broadcast after it
           joined (or after its last gap); it owes them all, in causal order; of older messages it may deliver some,
           but never one that precedes what it has delivered already. Where gaps are allowed, what a host gave up when
-          no station knew it any more is not owed to any host and does not count in any past: see given_up.py
+          no station knew it any more is not owed to any host and does not count in any past: see exemptions.py
 Checks    creation      what is delivered was broadcast before, by the host that its id names, once
           duplication   no host delivers a message twice, over all its memberships
           membership    only members broadcast, deliver and have gaps, and no host does anything while crashed
@@ -37,7 +37,7 @@ SAFETY = ("creation", "duplication", "membership", "causal_order", "gaps")
 
 
 class Violation(Exception):
-    """The first thing in the trace that breaks a property."""
+    """The first event that breaks a property."""
 
     def __init__(self, check: str, explanation: str) -> None:
         super().__init__(explanation)
@@ -67,7 +67,7 @@ class Host:
 
 
 class BroadcastJudge:
-    """Reads events in order; `violations` holds the first violation of each check, `rows` where it was found."""
+    """A judge that reads events in order. `violations` holds the first violation of each check, `rows` its place."""
 
     def __init__(
         self,
@@ -78,9 +78,9 @@ class BroadcastJudge:
         senders: Sequence[str] | None = None,
         reach: Reach | None = None,
     ) -> None:
-        """`asks_order`: False: no causal order is promised, so it is not looked at. `senders`: whose messages there may
-        be; None: all senders in `events`, to which nothing is added any more. `reach`: what positions show of it; None:
-        a host in coverage is always within reach.
+        """Prepare the judge. `asks_order`: False: no causal order is promised, so it is not checked. `senders`: whose
+        messages there may be; None: all senders in `events`, which is then complete. `reach`: what positions show of
+        it; None: a host in coverage is always within reach.
         """
         self._events = events
         self._gap_after_ns = None if gap_after_s is None else round(gap_after_s * SECOND)
@@ -106,7 +106,7 @@ class BroadcastJudge:
         self.deliveries = 0
 
     def judge(self) -> None:
-        """Judge all events, or those since the last time."""
+        """Judge all events, or those since the last call."""
         events, handlers = self._events, self.HANDLERS
         first = self._row + 1
         for row, (event, node) in enumerate(zip(events["event"][first:], events["node"][first:], strict=True), first):
@@ -285,13 +285,13 @@ class BroadcastJudge:
     # --- rules
 
     def _entitle(self, host: Host) -> None:
-        """Owe the host every new message from now on, and no older one."""
+        """Entitle the host to every new message from now on, and to no older one."""
         host.entitled = self._count.copy()
         host.next = self._count.copy()
 
     def _order_problem(self, host: Host, key: MessageKey, past: np.ndarray) -> str | None:
         sender, position = key
-        if host.past_of_delivered[sender] > position:  # too late: something that depends on it is delivered
+        if host.past_of_delivered[sender] > position:  # too late: a message that depends on it is delivered
             late = next(k for k in host.delivered if self._past[k][sender] > position)
             return self._overtaken(host, late, key)
         missing = np.flatnonzero(past > host.next)
@@ -301,7 +301,7 @@ class BroadcastJudge:
         return self._overtaken(host, key, (o, int(host.next[o])))
 
     def _overtaken(self, host: Host, late: MessageKey, early: MessageKey) -> str:
-        """`early` should have come before `late`, which the host has delivered."""
+        """Return how `late` overtook `early`, which should have come first. The host has delivered `late`."""
         first, second = self._name(early), self._name(late)
         delivered = self._when(host.delivered.get(late))
         return (
@@ -322,7 +322,7 @@ class BroadcastJudge:
             raise Violation("membership", f"{self._when()}: {host.name} {does} although it is down")
 
     def missing_deliveries(self) -> Iterator[str]:
-        """Yield what members still owe at the end, an explanation each."""
+        """Yield an explanation for each message that a member still lacks at the end."""
         for name in sorted(self._hosts):
             host = self._hosts[name]
             if not host.member:
@@ -348,6 +348,6 @@ class BroadcastJudge:
         return f"at {self._events['time_ns'][row] / SECOND:.6f} s (event {row})"
 
     def _row_of_broadcast(self, message: str) -> int:
-        """Searched only for explanations."""
+        """Return the row of a broadcast. It is searched only for explanations."""
         pairs = zip(self._events["event"], self._events["message"], strict=True)
         return next(row for row, pair in enumerate(pairs) if pair == ("broadcast", message))

@@ -28,14 +28,14 @@ class Reach:
     """The reach of the hosts of one run."""
 
     def __init__(self, positions: Columns, expected: Expectations) -> None:
-        """`expected`: with hosts and places."""
+        """Set up the reach from positions. `expected`: with hosts and places."""
         self._positions = Table.of(positions)
         self._expected = expected
         self._stretches: dict[tuple[str, str], list[Stretch]] = {}
 
     def latest(self, host: str, station: str, since_ns: int, until_ns: int, least_ns: int) -> int | None:
-        """Return the end of the latest stretch within these times of at least this length in which the host is surely
-        within reach of the station; None: none exists.
+        """Return the end of the latest stretch within these times, at least this long, in which the host is surely
+        within reach of the station; None if there is none.
         """
         for begin, end in reversed(self._of(host, station)):
             begin, end = max(begin, since_ns), min(end, until_ns)
@@ -65,9 +65,9 @@ class Reach:
 
 
 def _stretches(times: np.ndarray, distances: np.ndarray, plan: HostPlan, end_ns: int, range_m: float) -> list[Stretch]:
-    """Return where the host is surely in range, as stretches that do not touch."""
+    """Return when the host is surely in range, as stretches that do not touch."""
     metres_per_ns = plan.speed_mps / SECOND
-    walks = np.minimum(times, end_ns)  # when it had walked so far
+    walks = np.minimum(times, end_ns)  # the time that it had walked by then
     farthest = (distances[:-1] + distances[1:] + metres_per_ns * np.diff(walks)) / 2
     spans = [
         (int(times[i]), int(times[i + 1]))

@@ -1,16 +1,17 @@
-"""Check that hosts did what they were asked to do, and nothing else: join, leave, broadcast.
+"""Check that hosts did what they were asked to do and nothing else: join, leave, broadcast.
 
 Checks    no host joins or leaves without being asked to, and once for each time that it was asked
           no member that was not asked to leave refuses a broadcast because it is not a member
           no host broadcasts any more that was asked to leave, knows it, and is not gone yet
           when a run has come to rest, each host is what it was asked to be last: a member, or not
-Model     what hosts are asked follows from the scenario, or is in the record (`asked`) where processes of users ask.
-          A wish is passed to a host again and again until it is fulfilled, and the last wish counts; what a host was
-          once asked to do it may still do when the next wish comes: a leaving host waits until its own messages are
-          through. A host that joins has not been asked to leave before. For a while after stations forgot it a host is
-          a member and yet not (see given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
-          they may refuse what they like, and a wish is passed to them once. If the host was up and in coverage from
-          the wish to the end, it should be what it was asked to be, unless its code refuses or losses prevent it
+Model     what hosts are asked follows from the scenario, or is in the record (`asked`) where processes of users ask. A
+          request is passed to a host again and again until it is fulfilled, and the last request counts; a host may
+          still do what it was once asked to when the next request comes: a leaving host waits until its own messages
+          are through. A host that joins has not been asked to leave before. For a while after stations forgot it a host
+          is a member and yet not (see exemptions.py): it may refuse. For custom protocols only joins and leaves are
+          judged: they may refuse what they like, and a request is passed to them once. If the host was up and in
+          coverage from the request to the end, it should be what it was asked to be, unless its code refuses or losses
+          prevent it
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -52,19 +53,19 @@ class _Host:
     )
 
     def __init__(self, requests: list[Request], again_ns: int) -> None:
-        """`again_ns`: a wish is repeated that often."""
+        """Prepare a host's requests. `again_ns`: the interval at which a request is repeated."""
         self._again_ns = again_ns
         self._requests = requests
         self._next = 0
         self.wish: str | None = None  # the last one
         self.may_join = self.may_leave = False
         self.is_member, self.is_up, self.is_covered, self.is_forgotten = False, True, False, False
-        self.reachable_ns: int | None = None  # since when it is up and in coverage
+        self.reachable_ns: int | None = None  # since when the host is up and in coverage
         self.last_row: int | None = None  # of its last join or leave
-        self.leave_known_ns = 0  # a wish to leave has surely reached it
+        self.leave_known_ns = 0  # when a request to leave has surely reached it
 
     def hear(self, now_ns: int, row: int) -> None:
-        """Take in what has been asked of it so far."""
+        """Read the requests that the host has had so far."""
         wishes = self._requests
         while self._next < len(wishes) and wishes[self._next].at_ns <= now_ns and wishes[self._next].row < row:
             at_ns, self.wish, _ = wishes[self._next]
@@ -76,7 +77,7 @@ class _Host:
                 self.leave_known_ns = max(self.leave_known_ns, at_ns + self._again_ns)
 
     def change(self, event: str, now_ns: int) -> None:
-        """Note that it crashes, recovers, or is in coverage or not."""
+        """Note that the host crashes, recovers, or enters or leaves coverage."""
         if event in ("crash", "recover"):
             self.is_up = event == "recover"
         else:
@@ -87,13 +88,11 @@ class _Host:
             self.reachable_ns = now_ns
 
     def tell_again(self, now_ns: int) -> None:
-        """Pass on the wish: only now it can be."""
+        """Repeat the request, which can be passed on only now."""
         self.leave_known_ns = now_ns + self._again_ns
 
     def last_wish(self, end_ns: int) -> Request | None:
-        """Return the wish that counts when the run has come to rest; None: there is none, or which one is last
-        is open.
-        """
+        """Return the request that counts when the run has come to rest, or None without a single last one."""
         wishes = self._requests
         together = [wish for wish in wishes if wish[0::2] == (wishes[-1].at_ns, wishes[-1].row)]
         return wishes[-1] if len(together) == 1 and wishes[-1].at_ns < end_ns else None
@@ -104,14 +103,14 @@ class _Host:
 
 
 class Obedience(NamedTuple):
-    """The first thing that a host did unasked, and the first that one was asked and did not do."""
+    """The first thing that a host did unasked, and the first that a host was asked and did not do."""
 
     unasked: str | None = None
     ignored: str | None = None
 
 
 def obedience(events: Columns, expected: Expectations | None, at_rest: bool = False) -> Obedience:
-    """Compare what hosts did with what they were asked. What they ignored shows only when the run is at rest."""
+    """Compare what hosts did with their requests. Ignored requests show only when the run is at rest."""
     if expected is None or expected.hosts is None:
         return Obedience()
     table = Table.of(events)
@@ -147,7 +146,7 @@ def obedience(events: Columns, expected: Expectations | None, at_rest: bool = Fa
 
 
 def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Request]]:
-    """Return what each host is asked by the plan or, where there are events, as they have it."""
+    """Return the requests to each host, from the events if there are any, and otherwise from the plan."""
     if events is None:
         return {f"h{number}": [Request(*one) for one in plan.requests] for number, plan in enumerate(plans)}
     requests: dict[str, list[Request]] = {f"h{number}": [] for number in range(len(plans))}
@@ -160,7 +159,7 @@ def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Req
 
 
 def _unfulfilled_wish(node: str, host: _Host, end_ns: int, is_repeated: bool) -> str | None:
-    """Return what the host was asked last and is not, though no wish is pending any more."""
+    """Return the last request that the host has not met, though no request is pending any more."""
     wish = host.last_wish(end_ns)
     if wish is None or host.is_member == (wish.wish == "join"):
         return None

@@ -14,7 +14,7 @@ from mobilenet.record.table import Columns, Table, by_code, rows_where
 
 
 def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
-    """Return each row with its number, without broadcasts, and without deliveries like the host's event before.
+    """Yield each row with its number, without broadcasts, and without a host's deliveries that repeat its last event.
 
     What a host may deliver changes only with its other events, so a repeated delivery fits if the first one does.
     """

@@ -1,4 +1,4 @@
-"""Measure how long a host was silent, by which a gap is judged.
+"""How long was a host silent? Gaps are judged by this.
 
 Model     a station that gives up on a host records it (`expire`), and the network notes with it how long it had handed
           nothing of that host to that station. This must be T or more, and the station must be the one that the host
@@ -29,7 +29,7 @@ MARGIN_NS = 1000  # silences are recorded as decimal fractions
 
 
 class Silence:
-    """What one host's silence allows; a problem is a sentence."""
+    """The gaps that one host's silence allows; a problem is a sentence."""
 
     __slots__ = (
         "_after_ns",
@@ -47,7 +47,9 @@ class Silence:
     )
 
     def __init__(self, host: str, after_ns: int | None, heard_every_ns: int, reach: Reach | None) -> None:
-        """`after_ns`: T; None: no gaps at all. `reach`: None: a host in coverage is always within reach."""
+        """Prepare a host's silences. `after_ns`: T; None: no gaps at all. `reach`: None: a host in coverage is always
+        within reach.
+        """
         self._host = host
         self._after_ns = after_ns
         self._heard_every_ns = heard_every_ns
@@ -58,7 +60,7 @@ class Silence:
             "connected": False,
             "answered": True,
         }
-        self._since: int | None = None  # reachable since then, as far as events show
+        self._since: int | None = None  # reachable since then, according to the events
         self._spans: list[tuple[int, int, str | None]] = []  # long enough ones before: from, to, with which station
         self._left_ns = 0
         self.confirmed_by: str | None = None  # the station that it was last with ...
@@ -82,7 +84,7 @@ class Silence:
         self.confirmed_by, self._confirmed_ns = station, now_ns
 
     def on_leave(self, now_ns: int) -> None:
-        """Note that stations know nothing new of it after that."""
+        """Note that stations learn nothing new of the host after that."""
         self.set("connected", False, now_ns)
         self._spans.clear()
         self._left_ns = now_ns
@@ -93,7 +95,7 @@ class Silence:
         self._since = None
 
     def last_heard_ns(self, now_ns: int) -> int:
-        """Return the last moment at which it was surely heard."""
+        """Return the last moment at which the host was surely heard."""
         under_way = [] if self._since is None else [(self._since, now_ns, self.confirmed_by)]
         for since_ns, until_ns, station in reversed([*self._spans, *under_way]):
             end_ns = self._reached_until(since_ns, until_ns, station)
@@ -102,7 +104,7 @@ class Silence:
         return self._left_ns
 
     def _reached_until(self, since_ns: int, until_ns: int, station: str | None) -> int | None:
-        """Return the end of the latest long enough stretch of a span in which the host was within reach."""
+        """Return the end of the latest stretch of a span, if long enough, in which the host was within reach."""
         if self._reach is None:
             return until_ns if until_ns - since_ns >= self._heard_every_ns else None
         if station is None:
@@ -112,7 +114,7 @@ class Silence:
     # --- what must not be
 
     def expire(self, station: str, silent_ns: int, now_ns: int) -> str | None:
-        """A station gives up on the host after this silence."""
+        """Return why a station may not give up on the host after this silence, or None."""
         if self._after_ns is None:
             return "but this run promises that no host has a gap"
         if silent_ns < self._after_ns:
@@ -123,7 +125,7 @@ class Silence:
         return None
 
     def gap(self, now_ns: int) -> str | None:
-        """The host has a gap."""
+        """Return why the host may not have a gap now, or None."""
         if self._after_ns is None:
             return "but this run promises that no host has a gap"
         if self._after_ns == 0:

@@ -1,1 +1,1 @@
-"""The lines to and from programs."""
+"""Judge the lines to and from programs."""

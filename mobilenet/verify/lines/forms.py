@@ -1,4 +1,4 @@
-"""What lines of programs can look like: events and actions, with the keys that each role has.
+"""The forms of programs' lines: events and actions, with the keys that each role has.
 
 Source    ours: docs/guide/programs.md
 """
@@ -12,7 +12,7 @@ from mobilenet.record.actions import Role, require
 
 DONE = {"do": "done"}
 ROLES: Mapping[str, Role] = {"h": "host", "s": "station", "p": "process"}  # by the first letter of a node's name
-EVENTS: Mapping[str, tuple[str, str]] = {  # to which roles they go, and with which further keys
+EVENTS: Mapping[str, tuple[str, str]] = {  # the roles that receive each event, and its further keys
     "start": ("hsp", "v role me stations hosts seed settings stable"),
     "cell": ("h", "station"),
     "join": ("h", ""),
@@ -32,7 +32,7 @@ OF_PROCESSES = KEYS["start"] - {"stations", "hosts"} | {"n"}
 
 
 def has_form(what: dict[str, Any], role: Role, is_action: bool) -> bool:
-    """Return whether a program of that role can receive, or send, that."""
+    """Return whether a program of that role can receive, or send, this line."""
     if is_action:
         return what == DONE or _is_action(what, role)
     event = what.get("ev")

@@ -6,8 +6,8 @@ Checks    `t` of each event is its time; `me`, `role` and the numbers of nodes o
           coverage, and that in which it has just come into coverage
           a message that is received was sent before by the node that it is from, to this one or to all
           timers come when they are due: see timers.py
-Model     two messages are the same if their JSON values are. What a node sends may be lost, and on the adversary's
-          network come twice, so nothing is counted here
+Model     two messages are the same if their JSON values are. A message may be lost, and on the adversary's network
+          arrive twice, so nothing is counted here
 Source    ours: docs/guide/programs.md
 """
 
@@ -31,9 +31,7 @@ encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 def inputs_problem(
     rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expectations | None, is_planned: bool
 ) -> str | None:
-    """Return the first event to a program that is not true. `rows`: lines as in judge.py; `is_planned`: as in
-    timers.py.
-    """
+    """Return the first untrue event to a program. `rows`: lines as in judge.py; `is_planned`: as in timers.py."""
     known = _KnownFacts(events, manifest, expected, Timers(is_planned))
     for row, line in enumerate(rows):
         if line.is_action:
@@ -57,13 +55,13 @@ class _KnownFacts:
         self._stations = manifest["stations"]
         self._payload_bytes = manifest.get("payload_bytes", 0)
         self._stored: dict[str, Any] = {}
-        self._sent_messages: set[tuple[str, str, Any, str]] = set()  # which node, how, to whom, what
+        self._sent_messages: set[tuple[str, str, Any, str]] = set()  # which node, how, to which node, what
         self._texts: dict[int, str] = {}
         chosen = events.column("event").rows("in_coverage", "out_of_coverage")
         names = ("node", "time_ns", "station")
         columns = (events.pick(name, chosen) for name in names)
         self._covered: dict[tuple[str, int], set[int | None]] = {}
-        self._entered: set[tuple[str, int]] = set()  # which node learned the station of its in_coverage, and when
+        self._entered: set[tuple[str, int]] = set()  # the nodes that learned the station of their in_coverage, and when
         for node, at_ns, station in zip(*columns, strict=True):
             self._covered.setdefault((node, at_ns), set()).add(None if station is None else int(station[1:]))
 
@@ -79,14 +77,14 @@ class _KnownFacts:
             self._sent_messages.add((line.node, how, to if type(to) is int else None, self._text(what)))
 
     def _text(self, what: dict[str, Any]) -> str:
-        """Use the same object for all equal lines."""
+        """Return one object for all equal lines."""
         text = self._texts.get(id(what))
         if text is None:
             text = self._texts[id(what)] = encode(what.get("message"))
         return text
 
     def wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:
-        """Yield what is wrong, as it was sent, and what was expected."""
+        """Yield each wrong value, as it was sent, and the expected one."""
         what, kind, me = line.object, line.object["ev"], int(line.node[1:])
         if what.get("t") != line.at_ns:
             yield "t", what.get("t"), str(line.at_ns)
@@ -124,4 +122,4 @@ class _KnownFacts:
         elif covered is not None and len(covered - {None}) == 1:
             if station not in covered and (line.node, line.at_ns) not in self._entered:
                 yield "station", station, "the station that in_coverage names in that nanosecond"
-            self._entered.add((line.node, line.at_ns))  # a drag may bring it to the next station at once
+            self._entered.add((line.node, line.at_ns))  # a drag may bring the host to the next station at once

@@ -5,7 +5,7 @@ Checks    each line is an event or an action of a node of the run; times lie in 
           a life begins with `start` and ends with a crash; a node has one more life than it has recoveries
           what programs report that they do is in the events, by node, time and message or session, and the other way
           round; so is what they receive of broadcasts, recoveries and suspicions
-          what they report of themselves is in events and samples: see reported.py
+          what they report of themselves is in events and samples: see reports.py
           what they receive about themselves and others is true (inputs.py); no process receives a message sooner than
           the network can bring it: see transit.py
           they are notified of as many frames, or messages, as they received, and as many were sent as they state: see
@@ -33,9 +33,9 @@ from mobilenet.verify.lines.line_totals import line_totals_problem
 from mobilenet.verify.lines.reports import reported_problem
 from mobilenet.verify.lines.transit import transit_problem
 
-PROGRAM = "program"  # the protocol of scenarios whose nodes are programs
+PROGRAM = "program"  # the protocol of scenarios in which nodes are programs
 SAYS = {"deliver": "deliver", "complete": "complete", "joined": "join", "left": "leave", "gap": "gap"}  # action: event
-REPORTED_EVENTS = ("recover", "suspect", "trust")  # of both
+REPORTED_EVENTS = ("recover", "suspect", "trust")  # events of both kinds
 MEANWHILE = ("sent", "dropped")  # while the answer takes effect
 What = tuple[str, int, str, str]  # node, time, event, of what
 
@@ -52,7 +52,7 @@ def lines_problem(
     tables: Mapping[str, Table], counters: dict[str, Any], manifest: dict[str, Any],
     expected: Expectations | None = None, plan: ProcessPlan | None = None,
 ) -> str | None:  # fmt: skip
-    """Return the first line that is impossible, or from which no event follows."""
+    """Return the first line that is impossible, or that no event follows from."""
     lines, events, samples = (tables[name] for name in ("lines", "events", "samples"))
     times, node, text = lines.numbers("time_ns"), lines.column("node"), lines.column("line")
     end_ns = round(manifest["simulated_s"] * 1e9)
@@ -96,7 +96,7 @@ def _row_problem(lines: Table, row: int, expected: str) -> str:
 
 
 def _answers_problem(lines: Table, is_done: np.ndarray) -> str | None:
-    """One answer after the other, each with what it answers before it."""
+    """Return the first answer that is not complete, or does not follow the line that it answers."""
     is_action = np.array(lines["said"], bool)
     same = np.ones(max(0, len(is_action) - 1), bool)
     for column in (lines.numbers("time_ns"), lines.column("node").codes, lines.numbers("life")):
@@ -167,7 +167,7 @@ def _events_problem(rows: list[Line], events: Table) -> str | None:
 
 
 def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
-    """Yield the events in lines. A broadcast is refused by the answer to it, or to an event meanwhile."""
+    """Yield the events that lines report. A broadcast is refused by the answer to it, or to an event meanwhile."""
     offered: dict[str, What] = {}
     for at_ns, node, _, is_action, line in rows:
         kind = line["do" if is_action else "ev"]
@@ -186,7 +186,7 @@ def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
 
 
 def _events_on_record(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
-    """Yield the same of events."""
+    """Yield the same from the record of events."""
     for at_ns, node, event, message, station, session, detail in columns:
         if event == "refused" and json.loads(detail or "{}").get("cause") == "down":
             continue
@@ -200,13 +200,13 @@ def _events_on_record(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
 
 
 def _name(node: str, message: Any) -> str:
-    """Return the name of a message as events have it, for hosts and for processes."""
+    """Return the name of a message as in the events, for hosts and for processes."""
     is_pair = isinstance(message, list) and len(message) == 2
     return f"{'p' if node[0] == 'p' else 'h'}{message[0]}:{message[1]}" if is_pair else str(message)
 
 
 def _nodes(manifest: dict[str, Any], events: Table, expected: Expectations | None) -> set[str]:
-    """Return all that can have lines. Of imported hosts only the scenario knows how many there are."""
+    """Return all nodes that can have lines. Only the scenario knows how many imported hosts there are."""
     processes = {f"p{number}" for number in range(manifest.get("processes", 0))}
     hosts = {word for word in events.column("node").words if word[:1] == "h"}
     planned = len(expected.hosts) if expected is not None and expected.hosts is not None else 0

@@ -28,8 +28,8 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 def line_totals_problem(
     rows: Iterable[Any], counters: dict[str, Any], manifest: dict[str, Any], expected: Expectations | None
 ) -> str | None:
-    """`rows`: lines as in judge.py. The first count that differs."""
-    counts: Counter[tuple[str, str]] = Counter()  # kind of a node, of what
+    """Return the first count that differs. `rows`: lines as in judge.py."""
+    counts: Counter[tuple[str, str]] = Counter()  # (kind of node, what is counted)
     crossing = manifest.get("stations", 0) - 1
     copies = 1 + (expected.radio.group_retries if expected and expected.radio else 0)
     for line in rows:
@@ -76,7 +76,9 @@ def _of_hosts(
     counts: Counter[tuple[str, str]], counters: dict[str, Any], quiescent: bool,
     expected: Expectations | None, copies: int,
 ) -> Iterator[str]:  # fmt: skip
-    """`copies`: how often a station sends each broadcast frame with data; receivers report one of them."""
+    """Yield the totals of hosts and stations that differ. `copies`: how often a station sends each broadcast frame with
+    data; receivers report one of them.
+    """
     radio, wired = counters["radio"], counters["wired"]
     for side in ("host", "station"):
         kinds = counters["by_message_type"][side].values()
@@ -84,7 +86,7 @@ def _of_hosts(
         sent_count = counts[side[0], "sent"]
         if sent > sent_count:
             yield f"lines: {side}s report {sent_count} frames, but counters.json has {sent}"
-        # a life of a node ends with what waits in its radio then
+        # a life of a node ends with what waits in its radio at that time
         more = radio["queue_drops"] + counts[side[0], "start event"] * (
             (expected.radio.queue_frames if expected and expected.radio else sent_count) + 1
         )

@@ -1,4 +1,4 @@
-"""Check that what programs report of themselves agrees with the rest of the record.
+"""Check that what programs report about themselves agrees with the rest of the record.
 
 Checks    `session_opened` of a member and the `session_confirmed` that ends it are its handoff_start and handoff_end;
           `expired` is an expire
@@ -25,24 +25,24 @@ from mobilenet.record.table import Table
 
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 HANDOFFS = ("handoff_start", "handoff_end")
-Report = tuple[int, str, str, str]  # when, node, event, of what
+Report = tuple[int, str, str, str]  # time, node, event, subject
 
 
 class _Node:
-    """What is known of one, by its lines so far."""
+    """The state of a node according to its lines so far."""
 
     def __init__(self) -> None:
         self.member, self.handoff = False, None  # the session of a handoff in progress
-        self.joins = False  # it was asked to join, and not to leave since
+        self.joins = False  # the node was asked to join, and not to leave since
         self.begin()
 
     def begin(self) -> None:
-        """Begin again: the program was started, and knows nothing."""
+        """Begin a new life: the program was started, and knows nothing."""
         self.out: bool | None = None
         self.settled = True
         self.serves: dict[str, bool] = {}
         self.sizes: dict[str, int] = {}
-        self.tags: Counter[str] = Counter()  # frames asked for, less those reported to it
+        self.tags: Counter[str] = Counter()  # frames asked for, minus those reported to the program
 
     @property
     def is_out(self) -> bool:
@@ -50,7 +50,7 @@ class _Node:
 
 
 def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifest: dict[str, Any]) -> str | None:
-    """`rows`: lines as in judge.py. The first report that nothing else agrees with."""
+    """Return the first report that nothing else agrees with. `rows`: lines as in judge.py."""
     nodes: dict[str, _Node] = {}
     reports: Counter[Report] = Counter()
     for row, line in enumerate(rows):
@@ -70,7 +70,7 @@ def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifes
 
 
 def _reports(line: Any, node: _Node) -> Iterator[Report]:
-    """Yield the event in an action, and what it changes."""
+    """Yield the event in an action, and update the node by it."""
     what = line.object
     action, session = what["do"], what.get("session")
     if action in ("joined", "left"):

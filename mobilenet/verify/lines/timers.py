@@ -1,4 +1,4 @@
-"""Check that programs were notified of the timers that they had set, when they were due.
+"""Check that programs were notified of the timers that they had set, when these were due.
 
 Checks    a timer that is reported was set in the same life, not reported since, and not cancelled. It comes when
           it was due or, with `between_ns`, within what was asked for
@@ -22,16 +22,16 @@ from mobilenet.record.table import Table
 
 LONGEST = 80  # characters of a name in a sentence
 NEVER = 1 << 62
-Due = tuple[int, int]  # from when to when
+Due = tuple[int, int]  # earliest and latest time
 
 
 class Timers:
-    """The timers that run, followed line by line in order. `is_planned`: timers keep the time that is asked for."""
+    """The running timers, followed line by line in order. `is_planned`: timers keep the time that is asked for."""
 
     def __init__(self, is_planned: bool) -> None:
         self._is_planned = is_planned
         self._running: dict[str, dict[str, Due]] = {}  # node -> name -> when it is due, in the present life
-        self._latest: dict[str, list[tuple[int, str]]] = {}  # node -> heap of when each is due at the latest
+        self._latest: dict[str, list[tuple[int, str]]] = {}  # node -> heap of the latest times at which each is due
         self._lives: dict[str, int] = {}
         self._may_be_gone: set[str] = set()  # hosts that have reported `out`: no event records that they are gone
 
@@ -64,7 +64,7 @@ class Timers:
             yield "ev", line.object["ev"], f"timer {missed}, before it"
 
     def problem(self, events: Table, end_ns: int) -> str | None:
-        """In one sentence: a timer that was due before the end of the run, and was never reported."""
+        """Return in a sentence a timer that was due before the end of the run, and was never reported."""
         kinds = events.column("event")
         crashes = Counter(events.pick("node", kinds.rows("crash")))
         changes = kinds.rows("join", "leave")
@@ -81,7 +81,7 @@ class Timers:
         return None
 
     def _first_missed(self, node: str, at_ns: int) -> str | None:
-        """Return the first timer of that node that was due before then: its name, and when."""
+        """Return the first timer of that node that was due before then, with its time."""
         heap, running = self._latest[node], self._running[node]
         while heap and heap[0][0] < at_ns:
             latest_ns, name = heappop(heap)

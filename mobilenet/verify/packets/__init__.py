@@ -1,1 +1,1 @@
-"""IP packets of real software: whether the network carried them unchanged, and whether TCP saw what it should."""
+"""Judge the IP packets of real software: did the network carry them unchanged, and did TCP see what it should?"""

@@ -17,8 +17,8 @@ from mobilenet.verify.packets.tcp import connections_problem
 
 
 def packets_problem(events: Columns, captures: Captures, manifest: Mapping[str, Any]) -> str | None:
-    """Return the first contradiction, in one sentence; None: there is none. What programs may do that make their
-    packets themselves is not held against the emulator.
+    """Return the first contradiction in a sentence, or None. Programs that make their packets themselves are not held
+    against the emulator.
     """
     try:
         packets = list(packets_of(events, captures))
@@ -32,9 +32,9 @@ def packets_problem(events: Columns, captures: Captures, manifest: Mapping[str, 
 
 
 def changed_problem(packets: Sequence[PassedPacket]) -> str | None:
-    """Return the first packet that arrived otherwise than it was sent, or under the name of another node."""
+    """Return the first packet that arrived changed, or under the name of another node."""
     sent: dict[str, bytes] = {}
-    address: dict[str, bytes] = {}  # of each node, in its first packet
+    address: dict[str, bytes] = {}  # node -> its address, as in its first packet
     for one in packets:
         node = one.name.split(":")[0]
         if one.is_sent:

@@ -1,4 +1,4 @@
-"""Whether each TCP connection saw at both ends what TCP permits, by sequence numbers at the two devices.
+"""Did each TCP connection see what TCP permits at both ends, by the sequence numbers at the two devices?
 
 Model     of each direction of a connection, the bytes that passed the sender's device are known by sequence number. At
           the receiver's device, bytes that were never sent with their numbers, or differ, contradict the record. An
@@ -17,14 +17,14 @@ from mobilenet.record.packets.segments import ACK, FIN, RST, SYN, TCP, End, Segm
 
 
 class Direction:
-    """What one end sends to the other."""
+    """The bytes that one end sends to the other."""
 
     def __init__(self, first: int) -> None:
         self.first = first  # the number of its SYN
-        self.sent = bytearray()  # by offset, from the first byte after the SYN
+        self.sent = bytearray()  # by offset, counted from the first byte after the SYN
         self.is_sent = bytearray()  # for each of them 1; 0 if it never passed the device, 2 if other bytes did as well
-        self.arrived_to = 0  # offset up to which all has arrived at the other device, FIN included
-        self._ahead: dict[int, int] = {}  # offsets of what has arrived beyond it -> their ends
+        self.arrived_to = 0  # offset up to which everything has arrived at the other device, FIN included
+        self._ahead: dict[int, int] = {}  # offset -> end, of what has arrived beyond it
         self._near = 0  # the last offset, to resolve wrapped numbers
         self.fin: int | None = None  # the offset of its FIN
 
@@ -33,17 +33,17 @@ class Direction:
         return near(number, self.first, self._near)
 
     def _part(self, segment: Segment) -> tuple[int, bytes]:
-        """Return the offset of its first byte, and its bytes, without those of a keep-alive before the first one."""
+        """Return the offset of the segment's first byte, and its bytes, without a keep-alive before the first one."""
         start = self.offset(segment.number + bool(segment.flags & SYN))
         return max(0, start), segment.payload[max(0, -start) :]
 
     def send(self, segment: Segment) -> None:
-        """Note what passes the sender's device. Earlier bytes may have been lost in front of it. Bytes may differ when
-        they are sent again: sendfile(2) sends what the file has then.
+        """Note a segment that passes the sender's device. Earlier bytes may have been lost in front of it. Bytes may
+        change when they are sent again: sendfile(2) sends what the file then contains.
         """
         start, payload = self._part(segment)
         if not payload and not segment.flags & FIN:
-            return  # that of a reset may be any number
+            return  # the number of a reset may be any
         end = self._near = start + len(payload)
         missing = end - len(self.sent)
         if missing > 0:
@@ -59,7 +59,7 @@ class Direction:
             self.fin = end
 
     def arrive(self, segment: Segment) -> str | None:
-        """Note what passes the receiver's device."""
+        """Note a segment that passes the receiver's device, and return what is wrong with it."""
         start, payload = self._part(segment)
         end = start + len(payload)
         known, sent = self.is_sent[start:end], self.sent[start:end]
@@ -76,8 +76,8 @@ class Direction:
 
 
 class Connections:
-    """All connections of a run, as far as their SYNs were captured. A port may be used again: a segment belongs to the
-    connection in which it was sent, and an acknowledgement may be for any that has reached its sender.
+    """All connections of a run whose SYNs were captured. A port may be used again: a segment belongs to the connection
+    in which it was sent, and an acknowledgement may be for any that has reached its sender.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Connections:
         self._reached: dict[tuple[End, End], list[Direction]] = {}
 
     def take(self, one: PassedPacket, segment: Segment) -> str | None:
-        """Note a segment that passes a device; what is wrong with it."""
+        """Note a segment that passes a device, and return what is wrong with it."""
         key = segment.source, segment.to
         if not one.is_sent:
             direction = self._sent_in.get(one.name)
@@ -112,12 +112,12 @@ class Connections:
 
 
 def _differs(known: bytearray, sent: bytearray, payload: bytes) -> bool:
-    """Return whether a byte is another one than the only one that was sent with its number."""
+    """Return whether a byte differs from the only one that was sent with its number."""
     return any(state == 1 and a != b for state, a, b in zip(known, sent, payload, strict=True))
 
 
 def connections_problem(packets: Iterable[PassedPacket]) -> str | None:
-    """Return the first segment that contradicts TCP, in one sentence."""
+    """Return the first segment that contradicts TCP, in a sentence, or None."""
     connections = Connections()
     fragmented: set[frozenset[bytes]] = set()  # pairs of addresses whose segments are not seen whole
     for one in packets:

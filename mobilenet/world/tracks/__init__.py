@@ -1,3 +1,3 @@
-"""Files that people bring along: tracks and sites, as other programs write them. Each format is a module; read.py
+"""The files that people bring along: tracks and sites, as other programs write them. Each format is a module; read.py
 knows them all.
 """

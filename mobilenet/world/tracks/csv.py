@@ -2,8 +2,8 @@
 
 Model     t, id, and x, y or lon, lat (with both the plane's count). Lines are in the order of time, at least of each
           host. SUMO's tables have vehicle_id, vehicle_x, ... and the same for persons, of which each line fills one.
-          Times may be dates (ISO 8601) or seconds since 1970; then they count from the earliest one. Of a table with
-          both pairs x and y are taken, unless longitudes are asked for
+          Times may be dates (ISO 8601) or seconds since 1970; then they count from the earliest one. If a table has
+          both pairs, x and y are used, unless longitudes are asked for
 Units     seconds; metres or degrees
 Errors    ScenarioError, see table.py
 Source    ours; Eclipse SUMO, TabularOutputs and tools/xml/xml2csv
@@ -23,7 +23,7 @@ from mobilenet.world.tracks.table import Table, as_number, table
 
 TIME = ("t", "time", "t_s", "timestep_time", "timestamp")
 ID = ("id", "host", "node")
-TIME_TOO, ID_TOO = ("time_s",), ("host_id", "node_id", "vehicle", "person")  # where none of those is
+TIME_TOO, ID_TOO = ("time_s",), ("host_id", "node_id", "vehicle", "person")  # titles to try after those
 X, Y = ("x", "x_m"), ("y", "y_m")
 LON, LAT = ("lon", "longitude", "lng"), ("lat", "latitude")
 SUMO = ("vehicle", "person", "container")
@@ -31,11 +31,11 @@ SUMO = ("vehicle", "person", "container")
 CHOSEN_XY = "x and y are used, as metres; the columns lon and lat are ignored (--coordinates lonlat uses them)"
 CHOSEN_LONLAT = "lon and lat are used, as requested; the columns x and y are ignored"
 
-Columns = tuple[int, int, int]  # of id and both coordinates
+Columns = tuple[int, int, int]  # columns of id and both coordinates
 
 
 def read(path: Path, lonlat: bool | None, id: str | None = None) -> RecordedSamples:
-    """`id`: the only host, of a table without a column for it."""
+    """Read the tracks. `id`: the only host, for a table without a column for it."""
     sink = Sink(path_text(path))
     with table(path) as rows:
         time = rows.need(TIME, TIME_TOO)
@@ -85,7 +85,7 @@ def _wrong(rows: Table, line: int, fields: list[str], time: int, a: int, b: int,
 
 
 def says_lonlat(head: str) -> bool:
-    """Only by the titles."""
+    """Decide by the titles whether the table has longitudes and latitudes."""
     try:
         return _lonlat(Table("", iter(head.splitlines(keepends=True)[:1])))
     except (ScenarioError, csv.Error):
@@ -99,14 +99,12 @@ def _lonlat(rows: Table) -> bool:
 
 
 def _both(rows: Table) -> bool:
-    """Metres, and longitudes and latitudes too."""
+    """Return whether the table has metres as well as longitudes and latitudes."""
     return all(not set(rows.titles).isdisjoint(titles) for titles in (X, Y, LON, LAT))
 
 
 def _columns(rows: Table, lonlat: bool, id: str | None) -> list[Columns]:
-    """Return where each kind of host has its name and place; the first one that is there. With an `id`, no name is
-    read.
-    """
+    """Return each kind of host's columns, name and place; the first of a kind counts. With an `id`, no name is read."""
     a, b = (LON, LAT) if lonlat else (X, Y)
     choices: list[Columns] = []
     if rows.find(ID) is None:

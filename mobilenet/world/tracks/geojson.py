@@ -27,8 +27,8 @@ from mobilenet.world.tracks.source import short
 
 TIME = ("t", "t_s", "time", "time_s", "timestamp", "date")
 TIMES = ("times", "times_s", "coordTimes")
-DEGREES = re.compile(r"CRS:?:?84$|EPSG:+(?:[\d.]*:)?4326$", re.IGNORECASE)  # of a crs, which RFC 7946 no longer has
-NO_PLACES = (None, "Polygon", "MultiPolygon")  # kinds of geometry in which no host can be
+DEGREES = re.compile(r"CRS:?:?84$|EPSG:+(?:[\d.]*:)?4326$", re.IGNORECASE)  # in a crs, which RFC 7946 no longer has
+NO_PLACES = (None, "Polygon", "MultiPolygon")  # kinds of geometry that cannot contain hosts
 ID = ("id", "host", "host_id", "node", "vehicle", "name")
 
 
@@ -100,7 +100,7 @@ def _group(feature: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _times(properties: dict[str, Any], positions: list[Any]) -> list[Any] | None:
-    """Return the times of the positions; None if there are none."""
+    """Return the times of the positions, or None if there are none."""
     within = {**_group(properties, "coordinateProperties"), **properties}
     times: list[Any] | None = next((within[key] for key in TIMES if isinstance(within.get(key), list)), None)
     if times is not None:

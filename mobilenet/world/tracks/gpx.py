@@ -29,7 +29,7 @@ class _Reader:
         self.xml = Xml(file, self.start, self.end)
         self.tracks = self.others = self.skipped = 0
         self.called: str | None = None  # its <name>
-        self.name: str | None = None  # by which its samples go
+        self.name: str | None = None  # the name for its samples
         self.point: tuple[float, float, int, int] | None = None
         self.time_s: float | None = None
         self.timeless: tuple[int, int] | None = None  # where the track has a point without a time
@@ -105,7 +105,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
 
 
 def seconds(text: str) -> float:
-    """Return a date as seconds since 1970; ValueError for anything else, and outside the years 1 to 9999 in UTC."""
+    """Return a date as seconds since 1970. Raise ValueError for anything else, and outside years 1 to 9999 in UTC."""
     date = datetime.fromisoformat(text)
     since_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     if not EARLIEST_EPOCH_S <= since_s < LATEST_EPOCH_S:  # the last microseconds of 9999 are 10000 as a float
@@ -114,7 +114,7 @@ def seconds(text: str) -> float:
 
 
 def no_date(text: str) -> str:
-    """Return the error message for a text that seconds() does not take."""
+    """Return the error message for a text that seconds() rejects."""
     try:
         datetime.fromisoformat(text)
     except ValueError:

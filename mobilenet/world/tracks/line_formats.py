@@ -46,7 +46,7 @@ class _Line(NamedTuple):
 
 
 def _lines(stream: IO[bytes], file: str, columns: str) -> Iterator[_Line]:
-    """Lines with content and without a `#`, each of which has these columns, and perhaps more."""
+    """Yield the lines with content and without a `#`. Each must have these columns, and may have more."""
     least = len(columns.split())
     for number, text in enumerate(lines(stream, file), 1):
         words = list(WORD.finditer(text))
@@ -95,9 +95,7 @@ def _name(file: str) -> str:
 
 
 def formats_that_fit(rows: Sequence[Sequence[str]], is_3d: bool) -> dict[str, str]:
-    """Return which formats these first lines may have, the words of each, and why. Lines of BonnMotion count as
-    well.
-    """
+    """Return the formats that these first lines may have, and why. Lines of BonnMotion count as well."""
     fits: dict[str, str] = {}
     widths, numbers = [len(words) for words in rows], [_numbers(words) for words in rows]
     if None not in numbers and not any(width % (4 if is_3d else 3) for width in widths):

@@ -36,7 +36,7 @@ PUT = re.compile(
 MOVES = re.compile(r'\$\w+(?:\([^)]*\))?\s+(?:setdest|set\s+[XYZ]_)(?!\w)|(?<=")\s*\$node_\([^)]*\)\s+[-+.\d]')
 CUT = re.compile(
     r'\$(?:n?|no|nod|node_?|node_\([^)]*(?:\)\s*(?:s|se|set.*)?)?|ns_?(?:\s+(?:at?\b[^"{]*(?:"[^"]*)?)?)?)'
-)  # what may be left of a command that moves a node
+)  # what may remain of a command that moves a node
 VARIABLE = re.compile(r"[(\s]\$")
 JUMP_S = 0.001
 EXAMPLE_LINES = 'expected $node_(0) set X_ 1.0 or $ns_ at 2.0 "$node_(0) setdest 3.0 4.0 1.5"'
@@ -44,7 +44,7 @@ EXAMPLE_LINES = 'expected $node_(0) set X_ 1.0 or $ns_ at 2.0 "$node_(0) setdest
 
 class _Node(NamedTuple):
     begins: dict[str, tuple[float, int]]  # X or Y: where, and in which line
-    commands: array[float]  # t, x, y, speed, line; t, ...; of one that puts the node somewhere, speed is nan
+    commands: array[float]  # t, x, y, speed, line; t, ...; speed is nan in a command that places the node
 
 
 def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
@@ -102,7 +102,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
 
 
 def _require_speed(sink: Sink, nodes: dict[str, _Node]) -> None:
-    """Refuse nodes that are sent elsewhere, but all at 0 m/s: CORE makes them jump there, in ns-2 they stay."""
+    """Refuse nodes that are all sent elsewhere at 0 m/s: CORE makes them jump there, in ns-2 they stay."""
     if any(speed for node in nodes.values() for speed in node.commands[3::5]):
         return
     for node in nodes.values():
@@ -114,7 +114,7 @@ def _require_speed(sink: Sink, nodes: dict[str, _Node]) -> None:
 
 
 def _walk(sink: Sink, name: str, node: _Node) -> None:
-    """Walk to the node's waypoints: where it is whenever it turns, sets off or arrives."""
+    """Convert the node's commands to samples: where it is whenever it turns, starts or arrives."""
     commands = list(_in_order(node))
     if len(node.begins) == 1:
         [(axis, (_, line))] = node.begins.items()
@@ -156,7 +156,7 @@ def _walk(sink: Sink, name: str, node: _Node) -> None:
 
 
 def _in_order(node: _Node) -> Iterator[tuple[float, ...]]:
-    """Yield the node's commands by time; those that put it somewhere at the same time are one."""
+    """Yield the node's commands by time. Commands that place it at the same time are merged."""
     each = sorted(zip(*[iter(node.commands)] * 5, strict=True), key=lambda command: command[0])
     while each:
         t_s, x, y, speed, line = each.pop(0)

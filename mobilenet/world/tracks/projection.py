@@ -1,4 +1,4 @@
-"""Between places on Earth and the plane: once when a file is read, and back when something is exported.
+"""Convert between places on Earth and the plane: once when a file is read, and back when something is exported.
 
 Model     the plane touches the ellipsoid WGS84 at the origin, x to the east and y to the north; a place on the
           ellipsoid is dropped on it straight down (the horizontal part of local east-north-up coordinates). Both ways
@@ -30,30 +30,30 @@ B_M = A_M * (1 - FLATTENING)
 
 
 class Origin(Parameters):
-    """Where (0, 0) lies on Earth."""
+    """The place on Earth of (0, 0)."""
 
     lon: float = Field(ge=-180, le=180, description="longitude, positive to the east")
     lat: float = Field(ge=-85, le=85, description="latitude, positive to the north")
 
 
 class Offset(NamedTuple):
-    """Where (0, 0) lies in files whose metres begin far away, such as those of UTM."""
+    """The place of (0, 0) in files whose metres begin far away, such as those of UTM."""
 
     x_m: float
     y_m: float
 
     @classmethod
     def of(cls, x: Floats, y: Floats) -> Self:
-        """Return the middle of some places far away, in whole kilometres: the same for all files of a town."""
+        """Return the middle of places that are far away, in whole kilometres: the same for all files of a town."""
         return cls(*(1000.0 * round(float((v.min() + v.max()) / 2000)) for v in (x, y)))
 
     def subtract(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return the places from (0, 0), rounded to whole micrometres as those on Earth are."""
+        """Return the places relative to (0, 0), rounded to whole micrometres as those on Earth are."""
         return np.round(x - self.x_m, 6) + 0.0, np.round(y - self.y_m, 6) + 0.0
 
     @property
     def advice(self) -> str:
-        """How to choose it, after what is wrong without it."""
+        """The advice on how to choose the offset, to follow an error message."""
         return f"expected --offset {self.x_m:.0f},{self.y_m:.0f} (offset_m in a scenario)"
 
 
@@ -75,7 +75,7 @@ def to_plane(lon: ArrayLike, lat: ArrayLike, origin: Origin) -> tuple[Floats, Fl
 
 
 def to_earth(x: ArrayLike, y: ArrayLike, origin: Origin) -> tuple[Floats, Floats]:
-    """Longitude and latitude of places in the plane: up or down from there until the ellipsoid is met."""
+    """Return longitude and latitude of places in the plane, which are dropped vertically onto the ellipsoid."""
     frame = _frame(origin)
     east, north, up = frame.axes
     flat = (
@@ -92,25 +92,23 @@ def to_earth(x: ArrayLike, y: ArrayLike, origin: Origin) -> tuple[Floats, Floats
 
 
 def centre(lon: Floats, lat: Floats) -> Origin:
-    """Return the middle of some places, in millionths of a degree: the same for the same places, on every machine."""
+    """Return the middle of some places, in millionths of a degree: the same on every machine."""
     middles = [round(float((v.min() + v.max()) / 2), 6) for v in (lon, lat)]
     return Origin(lon=middles[0], lat=middles[1])
 
 
 def far_offset(x: Floats, y: Floats) -> Offset | None:
-    """Return what brings metres near (0, 0), if they are too far away."""
+    """Return an offset that brings metres near (0, 0), or None if they are not far away."""
     return Offset.of(x, y) if is_far(x, y).any() else None
 
 
 def is_far(x: Floats, y: Floats) -> NDArray[np.bool_]:
-    """Return which places are farther out than anything may be."""
+    """Return which places are farther out than is allowed."""
     return np.maximum(np.abs(x), np.abs(y)) > FARTHEST_M
 
 
 def beyond_the_line(lon: Floats, seen_from: float) -> NDArray[np.bool_]:
-    """Return which places lie across the line of 180 degrees from a longitude, where all of them would be close
-    together but for that line.
-    """
+    """Return which places lie across the 180th meridian from a longitude, if all would be close together without it."""
     if np.ptp(lon) <= 180 or np.ptp(lon % 360) >= 90:
         return np.zeros(len(lon), dtype=np.bool_)
     return np.not_equal(lon < 0, seen_from < 0)

@@ -1,4 +1,4 @@
-"""Tracks of any format, known by what is in the file.
+"""Read tracks of any format, recognised by the contents of the file.
 
 Model     XML by its first element, ns-2 by a line with a node, lines of numbers by what fits all of them; everything
           else is a table. Where two formats fit, the user has to choose
@@ -29,7 +29,7 @@ STREAMED = {
     "one": line_formats.read_one, "cabspotting": line_formats.read_cabspotting, "walker": line_formats.read_walker,
 }  # fmt: skip
 ON_EARTH, ON_THE_PLANE = ("gpx", "cabspotting", "geojson"), ("ns2",)
-MOST_LOOKED_AT = 10  # lines of numbers; a line that is wrong further on is that format with an error
+MOST_LOOKED_AT = 10  # lines of numbers; a wrong line further on is an error in that format
 NUMBER = re.compile(r"[-+.\deE_]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 NO_TRACKS = {
     r"(?:MULTI)?(?:POINT|LINESTRING|POLYGON)\s*(?:[ZM]{1,2}\s*)?\(|GEOMETRYCOLLECTION": "WKT, such as a map of ONE, has"
@@ -45,8 +45,8 @@ def read_tracks(
     path: Path, format: Format = "auto", coordinates: Coordinates = "auto", id: str | None = None,
     duplicates: Duplicates = "refuse",
 ) -> RecordedSamples:  # fmt: skip
-    """As the file has them: in degrees, if it does. `id`: of the only host of a table that names none; `duplicates`:
-    which of several samples of a host at the same time counts.
+    """Read tracks as the file has them, possibly in degrees. `id`: of the only host of a table that names none;
+    `duplicates`: which of several samples of a host at the same time counts.
     """
     kind, why = recognise_format(path) if format == "auto" else (format, "")
     lonlat = None if coordinates == "auto" else coordinates == "lonlat"
@@ -72,7 +72,7 @@ def read_tracks(
 
 
 def is_lonlat(path: Path, format: Format = "auto", coordinates: Coordinates = "auto") -> bool:
-    """Return whether these are longitudes and latitudes; only the beginning is read."""
+    """Return whether the file has longitudes and latitudes; only the beginning is read."""
     if coordinates != "auto":
         return coordinates == "lonlat"
     kind = recognise_format(path)[0] if format == "auto" else format
@@ -82,7 +82,7 @@ def is_lonlat(path: Path, format: Format = "auto", coordinates: Coordinates = "a
 
 
 def recognise_format(path: Path) -> tuple[Format, str]:
-    """Return the format, and by what it was recognised, in words."""
+    """Return the format, and how it was recognised, in words."""
     text = head(path)
     start = PROLOGUE.match(text)
     rest = text[start.end() :] if start else text
@@ -119,7 +119,7 @@ def recognise_format(path: Path) -> tuple[Format, str]:
 
 
 def _plain_format(path: Path, rows: list[list[str]], is_3d: bool) -> tuple[Format, str]:
-    """Return the same of lines of numbers."""
+    """Return the format of lines of numbers, and how it was recognised."""
     fits = line_formats.formats_that_fit(rows, is_3d)
     if len(fits) > 1:
         both = " and ".join(f"{kind} ({why})" for kind, why in fits.items())

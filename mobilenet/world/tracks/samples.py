@@ -1,4 +1,4 @@
-"""What every reader of tracks makes: columns of samples, each with the place in the file that it is from.
+"""The samples that every reader of tracks returns: columns, each sample with its place in the file.
 
 Model     a reader hands sample after sample to a Sink, in the file's order; when it has ended they are checked, and
           sorted by host. Nothing is kept as an object of Python's, so a sample takes 40 bytes. Times of day (beyond
@@ -43,20 +43,20 @@ LONGEST_NAME = 1000
 EPOCH_S = 1e9  # later times are times of day
 # the years 1 to 9999, which is all that dates can be
 EARLIEST_EPOCH_S, LATEST_EPOCH_S = -62_135_596_800.0, 253_402_300_800.0
-OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # in which programs count the time since 1970
+OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # units in which programs count the time since 1970
 LATEST_S = 1e9
 FARTHEST_READ_M = 100_000_000.0  # of a file whose metres begin far away
-FAR_FROM_DEGREES_M = 10_000.0  # if all others are that far out, numbers up to 180 may be degrees
+FAR_FROM_DEGREES_M = 10_000.0  # if all other coordinates are that far out, numbers up to 180 may be degrees
 MOST_PLACES = 2**31 - 1
 KEEP_LAST = "; --duplicates keep-last (hosts.mobility.duplicates) uses the last of them"
 ACROSS = "tracks that extend across the 180° meridian are not supported"
 
 Ints = NDArray[np.int32]
-Check = tuple[Any, str, Callable[[int], str]]  # which rows are wrong, the name of the value, the message
+Check = tuple[Any, str, Callable[[int], str]]  # the wrong rows, the name of the value, the message
 
 
 class Sink:
-    """Takes samples in any order of hosts."""
+    """A collector of samples in any order of hosts."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -97,7 +97,7 @@ class Sink:
         waypoints: bool = False,
         dates: bool = False,
     ) -> RecordedSamples:
-        """Checked and sorted; `columns`: where t, x and y are, if that is the same in all lines, from 1."""
+        """Return the samples, checked and sorted. `columns`: where t, x and y are, from 1, if all lines agree."""
         if not self._t:
             raise ScenarioError(f"{self.file}: contains no tracks")
         t_s, x, y = (np.frombuffer(column, dtype=np.float64) for column in (self._t, self._x, self._y))
@@ -127,7 +127,7 @@ class RecordedSamples:
     lonlat: bool
     waypoints: bool
     names: list[str]  # in the order of their first samples
-    begins_s: float  # what was taken from all times, because they were times of day
+    begins_s: float  # the offset that was subtracted from all times, because they were times of day
     host: Ints
     t_s: Floats
     x: Floats
@@ -135,16 +135,16 @@ class RecordedSamples:
     line: Ints
     column: Ints
     columns: dict[str, int] = field(default_factory=dict)
-    choice: str = ""  # which of two pairs of coordinates was taken, if the file has two
+    choice: str = ""  # the pair of coordinates that was used, if the file has two
     skipped: int = 0  # lines that are not about movement; features and tracks without times
-    why: str = ""  # by what the format was recognised, if it was
+    why: str = ""  # how the format was recognised, if it was
 
     @property
     def first(self) -> NDArray[np.int64]:
         return np.searchsorted(self.host, np.arange(len(self.names) + 1))
 
     def tracks(self) -> Iterator[tuple[str, Floats, Floats, Floats]]:
-        """(name, t_s, x, y) of each host."""
+        """Yield (name, t_s, x, y) for each host."""
         bounds = self.first.tolist()
         for name, a, b in zip(self.names, bounds, bounds[1:], strict=False):
             yield name, self.t_s[a:b], self.x[a:b], self.y[a:b]
@@ -192,12 +192,12 @@ class RecordedSamples:
             yield ~(np.abs(v) <= most), name, partial(_far, v, most)
 
     def pick(self, rows: NDArray[Any]) -> RecordedSamples:
-        """Some of the samples, or all in another order."""
+        """Return some of the samples, or all in another order."""
         names = ("host", "t_s", "x", "y", "line", "column")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def in_order(self, keeps_last: bool) -> RecordedSamples:
-        """Refuse a host whose times do not grow. `keeps_last`: of samples at the same time, the last one counts."""
+        """Refuse a host whose times do not increase. `keeps_last`: of samples at the same time, the last one counts."""
         if keeps_last:
             repeats = (self.host[1:] == self.host[:-1]) & (self.t_s[1:] == self.t_s[:-1])
             return self.pick(np.flatnonzero(~np.r_[repeats, False])).in_order(False)
@@ -220,8 +220,8 @@ class RecordedSamples:
         )
 
     def require_one_kind_of_coordinates(self) -> None:
-        """Refuse metres of which a few are degrees, as a file has that was put together from two; positions of ns-2 and
-        BonnMotion are in metres by definition, and often some are (0, 0).
+        """Refuse metres of which a few are degrees, as in a file that was put together from two. Positions of ns-2 and
+        BonnMotion are in metres by definition, and some are often (0, 0).
         """
         if self.lonlat or self.format in ("ns2", "bonnmotion"):
             return
@@ -252,11 +252,11 @@ class RecordedSamples:
 
     @property
     def offset(self) -> Offset | None:
-        """What brings metres that begin far away near (0, 0)."""
+        """The offset that brings metres that begin far away near (0, 0), or None."""
         return None if self.lonlat else far_offset(self.x, self.y)
 
     def on_plane(self, origin: Anchor | None) -> RecordedSamples:
-        """Return metres from (0, 0)."""
+        """Return the samples in metres from (0, 0)."""
         if not self.lonlat:
             return self._move(origin)
         if not isinstance(origin, Origin):

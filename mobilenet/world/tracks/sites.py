@@ -1,9 +1,9 @@
 """Sites of stations as a table.
 
-Model     x_m, y_m or lon, lat, and what a station is called: name, site or id, the first one that is not empty.
-          OpenCelliD's tables are known by their columns, or, as they are offered for single countries, by a first line
-          without titles. A cell there is called mcc-net-area-cell; the sectors of one mast stand at the same place and
-          become one station, called by its first cell
+Model     x_m, y_m or lon, lat, and the station's name: name, site or id, the first one that is not empty. OpenCelliD's
+          tables are known by their columns, or, as they are offered for single countries, by a first line without
+          titles. A cell there is called mcc-net-area-cell; the sectors of one mast stand at the same place and become
+          one station, called by its first cell
 Units     metres or degrees
 Shapes    a and b float64 (n,): x and y, or longitude and latitude
 Errors    ScenarioError, see table.py
@@ -76,8 +76,8 @@ class Sites(NamedTuple):
     a: Floats
     b: Floats
     lines: list[int]
-    merged: int  # cells that stood where another one did
-    ranges_m: Floats  # of cells, by OpenCelliD; nan: unknown
+    merged: int  # cells at the place of another one
+    ranges_m: Floats  # ranges of cells, by OpenCelliD; nan: unknown
 
     def origin(self) -> Origin:
         for i in np.flatnonzero(beyond_the_line(self.a, float(self.a[0])))[:1]:
@@ -88,7 +88,7 @@ class Sites(NamedTuple):
         return centre(self.a, self.b)
 
     def on_plane(self, origin: Anchor | None) -> tuple[Floats, Floats]:
-        """Return metres from (0, 0)."""
+        """Return the sites in metres from (0, 0)."""
         if not self.lonlat:
             return self._move(origin)
         if not isinstance(origin, Origin):
@@ -114,7 +114,7 @@ class Sites(NamedTuple):
 
     @property
     def offset(self) -> Offset | None:
-        """What brings metres that begin far away near (0, 0)."""
+        """The offset that brings metres that begin far away near (0, 0), or None."""
         return None if self.lonlat else far_offset(self.a, self.b)
 
     def _move(self, offset: Anchor | None) -> tuple[Floats, Floats]:
@@ -128,12 +128,12 @@ class Sites(NamedTuple):
 
     @property
     def median_range_m(self) -> float | None:
-        """None: no range is known."""
+        """The median of the known ranges, or None if none is known."""
         known_m = self.ranges_m[~np.isnan(self.ranges_m)]
         return float(np.median(known_m)) if len(known_m) else None
 
     def as_table(self) -> str:
-        """Write a table that can be read again."""
+        """Write the sites as a table that can be read again."""
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(("name", *(("lon", "lat") if self.lonlat else ("x_m", "y_m"))))
@@ -142,7 +142,7 @@ class Sites(NamedTuple):
 
 
 def read_sites(path: Path, box_of: Callable[[bool], Box] | None = None) -> Sites:
-    """Read a table of stations; `box_of`: gives (west, south, east, north), in degrees or not, to read no others."""
+    """Read a table of stations. `box_of` returns (west, south, east, north), in degrees or not; no others are read."""
     untitled = head(path).partition(",")[0].strip() in RADIOS
     with table(path, OPENCELLID if untitled else None) as rows:
         opencellid = set(CALLED_BY) < set(rows.titles)
@@ -202,7 +202,7 @@ def read_sites(path: Path, box_of: Callable[[bool], Box] | None = None) -> Sites
 
 
 def sites_near(path: Path, recorded: RecordedSamples, origin: Anchor | None, range_m: float) -> Sites:
-    """Read those stations within whose range a host comes: that of OpenCelliD's cell, or range_m if it has none."""
+    """Read the stations that a host comes within range of: the range of OpenCelliD's cell, or else range_m."""
     tracks = recorded.on_plane(origin)
     reach_m = max(FARTHEST_CELL_M, range_m)
     west, east = float(tracks.x.min()) - reach_m, float(tracks.x.max()) + reach_m
@@ -231,7 +231,7 @@ def sites_near(path: Path, recorded: RecordedSamples, origin: Anchor | None, ran
 
 
 def _range_m(text: str) -> float:
-    """Return the range of a cell; nan where the table has none."""
+    """Return the range of a cell; nan if the table has none."""
     try:
         return float(text) if 0 < float(text) < math.inf else math.nan
     except ValueError:

@@ -1,4 +1,4 @@
-"""The bytes and lines of a file from outside, packed by gzip or not; whatever is wrong with it is one line.
+"""The bytes and lines of a file from outside, packed by gzip or not. Any error in it is reported in one line.
 
 Model     packed is what begins with gzip's magic number, whatever its name. Text is UTF-8, decoded line by line, so
           that a broken byte has a line and one endless line does not fill the memory
@@ -49,13 +49,13 @@ def open_tracks(path: Path) -> Iterator[IO[bytes]]:
 
 
 def head(path: Path) -> str:
-    """Return its beginning, to see what it is."""
+    """Return the beginning of the file, to recognise it."""
     with open_tracks(path) as stream:
         return stream.read(HEAD_BYTES).decode("utf-8-sig", "replace")
 
 
 def lines(stream: IO[bytes], file: str, longest: int = LONGEST_LINE) -> Iterator[str]:
-    """Line by line, with their ends."""
+    """Yield the lines with their line ends."""
     number = 0
     while line := stream.readline(longest):
         number += 1
@@ -68,11 +68,11 @@ def lines(stream: IO[bytes], file: str, longest: int = LONGEST_LINE) -> Iterator
 
 
 def path_text(path: Path) -> str:
-    """Return the path within a message, as it was given: one line, whatever is in it."""
+    """Return the path for a message, as it was given but on one line, whatever it contains."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(path))
 
 
 def short(text: Any) -> str:
-    """Return a value from outside, within a message."""
+    """Return a value from outside, shortened for a message."""
     text = str(text)
     return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,4 +1,4 @@
-"""Tables that people bring along: text in columns, packed by gzip or not.
+"""Read tables that people bring along: text in columns, packed by gzip or not.
 
 Model     the first line names the columns, in any order and case; more columns than needed do no harm. They are
           separated by commas, semicolons or tabs, whichever the first line has most of
@@ -32,10 +32,10 @@ Titles = tuple[str, ...]
 
 
 class Table:
-    """The titles, then row by row."""
+    """A table: its titles, and then row by row."""
 
     def __init__(self, file: str, text: Iterator[str], titles: Sequence[str] | None = None) -> None:
-        """`titles`: for a file without a line of them."""
+        """Read the titles. `titles`: for a file that has none."""
         self.file = file
         first = next(text, "")
         separator = max(SEPARATORS, key=first.count)
@@ -43,7 +43,7 @@ class Table:
         rows = _with(first, text) if separator != " " else (line.strip() + "\n" for line in _with(first, text))
         self._reader = csv.reader(rows, delimiter=separator, skipinitialspace=separator == " ", strict=True)
         header = next(self._reader, []) if titles is None else list(titles)
-        self._begun = 2  # the line where the row begins that is read next
+        self._begun = 2  # the line at which the row that is read next begins
         self.titles = [title.strip().lower() for title in header]
         if not any(self.titles):
             raise ScenarioError(f"{file}:1: empty, expected a line with the names of the columns")
@@ -60,7 +60,7 @@ class Table:
         return places[0] if places else None
 
     def need(self, titles: Titles, instead: Titles = (), advice: str = "") -> int:
-        """`instead`: taken if there is none of the first."""
+        """Return the column with one of these titles, or else of `instead`; or raise ScenarioError."""
         place = self.find(titles)
         if place is None and instead:
             place = self.find(instead)
@@ -72,7 +72,7 @@ class Table:
         return place
 
     def _unit_advice(self, titles: Titles) -> str:
-        """Return what to do about a column of that name in another unit, if there is one."""
+        """Return advice about a column of that name in another unit, if there is one."""
         for title in self.titles:
             name, _, unit = re.sub(r"[\s_(\[]+", "_", title).rstrip(")]").rpartition("_")
             if name in titles and unit in UNITS:
@@ -121,16 +121,14 @@ def _csv_problem(file: str, line: int, error: csv.Error) -> ScenarioError:
 
 
 def as_number(text: str) -> float:
-    """Read as float() does, except for 1_0, which is 10 only to Python; ValueError for what is not a
-    number.
-    """
+    """Read as float() does, except for 1_0, which is 10 only to Python. Raise ValueError for what is not a number."""
     if "_" in text:
         raise ValueError
     return float(text)
 
 
 def no_number(text: str) -> str:
-    """Return the error message for a text that as_number() does not take."""
+    """Return the error message for a text that as_number() rejects."""
     if not text.strip():
         return "empty, expected a number"
     try:
@@ -142,7 +140,7 @@ def no_number(text: str) -> str:
 
 @contextmanager
 def table(path: Path, titles: Sequence[str] | None = None) -> Iterator[Table]:
-    """An opened table; errors of its form have a line."""
+    """Open a table. Errors in its form name the line."""
     reader: Table | None = None
     try:
         with open_tracks(path) as stream:

@@ -22,7 +22,7 @@ Attributes = dict[str, str]
 
 
 class Xml:
-    """Calls `start(name, attributes)` and `end(name, text)`; names without their namespace's prefix."""
+    """A parser that calls `start(name, attributes)` and `end(name, text)`, with names without namespace."""
 
     def __init__(
         self, file: str, start: Callable[[str, Attributes], None], end: Callable[[str, str], None] | None = None

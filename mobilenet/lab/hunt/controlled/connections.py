@@ -1,4 +1,4 @@
-"""Connections that a test drives by hand: what is sent over a channel waits until the driver lets it through.
+"""Connections that a test drives by hand: a message on a channel waits until the driver lets it through.
 
 Model     a channel is two ends with what is in transit in each direction, in order. It is asked for, opens when the
           driver opens it (if the other side accepts it; messages may be sent before), and closes at one end at a time:
@@ -21,7 +21,7 @@ Run = Callable[[str, Callable[[], Any]], Any]
 
 
 class End:
-    """One end of a channel: `sent` is in transit to the other one."""
+    """One end of a channel. `sent` is in transit to the other one."""
 
     def __init__(self, owner: ControlledChannels, peer: int) -> None:
         self.owner = owner
@@ -29,7 +29,7 @@ class End:
         self.other: End
         self.sent: deque[Any] = deque()
         self.taken = 0
-        self.incoming = 0  # nothing waits here for bytes before it
+        self.incoming = 0  # nothing waits here for earlier bytes
         self.closed = False
 
     @property
@@ -58,7 +58,7 @@ class End:
 
 
 class ControlledChannels:
-    """All channels of a node over the radio, or of a station to its neighbours."""
+    """The channels of a node over the radio, or of a station to its neighbours."""
 
     def __init__(self, connections: Connections, name: str, neighbours: Sequence[int] | None) -> None:
         self.connections = connections
@@ -75,31 +75,31 @@ class ControlledChannels:
         return self.connections.ask(self, peer)
 
     def tell(self, upcall: Callable[[Any], Any]) -> Any:
-        """Run an upcall of the listener here; there is none where the node is down."""
+        """Run an upcall of the listener here; it has none while the node is down."""
         client = self.client
         return None if client is None else self.connections.run(self.name, lambda: upcall(client))
 
 
 class Connections:
-    """All channels of all nodes. `run` is how a handler of a node is run: at once, or as a step of a network."""
+    """All channels of all nodes. `run` runs a handler of a node: at once, or as a step of a network."""
 
     def __init__(self, run: Run = lambda name, handler: handler()) -> None:
         self.run = run
         self.opening: list[tuple[End, End]] = []  # the end that asked, and the other side
-        self.resets: list[End] = []  # ends that are still to hear of one
+        self.resets: list[End] = []  # ends that have not been notified of a reset yet
         self.links: dict[tuple[str, str], tuple[End, End]] = {}  # (h1, s0) or (s0, s1) -> both ends, in this order
         self._radio: dict[str, ControlledChannels] = {}
         self._wire: dict[str, ControlledChannels] = {}
 
     def of(self, name: str, neighbours: Sequence[int] | None = None) -> ControlledChannels:
-        """Return a node's connections over the radio; with `neighbours`, those of a station on the backbone."""
+        """Return a node's connections over the radio or, with `neighbours`, those of a station on the backbone."""
         known = self._radio if neighbours is None else self._wire
         if name not in known:
             known[name] = ControlledChannels(self, name, neighbours)
         return known[name]
 
     def ask(self, asker: ControlledChannels, peer: int) -> End:
-        """A node wants a channel; it is open after `open`."""
+        """Ask for a channel on behalf of a node. It opens with `open`."""
         name = f"{'s' if asker.on_the_wire or asker.name[0] == 'h' else 'h'}{peer}"
         there = (self._wire if asker.on_the_wire else self._radio)[name]
         here, far = End(asker, peer), End(there, asker.me)
@@ -109,7 +109,7 @@ class Connections:
         return here
 
     def forget(self, name: str) -> None:
-        """Forget the connections of a node that has crashed: it has no channels any more, without notice."""
+        """Forget the connections of a node that has crashed, without notifying it."""
         pairs = [*self.links.values(), *self.opening, *((end, end.other) for end in self.resets)]
         for end in (end for pair in pairs for end in pair):
             if end.owner.name == name:
@@ -120,7 +120,7 @@ class Connections:
     # --- what the driver may do
 
     def open(self) -> None:
-        """Open every channel asked for, at both sides that still want it."""
+        """Open every channel that was asked for, at both sides that still want it."""
         opening, self.opening = self.opening, []
         for here, far in opening:
             if here.closed or far.closed or not far.owner.tell(lambda client: client.accepts(far.peer)):  # noqa: B023
@@ -132,7 +132,7 @@ class Connections:
                     end.owner.tell(lambda client: client.on_open(end))  # noqa: B023
 
     def pass_on(self, a: str, b: str, count: int | None = None) -> list[Any]:
-        """Return what a sent to b arrives, all of it or the oldest `count`; the messages."""
+        """Let what a sent to b arrive, all of it or the oldest `count`, and return the messages."""
         here, far = self.links[a, b]
         passed: list[Any] = []
         while here.sent and count != len(passed):

@@ -48,7 +48,7 @@ from .connections import Connections
 from .node import Input, Node, Uniform, host_node, midpoint, station_node
 from .port import Clock, Effects, Timer
 
-ROUNDS = 20  # of timers, until `settle` gives up
+ROUNDS = 20  # of timers, before `settle` gives up
 
 
 class Packet(NamedTuple):
@@ -78,7 +78,7 @@ class WiredMessage(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What a node reported: 'deliver', 'joined', 'left', 'gap', ..., or was asked to do: 'broadcast'."""
+    """A report of a node: 'deliver', 'joined', 'left', 'gap', ..., or a request to it: 'broadcast'."""
 
     node: str
     name: str
@@ -86,8 +86,8 @@ class Event(NamedTuple):
 
 
 class Network:
-    """`roles` declares a protocol, as in a scenario; `cells[h]` is where host h is; `parents[i]` is the neighbour of
-    station i+1 towards station 0.
+    """A network that a driver controls. `roles` declares a protocol, as in a scenario; `cells[h]` is where host h is;
+    `parents[i]` is the neighbour of station i+1 towards station 0.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Network:
         connections = self.connections if "connections" in roles.needs else None
         near = self._routes.near
         if connections is not None:
-            for s in range(count):  # each is there before the first asks for it
+            for s in range(count):  # each node exists before the first asks for it
                 connections.of(f"s{s}", near[s])
         for s in range(count):
             self._add(station_node(s, roles, parameters, count, self.clock, uniform, connections, near[s]))
@@ -152,7 +152,7 @@ class Network:
         self._step(f"h{host}", ("cell", cell))
 
     def crash(self, host: int) -> None:
-        """Remove the channels of a host without a word."""
+        """Remove the channels of a host silently."""
         self.connections.forget(f"h{host}")
         self._step(f"h{host}", ("crash",))
 
@@ -171,11 +171,11 @@ class Network:
     # --- the radio
 
     def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
-        """Return the packets in the air, oldest first; `kind`: the name of the message's class."""
+        """Return the packets in the air, oldest first. `kind`: the name of the message's class."""
         return matching_packets(self.air, kind, sender, receiver)
 
     def packet(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> Packet:
-        """Return the oldest of them."""
+        """Return the oldest such packet. Raise ValueError if there is none."""
         packets = self.packets(kind, sender, receiver)
         if not packets:
             raise ValueError(
@@ -184,7 +184,7 @@ class Network:
         return packets[0]
 
     def deliver(self, packet: Packet, keep: bool = False) -> None:
-        """Let the packet arrive. `keep`: as a copy; it will arrive, or be lost, once more."""
+        """Let the packet arrive. `keep`: as a copy; the packet itself still has to arrive, or to be lost."""
         if packet not in self.air:
             raise ValueError(f"not in transit: {packet}")
         if not keep:
@@ -197,7 +197,7 @@ class Network:
     # --- the wire
 
     def cross(self, a: int, b: int) -> None:
-        """Let the oldest message on this link arrive at b: it is forwarded first, then handled if it is for b."""
+        """Let the oldest message on this link arrive at b. It is forwarded first, then handled if it is for b."""
         queue = self.links[a, b]
         if not queue:
             raise ValueError(f"nothing is in transit from s{a} to s{b}")
@@ -213,11 +213,11 @@ class Network:
     # --- time
 
     def timers(self) -> list[tuple[str, Timer]]:
-        """Return all that are armed, node by node."""
+        """Return all running timers, node by node."""
         return [(name, timer) for name, node in self.nodes.items() for timer in node.running_timers]
 
     def fire(self, name: str, number: int) -> None:
-        """Fire a timer of a node, by its place among those the protocol asked for."""
+        """Fire a timer of a node, given by its place among those that the protocol asked for."""
         deadline = self.nodes[name].port.timers[number].deadline_ns
         self.clock.now = max(self.clock.now, deadline or 0)
         self._step(name, ("timer", number))
@@ -225,7 +225,7 @@ class Network:
     # --- shortcuts
 
     def flush(self) -> None:
-        """Let all that is in transit arrive, frames at nodes in the same cell only, and what that causes."""
+        """Let everything in transit arrive, frames only at nodes in the same cell, with what that causes."""
         while True:
             self.connections.settle()
             if self.air:
@@ -260,7 +260,7 @@ class Network:
     # --- steps
 
     def give(self, name: str, node_input: Input) -> Effects:
-        """Any input of node.py, as it is: whether a packet for it is in the air is not asked."""
+        """Give a node any input of node.py, without checking whether such a packet is in the air."""
         return self._step(name, node_input)
 
     def _step(self, name: str, node_input: Input) -> Effects:

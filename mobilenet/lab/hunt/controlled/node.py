@@ -30,12 +30,14 @@ Uniform = Callable[[float, float], float]
 
 
 def midpoint(low: float, high: float) -> float:
-    """Not random at all."""
+    """Return the middle of the range, in place of a random number."""
     return (low + high) / 2
 
 
 class Node:
-    """`name` as in a record: h0, s1. `cell` is where a host is, up or down; `protocol` is None while it is down."""
+    """A node that is run one input at a time. `name` as in a record: h0, s1. `cell` is where a host is, up or down;
+    `protocol` is None while it is down.
+    """
 
     def __init__(
         self,
@@ -70,11 +72,11 @@ class Node:
 
     @property
     def running_timers(self) -> list[Timer]:
-        """In the order in which the protocol asked for them."""
+        """The running timers, in the order in which the protocol asked for them."""
         return [timer for timer in self.port.timers if timer.running]
 
     def step(self, node_input: Input) -> Effects:
-        """Handle one input, and return what the node did about it."""
+        """Handle one input, and return what the node did in response."""
         self.port.effects = self.effects = effects = Effects()
         kind = node_input[0]
         if kind == "cell":
@@ -161,7 +163,7 @@ def station_node(
     connections: Connections | None = None,
     neighbours: Sequence[int] = (),
 ) -> Node:
-    """With connections its wire is channels to its neighbours."""
+    """Return a station. With connections, its wire consists of channels to its neighbours."""
 
     def make(node: Node, port: ControlledPort) -> Any:
         wired = ControlledWire(port) if connections is None else connections.of(node.name, neighbours)

@@ -1,4 +1,4 @@
-"""The ports of one node on another one's network: what the protocol does there is handed to a driver.
+"""The ports of a node on a controlled network: what the protocol does is handed to a driver.
 
 Model     one port for each life of a node. Its driver handles what the protocol does (`EffectHandler`):
           `Effects` notes it until the step is over, a fuzzer's network lets it happen at once, a test's bench does what
@@ -25,17 +25,17 @@ class Transmission(NamedTuple):
 
 
 class Upcall(NamedTuple):
-    """What a protocol reports to its application: 'deliver', 'joined', 'left', 'gap', ..."""
+    """A report of a protocol to its application: 'deliver', 'joined', 'left', 'gap', ..."""
 
     name: str
     arguments: tuple[Any, ...]
 
 
 class EffectHandler(Protocol):
-    """What a driver does with what a node does."""
+    """A handler for what a node does."""
 
     def frame(self, to: int | None, message: Any) -> None:
-        """Put a radio frame on the air; among processes a message to another one."""
+        """Put a radio frame on the air or, among processes, a message to another one."""
 
     def wire(self, to: int | None, message: Any) -> None:
         """Send a message of a station to another one, or to all others."""
@@ -45,7 +45,7 @@ class EffectHandler(Protocol):
 
 
 class Effects:
-    """All that a node did in one step."""
+    """Everything that a node did in one step."""
 
     __slots__ = ("answer", "radio", "upcalls", "wired")
 
@@ -53,7 +53,7 @@ class Effects:
         self.radio: list[Transmission] = []
         self.wired: list[Transmission] = []
         self.upcalls: list[Upcall] = []
-        self.answer: Any = None  # what the called method returned
+        self.answer: Any = None  # the result of the called method
 
     def frame(self, to: int | None, message: Any) -> None:
         self.radio.append(Transmission(to, message))
@@ -106,7 +106,7 @@ class Timer:
 
 
 class ControlledPort:
-    """A station's port, and what a host's has in common with it."""
+    """The port of a station, and the part of a host's port that is the same."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class ControlledPort:
         effects: EffectHandler,
         new_timer: Callable[[Callable[[], None]], Any] | None = None,
     ) -> None:
-        """`new_timer`: of a driver whose timers fire by themselves; otherwise each waits for `Timer.fire`."""
+        """Set up the port. `new_timer`: for a driver whose timers fire by themselves; others wait for `Timer.fire`."""
         self.me = me
         self.uniform = uniform
         self.effects = effects
@@ -139,7 +139,7 @@ class ControlledPort:
         return low + int(self.uniform(0, 1) * (high - low + 1))
 
     def die(self) -> None:
-        """End the life of the node, which has crashed: nothing that waits here happens any more."""
+        """End the life of the node, which has crashed: nothing that waits here will happen."""
         for timer in self.timers:
             timer.stop()
 

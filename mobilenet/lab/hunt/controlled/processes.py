@@ -1,8 +1,8 @@
 """Processes on a table: every message, timer and suspicion waits until the driver decides its fate.
 
-Model     a message of a process to another one arrives when the driver delivers it, in any order: links keep none.
-          It is never lost, unless one of the two has crashed. There is not any detector: the driver decides who
-          suspects whom. The clock, one for all, goes on to the deadline of the timer that fires
+Model     a message of a process to another one arrives when the driver delivers it, in any order: links keep none. It
+          is never lost, unless one of the two has crashed. No detector runs: the driver decides who suspects whom.
+          The clock, one for all, goes on to the deadline of the timer that fires
 Units     integer nanoseconds
 Errors    ValueError for a message that is not in transit, that may not be lost, or a timer that is not armed; what the
           protocol raises passes through
@@ -37,7 +37,7 @@ from .port import Clock, ControlledProcessPort, Effects, Timer
 
 
 class Processes:
-    """n processes of a broadcast; `make(port, n)` makes one of them."""
+    """The n processes of a broadcast; `make(port, n)` makes one of them."""
 
     def __init__(self, make: Callable[[ProcessPort, int], BroadcastProtocol], n: int) -> None:
         self.clock = Clock()
@@ -53,14 +53,14 @@ class Processes:
     # --- what the driver may do to a process
 
     def broadcast(self, i: int, body: Any = None) -> MessageId:
-        """The deliveries that it causes at once come after it."""
+        """Let process i broadcast, and return the message. Deliveries that this causes at once come after it."""
         message = self._alive(i).broadcast(body)
         self.events.append(Event(f"p{i}", "broadcast", (message,)))
         self._take(i)
         return message
 
     def crash(self, i: int) -> None:
-        """Crash a process; what it has sent is still in transit: each may arrive or be lost."""
+        """Crash a process. What it has sent is still in transit, and may arrive or be lost."""
         self._ports[i].die()
         self.protocols[i] = None
 
@@ -77,7 +77,7 @@ class Processes:
     # --- messages
 
     def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
-        """Return the messages in transit, oldest first; `kind`: the name of the message's class."""
+        """Return the messages in transit, oldest first. `kind`: the name of the message's class."""
         return matching_packets(self.under_way, kind, sender, receiver)
 
     def deliver(self, packet: Packet) -> None:
@@ -104,11 +104,11 @@ class Processes:
     # --- time
 
     def timers(self) -> list[tuple[int, Timer]]:
-        """Return all that are armed, process by process."""
+        """Return all running timers, process by process."""
         return [(port.me, timer) for port in self._ports for timer in port.timers if timer.running]
 
     def fire(self, i: int, number: int) -> None:
-        """Fire a timer of a process, by its place among those the protocol asked for."""
+        """Fire a timer of a process, given by its place among those that the protocol asked for."""
         timer = self._ports[i].timers[number]
         if not timer.running:
             raise ValueError(f"p{i}: timer {number} is not running")
@@ -119,9 +119,7 @@ class Processes:
     # --- shortcuts
 
     def settle(self) -> None:
-        """Let everything arrive, oldest first, and fire timers in turn, until nothing is in transit and no buffer holds
-        anything.
-        """
+        """Let everything arrive, oldest first, and fire timers in turn, until nothing is in transit or in a buffer."""
         for _ in range(ROUNDS):
             while self.under_way:
                 self.deliver(self.under_way[0])
@@ -144,7 +142,7 @@ class Processes:
         return protocol
 
     def _take(self, i: int) -> None:
-        """Take over what the process did in its step."""
+        """Record what the process did in its step."""
         effects, self._effects[i] = self._effects[i], Effects()
         self._ports[i].effects = self._effects[i]
         for to, message in effects.radio:

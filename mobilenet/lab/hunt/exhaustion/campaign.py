@@ -30,11 +30,11 @@ class CaseProgress(NamedTuple):
 class Report(NamedTuple):
     case: Case
     result: Result
-    trace: tuple[str, ...]  # how it was violated
+    trace: tuple[str, ...]  # the steps to the violation
 
 
 def explore(cases: Iterable[Case], seconds: float = 900, gib: float = 16) -> Iterator[CaseProgress | Report]:
-    """Yield the progress of each case, and at its end its report."""
+    """Yield the progress of each case, and finally its report."""
     context = spawning()
     for case in cases:
         ours, theirs = context.Pipe(duplex=False)
@@ -72,7 +72,7 @@ def _explore(pipe: Connection, case: Case, seconds: float, gib: float) -> None:
 
 
 def shortest(case: Case, first_search: Search, seconds: float, gib: float) -> tuple[str, ...]:
-    """Return the lines of a shortest trace; none if it is not found in time."""
+    """Return the lines of a shortest trace, or none if it is not found in time."""
     search = Search(case, first_search.space)
     for _ in search.run(seconds, gib, breadth=True):
         pass

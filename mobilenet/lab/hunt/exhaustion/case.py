@@ -1,4 +1,4 @@
-"""What is explored: how many nodes, what may happen to hosts and how often, and which protocol.
+"""A case to explore: how many nodes, what may happen to hosts and how often, and which protocol.
 
 Model     see space.py for what the bounds mean
 Errors    none
@@ -25,18 +25,18 @@ class Case:
     cells: tuple[int, ...]  # where each host is in the beginning
     messages: tuple[int, ...]  # how many each host may broadcast
     parents: tuple[int, ...] = ()  # the tree of stations: parents[i] is the neighbour of station i+1 towards station 0
-    moves: int = 0  # to another cell, all in all
+    moves: int = 0  # changes of cell, in total
     movers: tuple[int, ...] = (0,)  # the hosts that move
     crashes: int = 0
     joined: bool = (
         True  # begin when all hosts are members and have delivered one message of each, and nothing is in transit
     )
     leaves: int = 0
-    joins: int = 0  # of hosts that have left
+    joins: int = 0  # joins of hosts that have left
     counted: tuple[str, ...] = ()  # types of messages that may change their receiver's state a limited number of times:
-    repeats: int = 3  # each of them once; the total number of times, as old ones may repeat
-    step_ns: int = 10_000_000  # by which a node's clock goes on with each input: see local.py
-    forget: Forget = nothing  # attributes that cannot matter any more: see encoding.py
+    repeats: int = 3  # each message once; all of them this many times, as old ones may repeat
+    step_ns: int = 10_000_000  # by which a node's clock advances with each input: see local.py
+    forget: Forget = nothing  # attributes that no longer matter: see encoding.py
     single_owner: bool = False  # no two stations serve one host
 
     @property

@@ -1,4 +1,4 @@
-"""The named cases: what is explored of the mobile causal broadcast.
+"""The named cases: which networks of the mobile causal broadcast are explored?
 
 Model     see space.py; at least one loss and one copy in an execution, and each retransmission timer twice. All
           waits are a millisecond or ten minutes: they have no clock between them, so the T extension, which is about
@@ -61,7 +61,7 @@ def mobile_case(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **
 
 
 def forget(value: Any) -> Container[str]:
-    """Return what of the protocol's objects cannot matter any more between two inputs.
+    """Return the attributes of the protocol's objects that no longer matter between two inputs.
 
     SelectiveStream and contexts: when a copy was sent, because in these cases a copy may follow another one at once.
     Resender: how often copies were given up decides only when the next one follows; its heap holds a due time for each

@@ -22,23 +22,27 @@ ROUNDS = 40
 
 
 class Completion:
-    """Runs states of a space to rest, and remembers which do. Frames and budgets do not count: they are gone."""
+    """The completion of a space's states to rest, which remembers those that rest. Frames and budgets do not count:
+    they are gone.
+    """
 
     def __init__(self, space: Space) -> None:
         self._space = space
         self._good: set[State] = set()
-        self.prefix: list[tuple[int, Input]] = []  # what join_all did
-        self.last: list[tuple[int, Input]] = []  # what was done to the state judged last
+        self.prefix: list[tuple[int, Input]] = []  # the steps of join_all
+        self.last: list[tuple[int, Input]] = []  # what was done to the state that was judged last
 
     def judge(self, state: State) -> None:
-        """Raise Violation if it never rests. `state`: without budget and frames."""
+        """Raise Violation if the state never comes to rest. `state`: without budget and frames."""
         if state not in self._good:
             run = Run(self._space, state)
             self.last = run.inputs
             self._good.update(run.to_rest(self._good))
 
     def join_all(self) -> State:
-        """All are members, a message of each delivered (so that numbers do not begin at 0), and nothing in transit."""
+        """Return a state in which all are members, each has a message delivered (so that numbers do not begin at 0),
+        and nothing is in transit.
+        """
         space = self._space
         first = space.first()
         run = Run(space, first[:-3])
@@ -65,7 +69,7 @@ class Run:
         return (*self.nodes, self._wired, self.history)
 
     def to_rest(self, good: set[State]) -> list[State]:
-        """Return the states on the way, each of which comes to rest when it loses what is in the air."""
+        """Return the states on the way, each of which comes to rest if it loses everything in the air."""
         space, passed = self._space, [self.state]
         for host in range(space.hosts):
             facts = space.nodes[host].facts[self.nodes[host]]
@@ -81,7 +85,7 @@ class Run:
         return passed
 
     def settle(self, good: set[State] | None = None, passed: list[State] | None = None) -> bool:
-        """Until all rests; True: it came to a state that is known to do so."""
+        """Run until everything rests. Return True as soon as a state is known to do so."""
         nodes = self._space.nodes
         for _ in range(ROUNDS):
             self._flush()
@@ -115,7 +119,7 @@ class Run:
             self.history = space.next_history(self.history, node, story)
 
     def _flush(self) -> None:
-        """Let everything in transit arrive, and what that causes."""
+        """Let everything in transit arrive, with what that causes."""
         space = self._space
         while self._air or self._wired != self._wires.empty:
             if self._air:
@@ -133,7 +137,7 @@ class Run:
                 self._step(at, space.moves.input_for(at, "wired", head.source, head.message))
 
     def why_not(self) -> str:
-        """Return why it does not rest; empty: it does."""
+        """Return why the state is not at rest; empty: it is."""
         space = self._space
         history = space.history(self.history)
         for host in range(space.hosts):
@@ -156,7 +160,7 @@ class Run:
         return ""
 
     def _members_in(self, station: int) -> int:
-        """Bit h for each host h."""
+        """Return the members in a station's cell, with bit h for each host h."""
         space, standings = self._space, self._space.history(self.history).hosts
         cells = [space.nodes[h].facts[self.nodes[h]].cell for h in range(space.hosts)]
         return sum(1 << h for h, cell in enumerate(cells) if cell == station and standings[h].member)

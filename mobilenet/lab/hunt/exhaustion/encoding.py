@@ -1,4 +1,4 @@
-"""What distinguishes two states of a protocol's objects: their values, without clocks.
+"""Encode what distinguishes two states of a protocol's objects: their values, without clocks.
 
 Model     the graph of objects is walked and written down as nested tuples, which are equal if and only if the graphs
           are. Dictionaries and lists keep their order, since a protocol may iterate them; sets are sorted. An object
@@ -33,7 +33,7 @@ def nothing(value: Any) -> Container[str]:
 
 
 def encode(value: Any, opaque: Any = None, forget: Forget = nothing) -> Any:
-    """Nested tuples.
+    """Return a value as nested tuples.
 
     opaque: an object that never changes, written as a word (the parameters of the protocol). forget: for an object,
     the names of attributes whose values cannot matter any more.
@@ -56,7 +56,7 @@ class _Encoder:
     def __init__(self, opaque: Any, forget: Forget) -> None:
         self._forget = forget
         self._seen: dict[int, int] = {id(opaque): 0}
-        self._objects: list[Any] = [opaque]  # so that no id is used twice
+        self._objects: list[Any] = [opaque]  # kept so that no id is used twice
 
     def encode(self, value: Any) -> Any:
         kind = type(value)
@@ -106,7 +106,7 @@ class _Encoder:
         if isinstance(value, ControlledPort | ControlledWire):
             return ("port",)
         if isinstance(value, MethodType):
-            # each access makes a new method object: what counts is whose it is
+            # each access makes a new method object, so its owner is what counts
             return ("method", value.__func__.__qualname__, self.encode(value.__self__))
         if isinstance(value, FunctionType):
             cells = value.__closure__ or ()

@@ -1,4 +1,4 @@
-"""Judge deliveries, only from what was broadcast, delivered, joined and left.
+"""Judge deliveries only by what was broadcast, delivered, joined and left.
 
 Model     m1 happened before m2 if the broadcaster of m2 had broadcast or delivered m1, or something that m1 happened
           before. A member is entitled to every message broadcast since it joined (or since its last gap), and owes
@@ -36,10 +36,10 @@ class Standing(NamedTuple):
 
 
 class History(NamedTuple):
-    """All that counts of the past."""
+    """The part of the past that still counts."""
 
     messages: tuple[MessageId, ...]  # in the order of broadcasting
-    pasts: tuple[int, ...]  # what happened before each
+    pasts: tuple[int, ...]  # the causal past of each
     hosts: tuple[Standing, ...]
 
 
@@ -57,7 +57,7 @@ def history_after(history: History, host: int, events: Sequence[tuple[Any, ...]]
 
 
 def missing_deliveries(history: History, host: int) -> list[MessageId]:
-    """Return what a member has not delivered and is entitled to."""
+    """Return what a member is entitled to and has not delivered."""
     standing = history.hosts[host]
     if not standing.member:
         return []
@@ -123,7 +123,7 @@ def _after_leave(history: History, host: int, event: tuple[Any, ...]) -> History
 
 
 def _gap(history: History, host: int, event: tuple[Any, ...]) -> History:
-    """Only a host that a station gave up has gaps, and in these cases none does."""
+    """Raise Violation: only a host that a station gave up has gaps, and in these cases no station does."""
     raise Violation("gaps", f"h{host} has a gap, although no station gave up on it")
 
 

@@ -1,4 +1,4 @@
-"""The states of one node, and what each input does in each of them; computed once and remembered.
+"""The states of one node, and the effect of each input in each of them, computed once and remembered.
 
 Model     an event of the network touches one node. So a node's states are numbered, its inputs are numbered, and
           (state, input) -> (state, effects) is a table that is filled on demand. The protocol's code runs only
@@ -29,7 +29,7 @@ JUDGED_UPCALLS = ("joined", "left", "gap", "deliver", "expired")
 
 
 class Numbering:
-    """Numbers for things that a key distinguishes."""
+    """A numbering of things that a key distinguishes."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -47,7 +47,7 @@ class Numbering:
 
 
 class Messages(Numbering):
-    """All that was ever sent, each with where it comes from: (node, state, input, 'radio' or 'wired', place)."""
+    """All messages that were ever sent, each with its origin: (node, state, input, 'radio' or 'wired', place)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Messages(Numbering):
         return number
 
     def find(self, message: Any) -> int:
-        """Return the number of a message that is one of these items itself."""
+        """Return the number of a message that is identical to one of these items."""
         return self._places[id(message)]
 
 
@@ -80,7 +80,7 @@ NOTHING = StepEffects((), (), (), None, None)
 
 
 class Facts(NamedTuple):
-    """What can be seen of a state from outside, by the protocol's public methods."""
+    """The properties of a state that can be seen from outside, by the protocol's public methods."""
 
     up: bool
     cell: int | None
@@ -95,7 +95,7 @@ class Local:
     """One node of a case. State 0 is its beginning."""
 
     def __init__(self, place: int, build: Callable[[Clock], Node], messages: Messages, case: Case) -> None:
-        """`place`: the node's among all nodes of the case."""
+        """Set up the node. `place`: its position among all nodes of the case."""
         self._place = place
         self._build = build
         self._messages = messages
@@ -104,7 +104,7 @@ class Local:
         self._inputs = Numbering()
         self._table: dict[tuple[int, int], tuple[int, StepEffects]] = {}
         self.facts: list[Facts] = []
-        self.runs = 0  # of the protocol's code
+        self.runs = 0  # number of runs of the protocol's code
         node = build(Clock(EPOCH))
         self.name = node.name
         self._enter(node, None)
@@ -121,14 +121,14 @@ class Local:
         return node_input
 
     def step(self, state: int, input_number: int) -> tuple[int, StepEffects]:
-        """Return the state after an input, and what was done on the way."""
+        """Return the state after an input, and the effects of the step."""
         known = self._table.get((state, input_number))
         if known is None:
             known = self._table[state, input_number] = self._run(state, input_number)
         return known
 
     def history(self, state: int) -> list[Input]:
-        """Inputs that lead to a state."""
+        """Return the inputs that lead to a state."""
         inputs = []
         while (before := self._states.items[state]) is not None:
             state = before[0]
@@ -163,17 +163,17 @@ class Local:
         return self._enter(node, (state, input_number)), step_effects
 
     def _sends(self, sent: list[Transmission], origin: tuple[int, int, int, str]) -> tuple[tuple[int | None, int], ...]:
-        """By the numbers of the messages."""
+        """Return what was sent, by the numbers of the messages."""
         enter, forget = self._messages.enter, self._case.forget
         return tuple((to, enter(encode(m, None, forget), m, (*origin, place))) for place, (to, m) in enumerate(sent))
 
     def before(self, state: int) -> tuple[int, int] | None:
-        """Return the state and the input from which a state was reached first; None: it is the beginning."""
+        """Return the state and the input from which a state was first reached, or None for the beginning."""
         predecessor: tuple[int, int] | None = self._states.items[state]
         return predecessor
 
     def key(self, node: Node) -> Any:
-        """Return the key that distinguishes its states."""
+        """Return the key that distinguishes the node's states."""
         timers = [(timer.number, timer.running) for timer in node.port.timers]
         return encode((node.protocol, node.stable, node.cell, timers), self._case.parameters, self._case.forget)
 

@@ -19,13 +19,13 @@ FREE, REPEAT, MOVE, CRASH, LEAVE, JOIN, BROADCAST = range(7)
 
 
 class Move(NamedTuple):
-    """Something that may happen at one node. All but the link is known from the node's state."""
+    """A possible event at one node. All but the link is known from the node's state."""
 
     node: int
     input_number: int
     cost: int
     becomes: int
-    sends: int  # frames
+    sends: int  # frames that the move sends
     uses: int  # the counted frame that has its effect here
     wired: tuple[tuple[int | None, int], ...]
     story: tuple[tuple[Any, ...], ...]
@@ -52,7 +52,7 @@ class Moves:
         return Local(place, lambda clock: build(number, clock), self.messages, self.case)
 
     def number_of(self, node: int) -> int:
-        """As the protocol knows it."""
+        """Return the number of a node as the protocol knows it."""
         return node if node < self.hosts else node - self.hosts
 
     def input_for(self, node: int, kind: str, sender: int, message: int) -> int:
@@ -69,7 +69,7 @@ class Moves:
         return [move for move in self.find(node, local, frames & mask, used & mask) if _only_sends(move, local)]
 
     def moves_of(self, node: int, local: int, air: int, used: int) -> tuple[tuple[Move, ...], int]:
-        """Moves, and what all those send that only send."""
+        """Return the moves, and what those that only send would send."""
         mask = self.masks[node]
         key = (local, air & mask, used & mask)
         entry = self._known[node].get(key)
@@ -118,7 +118,7 @@ class Moves:
             yield self._plain(node, local, ("join",), JOIN)
         if case.messages[node]:
             move = self._plain(node, local, ("broadcast", 1), BROADCAST)
-            if move.story:  # else it was refused
+            if move.story:  # otherwise it was refused
                 yield move
 
     def _is_counted(self, node: int, input_number: int) -> bool:
@@ -142,13 +142,13 @@ class Moves:
         )
 
     def story(self, node: int, input_number: int, effects: StepEffects) -> tuple[tuple[Any, ...], ...]:
-        """Return what is judged of a step."""
+        """Return the events of a step that are judged."""
         if effects.answer is not None and self.nodes[node].input_at(input_number)[0] == "broadcast":
             return (("broadcast", effects.answer), *effects.upcalls)
         return effects.upcalls
 
     def receivers(self, node: int, to: int | None) -> range:
-        """Return the nodes that may hear a frame: at the other side of the radio, the one addressed or all."""
+        """Return the nodes that may hear a frame: at the other side of the radio, the addressee or all."""
         first, last = (self.hosts, self.count) if node < self.hosts else (0, self.hosts)
         return range(first, last) if to is None else range(first + to, first + to + 1)
 
@@ -167,7 +167,7 @@ class Moves:
         return bit
 
     def wire_move(self, node: int, local: int, source: int, message: int) -> Move:
-        """A message from another station arrives."""
+        """Return the move in which a message from another station arrives."""
         key = (local, source, message)
         move = self._wired[node].get(key)
         if move is None:
@@ -176,7 +176,7 @@ class Moves:
         return move
 
     def join(self, node: int, local: int) -> Move:
-        """A host asks to be a member."""
+        """Return the move in which a host asks to be a member."""
         return self._plain(node, local, ("join",), FREE)
 
 

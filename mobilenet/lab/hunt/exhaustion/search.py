@@ -1,13 +1,13 @@
-"""The search: every state that can be reached, once.
+"""Search every state that can be reached, once.
 
-Model     depth first; or breadth first, where the first violation found has a shortest trace, in moves. States with
-          the same nodes, wires and history differ in the frames sent and in what is left of the bounds. One is left
-          out where another one has all its frames, none more that had its effect, and no smaller budget: whatever
-          may happen in the first may happen in the other, with the same outcome (the relation is a simulation), so
-          nothing that can be violated is missed. Whether a state comes to rest without faults depends on nodes,
-          wires and history only, and is judged where all hosts are up and nothing is on the wire: every other state
-          leads to such a one, which is explored as well, by recoveries and wired messages, which nothing can
-          prevent. Depth first, of a state and its mirror image (symmetry.py) one is enough
+Model     depth first; or breadth first, where the first violation found has a shortest trace, in moves. States with the
+          same nodes, wires and history differ in the frames sent and in what is left of the bounds. One is left out
+          where another one has all its frames, none more that had its effect, and no smaller budget: whatever may
+          happen in the first may happen in the other, with the same outcome (the relation is a simulation), so nothing
+          that can be violated is missed. Whether a state comes to rest without faults depends on nodes, wires and
+          history only. It is judged in states in which all hosts are up and nothing is on the wire: every other state
+          leads to one of these, which is explored as well, by recoveries and wired messages, which nothing can prevent.
+          Depth first, of a state and its mirror image (symmetry.py) one is enough
 Units     seconds, GiB
 Errors    none: a violation is a result
 Source    Finkel, Schnoebelen, Well-structured transition systems everywhere! (2001), for the ordering; ours
@@ -30,11 +30,11 @@ from .judge import Violation
 from .space import Broken, Space, State, Step
 from .symmetry import Mirror, is_symmetric
 
-LOOK_EVERY = 2000  # states between two looks at the clock
+LOOK_EVERY = 2000  # states between two checks of the clock
 
 
 class KeptState:
-    """A state that no other one covers."""
+    """A state that no other state covers."""
 
     __slots__ = ("before", "budget", "covered", "depth", "frames", "state", "step", "used")
 
@@ -67,8 +67,8 @@ class Result(NamedTuple):
     seconds: float
     gib: float  # peak of the process
     violation: Violation | None = None
-    path: tuple[Step, ...] = ()  # to the violation, where the search was breadth first ...
-    after: tuple[tuple[int, Input], ...] = ()  # ... and what was done from there on, without faults
+    path: tuple[Step, ...] = ()  # to the violation, if the search was breadth first ...
+    after: tuple[tuple[int, Input], ...] = ()  # ... and the inputs from there on, without faults
 
 
 class Search:
@@ -84,7 +84,7 @@ class Search:
         self._transitions = self._expanded = self._depth = 0
 
     def run(self, seconds: float = 900, gib: float = 16, breadth: bool = False) -> Iterator[Progress]:
-        """Go on until all is seen, a check is broken, or a limit is reached; `result` is set at the end."""
+        """Search until all states are seen, a check is broken, or a limit is reached. `result` is set at the end."""
         started = time.perf_counter()
         outcome = "exhausted"
         violation: Violation | None = None
@@ -121,7 +121,7 @@ class Search:
         yield last
 
     def _begin(self) -> State:
-        """Every host asks to join, and the search begins with what that sends."""
+        """Return the first state: every host asks to join."""
         return self.space.joining_state()
 
     def _expand(self, entry: KeptState, breadth: bool) -> None:
@@ -131,7 +131,7 @@ class Search:
             self._enter(state, entry, step, breadth)
 
     def _enter(self, state: State, before: KeptState | None, step: Step | None, breadth: bool) -> None:
-        if self.mirror is not None and not breadth:  # a trace is about one host, not now one and now the other
+        if self.mirror is not None and not breadth:  # a trace is about one host, and does not change between the two
             state = self.mirror.choose(state)
         key, budget, frames, used = state[:-3], state[-3], state[-2], state[-1]
         known = self._entries.get(key)
@@ -161,7 +161,7 @@ class Search:
 
 
 class NotCalm(Exception):
-    """A state that does not come to rest."""
+    """The state does not come to rest."""
 
     def __init__(self, violation: Violation, entry: KeptState) -> None:
         super().__init__(violation.explanation)
@@ -179,6 +179,6 @@ def trail(entry: KeptState | None) -> tuple[Step, ...]:
 
 
 def peak_gib() -> float:
-    """Return the most memory that this process has had."""
+    """Return the most memory that this process has used."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**30 if sys.platform == "darwin" else 2**20)

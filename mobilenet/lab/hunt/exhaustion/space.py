@@ -1,4 +1,4 @@
-"""The states of a whole network, and what may happen in each.
+"""The states of a whole network, and the possible events in each.
 
 Model     radio: what a node sent may arrive at its receiver at any time after, any number of times, in any order, or
           never; a station's frame for its cell at any host, wherever that is by now. So losses, copies, delays and
@@ -7,12 +7,11 @@ Model     radio: what a node sent may arrive at its receiver at any time after, 
           number of its own, would then have no end. Each of them changes its receiver's state, or makes it send on
           the wire, once; and `case.repeats` times in all an old one does so again. With one host, three repeats
           include every execution in which the timer that repeats such frames fires twice and one frame is copied;
-          with two, five wire: see wires.py. Timers: each armed one may fire at any time, any number of times
-          hosts: move, crash, leave, join again and broadcast within the case's bounds; one that is down recovers at
-          any time
+          with two, five. Wire: see wires.py. Timers: each armed one may fire at any time, any number of times. Hosts:
+          move, crash, leave, join again and broadcast within the case's bounds; one that is down recovers at any time
 Reduction frames that can be sent without anything else changing (a heartbeat, the answer to a repeated request) are
-          sent at once, as often as that adds one. Nothing is lost: what may happen after is what might happen
-          before, and more
+          sent at once, as often as that adds one. Nothing is lost: afterwards everything that could happen before
+          still can, and more
 Shapes    state: numbers of each host's and each station's state, wires, history, budget; then two bit masks over
           frames: those ever sent, and those counted ones that have had their effect
 Errors    Violation, from the step that breaks a safety check
@@ -35,7 +34,7 @@ State = tuple[int, ...]
 
 
 class Step(NamedTuple):
-    """A move, and the link over which it came; a move of node -1 only passes a station on its way."""
+    """A move, and the link over which it came. A move of node -1 only passes a station on its way."""
 
     move: Move
     link: int | None
@@ -70,14 +69,14 @@ class Space:
         return self.silent((0,) * self.count, self.number_budget(budget), self.number_history(begin(self.hosts)))
 
     def silent(self, nodes: tuple[int, ...], budget: int, history: int) -> State:
-        """Nodes in these states, and nothing in transit."""
+        """Return the state with nodes in these states, and nothing in transit."""
         state = (*nodes, self.wires.empty, history, budget, 0, 0)
         for node in range(self.count):
             state = self._normal(list(state), node, 0)
         return state
 
     def joining_state(self) -> State:
-        """Every host has asked to join; what that sends is in transit."""
+        """Return the state in which every host has asked to join, and what that sends is in transit."""
         state = self.first()
         for host in range(self.hosts):
             state = self._apply(state, self.moves.join(host, state[host]), self.wires.empty, state[-3])
@@ -87,7 +86,7 @@ class Space:
         return self._histories.number(history, history)
 
     def budget(self, number: int) -> tuple[int, ...]:
-        """Repeats, moves, crashes, leaves and joins that are left, and each host's messages."""
+        """Return the repeats, moves, crashes, leaves and joins that are left, and each host's messages."""
         budget: tuple[int, ...] = self._budgets.items[number]
         return budget
 
@@ -105,7 +104,7 @@ class Space:
     # --- whole states
 
     def successors(self, state: State) -> Iterator[tuple[Step, State]]:
-        """Yield whatever may happen next. Raises Violation where a check is broken."""
+        """Yield every possible next state. Raise Violation if a check is broken."""
         count, budget, air, used = self.count, state[-3], state[-2], state[-1]
         moves_of = self.moves.moves_of
         for node in range(count):
@@ -122,12 +121,12 @@ class Space:
                 yield Step(PASSING, head.link), (*state[:count], head.left, *state[count + 1 :])
 
     def successors_until_broken(self, state: State) -> Iterator[tuple[Step, State]]:
-        """Yield the successors, without those after a violation."""
+        """Yield the successors, except those after a violation."""
         with suppress(Broken):
             yield from self.successors(state)
 
     def is_idle(self, state: State) -> bool:
-        """Nothing is on the wire, and all hosts are up."""
+        """Return whether nothing is on the wire, and all hosts are up."""
         return state[self.count] == self.wires.empty and all(self.facts(state, host).up for host in range(self.hosts))
 
     def _apply(self, state: State, move: Move, wires: int, budget: int, link: int | None = None) -> State:
@@ -151,8 +150,8 @@ class Space:
         return self._normal(after, node, move.sends & ~state[-2])
 
     def _normal(self, after: list[int], moved: int, new: int) -> State:
-        """With all frames sent that may be sent without any other change, now that a node has changed and frames are
-        new.
+        """Return the state with all frames sent that may be sent without any other change, after a change of a node and
+        new frames.
         """
         air, used, masks, moves_of = after[-2], after[-1], self.moves.masks, self.moves.moves_of
         air |= moves_of(moved, after[moved], air, used)[1]
@@ -176,7 +175,7 @@ class Space:
             seen |= serves
 
     def next_history(self, history: int, host: int, story: tuple[tuple[Any, ...], ...]) -> int:
-        """Return the number of the history after what a host did. Raises Violation."""
+        """Return the number of the history after what a host did. Raise Violation if a check is broken."""
         known = self._next_histories.get((history, host, story))
         if known is None:
             try:
@@ -198,7 +197,7 @@ class Space:
 
 
 class Broken(Exception):
-    """A violation, and the step that does it."""
+    """A violation, and the step that causes it."""
 
     def __init__(self, violation: Violation, step: Step) -> None:
         super().__init__(violation.explanation)

@@ -1,10 +1,10 @@
-"""Two hosts with the same part to play: of a state and its mirror image one is enough.
+"""The symmetry of two hosts with the same role: of a state and its mirror image, one is enough.
 
-Model     the image of a state is what would have come if everything had happened to the other host. It is found by
-          doing that: a node's state is reached by inputs, and the images of these lead its counterpart (the other
-          host; the same station) to the image; a message's image is what the step at its origin sends at the same
-          place when it is mirrored. So nothing has to be known of where protocols write hosts' numbers. Mirroring
-          maps executions to executions, hence a check is broken after a state if and only if one is after its image
+Model     the image of a state is the one that would have been reached if everything had happened to the other host. It
+          is found by doing that: a node's state is reached by inputs, and the images of these lead its counterpart (the
+          other host; the same station) to the image; a message's image is what the step at its origin sends at the same
+          place when it is mirrored. So we need not know where protocols write hosts' numbers. Mirroring maps executions
+          to executions, hence a check is broken after a state if and only if one is after its image
 Assumes   a protocol that treats hosts alike, whatever their numbers; both hosts begin in the same cell, as no
           members, with the same bounds, and move both or not at all
 Errors    ValueError for a case whose two hosts have different parts
@@ -23,7 +23,7 @@ from .space import Space, State
 
 
 def is_symmetric(case: Case) -> bool:
-    """Return whether its hosts, two of them, have the same part to play from the beginning on."""
+    """Return whether the case has two hosts with the same role from the beginning on."""
     alike = len(case.cells) == 2 and len(set(case.cells)) == len(set(case.messages)) == 1
     return alike and not case.joined and (case.moves == 0 or set(case.movers) == {0, 1})
 

@@ -1,10 +1,10 @@
-"""The way to a violation, as lines to read and as steps to repeat.
+"""The steps to a violation, as lines to read and as steps to repeat.
 
-Model     the search sends at once whatever can be sent without any other change (space.py). Of all that, a trace
-          shows what a later step needs: the frames are followed from the beginning, each with the move that first
-          sent it. Repeating is done on the controllable network with the protocol's own code: there a frame can be
-          delivered only if it was sent, a wired message only if it is the first of its link, and a timer fired only
-          if it is armed
+Model     the search sends at once whatever can be sent without any other change (space.py). A trace shows only the part
+          of it that a later step needs: the frames are followed from the beginning, each with the move that first sent
+          it. Repeating is done on the controllable network with the protocol's own code: there a frame can be delivered
+          only if it was sent, a wired message only if it is the first of its link, and a timer fired only if it is
+          armed
 Errors    ValueError if a trace cannot be repeated: then explorer and network do not agree
 Source    ours
 """
@@ -30,19 +30,19 @@ from .space import State, Step
 class Line(NamedTuple):
     node: str
     node_input: Input
-    link: tuple[int, int] | None  # for what came over the wire
-    again: bool = False  # a frame that this node was given before
-    completing: bool = False  # done when the faults were over
+    link: tuple[int, int] | None  # the link, for what came over the wire
+    again: bool = False  # a frame that this node had received before
+    completing: bool = False  # a step after the faults were over
 
 
 class Trace(NamedTuple):
-    prefix: tuple[tuple[str, Input], ...]  # until all are members
+    prefix: tuple[tuple[str, Input], ...]  # the steps until all are members
     lines: tuple[Line, ...]
     violation: Violation
 
 
 def trace_of(search: Search) -> Trace:
-    """Return the trace of the violation that a search, breadth first, has found."""
+    """Return the trace of the violation that a breadth-first search has found."""
     result = search.result
     if result is None or result.violation is None:
         raise ValueError("this search has found no violation")
@@ -60,8 +60,8 @@ class _Tracer:
         self._state = search.first
         self._sent: dict[
             int, tuple[int, Move]
-        ] = {}  # frame -> the place on the path where it is sent first, and the move
-        self._needed_moves: list[list[Move]] = []  # for each place: moves that only send, and are needed
+        ] = {}  # frame -> the place on the path where it is first sent, and the move
+        self._needed_moves: list[list[Move]] = []  # for each place: moves that only send, and that are needed
 
     def lines(self, path: tuple[Step, ...]) -> list[Line]:
         joiners = [] if self._prefix else list(range(self._space.hosts))
@@ -82,7 +82,7 @@ class _Tracer:
         return lines
 
     def _follow(self, place: int) -> None:
-        """Note what can be sent here without any other change."""
+        """Note the frames that can be sent here without any other change."""
         space, state = self._space, self._state
         changed = True
         while changed:
@@ -104,7 +104,7 @@ class _Tracer:
         return new
 
     def _need(self, move: Move) -> None:
-        """Require that what it receives was sent."""
+        """Require that what the move receives was sent."""
         if move.node < 0 or self._space.nodes[move.node].input_at(move.input_number)[0] != "receive":
             return
         place, sender = self._sent.get(self._bit(move.node, move.input_number), (-1, NO_MOVE))
@@ -120,7 +120,7 @@ class _Tracer:
         for other, state in self._space.successors_until_broken(self._state):
             if other == step:
                 return state
-        return self._state  # the step that breaks a check, the last one
+        return self._state  # the last step, which breaks a check
 
     def _line(self, step: Step, before: set[tuple[int, int]]) -> Line:
         link = None if step.link is None else self._space.wires.links[step.link]
@@ -138,7 +138,7 @@ NO_MOVE = Move(-1, -1, 0, -1, 0, 0, (), (), None)
 
 
 def words(line: Line) -> str:
-    """'s1 receives AckH(host=0, ses=1, nxt=1) of h0 (again)'"""
+    """Return the line in words, as in `s1 receives AckH(host=0, ses=1, nxt=1) of h0 (again)`."""
     node, node_input = line.node, line.node_input
     kind = node_input[0]
     copy = " (again)" if line.again else ""
@@ -167,7 +167,7 @@ def _short(message: Any) -> str:
 
 
 def lines_of(case: Case, trace: Trace) -> list[str]:
-    """Repeat the trace, with the hosts' upcalls after each line."""
+    """Return the lines of a repeated trace, with the hosts' upcalls after each line."""
     lines: list[str] = []
     for line, judged_events in repeat(case, trace):
         upcalls = "".join(
@@ -177,7 +177,7 @@ def lines_of(case: Case, trace: Trace) -> list[str]:
         )
         if not line.completing:
             lines.append(f"{len(lines) + 1:3}  {words(line)}{upcalls}")
-        elif upcalls:  # of what happens without faults, only the upcalls
+        elif upcalls:  # of steps without faults, only the upcalls
             lines.append(f"{len(lines) + 1:3}  without faults: {words(line)}{upcalls}")
     return [*lines, f"     {trace.violation.check}: {trace.violation.explanation}"]
 
@@ -189,7 +189,7 @@ def _event_in_words(event: Event) -> str:
 
 
 def repeat(case: Case, trace: Trace) -> Iterator[tuple[Line, list[Event]]]:
-    """Yield each line done on a controllable network, with the events that came of it."""
+    """Repeat each line on a controllable network, and yield it with the events that it caused."""
     network = Network(case.roles, case.parameters, case.cells, case.parents)
     for node, node_input in trace.prefix:
         network.clock.now += case.step_ns
@@ -221,7 +221,7 @@ def _do(network: Network, case: Case, line: Line) -> None:
 
 
 def judge_again(case: Case, trace: Trace) -> None:
-    """Judge what the trace does on a controllable network. Raises Violation."""
+    """Judge the trace on a controllable network. Raise Violation if a check is broken."""
     history = begin(len(case.cells))
     members = [(host, [("joined", 0, 0)]) for host in range(len(case.cells)) if trace.prefix]
     for host, events in members:

@@ -29,11 +29,11 @@ class Head(NamedTuple):
     source: int
     message: int
     handled: bool  # False: it only passes through
-    left: int  # the wires when it has arrived, and is forwarded
+    left: int  # the wires after it has arrived, and has been forwarded
 
 
 class Wires:
-    """All states of a tree: `parents[i]` is the neighbour of station i+1 towards station 0."""
+    """All states of a tree. `parents[i]` is the neighbour of station i+1 towards station 0."""
 
     def __init__(self, parents: Sequence[int]) -> None:
         self._routes = TreeRoutes.of_parents(parents)
@@ -52,7 +52,7 @@ class Wires:
         return queues
 
     def put(self, state: int, at: int, sent: tuple[tuple[int | None, int], ...]) -> int:
-        """Return the wires when a station has sent messages."""
+        """Return the wires after a station has sent messages."""
         key = (state, at, sent)
         new_state = self._put.get(key)
         if new_state is None:
@@ -63,7 +63,7 @@ class Wires:
         return new_state
 
     def heads(self, state: int) -> tuple[Head, ...]:
-        """Return what may arrive next, link by link."""
+        """Return the messages that may arrive next, link by link."""
         heads = self._heads[state]
         if heads is None:
             queues = self.queues(state)

@@ -1,1 +1,1 @@
-"""Small hostile scenarios drawn from seeds, by the thousand."""
+"""The swarm: thousands of small hostile scenarios, drawn from seeds."""

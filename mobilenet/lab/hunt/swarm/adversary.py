@@ -1,4 +1,4 @@
-"""A network that does its worst: what a protocol of hosts and stations must survive, without any physics.
+"""The adversary's network: everything that a protocol of hosts and stations must survive, without any physics.
 
 Model     radio: each receiver on its own loses, doubles and delays each packet; some arrive seconds late, in any order,
           also at a host that has left the cell; foreign cells are overheard; any old packet may come again.
@@ -31,7 +31,7 @@ from mobilenet.record.recorder import Recording
 
 @dataclass(frozen=True, slots=True)
 class Air:
-    """How bad the radio is while the faults last."""
+    """The quality of the radio while the faults last."""
 
     loss: float = 0.0
     duplicate: float = 0.0
@@ -50,11 +50,11 @@ class _Packet(NamedTuple):
     to: int
     sender: int
     message: Any
-    addressed: bool  # to this receiver, or to all hosts in its cell
+    addressed: bool  # to one receiver, or to all hosts in its cell
 
 
 class Adversary:
-    """Stations, hosts, and everything between them."""
+    """The adversary's network: stations, hosts, and everything between them."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Adversary:
         hosts: int,
         invariant: Callable[[Sequence[Any], Any], None] | None = None,
     ) -> None:
-        """`invariant`: raises if the stations break it after a message."""
+        """Build the network. `invariant`: raises if the stations break it after a message."""
         self.kernel = kernel
         self.recording = recording
         self.events = recording.events
@@ -98,7 +98,7 @@ class Adversary:
         return self._roles.station(port, ControlledWire(port), self._parameters, count)
 
     def _new_port(self, h: int) -> ControlledHostPort:
-        """One for each life of a host: its timers die with it."""
+        """Return the port for one life of a host: its timers die with it."""
         return ControlledHostPort(h, self.kernel, self._host_streams[h].uniform, self._effects[h], self._new_timer)
 
     def _new_host(self, h: int) -> Any:
@@ -173,7 +173,7 @@ class Adversary:
             self._throw(_Packet(self._at_station, to, h, message, True))
 
     def _around(self, h: int, message: Any) -> None:
-        """Send a host's broadcast; any node but its station may or may not hear it."""
+        """Send a host's broadcast. Any node other than its station may or may not receive it."""
         cell = self.cells[h]
         for s in range(len(self.stations)):
             if s == cell or self._is_overheard():
@@ -201,7 +201,7 @@ class Adversary:
                 self._throw(_Packet(self._at_host, h, s, message, to is not None or cell == s))
 
     def replay(self) -> None:
-        """Let some old packet come again."""
+        """Deliver some old packets again."""
         if self._old:
             packet = self._old[self._stream.below(len(self._old))]
             self.tally.count_duplicate(packet.addressed)
@@ -251,9 +251,7 @@ class Adversary:
         return True
 
     def heard_ns(self, s: int, host: int) -> int:
-        """Return when the last packet of a host arrived at a station; the network's own note, whatever the protocol
-        believes.
-        """
+        """Return when the last packet of a host arrived at a station, whatever the protocol believes."""
         return self._last_packet_ns.get((s, host), 0)
 
     def _at_host(self, h: int, sender: int, message: Any) -> bool:
@@ -270,7 +268,7 @@ class Adversary:
     # --- the end
 
     def rests(self) -> bool:
-        """No buffer holds a message, nothing is in flight, every member is served by the station of its cell."""
+        """Return whether no buffer holds a message, nothing is in flight, and every member is served in its cell."""
         nodes = [*self.stations, *self.hosts]
         if self.tally.wired_in_flight or not self.backbone.is_at_rest:
             return False
@@ -282,7 +280,7 @@ class Adversary:
         )
 
     def not_at_rest(self) -> Iterator[str]:
-        """Yield what keeps it from rest, for people."""
+        """Yield the reasons why the network is not at rest, for people."""
         nodes = [*((f"s{s}", node) for s, node in enumerate(self.stations)),
                  *((f"h{h}", node) for h, node in enumerate(self.hosts))]  # fmt: skip
         for name, node in nodes:

@@ -1,4 +1,4 @@
-"""A small hostile experiment with a broadcast among processes, drawn from one seed: one of those over VCube, or a
+"""A small hostile experiment with a broadcast among processes, drawn from one seed: a built-in one over VCube, or a
 plug-in's.
 
 Model     2-20 processes, not only powers of two, on the network of the protocol's paper; several sources and
@@ -33,15 +33,13 @@ from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import OwnBroadcast
 
 Values = dict[str, Any]
-BELOW_DIMENSION = "correct_source_below_dimension"  # what is delivered if fewer than log2 n crash
+BELOW_DIMENSION = "correct_source_below_dimension"  # what is delivered if fewer than log2 n processes crash
 HOP = 1.1  # t.u.
-PATIENCE = 3000.0  # t.u., where it is unknown when a run comes to rest
+PATIENCE = 3000.0  # t.u., if it is unknown when a run comes to rest
 
 
 def draw(seed: int, protocol: str, own: OwnBroadcast | None = None) -> ProcessScenario:
-    """Return the scenario of a seed. `own`: a plug-in's protocol, with what its class declares; `protocol` is then
-    `own`.
-    """
+    """Return the scenario of a seed. `own`: a plug-in's protocol with its declarations, if `protocol` is `own`."""
     stream = Stream(seed, f"swarm/{protocol}")
     declared = own or PARAMETERS[protocol]
     below_dimension = declared.delivers == BELOW_DIMENSION
@@ -119,7 +117,7 @@ def _detector(stream: Stream, n: int, network: AbstractNetwork, latest: float, m
         for _ in range(stream.below(3 if hasty else 9))
     ]
     mistakes = tuple(mistake for mistake in drawn if mistake["by"] != mistake["about"])
-    # an answer at once is in time
+    # an answer sent at once is in time
     timeout = 2 * (network.send + 1) + stream.uniform(0, n * network.send) if hasty else sure
     return {"interval": interval, "timeout": timeout, "mode": "unreliable", "mistakes": mistakes}
 
@@ -138,7 +136,7 @@ def _faults(stream: Stream, values: Values, latest: float, below_dimension: bool
 
 
 def _instant(stream: Stream, i: int, plan: list[tuple[float, int]], n: int, send: float, latest: float) -> float:
-    """Return when i crashes: mostly while messages wait in its send server."""
+    """Return when process i crashes: mostly while messages wait in its send server."""
     own = [time for time, source in plan if source == i]
     children = (n - 1).bit_length() * send
     if own and stream.chance(0.4):

@@ -48,13 +48,13 @@ from mobilenet.verify.check import Check
 from mobilenet.verify.judge import Answer, overall
 
 Network = Literal["radio", "adversary", "processes"]
-ENDED_BY_ERROR: Literal["ended with an error"] = "ended with an error"  # of a plug-in
-LONGEST_ERROR = 400  # of what a plug-in raised: an exception may have any text
+ENDED_BY_ERROR: Literal["ended with an error"] = "ended with an error"  # the error of a plug-in
+LONGEST_ERROR = 400  # of a plug-in's error, because an exception may have any text
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one schedule; the explanation names the violated properties, or why the answer is unknown."""
+    """The result of one schedule. The explanation names the violated properties, or why the answer is unknown."""
 
     seed: int
     network: Network
@@ -72,9 +72,7 @@ def run_campaign(
     protocol: str = DEFAULT,
     radio: scenes.Radio = "dcf",
 ) -> Iterator[Result]:
-    """Return the results in the order of the seeds; `keep`: where the run directories of those that are not
-    valid go.
-    """
+    """Return the results in the order of the seeds. `keep`: the folder for runs that are not valid."""
     look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol, radio=radio)
     return in_order(look, seeds, workers)
 
@@ -96,7 +94,7 @@ def judge_seed(
     protocol: str = DEFAULT,
     radio: scenes.Radio = "dcf",
 ) -> Result:
-    """Play the schedule of a seed and judge what it recorded."""
+    """Play the schedule of a seed, and judge its record."""
     network = network_of(seed, protocol, radio)
     with scratch_folder("swarm") as directory:
         try:
@@ -111,21 +109,21 @@ def judge_seed(
         verdicts = verify_run(directory, plug_ins.checks_of(protocol))
         happened = read_json(directory, "counters.json")["rows"]["events"]
     result = Result(seed, network, overall(verdicts), explain(verdicts), fingerprint, happened)
-    if keep is not None and result.answer != "valid":  # what ended with an error cannot be played to its end
+    if keep is not None and result.answer != "valid":  # a run that ended with an error cannot be played to its end
         keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol, radio)
     return result
 
 
 def _error_in_words(error: Exception) -> str:
-    """Return what was raised and where."""
+    """Return the message and the place of an error."""
     if isinstance(error, ScenarioError):
-        return str(error)  # has its own place in it
+        return str(error)  # the message contains the place
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{class_of(error)}: {text_of(error)} ({Path(place.filename).name}:{place.lineno})"
 
 
 def explain(verdicts: dict[str, Verdict]) -> str:
-    """Return what is violated; if nothing is, what is unknown and why."""
+    """Return what is violated, or if nothing is, what is unknown and why."""
     for answer in ("violated", "unknown"):
         explanations = [
             f"{name}: {verdict.explanation}" for name, verdict in verdicts.items() if verdict.answer == answer
@@ -141,13 +139,13 @@ def explain(verdicts: dict[str, Verdict]) -> str:
 def keep_run(
     seed: int, directory: Path, backbone: str = "tree", protocol: str = DEFAULT, radio: scenes.Radio = "dcf"
 ) -> None:
-    """Play the same once more into a whole run directory, verdict and metrics included."""
+    """Play the schedule again into a whole run directory, with verdict and metrics."""
     with run_directory(directory) as partial_directory:
         record(seed, partial_directory, backbone, protocol, radio, whole=True)
 
 
 def keep_again(kept: AdversarySchedule, its_folder: Path, directory: Path, allow_code: bool) -> None:
-    """Play the schedule of a run again, with the files of its plug-in that the run has, into a whole run directory."""
+    """Play the schedule of a run again, with the run's copies of its plug-in's files, into a whole run directory."""
     repairs = getattr(kept.protocol, "repair", None) == "selective"
     drawn = schedule.draw(kept.seed, backbone=kept.backbone, repairs=repairs)
     own = None
@@ -171,7 +169,7 @@ def record(
     radio: scenes.Radio = "dcf",
     whole: bool = False,
 ) -> str:
-    """Play what belongs to a seed, write what was recorded, return its fingerprint."""
+    """Play the schedule of a seed, write its record, and return the fingerprint."""
     network = network_of(seed, protocol, radio)
     is_own = plug_ins.is_plug_in(protocol)
     if network == "processes":
@@ -198,15 +196,15 @@ def record_radio(
     radio: scenes.Radio = "dcf",
     protocol: str = DEFAULT,
 ) -> str:
-    """The same for a seed that plays on the radio."""
+    """Play the schedule of a seed on the radio, write its record, and return the fingerprint."""
     scene = scenes.draw(seed, protocol, backbone, radio)
     return record_scenario(scene, directory, again(seed, 1, backbone, protocol, radio), whole)
 
 
 def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, command: str, whole: bool = False) -> str:
-    """Simulate a scenario, write what was recorded, return its fingerprint."""
+    """Simulate a scenario, write its record, and return the fingerprint."""
     started = time.perf_counter()
-    outcome = simulate(scenario, allow_code=True)  # asked for when the campaign began
+    outcome = simulate(scenario, allow_code=True)  # permission was asked when the campaign began
     facts = manifest_of(outcome.scenario, outcome, time.perf_counter() - started, command)
     write_recording(directory, outcome.recording)
     write_scenario(directory, outcome.scenario)
@@ -218,7 +216,7 @@ def _write_rest(
     directory: Path, scenario: AnyRecorded, recording: Recording, facts: dict[str, Any], whole: bool,
     checks: Sequence[Check] = (),
 ) -> str:  # fmt: skip
-    """The rest of a run directory; the fingerprint."""
+    """Write the rest of a run directory, and return the fingerprint."""
     if checks:
         facts["own_checks"] = {check.property: check.asks for check in checks}
     write_manifest(directory, facts)
@@ -237,7 +235,7 @@ def record_adversary(
     layer: Layer | None = None,
     own: plug_ins.PlugIn | None = None,
 ) -> str:
-    """Play a schedule on the adversary's network, write what was recorded, return its fingerprint."""
+    """Play a schedule on the adversary's network, write its record, and return the fingerprint."""
     started = time.perf_counter()
     try:
         with nullcontext() if own is None else attributing_errors(own.scene):
@@ -269,7 +267,7 @@ def record_adversary(
 
 
 def description(drawn: schedule.Schedule, own: plug_ins.PlugIn | None = None) -> AdversarySchedule:
-    """Return a schedule in scenario.yaml: the seed from which it is drawn, and what was drawn."""
+    """Return a schedule in the form of scenario.yaml: the seed, and what was drawn from it."""
     air = drawn.air
     mobile_causal = {"name": DEFAULT} | drawn.parameters.model_dump()
     return AdversarySchedule.model_validate(

@@ -1,8 +1,8 @@
 """Carry out a node's actions on the adversary's network: frames go onto its radio, messages onto its wire, and
 upcalls become the trace.
 
-Model     the ports are those of lab/hunt/controlled; what a node does takes effect within the call, so that draws
-          and events have the order in which the protocol asked for them. Deliveries within a broadcast come after it
+Model     the ports are those of lab/hunt/controlled; a node's actions take effect within the call, so draws and events
+          have the order in which the protocol asked for them. Deliveries within a broadcast come after it
 Units     integer nanoseconds
 Errors    TypeError where a protocol passes something other than a whole number or a MessageId
 Source    ours: docs/architecture.md
@@ -20,7 +20,7 @@ from mobilenet.simulation.nodes import name_of, whole
 
 
 class Network(Protocol):
-    """What the effects of nodes act on."""
+    """The network on which nodes act."""
 
     kernel: Kernel
     recording: Recording
@@ -54,7 +54,7 @@ class StationEffects:
 
 
 class HostEffects:
-    """The effects of a host in all its lives: its trace goes on where it was."""
+    """The effects of a host in all its lives, in one trace."""
 
     def __init__(self, network: Network, me: int) -> None:
         self._network = network
@@ -80,11 +80,11 @@ class HostEffects:
     # --- a broadcast
 
     def hold(self) -> None:
-        """Note that a broadcast begins: a protocol may deliver its own message at once."""
+        """Hold back deliveries during a broadcast, since a protocol may deliver its own message at once."""
         self._held = []
 
     def release(self, message: MessageId | None) -> None:
-        """Note that it was this message, or was refused."""
+        """Release them, after the broadcast of this message or, if None, its refusal."""
         if message is not None:
             self._add("broadcast", message=name_of(message))
         held, self._held = self._held, None

@@ -3,8 +3,8 @@
 
 Model     a broadcast among processes plays where those over VCube do; a protocol of hosts and stations where the mobile
           causal broadcast does, on the adversary's network and on the radio, on the same schedules and scenes. One that
-          needs connections plays only on the radio: the adversary's network has none. What a class declares decides
-          what is done to it and what it is judged by; its settings are its defaults
+          needs connections plays only on the radio: the adversary's network has none. A class's declarations decide how
+          it is exercised and what it is judged by; its settings are its defaults
 Errors    ScenarioError: no such file or class, or one that is not a protocol. Whether its code may run was asked before
 Source    ours: docs/guide/plug-ins.md, docs/validation/trust.md
 """
@@ -34,21 +34,21 @@ Kind = Literal["hosts", "hosts over connections", "processes"]
 
 
 class PlugIn(NamedTuple):
-    """A protocol of hosts and stations as the adversary's network takes it, for one schedule."""
+    """A protocol of hosts and stations, for one schedule on the adversary's network."""
 
     reference: str  # path/to/file.py:Class, or the group of programs
-    scene: Scenario  # one that has it, for the files that it names
+    scene: Scenario  # a scene with the protocol, for the files that it names
     declaration: type[Declaration]
     settings: Any
     parties: Parties
 
     @property
     def group(self) -> OwnProtocol | OwnProgram:
-        """The protocol in scenario.yaml, with what showed only while it was played."""
+        """The protocol in scenario.yaml, with the values that became known only during the run."""
         return self.parties.as_played(self.scene).protocol  # type: ignore[return-value]
 
     def end(self) -> None:
-        """End the schedule."""
+        """End the schedule of a plug-in."""
         self.parties.end(0)
 
 
@@ -62,7 +62,7 @@ def are_programs(protocol: str) -> bool:
 
 
 def options_of(protocol: str) -> str:
-    """Return how the command line of a swarm names it."""
+    """Return the options with which the command line of a swarm names the protocol."""
     if not are_programs(protocol):
         return f" --protocol {protocol} --allow-code"
     group = json.loads(protocol)
@@ -73,9 +73,9 @@ def options_of(protocol: str) -> str:
 
 
 def plug_in_kind(protocol: str) -> Kind:
-    """Its code is run, once for each version of the file."""
+    """Return the kind of a plug-in. Its code is run, once for each version of the file."""
     if are_programs(protocol):
-        scene_of(1, protocol)  # raises for what is wrong with it
+        scene_of(1, protocol)  # raises an error if something is wrong with it
         return "hosts"
     path, _ = _split(protocol)
     return _kind_by_version(protocol, path.stat().st_mtime_ns if path.is_file() else 0)
@@ -84,7 +84,7 @@ def plug_in_kind(protocol: str) -> Kind:
 @cache
 def _kind_by_version(protocol: str, version: int) -> Kind:
     path, name = _split(protocol)
-    scene = scene_of(1, protocol)  # raises for a wrong file name
+    scene = scene_of(1, protocol)  # raises an error for a wrong file name
     if plays_among_processes("--protocol", f"{path.name}:{name}", path.parent, True):
         return "processes"
     declaration, _ = declaration_for(scene, True)
@@ -92,7 +92,7 @@ def _kind_by_version(protocol: str, version: int) -> Kind:
 
 
 def scene_of(seed: int, protocol: str, radio: scenes.Radio = "dcf") -> Scenario:
-    """Return the scene of a seed with this protocol; its code is not run yet."""
+    """Return the scene of a seed with this protocol, without running its code."""
     if are_programs(protocol):
         return _scene(seed, protocol, Path(), radio)
     path, name = _split(protocol)
@@ -100,7 +100,7 @@ def scene_of(seed: int, protocol: str, radio: scenes.Radio = "dcf") -> Scenario:
 
 
 def kept_scene(protocol: OwnProtocol | OwnProgram, directory: Path) -> Scenario:
-    """Return the scene of a plug-in as the run of a schedule has it: with the copies in its directory."""
+    """Return the scene of a plug-in in the run of a schedule, with the copies in its directory."""
     if isinstance(protocol, OwnProtocol):
         return _scene(1, inline({"class": protocol.reference}), directory)
     return _scene(1, inline(protocol.model_dump(include={"command", "promises"})), directory)
@@ -122,7 +122,7 @@ def experiment_of(seed: int, protocol: str) -> ProcessScenario:
 
 
 def plug_in_of(protocol: str, scene: Scenario, seed: int, stations: int, hosts: int) -> PlugIn:
-    """Return what plays on the adversary's network in the schedule of a seed; `scene`: one that has the protocol."""
+    """Return the plug-in for the schedule of a seed on the adversary's network. `scene`: one that has the protocol."""
     scene = cast("Scenario", with_declared(scene, True))
     named = scene.model_copy(update={"seed": seed})
     parties = parties_of(named, {"stations": stations, "hosts": hosts}, None)
@@ -131,7 +131,7 @@ def plug_in_of(protocol: str, scene: Scenario, seed: int, stations: int, hosts: 
 
 
 def checks_of(protocol: str) -> list[Check]:
-    """Return what judges the promises of its own that the class makes."""
+    """Return the checks of the promises that the class makes itself."""
     if not is_plug_in(protocol):
         return []
     scene = scene_of(1, protocol)

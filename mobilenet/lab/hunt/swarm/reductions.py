@@ -17,20 +17,20 @@ from mobilenet.quoting import pluralize
 from mobilenet.scenario import ProcessScenario, Scenario
 
 Changes = dict[str, Any]  # dotted key -> value
-NAME = r"\b[hp]\d+:\d+\b"  # of a broadcast
-MOST_DRAWN, ROOM_S = 4, 0.05  # broadcasts in one picture; on either side of a moment
-SAFE_DRAIN_S = 5.0  # whatever is violated by deliveries shows by then
-SEEDS_OF_THE_NAMED = 40  # one of so few broadcasts takes no time
-# Without a host all others move in another way, so the mistake may need many seeds to show again
+NAME = r"\b[hp]\d+:\d+\b"  # name of a broadcast
+MOST_DRAWN, ROOM_S = 4, 0.05  # broadcasts in one picture; seconds on either side of a moment
+SAFE_DRAIN_S = 5.0  # any violation by deliveries shows by then
+SEEDS_OF_THE_NAMED = 40  # seeds to try; a run with so few broadcasts takes no time
+# Without one host all others move differently, so the mistake may need many seeds to show again
 SEEDS_OF_FEW_HOSTS = 8
 SEEDS_AT_LAST = (16, 40)  # while trials are left
 
 
 class Search(Protocol):
-    """What a kind of scenario needs of the search."""
+    """The parts of the search that a kind of scenario needs."""
 
     scenario: Any  # the smallest one so far
-    events: pd.DataFrame  # of the run that violated
+    events: pd.DataFrame  # events of the run with the violation
     explanation: str
 
     @property
@@ -42,7 +42,7 @@ class Search(Protocol):
 
 
 class OfHosts:
-    """A scenario of hosts and stations."""
+    """The reductions of a scenario of hosts and stations."""
 
     to_look_at = ("record.messages=true", "record.positions_interval_s=default")
 
@@ -59,7 +59,7 @@ class OfHosts:
                 return
 
     def _write_down(self) -> None:
-        """Write down what was drawn, as lists."""
+        """Write what was drawn into lists."""
         scenario = self._search.scenario
         if scenario.longest_drain_s > SAFE_DRAIN_S:
             self._search.attempt({"drain_s": SAFE_DRAIN_S})
@@ -74,12 +74,12 @@ class OfHosts:
         )
         self._those_named(payload_bytes)
         for key, value in (("churn", None), ("faults", None), ("wireless.loss", 0.0)):
-            self._search.attempt({key: value})  # last: where they make the mistake likely, it would become rare
+            self._search.attempt({key: value})  # last, because the mistake would become rare if these make it likely
         if self._search.scenario.faults is not None:
             self._search.attempt({"faults": {"schedule": "explicit", "outages": self._outages()}})
 
     def _those_named(self, payload_bytes: int) -> None:
-        """Keep only the broadcasts that the explanation names; then all broadcasts of their senders."""
+        """Keep only the broadcasts that the explanation names, or else all broadcasts of their senders."""
         events = self._search.events[self._search.events["event"] == "broadcast"]
         named = events[events["message"].isin(re.findall(NAME, self._search.explanation))]
         if named.empty:
@@ -120,7 +120,7 @@ class OfHosts:
             self._search.cut_list("stations.layout.points_m", layout.points_m)
 
     def _earlier(self, seeds: int, first: int) -> bool:
-        """Return whether it goes if nothing happens for long before the first broadcast."""
+        """Try to bring everything forward if nothing happens for long before the first broadcast."""
         scenario = self._search.scenario
         messages = scenario.workload.messages
         first_s = min((message.at_s for message in messages), default=0.0)
@@ -132,7 +132,7 @@ class OfHosts:
         return self._search.attempt({"workload.messages": earlier_messages, **shorter}, seeds, first)
 
     def _shortest(self) -> None:
-        """Find the least time, to a tenth of a second."""
+        """Find the shortest time, to a tenth of a second."""
         low, high = 0.0, self._search.scenario.duration_s
         while high - low > 0.1 and not self._search.is_over:
             middle = round((low + high) / 2, 3)
@@ -142,7 +142,7 @@ class OfHosts:
                 high = middle
 
     def _at_last(self) -> bool:
-        """Return whether it goes earlier, or with fewer hosts, tried with more and more seeds."""
+        """Return whether the run can be earlier, or have fewer hosts, tried with more and more seeds."""
         first = SEEDS_OF_FEW_HOSTS
         for seeds in SEEDS_AT_LAST:
             if self._earlier(seeds, first):
@@ -153,7 +153,7 @@ class OfHosts:
         return False
 
     def _those_who_act(self, others: Sequence[int], seeds: int, first: int) -> bool:
-        """Return whether it goes with only the hosts that the lists name, and this many others."""
+        """Return whether the hosts that the lists name and this many others are enough."""
         scenario = self._search.scenario
         count, named = scenario.hosts.count or 0, sorted(self._names())
         strangers = [host for host in range(count) if host not in named]
@@ -174,7 +174,7 @@ class OfHosts:
         return {int(host[1:]) for host in hosts if host is not None}
 
     def _one_by_one(self) -> None:
-        """Remove single hosts in the middle; those behind it have its number and the next ones then."""
+        """Remove single hosts in the middle. The hosts behind them are renumbered."""
         host = 0
         while host < (self._search.scenario.hosts.count or 0) - 1 and not self._search.is_over:
             count = (self._search.scenario.hosts.count or 0) - 1
@@ -183,18 +183,18 @@ class OfHosts:
                 host += 1
 
     def _without_strangers(self, hosts: int) -> Changes:
-        """Lists that name only the hosts that are left."""
+        """Return lists that name only the hosts that are left."""
         return self._with_hosts({host: host for host in range(hosts)})
 
     def _with_hosts(self, moved: Mapping[int, int]) -> Changes:
-        """Lists that name only these hosts, by their new numbers."""
+        """Return lists that name only these hosts, by their new numbers."""
         scenario = self._search.scenario
         changes: Changes = {}
         lists = {
             "workload.messages": scenario.workload.messages,
             "faults.outages": getattr(scenario.faults, "outages", None),
             "churn.changes": getattr(scenario.churn, "changes", None),
-            "interventions": scenario.interventions,  # of which some name no host
+            "interventions": scenario.interventions,  # some of which name no host
         }
         for key, listed in lists.items():
             if listed:
@@ -213,8 +213,9 @@ class OfHosts:
 
     @staticmethod
     def around(explanation: str, events: pd.DataFrame) -> str:
-        """Return where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn. The broadcasts that the
-        explanation names are drawn with all their deliveries; what was not broadcast, by the times of it.
+        """Return the place to look at, as options of `mobilenet spacetime`; empty: it cannot be drawn. The broadcasts
+        that the explanation names are drawn with all their deliveries; a message that was not broadcast, by the times
+        in the explanation.
         """
         at = re.search(r" at (h\d+)", explanation) or re.search(r"\b(h\d+)\b(?!:)", explanation)
         times_s = [float(time_s) for time_s in re.findall(r" at (\d+\.\d+) s", explanation)]
@@ -239,7 +240,7 @@ class OfHosts:
 
     @staticmethod
     def without_the_late(scenario: Scenario) -> Scenario:
-        """Without broadcasts and outages after its end, which never happen."""
+        """Return the scenario without broadcasts and outages after its end, which never happen."""
         groups: dict[str, Any] = {}
         for name, key in (("workload", "messages"), ("faults", "outages")):
             group = getattr(scenario, name)
@@ -251,7 +252,7 @@ class OfHosts:
 
 
 class OfProcesses:
-    """A scenario of processes."""
+    """The reductions of a scenario of processes."""
 
     to_look_at = ()
 
@@ -267,7 +268,7 @@ class OfProcesses:
 
     @staticmethod
     def around(explanation: str, events: pd.DataFrame) -> str:
-        """Empty: space-time diagrams are of hosts and stations."""
+        """Return nothing, because space-time diagrams show hosts and stations."""
         return ""
 
     @staticmethod
@@ -278,14 +279,14 @@ class OfProcesses:
 
     @staticmethod
     def without_the_late(scenario: ProcessScenario) -> ProcessScenario:
-        """Nothing is planned for later than its end."""
+        """Return the scenario, in which nothing is planned for later than its end."""
         return scenario
 
 
 def fewer(
     search: Search, key: str, count: int | None, least: int, also: Callable[[int], Changes] = lambda few: {}
 ) -> None:
-    """Find the least number, by halves and then one by one; `also` changes with it."""
+    """Find the smallest number, by halves and then one by one. `also`: changes that go with it."""
     while count is not None and count > least and not search.is_over:
         few = max(least, count // 2)
         if not search.attempt({key: few, **also(few)}):

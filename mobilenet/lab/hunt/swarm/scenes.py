@@ -2,8 +2,8 @@
 
 Model     2-4 stations a little too near or too far from each other, 1-6 hosts that run to and fro over the borders of
           their cells, half of the time in a small box around them; loss, short outages that hit handoffs, churn, busy
-          hosts, slow wires, small windows and queues; a T extension in a quarter of them. What belongs to the other
-          protocol or the other MAC comes from a separate stream, so all else of a seed is the same
+          hosts, slow wires, small windows and queues; a T extension in a quarter of them. The settings of the other
+          protocol and the other MAC come from a separate stream, so everything else of a seed stays the same
 Units     metres, seconds, milliseconds, Mb/s, as the names show
 Errors    none: what is drawn is a valid scenario
 Source    ours: docs/architecture.md
@@ -23,12 +23,12 @@ from mobilenet.scenario import Scenario
 
 Values = dict[str, Any]
 REFERENCE_LOSS_DB = 40.05
-Radio = Literal["dcf", "acking", "sinr"]  # a MAC over the unit disk, or 802.11 where power decides
+Radio = Literal["dcf", "acking", "sinr"]  # a MAC over the unit disk, or 802.11 with SINR
 
 
 def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radio = "dcf") -> Scenario:
-    """Return the scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on
-    each backbone, and of the radio how far it reaches and the random loss with each kind.
+    """Return the scenario of a seed. Places, movement, radio, faults and churn are the same for each protocol and
+    backbone; for each kind of radio, the reach and the random loss are.
     """
     stream, floods = Stream(seed, "swarm/scene"), protocol == TcpFlooding.name
     repairs = protocol == SELECTIVE
@@ -73,7 +73,7 @@ def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radi
 
 
 def _stations(stream: Stream, range_m: float) -> tuple[tuple[float, float], ...]:
-    """In a row or in a square; beyond 1.7 ranges a square has a hole, beyond 2 cells do not touch."""
+    """Return stations in a row or in a square. Beyond 1.7 ranges a square has a hole, beyond 2 cells do not touch."""
     spacing_m = range_m * stream.uniform(0.6, 2.6)
     shape = stream.one_of(((0, 0), (1, 0), (2, 0), (3, 0)), ((0, 0), (1, 0), (0, 1), (1, 1)))
     return tuple((x * spacing_m, y * spacing_m + stream.uniform(-5, 5)) for x, y in shape[: 2 + stream.below(3)])
@@ -81,7 +81,7 @@ def _stations(stream: Stream, range_m: float) -> tuple[tuple[float, float], ...]
 
 def _mobility(stream: Stream, points: Sequence[tuple[float, float]], range_m: float) -> Values:
     xs, ys = zip(*points, strict=True)
-    if stream.chance(0.5):  # around a point where cells meet, or where one ends
+    if stream.chance(0.5):  # around a point at the border of several cells, or of one
         reach = range_m * stream.uniform(0.1, 0.6)
         x, y = xs[0] + min((xs[1] - xs[0]) / 2, 0.9 * range_m), ys[0]
         box = (x - reach, y - reach, x + reach, y + reach)
@@ -124,13 +124,13 @@ def _dcf(stream: Stream, range_m: float, most_loss: float) -> Values:
 
 
 def _groupcast(seed: int) -> Values:
-    """From a stream of its own, as for all that only repairs have."""
+    """Return the group retries, drawn from a separate stream like everything that only repairs have."""
     stream = Stream(seed, "swarm/groupcast")
     return {"groupcast": "unsolicited_retry", "group_retries": 1 + stream.below(3)} if stream.chance(0.5) else {}
 
 
 def _acking(seed: int, dcf: Values) -> Values:
-    """From stream of its own, but for what any MAC has."""
+    """Return the keys of the MAC `acking`, drawn from a separate stream except for what every MAC has."""
     stream = Stream(seed, "swarm/acking")
     return {
         "mac": "acking",
@@ -146,7 +146,9 @@ def _acking(seed: int, dcf: Values) -> Values:
 
 
 def _sinr(seed: int, dcf: Values) -> Values:
-    """So strong that a preamble is detected up to the range, and at a rate that survives there."""
+    """Return the keys of a radio with SINR, with a power that lets preambles be detected up to the range, and a rate
+    that works there.
+    """
     stream = Stream(seed, "swarm/sinr")
     exponent, preamble_rssi_dbm = stream.uniform(2.5, 3.3), stream.one_of(-82.0, -82.0, -70.0)
     is_fast = preamble_rssi_dbm == -70.0
@@ -207,7 +209,7 @@ def _protocol(stream: Stream, expires: bool) -> Values:
 
 
 def selective(seed: int) -> Values:
-    """Return the parameters of `repair: selective`, from their own stream."""
+    """Return the parameters of `repair: selective`, drawn from a separate stream."""
     stream = Stream(seed, "swarm/selective")
     return {
         "repair": "selective",
@@ -223,7 +225,7 @@ def selective(seed: int) -> Values:
 
 
 def _flooding(seed: int) -> Values:
-    """From stream of its own."""
+    """Return the parameters of TCP flooding, drawn from a separate stream."""
     stream = Stream(seed, "swarm/flooding")
     return {
         "name": TcpFlooding.name,

@@ -1,4 +1,5 @@
-"""A whole small scenario drawn from one seed, and its run: faults, then a fault-free completion, then what is left.
+"""A whole small scenario drawn from one seed, and its run: faults, then a fault-free completion, then a check of the
+end.
 
 Model     2-4 stations, 2-4 hosts, a tree, a kind of trouble (FLAVOURS), and for each host a list of actions with their
           times; the last host stays where it is, and a member, so that at least one host broadcasts in the end. When
@@ -30,12 +31,12 @@ from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.record.recorder import Recording
 from mobilenet.simulation.outcome import first_few
 
-PATIENCE_NS = 60 * SECOND  # after the faults everything settles within this
+PATIENCE_NS = 60 * SECOND  # after the faults everything settles within this time
 
 
 @dataclass(frozen=True, slots=True)
 class Flavour:
-    """Weights of the actions of a mobile host, and the world around it."""
+    """The weights of a mobile host's actions, and the world around it."""
 
     broadcast: float = 8
     move: float = 4
@@ -46,11 +47,11 @@ class Flavour:
     pause_s: float = 0.25  # mean time between actions otherwise
     outage_s: float = 0.4  # mean length of a hole, of a crash, and of an absence
     wire_s: float = 0.03  # longest delay of a link
-    loss: float = 0.5  # at most
-    late: float = 0.1  # probability of a late packet, at most
+    loss: float = 0.5  # highest loss
+    late: float = 0.1  # highest probability of a late packet
     static: float = 0.5  # share of hosts that only broadcast
     replays: float = 1.0  # probability that old packets come again
-    drop: float = 0.05  # probability that a queue is full, at most
+    drop: float = 0.05  # highest probability that a queue is full
     expiry_s: tuple[float, float] | None = None  # T is drawn from here
     heartbeat_s: float | None = None
 
@@ -94,12 +95,12 @@ class Schedule:
     first_cells: tuple[int, ...]
     actions: tuple[tuple[int, int, str, int], ...]  # (time, host, what, cell); in order of time
     replay_every_ns: int  # 0: never
-    late_replays: int  # once more when all is quiet
-    backbone: str = "tree"  # or one over VCube: the same schedule on another wire
+    late_replays: int  # how often old packets come again when all is quiet
+    backbone: str = "tree"  # or one over VCube, for the same schedule
 
     @property
     def active_ns(self) -> int:
-        """When the faults stop."""
+        """The time at which the faults stop."""
         return self.actions[-1][0] + ns(0.2)
 
 
@@ -110,11 +111,11 @@ class PlayedSchedule:
     network: Adversary
     simulated_ns: int
     quiescent: bool
-    not_at_rest: tuple[str, ...]  # for people
+    not_at_rest: tuple[str, ...]  # the nodes not at rest, in words
 
 
 def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs: bool = False) -> Schedule:
-    """Return the schedule of a seed. `repairs`: all else is the same with `repair: selective`."""
+    """Return the schedule of a seed. With `repairs`, everything except `repair: selective` is the same."""
     stream = Stream(seed, "swarm/schedule")
     name = list(FLAVOURS)[stream.below(len(FLAVOURS))]
     name = flavour or name
@@ -157,7 +158,7 @@ def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs:
 
 
 def _parameters(stream: Stream, f: Flavour) -> MobileCausalParameters:
-    """Faster than in a radio network, so that more happens; T well above the heartbeat."""
+    """Return parameters faster than in a radio network, so that more happens, and T well above the heartbeat."""
     return MobileCausalParameters(
         window=(150, 150, 8, 3)[stream.below(4)],
         mac_backlog=(20, 2)[stream.below(2)],
@@ -178,7 +179,7 @@ def _parameters(stream: Stream, f: Flavour) -> MobileCausalParameters:
 def _timeline(
     stream: Stream, f: Flavour, host: int, stations: int, count: int, mobile: bool
 ) -> list[tuple[int, int, str, int]]:
-    """Return what one host goes through."""
+    """Return the actions of one host."""
     actions = []
     time = stream.exponential(0.05)
     actions.append((ns(time), host, "join", 0))
@@ -194,10 +195,10 @@ def _timeline(
             continue
         actions.append((ns(time), host, verb, cell))
         time += stream.exponential(f.outage_s)
-        if verb == "crash" and stream.random() < 0.5:  # carried elsewhere while it is down
+        if verb == "crash" and stream.random() < 0.5:  # moved elsewhere while it is down
             actions.append((ns(time), host, "move", cell))
         actions.append((ns(time), host, {"hole": "move", "crash": "recover", "leave": "join"}[verb], cell))
-    if mobile and f.leave and stream.random() < 0.5:  # not a member in the end, and gone before it learns of it
+    if mobile and f.leave and stream.random() < 0.5:  # finally not a member, and gone before it is notified of it
         time += stream.exponential(f.outage_s)
         actions.append((ns(time), host, "leave", 0))
         actions.append((ns(time + stream.exponential(f.outage_s)), host, "move", stream.below(stations)))
@@ -218,8 +219,8 @@ def run(
     check: bool = True,
     layer: Layer | None = None, own: PlugIn | None = None,
 ) -> PlayedSchedule:  # fmt: skip
-    """Faults, then a fair completion: of the mobile causal broadcast, or of a plug-in's parties. `layer`: another one
-    above VCube than the right one. Classes: instead of the shipped ones.
+    """Play faults, then a fair completion, of the mobile causal broadcast or of a plug-in's parties. `layer`: a
+    replacement for the right layer above VCube. The classes replace the shipped ones.
     """
     recording = Recording()
     network = Adversary(
@@ -242,7 +243,7 @@ def run(
 def _mobile_causal(
     host_class: type[Host] | None, station_class: type[Station] | None, check: bool
 ) -> type[Declaration]:
-    """None: the shipped class for the parameters."""
+    """Return the declaration with these classes; None: the shipped class for the parameters."""
     new_host, new_station = host_class or MobileCausal.host, station_class or MobileCausal.station
     return declare(
         lambda port, stable, parameters, stations: new_host(port, stable, parameters, stations, check),
@@ -259,7 +260,7 @@ class _Run:
         self._wants_in = [False] * len(schedule.first_cells)
 
     def play(self) -> bool:
-        """Return whether all came to rest after the faults."""
+        """Play the schedule, and return whether everything came to rest after the faults."""
         kernel, network, schedule = self._kernel, self._network, self._schedule
         network.air = schedule.air
         for h, cell in enumerate(schedule.first_cells):
@@ -291,7 +292,7 @@ class _Run:
             self._insist(host)
 
     def _insist(self, host: int) -> None:
-        """Join or leave, again and again until it is so."""
+        """Ask a host to join or leave, again and again until it has."""
         network, wants_in = self._network, self._wants_in[host]
         protocol = network.hosts[host]
         if protocol is not None and protocol.is_out() == wants_in:
@@ -303,7 +304,7 @@ class _Run:
             self._kernel.after(20 * MILLISECOND, lambda: self._insist(host))
 
     def _complete(self) -> bool:
-        """No more faults: what is pending must come to its end."""
+        """End the faults, and return whether everything pending comes to its end."""
         network, schedule = self._network, self._schedule
         network.air = CALM
         for host, cell in enumerate(network.cells):
@@ -332,12 +333,12 @@ class _Run:
         return False
 
     def _rests(self) -> bool:
-        """No buffer holds a message, nothing is in flight, every host is in or out as requested."""
+        """Return whether no buffer holds a message, nothing is in flight, and every host is in or out as requested."""
         hosts = zip(self._network.hosts, self._wants_in, strict=True)
         return all(host is not None and host.is_out() != wants_in for host, wants_in in hosts) and self._network.rests()
 
     def not_at_rest(self) -> Iterator[str]:
-        """Yield what keeps it from rest, for people."""
+        """Yield the reasons why the network is not at rest, for people."""
         for number, (host, wants_in) in enumerate(zip(self._network.hosts, self._wants_in, strict=True)):
             if host is not None and host.is_out() == wants_in:
                 yield f"h{number} still has to {'join' if wants_in else 'leave'}"

@@ -1,10 +1,10 @@
 """Shrink a scenario that violates a property to one that a person can read.
 
 Model     what happened at random in the run is written down as lists (who broadcasts when, who crashes when), and then
-          the lists, the time, the hosts and the stations are made smaller as long as the property is still violated.
-          A candidate is run and judged like any scenario; nothing is known of its protocol. What the explanation names
-          is tried first, then the lists are cut as delta debugging does it. Each removal changes what is
-          drawn for the rest, so a candidate may be played with a few other seeds
+          the lists, the time, the hosts and the stations are made smaller as long as the property is still violated. A
+          candidate is run and judged like any scenario; we know nothing about its protocol. What the explanation names
+          is tried first, then the lists are cut as delta debugging does it. Each removal changes what is drawn for the
+          rest, so a candidate may be played with a few other seeds
 Units     seconds, as the names show
 Errors    RunError: a run that violates nothing, or that does not violate it again
 Source    Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), algorithm ddmin; which parts
@@ -31,11 +31,11 @@ from mobilenet.simulation.plugin_code import require_allowed
 
 T = TypeVar("T")
 OnTrial = Callable[[str], None]
-SEEDS = 4  # that a candidate is played with
+SEEDS = 4  # seeds with which a candidate is played
 
 
 class Shrinking:
-    """The search, step by step. `scenario` is the smallest one so far."""
+    """A search, step by step. `scenario` is the smallest one so far."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Shrinking:
         minutes: float = math.inf,
         on_trial: OnTrial = print,
     ) -> None:
-        """`most`: trials; `minutes`: of wall time; `on_trial` is called after each trial with its finding."""
+        """Prepare the search. `most`: trials; `minutes`: of wall time; `on_trial` gets the result of each."""
         self._allow_code = allow_code
         self._most = most
         self._ends_s = math.inf
@@ -76,7 +76,7 @@ class Shrinking:
     # --- the search
 
     def run(self) -> None:
-        """Make it smaller until nothing can be taken away any more, or until the trials or the time are used up."""
+        """Shrink the scenario until nothing more can be removed, or until the trials or the time are used up."""
         self._kind.run()
 
     @property
@@ -85,7 +85,7 @@ class Shrinking:
         return self.trials >= self._most or time.monotonic() > self._ends_s
 
     def cut_list(self, key: str, items: Sequence[T]) -> None:
-        """Shorten the list of a key as far as it is still violated."""
+        """Shorten the list of a key as long as the property is still violated."""
 
         def still(subset: Sequence[T]) -> bool:
             return not self.is_over and self.attempt({key: subset})
@@ -93,8 +93,8 @@ class Shrinking:
         ddmin(items, still)
 
     def attempt(self, changes: Changes, seeds: int = SEEDS, first: int = 0) -> bool:
-        """Return whether it is still violated with these values and one of the seeds tried; if so, they stay. `first`:
-        how many seeds were tried before.
+        """Return whether the property is still violated with these values and one of several seeds; if so, they stay.
+        `first`: how many seeds were tried before.
         """
         seed = self.scenario.seed
         return any(self._trial({**changes, "seed": seed + more}) for more in range(first, first + seeds))
@@ -108,7 +108,7 @@ class Shrinking:
             with scratch_folder("shrink") as folder:
                 verdicts = run(candidate, out=folder / "run", allow_code=self._allow_code).verdicts
         except ScenarioError:
-            return False  # no scenario, or one that its protocol does not survive
+            return False  # not a scenario, or one that its protocol does not survive
         is_violated = self.violated in verdicts and verdicts[self.violated].answer == "violated"
         if is_violated:
             self.scenario = self._kind.without_the_late(candidate)
@@ -119,22 +119,22 @@ class Shrinking:
 
     @property
     def to_look_at(self) -> Sequence[str]:
-        """Changes that alter nothing that happens, and let it be drawn."""
+        """The changes that let the run be drawn, and alter nothing that happens."""
         changes: Sequence[str] = self._kind.to_look_at
         return changes
 
     def around(self, small: Run) -> str:
-        """Return where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
+        """Return the place to look at, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
         return str(self._kind.around(small.verdicts[self.violated].explanation, small.events))
 
     def summary(self) -> str:
-        """Return how small it is, for people."""
+        """Return the size of the scenario in words."""
         return str(self._kind.summary(self.scenario))
 
 
 def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
-    """Return a shorter list for which `fails` still holds, and which it does not for any one item less, unless `fails`
-    gives up before.
+    """Return a shorter list for which `fails` still holds, and no longer holds if any one item is removed, unless
+    `fails` gives up before.
     """
     current, parts = list(items), 2
     while current:

@@ -90,7 +90,7 @@ class Tally:
         return sum(kind[column] for side in sides for kind in self._kinds[side].values())
 
     def counters(self) -> dict[str, Any]:
-        """Return what a run on the radio has in counters.json."""
+        """Return counters in the form of a run on the radio."""
         kinds = {
             side: {
                 name: {"count": n, "bytes": size, "control_bytes": size - load}
@@ -118,7 +118,7 @@ class Tally:
         }
 
     def sample(self, now_ns: int, samples: Samples) -> None:
-        """Sample the network's counters, which the samples repeat."""
+        """Sample the network's counters, as a run does."""
         radio_bytes, payload = self._sum(1, "host", "station"), self._sum(2, "host", "station")
         samples.add(now_ns, "network", "radio_frames", self._sum(0, "host", "station"))
         samples.add(now_ns, "network", "radio_bytes", radio_bytes)

@@ -22,7 +22,7 @@ from mobilenet.protocols.vcube.backbone import Layer
 
 @dataclass(frozen=True, slots=True)
 class Wires:
-    """The backbone of a schedule, and how bad it is."""
+    """The backbone of a schedule, and its quality."""
 
     parents: Sequence[int]  # parents[i] is the neighbour of station i+1 towards station 0
     slowest_ns: Sequence[int]  # slowest_ns[i]: the longest delay of that link
@@ -42,10 +42,10 @@ class Backbone:
         self._last = dict.fromkeys(self._routes.links, 0)
         self._slowest = {(a, b): wires.slowest_ns[max(a, b) - 1] for a, b in self._last}
 
-    is_at_rest = True  # but for what the tally knows to be on its way
+    is_at_rest = True  # except for what the tally counts as in transit
 
     def send(self, at: int, to: int | None, message: Any) -> None:
-        """Send what a station hands over; None: for all others."""
+        """Send a message of a station; None: to all others."""
         self._pass_on(at, None, at, to, message)
 
     def _pass_on(self, at: int, before: int | None, source: int, to: int | None, message: Any) -> None:

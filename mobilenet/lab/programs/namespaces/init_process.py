@@ -1,4 +1,5 @@
-"""The first process of a node's namespaces: it builds them, starts the node's program, and ends all with the run.
+"""The first process of a node's namespaces: it builds them, starts the node's program, and ends everything with the
+run.
 
 Model     started by the supervisor, with a socket to the emulator as its standard input. It makes new user, network,
           mount, PID, IPC and UTS namespaces, and forks. The child is process 1 in there: it gives the node a device
@@ -35,7 +36,7 @@ CLONE_ALL = 0x10000000 | 0x40000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x0
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 1 << 12, 1 << 14, 1 << 18
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
-CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21  # to trace process 1, and to take away what hides files
+CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21  # capabilities to trace process 1, and to remove what hides files
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFMTU = 0x8913, 0x8914, 0x8916, 0x891C, 0x8922
 IFF_UP, IFF_MULTICAST = 0x1, 0x1000
@@ -43,11 +44,11 @@ NETLINK_ROUTE, RTM_NEWROUTE, NLM_F_REQUEST, NLM_F_ACK, NLM_F_CREATE = 0, 24, 0x1
 RTN_UNICAST, RT_TABLE_MAIN, RT_SCOPE_LINK, RTPROT_BOOT, RTA_DST, RTA_OIF = 1, 254, 253, 3, 1, 4
 DEVICE = b"mob0"
 MOST_DESCRIPTORS = 4096
-LOOK_MS = 250  # between two looks at the limits
-OVER_S = 0.2  # how long killed programs have to go before the next look
+LOOK_MS = 250  # between two checks of the limits
+OVER_S = 0.2  # how long killed programs have to end before the next check
 HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp", "/dev/shm")
 KEPT_FLAGS = ((os.ST_NOSUID, MS_NOSUID), (os.ST_NODEV, MS_NODEV), (os.ST_NOEXEC, MS_NOEXEC))  # locked from outside
-FORBIDDING = (  # settings that forbid namespaces to an ordinary user, with the value that does
+FORBIDDING = (  # settings that can forbid namespaces to an ordinary user, with the forbidding value
     ("kernel.unprivileged_userns_clone", "0"),
     *((f"user.max_{kind}_namespaces", "0") for kind in ("user", "net", "mnt", "pid", "ipc", "uts")),
     ("kernel.apparmor_restrict_unprivileged_userns", "1"),
@@ -58,11 +59,11 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Refused(Exception):
-    """The system does not allow something, in one line."""
+    """The system does not allow something, as one line explains."""
 
 
 def call(name: str, *arguments: Any) -> None:
-    """Call a function of the C library; OSError where it fails."""
+    """Call a function of the C library. Raise OSError if it fails."""
     if getattr(libc, name)(*arguments) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -79,7 +80,7 @@ def write(path: str, text: str) -> None:
 
 
 def enter_namespaces(order: Order) -> None:
-    """Go on in a child of this process, in new namespaces. This process waits for it, and ends."""
+    """Continue in a child of this process, in new namespaces. This process waits for it, and ends."""
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
@@ -110,9 +111,7 @@ def wait_for(child: int) -> NoReturn:
 
 
 def map_users(child: int, order: Order) -> None:
-    """Map users and groups, each pair inside and outside. Only root may give other pairs than its own, and then drop
-    groups.
-    """
+    """Map users and groups, each pair inside and outside. Only root may map others than itself, and drop groups."""
     if order["become"] is None:
         write(f"/proc/{child}/setgroups", "deny")
     for kind in ("uid", "gid"):
@@ -126,7 +125,7 @@ def become(user: int) -> None:
 
 
 def forbidden_by() -> str:
-    """Return the settings of the system that forbid them, for a message."""
+    """Return which settings of the system forbid namespaces, for a message."""
     for name, value in FORBIDDING:
         try:
             with open("/proc/sys/" + name.replace(".", "/")) as file:
@@ -156,7 +155,7 @@ def new_device(order: Order) -> int:
             fcntl.ioctl(any_socket, code, name)
         fcntl.ioctl(any_socket, SIOCSIFMTU, struct.pack("16si12x", DEVICE, order["mtu"]))
         setting = f"/proc/sys/net/ipv6/conf/{DEVICE.decode()}/disable_ipv6"
-        if os.path.exists(setting):  # not with an MTU below 1280, which is too small for IPv6
+        if os.path.exists(setting):  # missing with an MTU below 1280, which is too small for IPv6
             write(setting, "1")
         up(any_socket, DEVICE, IFF_MULTICAST)
     add_route("224.0.0.0", 4)
@@ -195,8 +194,8 @@ def allow_ordinary_users(group: int) -> None:
 
 
 def hide_files(order: Order, folders: list[tuple[int, str]]) -> None:
-    """Put empty file systems over the user's own files, and `folders` into them again: the first writable, the
-    others not. Each has a descriptor, opened before.
+    """Mount empty file systems over the user's own files, and `folders` in them again: the first writable, the others
+    not. Each has a descriptor, opened before.
     """
     size = f"size={order['output_mb']}m,mode=1777"
     for path in dict.fromkeys(os.path.realpath(path) for path in (*HIDDEN, order["home"])):
@@ -231,7 +230,7 @@ def same_file(descriptor: int, path: str) -> bool:
 
 
 def start(order: Order, command: list[str], terminal: int | None, keeps_input: bool = False) -> int:
-    """Start a program of the node; its process. It cannot gain anything that its user does not have."""
+    """Start a program of the node, and return its process. It cannot gain anything that its user does not have."""
     started = os.fork()
     if started:
         return started
@@ -269,9 +268,7 @@ def limit(order: Order) -> None:
 
 
 def over_limit(order: Order) -> str | None:
-    """Return the limit that the node's processes exceed together. Pages that several of them have in common count once,
-    but finding that out takes longer.
-    """
+    """Return the limit that the node's processes exceed together. Shared pages count once, but take longer to find."""
     own = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
     if len(own) > order["processes"]:
         return "processes"
@@ -290,7 +287,7 @@ def resident_bytes(process: str) -> int:
 
 
 def proportional_bytes(process: str) -> int:
-    """Count of each page the share that is left if all processes that have it share it equally."""
+    """Return the bytes of a process, with each shared page divided equally among the processes that share it."""
     try:
         with open(f"/proc/{process}/smaps_rollup") as file:
             return next(int(line.split()[1]) << 10 for line in file if line.startswith("Pss:"))
@@ -299,7 +296,7 @@ def proportional_bytes(process: str) -> int:
 
 
 def reap(program: int | None) -> tuple[int | None, int | None]:
-    """Reap what has ended; the program, unless it was among it, and its exit code if it was."""
+    """Reap what has ended. Return the program, or None if it has ended, and its exit code then."""
     code = None
     while True:
         try:
@@ -313,7 +310,7 @@ def reap(program: int | None) -> tuple[int | None, int | None]:
 
 
 def live(control: socket.socket, order: Order, terminal: int | None) -> None:
-    """Be process 1, until the emulator closes the socket."""
+    """Act as process 1, until the emulator closes the socket."""
     program = start(order, order["command"], terminal) if order["command"] else None
     if terminal is not None:
         os.close(terminal)
@@ -361,8 +358,8 @@ def be_first(control: socket.socket, order: Order, terminal: int | None) -> None
 
 
 def enter(pid: int, order: Order) -> int:
-    """Run a command in the namespaces of a machine whose first process is `pid`; its exit code. With `on_terminal`, its
-    standard input is a pseudo-terminal, which becomes its terminal.
+    """Run a command in the namespaces of a machine whose first process is `pid`, and return its exit code. With
+    `on_terminal`, its standard input is a pseudo-terminal, which becomes its terminal.
     """
     kinds = ("user", "mnt", "pid", "net", "ipc", "uts")
     try:
@@ -374,7 +371,7 @@ def enter(pid: int, order: Order) -> int:
         return 2
     child = start(order, order["command"], 0 if order["on_terminal"] else None, keeps_input=True)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return code if code >= 0 else 128 - code  # as shells have it
+    return code if code >= 0 else 128 - code  # as shells report it
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What the kernel of a node counts itself: the packets that passed its device, and those that it found damaged.
+"""The counts of a node's kernel: the packets that passed its device, and those that it found damaged.
 
 Model     the record has the packets that the emulator took from a device and put into it. The kernel counts them too,
           so a packet that the emulator loses, doubles or damages at the device shows
@@ -17,8 +17,8 @@ DAMAGED = "InCsumErrors"
 
 
 def kernel_counts(process: int) -> dict[str, int] | None:
-    """Return how many packets went "out" of the device in the network namespace of a process, came "in" to it, and
-    were "damaged"; None: the process, or its device, is gone.
+    """Return how many packets went "out" of the device in the network namespace of a process, came "in" to it, and were
+    "damaged", or None if the process or its device is gone.
     """
     folder = Path(f"/proc/{process}/net")
     try:
@@ -34,6 +34,6 @@ def kernel_counts(process: int) -> dict[str, int] | None:
 
 
 def _count(lines: list[str], protocol: str) -> int:
-    """Each protocol has a line of names and one of numbers."""
+    """Return the damaged packets of a protocol, which has a line of names and one of numbers."""
     rows = [line.split()[1:] for line in lines if line.startswith(f"{protocol}: ")]
     return int(dict(zip(*rows, strict=True)).get(DAMAGED, 0)) if len(rows) == 2 else 0

@@ -29,29 +29,29 @@ LONGEST_ANSWER = 65_536
 
 
 class Machine:
-    """One life of a node. `device`: the descriptor of its mob0; None: not there yet."""
+    """One life of a node. `device`: the descriptor of its mob0, or None before it exists."""
 
     def __init__(self, order: dict[str, Any], child: Child) -> None:
         self.name: str = order["name"]
         self.order = order
         self.child = child
-        self.pid: int | None = None  # of its first process, seen from here
+        self.pid: int | None = None  # of its first process, as seen from here
         self.device: int | None = None
         self.is_gone = False  # its first process
         self.is_running = order["command"] is not None  # its program
 
     @property
     def control(self) -> int:
-        """The descriptor of our end of its socket."""
+        """The descriptor of our end of the machine's socket."""
         return self.child.to
 
     def signal(self, number: int) -> None:
-        """Send a signal to all of its processes but the first."""
+        """Send a signal to all of its processes except the first."""
         with socket.socket(fileno=os.dup(self.control)) as control, suppress(OSError):
             control.send(str(number).encode())
 
     def answers(self) -> Iterator[dict[str, Any]]:
-        """Take what has come from it by now."""
+        """Yield the answers that have come from the machine by now."""
         with socket.socket(fileno=os.dup(self.control)) as control:
             while True:
                 try:
@@ -78,7 +78,7 @@ class Machines:
         self.running: dict[str, Machine] = {}
 
     def start(self, order: dict[str, Any], terminal: int | None = None) -> Machine:
-        """Start a machine; `order` is what init_process.py takes, `terminal` a pseudo-terminal for its program."""
+        """Start a machine. `order` is what init_process.py takes, `terminal` a pseudo-terminal for its program."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours, theirs:
             to = os.dup(ours.fileno())
@@ -89,14 +89,14 @@ class Machines:
         return machine
 
     def stop(self, name: str) -> None:
-        """End its life, and all that runs in it."""
+        """End the life of a machine, and everything that runs in it."""
         machine = self.running.pop(name)
         if machine.device is not None:
             os.close(machine.device)
         self._children.kill(machine.child)
 
     def wait_until_ready(self) -> None:
-        """Wait until all have their devices."""
+        """Wait until all machines have their devices."""
         deadline = time.monotonic() + READY_S
         waiting = {machine.control: machine for machine in self.running.values() if machine.device is None}
         sockets = select.poll()
@@ -127,7 +127,7 @@ class Machines:
             raise ProgramError(f"protocol.name: ip: {machine.name}: {answer['error']}")
 
     def failure(self, machine: Machine, answer: dict[str, Any], limits: Any) -> str | None:
-        """Return how its program failed, according to the answer; None: it has not."""
+        """Return how the machine's program failed, according to the answer, or None."""
         if (key := answer.get("over")) is not None:
             return f"exceeds protocol.limits.{key}, which is {getattr(limits, key)}; all its processes were killed"
         code = answer.get("ended")
@@ -147,7 +147,7 @@ def entering(pid: int, order: dict[str, Any]) -> Sequence[str]:
 
 
 def _command() -> Sequence[str]:
-    """Return the command for Python to run init_process.py: as a file, or from an archive."""
+    """Return the command with which Python runs init_process.py: as a file, or from an archive."""
     path = Path(__file__).with_name("init_process.py")
     if path.is_file():
         return [sys.executable, "-I", "-S", str(path)]

@@ -17,12 +17,12 @@ import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-LOOK_S = 0.1  # between two looks whether it is over
+LOOK_S = 0.1  # between two checks for the end
 CHUNK_BYTES = 65_536
 
 
 def new_pseudo_terminal() -> tuple[int, int]:
-    """Return our end, and the program's."""
+    """Return both ends of a new pseudo-terminal: ours, and the program's."""
     ours, theirs = os.openpty()
     if sys.stdin.isatty():
         size = fcntl.ioctl(sys.stdin, termios.TIOCGWINSZ, b"\0" * 8)

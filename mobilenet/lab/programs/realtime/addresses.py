@@ -16,7 +16,7 @@ from mobilenet.engine.scratch import scratch_folder
 
 
 class Addresses:
-    """Addresses for `hosts` hosts, at most 256, below `prefix`, two octets as in 127.77. Programs call h0 `first`.
+    """The addresses of `hosts` hosts, at most 256, below `prefix`, two octets as in 127.77. Programs call h0 `first`.
     `flat`: all hosts reach a host at its own address; otherwise each pair has one.
     """
 
@@ -27,16 +27,16 @@ class Addresses:
         self._port = port
         self._first = first
         self.flat = flat
-        self._block = ExitStack()  # around the folder of files of hosts, until close()
+        self._block = ExitStack()  # around the folder with the files of hosts, until close()
         self._folder: Path | None = None
 
     def of(self, host: int, peer: int) -> str:
-        """Return the address at which `host` reaches `peer`, without the port; for itself, its own address."""
+        """Return the address at which `host` reaches `peer`, without the port. For itself, that is its own address."""
         return f"{self._text}.{peer if self.flat else host}.{peer}"
 
     def ends(self, address: bytes) -> tuple[int, int] | None:
-        """Return the sender and receiver of this address, four bytes; both are the same in a host's own address. None:
-        it belongs to no hosts.
+        """Return the sender and receiver of this address, four bytes, or None if it belongs to no host. In a host's own
+        address both are the same.
         """
         host, peer = address[2], address[3]
         if address[:2] != self._prefix or max(host, peer) >= self._hosts:
@@ -49,7 +49,7 @@ class Addresses:
         return ends[0] if ends is not None and ends[0] == ends[1] else None
 
     def fill_in(self, word: str, host: int, own_port: int | None) -> str:
-        """Return a word of a host's command, or the name of its log."""
+        """Return a word of a host's command, or the name of its log, with placeholders filled in."""
         values = {
             "{me}": str(host + self._first),
             "{address}": self.of(host, host),
@@ -61,7 +61,7 @@ class Addresses:
         return word.replace("{hosts_file}", self._hosts_file(host, own_port)) if "{hosts_file}" in word else word
 
     def _hosts_file(self, host: int, own_port: int | None) -> str:
-        """Write a line `NUMBER ADDRESS PORT` for each host, as this one reaches it; the file's path."""
+        """Write a line `NUMBER ADDRESS PORT` for each host, as this one reaches it, and return the file's path."""
         if self._folder is None:
             self._folder = self._block.enter_context(scratch_folder("hosts"))
         path = self._folder / f"hosts{host + self._first}"

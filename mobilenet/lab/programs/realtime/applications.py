@@ -2,10 +2,10 @@
 
 Model     a host's program lives from the moment the host joins, and again from each recovery on; a crash kills it, with
           all that it has started. A station's program lives as long as the run. Programs that the user has started are
-          cut off from the network for as long as their host is not there. First what they have sent is taken from the
-          network between us, then all lines are read, and only then does it enter the emulated network: what a program
-          wrote before it sent is there by then, so a broadcast is recorded before any host can deliver it. Numbers of
-          messages are the program's own, in any order; in the record each host's count from 0
+          cut off from the network for as long as their host is not there. First their datagrams are taken from the
+          network between us, then all lines are read, and only then do the datagrams enter the emulated network: the
+          lines that a program wrote before it sent have arrived by then, so a broadcast is recorded before any host can
+          deliver it. Numbers of messages are the program's own, in any order; in the record each host's count from 0
 Units     bytes
 Errors    ProgramError: a program that fails
 Source    ours: docs/guide/real-time.md
@@ -28,26 +28,26 @@ from mobilenet.lab.programs.realtime.pace import Pace
 from mobilenet.protocols.port import MessageId
 from mobilenet.simulation.parties import Parties, ProgramError, RealTime
 
-CHUNKS_AT_ONCE = 256  # of one program's lines, before the network goes on: it may write as fast as it is read
-LOOKED_AFTER_S = 0.1  # so often it is looked whether programs have failed
+CHUNKS_AT_ONCE = 256  # of one program's lines, before the network goes on, since it may write as fast as it is read
+LOOKED_AFTER_S = 0.1  # between two checks whether programs have failed
 QUIET_NS = 1_000_000_000  # without packets and lines for this time, programs are at rest
-UNKNOWN = 10**12  # numbers of messages from here on: delivered, and never broadcast
+UNKNOWN = 10**12  # numbers of messages from here on were delivered, but never broadcast
 Note = Callable[..., None]  # EventLog.add
 
 
 class ProgramSettings(NamedTuple):
-    """What a scenario declares about them."""
+    """The declarations of a scenario about its programs."""
 
     logs: str | None
     lines: Expressions
-    folder: Path  # where programs start, and logs are
-    is_new: bool = False  # it is that of the new run, and has another name when the run is over
-    most_output_bytes: int | None = None  # of a node's standard output, over all its lives; None: any number
+    folder: Path  # the folder in which programs start, and logs are
+    is_new: bool = False  # the folder is that of the new run, and is renamed when the run is over
+    most_output_bytes: int | None = None  # of a node's standard output, over all its lives; None: unlimited
     outputs: Path | None = None  # the folder where standard outputs are kept
 
 
 class SentDatagram(NamedTuple):
-    """What a program has sent, and the node that it is for."""
+    """A datagram that a program has sent, and the node that it is for."""
 
     source: str
     to: str
@@ -55,34 +55,34 @@ class SentDatagram(NamedTuple):
 
 
 class Exchange(Protocol):
-    """What is between programs and their nodes. Names are those of nodes, such as h3."""
+    """The connection between programs and their nodes. Names are those of nodes, such as h3."""
 
     def open(self, pace: Pace) -> None:
-        """Begin, and let `pace` listen to what can be read; ScenarioError where that is impossible."""
+        """Begin, and let `pace` listen to what can be read. Raise ScenarioError if that is impossible."""
 
     def wait_until_ready(self) -> None:
         """Wait until all programs that have been started are connected."""
 
     def start(self, name: str) -> Child | None:
-        """A life of this node begins; its program, if we have started it."""
+        """Begin a life of this node. Return its program, if we have started it."""
 
     def stop(self, name: str, child: Child | None) -> None:
         """End the program with its life."""
 
     def signal(self, name: str, number: int) -> bool:
-        """Send a signal to the program of a node, if it still runs; whether it does."""
+        """Send a signal to the program of a node. Return whether it still runs."""
 
     def take(self, ready: Sequence[Any]) -> Iterable[SentDatagram]:
-        """Return what programs have sent; `ready`: the sources that can be read."""
+        """Return the datagrams that programs have sent. `ready`: the sources that can be read."""
 
     def note_entry(self, one: SentDatagram) -> None:
-        """Note that this has entered the emulated network now."""
+        """Note that a datagram has entered the emulated network now."""
 
     def hand_over(self, name: str, datagram: Any) -> bool:
-        """Give a packet to the program of a node; whether it could take it."""
+        """Give a packet to the program of a node, and return whether it could take it."""
 
     def failures(self) -> Iterable[tuple[str, str]]:
-        """Return the nodes whose programs have failed since the last call, and how."""
+        """Return the nodes whose programs have failed since the last call, with the reasons."""
 
     def fill_in(self, word: str, host: int) -> str:
         """Return a word of the scenario with its placeholders filled in for a host."""
@@ -106,15 +106,15 @@ class Applications(Parties):
         self._now = now
         self.pace = Pace(self._take, options._replace(begins=self._begins))
         self._asked_begins = options.begins
-        self._nodes: dict[str, Any] = {}  # those whose programs may talk: LiveHost and its kind
-        self._stations: list[Any] = []  # those with a program, before the run begins
+        self._nodes: dict[str, Any] = {}  # nodes whose programs may talk: LiveHost and its kind
+        self._stations: list[Any] = []  # stations with a program, before the run begins
         self._running: dict[str, Child] = {}
-        self._speaks: dict[Any, str] = {}  # a program's standard output, as long as it is open -> its node
+        self._speaks: dict[Any, str] = {}  # a program's standard output, while it is open -> its node
         self._look_s = 0.0  # time of the next check for ended programs
         self._logs: dict[str, Log] = {}
-        self._numbers: dict[tuple[int, int], int] = {}  # (host, what its program calls a message) -> number
+        self._numbers: dict[tuple[int, int], int] = {}  # (host, its program's number of a message) -> number
         self._counts: dict[int, int] = {}
-        self._stirred_ns = 0  # when something came in last
+        self._stirred_ns = 0  # when something last came in
         self._written: dict[str, int] = {}  # node -> bytes of its standard output
         self.undeliverable = 0
         self._stopped: dict[str, str] = {}  # node -> the last signal that its program got
@@ -124,7 +124,7 @@ class Applications(Parties):
     # --- lives
 
     def open(self) -> None:
-        """Begin; ScenarioError where that is impossible."""
+        """Begin the run. Raise ScenarioError if that is impossible."""
         self._exchange.open(self.pace)
         for station in self._stations:
             self.begin(station)
@@ -135,11 +135,11 @@ class Applications(Parties):
         self._asked_begins()
 
     def expect(self, station: Any) -> None:
-        """Expect the program to be started with the run."""
+        """Start the station's program with the run."""
         self._stations.append(station)
 
     def begin(self, node: Any) -> None:
-        """Let the program talk from now on, and start it if that is up to us."""
+        """Let the node's program talk from now on, and start it if that is our task."""
         name = node.name
         self._nodes[name] = node
         child = self._exchange.start(name)
@@ -166,7 +166,7 @@ class Applications(Parties):
         self.pace.close()
 
     def stopping(self, kernel: Kernel, protocol: Any) -> Process:
-        """End the programs that still run: those that promise something only if asked to."""
+        """End the programs that still run. Those that promise something are only ended on request."""
         after_s = 0.0 if protocol.stop.after_s is None and protocol.promises is None else protocol.stop.after_s
         if after_s is not None:
             self.will_stop = True
@@ -180,10 +180,10 @@ class Applications(Parties):
         for name in self._running:
             if self._exchange.signal(name, number):
                 self._stopped[name] = number.name
-                self._stirred_ns = self._now()  # it may have last words
+                self._stirred_ns = self._now()  # it may write last words
 
     def is_quiet(self) -> bool:
-        """Return whether nothing was sent or written for a while, and no program is still to be stopped."""
+        """Return whether nothing was sent or written for a while, and no program remains to be stopped."""
         self._to_stop = [name for name in self._running if self.will_stop and self._exchange.signal(name, 0)]
         return not self.not_at_rest()
 
@@ -212,7 +212,7 @@ class Applications(Parties):
 
     def _take(self) -> None:
         came = list(self._exchange.take(self.pace.ready()))
-        self._read_lines()  # all that was written before they were sent is there now
+        self._read_lines()  # everything written before they were sent is there now
         self._see_who_failed()
         for one in came:
             node = self._nodes.get(one.source)
@@ -225,7 +225,7 @@ class Applications(Parties):
             self._exchange.note_entry(one)
 
     def hand_over(self, name: str, datagram: Any) -> None:
-        """Take a packet that has come to a node."""
+        """Give a packet that has come to a node to its program."""
         if name not in self._nodes:  # a station without a program
             return
         self._stirred_ns = self._now()
@@ -263,7 +263,7 @@ class Applications(Parties):
                 return
 
     def _room(self, name: str, count: int) -> int | None:
-        """Return how many of these bytes of its standard output count; the rest is lost. None: all."""
+        """Return how many of these bytes of its standard output count, or None for all. The rest is lost."""
         most = self._settings.most_output_bytes
         before = self._written.get(name, 0)
         self._written[name] = before + count
@@ -280,8 +280,8 @@ class Applications(Parties):
                 return
 
     def _see_who_failed(self) -> None:
-        """Look for programs that have failed, since a program need not live as long as its host, but must not fail. Its
-        output is not a sign of life: it may close it, and its children may keep it open.
+        """Report programs that have failed. A program need not live as long as its host, but must not fail. Its output
+        is not a sign of life: it may close it, and its children may keep it open.
         """
         now_s = time.monotonic()
         if now_s < self._look_s:
@@ -314,7 +314,7 @@ class Applications(Parties):
 
 
 class WithProgram:
-    """A host's program lives while the host is a member of the run. Over a class of a relay's host."""
+    """A host with a program that lives while the host is a member of the run. It extends a relay's host."""
 
     name: str
     port: Any

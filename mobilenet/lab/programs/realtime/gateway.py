@@ -3,8 +3,8 @@
 Model     one UDP socket on the loopback interface receives what is sent to any address of a pair, sees which one it
           was, and sends from any. Where the system does not let us bind to that interface, there is one socket for each
           address. A datagram is handed over at the host's own port if a socket is open there, or else where the program
-          last sent from. What comes from outside 127.0.0.0/8, is for no host, or has no known sender, is dropped and
-          counted
+          last sent from. A datagram that comes from outside 127.0.0.0/8, is for no host, or has no known sender, is
+          dropped and counted
 Units     bytes
 Errors    ScenarioError: a port that is taken, a system that is not Linux
 Source    RFC 768; Linux: ip(7), IP_PKTINFO and IP_RECVERR; socket(7), SO_BINDTODEVICE; ours: docs/guide/real-time.md
@@ -22,16 +22,16 @@ from mobilenet.parameters import ScenarioError
 
 IP_PKTINFO = 8  # Linux; Python knows it from 3.12 on
 IP_RECVERR = 11
-INFO = struct.Struct("@i4s4s")  # interface, the address of ours, the destination
-MOST_BYTES = 65_507  # of a datagram
-MOST_PLACES = 1000  # that are remembered of a host
+INFO = struct.Struct("@i4s4s")  # interface, our address, the destination
+MOST_BYTES = 65_507  # size of a datagram
+MOST_PLACES = 1000  # places that are remembered for a host
 AT_ONCE = 256  # datagrams, before the network goes on
 RECEIVE_BUFFER_BYTES = 1 << 22
 Place = tuple[str, int]  # address and port of a program's socket
 
 
 class Gateway:
-    """Takes datagrams from programs and hands them over. `own_port`: where programs listen; None: learned."""
+    """The socket between programs and the network. `own_port`: where programs listen, or None to learn it."""
 
     def __init__(self, addresses: Addresses, hosts: int, own_port: int | None) -> None:
         self._addresses = addresses
@@ -39,13 +39,13 @@ class Gateway:
         self._own_port = own_port
         self._spoke: dict[tuple[int, int], Place] = {}  # (host, peer) -> where its program last sent from to this peer
         self._last: dict[int, Place] = {}  # the same, to any host
-        self._left: dict[tuple[int, int], set[Place]] = {}  # where it has sent from before
-        self.claimed_twice: set[int] = set()  # hosts that several programs claim to be, at the same time
+        self._left: dict[tuple[int, int], set[Place]] = {}  # the places from which it has sent before
+        self.claimed_twice: set[int] = set()  # hosts that several programs claim to be at the same time
         self.renamed: set[tuple[int, int]] = set()  # (sender by its own address, sender by the address that it sent to)
         self.from_outside = 0
         self.misaddressed = 0
         self.unidentified = 0
-        self.sockets: dict[socket.socket, bytes | None] = {}  # with the one address that it is bound to
+        self.sockets: dict[socket.socket, bytes | None] = {}  # with the one address to which each is bound
         self._from: dict[bytes | None, socket.socket] = {}
 
     def open(self, port: int) -> None:
@@ -69,7 +69,7 @@ class Gateway:
         self.sockets = {}
 
     def take(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield what programs have sent: from, to, data. Not more than AT_ONCE of each socket."""
+        """Yield the datagrams that programs have sent: from, to, data. At most AT_ONCE are taken from each socket."""
         for each, bound in self.sockets.items():
             _refusals(each)
             for _ in range(AT_ONCE):
@@ -77,7 +77,7 @@ class Gateway:
                     data, notes, _, source = each.recvmsg(MOST_BYTES, socket.CMSG_SPACE(INFO.size))
                 except BlockingIOError:
                     break
-                except ConnectionRefusedError:  # of an earlier datagram
+                except ConnectionRefusedError:  # the refusal of an earlier datagram
                     continue
                 if not source[0].startswith("127."):
                     self.from_outside += 1
@@ -86,8 +86,8 @@ class Gateway:
                     yield (*ends, data)
 
     def _ends(self, destination: bytes, source: Place) -> tuple[int, int] | None:
-        """Return the hosts that a datagram is from and to. A socket that is bound to its host's own address identifies
-        the sender. Any other socket sends from 127.0.0.1, and then the pair does, to whose address it sends.
+        """Return the sender and receiver of a datagram. A socket that is bound to its host's own address identifies the
+        sender. Any other socket sends from 127.0.0.1, and the pair of the destination address then does.
         """
         ends = self._addresses.ends(destination)
         if ends is None:
@@ -95,7 +95,7 @@ class Gateway:
             return None
         by_pair, to = ends
         owner = self._addresses.owner(socket.inet_aton(source[0]))
-        if owner is None and by_pair == to:  # a flat address, and a socket that is not bound
+        if owner is None and by_pair == to:  # a flat address, and a socket that is not bound to one
             self.unidentified += 1
             return None
         if owner is not None and owner != by_pair != to:
@@ -107,9 +107,7 @@ class Gateway:
         return sender, to
 
     def _learn(self, ends: tuple[int, int], place: Place) -> None:
-        """Learn the address of a program, since a restarted one comes from another; one that comes back was
-        never gone.
-        """
+        """Learn the address of a program, since a restarted one has another. One that comes back was never gone."""
         self._last[ends[0]] = place
         known = self._spoke.get(ends)
         if known == place:
@@ -124,9 +122,9 @@ class Gateway:
             before.add(known)
 
     def hand_over(self, source: int, to: int, data: bytes) -> bool:
-        """Give a datagram to the program of a host, from the address that it knows the sender by. It listens at its
-        `own_port`, or else where it last sent from to this sender, or to any host. False: nowhere, or its buffer is
-        full.
+        """Give a datagram to the program of a host, from the address by which it knows the sender. It listens at its
+        `own_port`, or else where it last sent from to this sender, or to any host. Return False without such a place,
+        or if its buffer is full.
         """
         name = socket.inet_aton(self._addresses.of(to, source))
         ours = self._from.get(name) or self._from[None]
@@ -135,7 +133,7 @@ class Gateway:
         return any(_send(ours, name, data, place) for place in dict.fromkeys(places) if place is not None)
 
     def _on_the_loopback(self, port: int) -> dict[socket.socket, bytes | None] | None:
-        """Return one socket for all addresses; None where the system does not allow that."""
+        """Return one socket for all addresses, or None if the system does not allow that."""
         ours = _new_socket()
         try:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
@@ -181,20 +179,20 @@ def _destination(notes: list[tuple[int, int, bytes]]) -> bytes:
 
 
 def _send(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
-    """Return whether a socket there has taken it. On the loopback interface a refusal is known at once."""
-    for _ in range(2):  # the error of an earlier datagram comes once
+    """Return whether a socket there has taken the datagram. On the loopback interface a refusal is known at once."""
+    for _ in range(2):  # the error of an earlier datagram is reported once
         try:
             ours.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, INFO.pack(0, name, name))], 0, place)
         except ConnectionRefusedError:
             continue
-        except OSError:  # its buffer is full: the datagram is lost, as it would be elsewhere
+        except OSError:  # the buffer is full: the datagram is lost, as on any network
             return False
         return place not in _refusals(ours)
     return False
 
 
 def _refusals(ours: socket.socket) -> set[Place]:
-    """Return where datagrams of this socket have been refused since the last call."""
+    """Return the places at which datagrams of this socket have been refused since the last call."""
     places: set[Place] = set()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Read what programs write, line by line, with two regular expressions of the scenario.
+"""Read the lines that programs write, with two regular expressions of the scenario.
 
 Model     whole lines, of standard output or of a file that is followed. A search that takes too long is
           given up, by a signal that counts the process's own time: a few characters are enough to keep one busy for
@@ -30,18 +30,18 @@ from mobilenet.simulation.parties import ProgramError
 CHUNK_BYTES = 65_536
 LONGEST_LINE_BYTES = 1 << 20
 LONGEST_NUMBER = 12  # digits
-LONGEST_SEARCH_S = 1.0  # of CPU, for all that one program has written since the last time
+LONGEST_SEARCH_S = 1.0  # of CPU time, for everything that one program has written since the last search
 
 
 class ProgramLine(NamedTuple):
-    """A broadcast, or a delivery of a message of `sender`, by the number that the program gives it."""
+    """A broadcast, or a delivery of a message of `sender`, by the program's number for the message."""
 
     sender: int | None  # None: it broadcasts
     number: int
 
 
 class Expressions:
-    """The expressions in `lines` of a scenario; None: nothing is looked for. `hosts`: how many there are."""
+    """The expressions in `lines` of a scenario; None: nothing is searched. `hosts`: their number."""
 
     def __init__(self, lines: Any, hosts: int) -> None:
         self._hosts = hosts
@@ -55,8 +55,8 @@ class Expressions:
         return not self._looked_for
 
     def find(self, host: int, lines: Sequence[bytes], events: list[ProgramLine], log: Path | None = None) -> None:
-        """Add the events in lines of a host's program, in order, up to the first line not understood. `log`: the
-        file that they are from; None: standard output.
+        """Add the events in lines of a host's program, in order, up to the first line that is not understood. `log`:
+        the file with the lines; None: standard output.
         """
         key, line = "", b""
         try:
@@ -88,7 +88,7 @@ class Expressions:
 
 
 def _whole(host: int, text: bytes | None, line: bytes) -> int:
-    """Return what a group of an expression has found, as a number."""
+    """Return the match of a group of an expression as a number."""
     if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
         what = "nothing" if text is None else _in_words(text)
         raise ProgramError(
@@ -108,7 +108,7 @@ class _TooLong(Exception):
 
 @contextmanager
 def _no_longer_than(limit_s: float) -> Iterator[None]:
-    """Raise _TooLong where what is done here takes more. The matching of expressions looks for signals, too."""
+    """Raise _TooLong if the block takes more CPU time. The matching of expressions reacts to signals, too."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -129,7 +129,7 @@ def _no_longer_than(limit_s: float) -> Iterator[None]:
 
 
 class Log:
-    """Whole lines of what a program writes, on standard output or into a file. It need not be there yet."""
+    """A reader of the whole lines that a program writes, on standard output or into a file, which may not exist yet."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -137,10 +137,10 @@ class Log:
         there = path.stat() if path is not None and is_file(path) else None
         self.is_missing = path is not None and there is None
         self._inode = None if there is None else there.st_ino
-        self._read_bytes = 0 if there is None else there.st_size  # of an earlier run
+        self._read_bytes = 0 if there is None else there.st_size  # skip the output of an earlier run
 
     def more(self) -> bytes:
-        """Return what is new in it; all of it if the file was started again."""
+        """Return what is new in the file, or all of it if the file was started again."""
         assert self.path is not None
         try:
             status = self.path.stat()

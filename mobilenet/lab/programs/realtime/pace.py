@@ -1,8 +1,8 @@
-"""The wall clock: emulated time follows it, and how far it falls behind is measured.
+"""Keep pace with the wall clock: emulated time follows it, and the delay is measured.
 
 Model     emulated time 0 is when the run begins. The emulation sleeps until its next event is due or something comes
-          in; then it does all that is due by now, and what came in happens now. Lateness: from the moment at which the
-          first event of such a batch was due until the whole batch is done
+          in; then it does everything that is due by now, and input that has come in takes effect now. Lateness: from
+          the moment at which the first event of such a batch was due until the whole batch is done
 Units     nanoseconds of the monotonic clock
 Errors    FellBehind: later than allowed; ProgramError: the run was asked to end
 Source    Linux: prctl(2), PR_SET_TIMERSLACK; ours: docs/guide/real-time.md
@@ -23,10 +23,10 @@ import numpy as np
 from mobilenet.simulation.parties import ProgramError, RealTime
 
 MILLISECOND = 1_000_000
-LONGEST_SLEEP_NS = 50 * MILLISECOND  # files are looked at so often
+LONGEST_SLEEP_NS = 50 * MILLISECOND  # between two checks of files
 RECENT = 500  # batches
 PR_SET_TIMERSLACK = 29
-DEFAULT_SLACK = 0  # of a thread
+DEFAULT_SLACK = 0  # default of a thread
 
 
 class FellBehind(ProgramError):
@@ -34,7 +34,7 @@ class FellBehind(ProgramError):
 
 
 class Pace:
-    """`take`: called when something may have come in."""
+    """The pace of a run. `take`: called when something may have come in."""
 
     def __init__(self, take: Callable[[], None], options: RealTime) -> None:
         self._options = options
@@ -42,7 +42,7 @@ class Pace:
         self._selector = selectors.DefaultSelector()
         self._prctl = ctypes.PyDLL(None).prctl if sys.platform == "linux" else None
         self._begun_ns: int | None = None
-        self._due_ns: int | None = None  # the first event of the batch that is being done
+        self._due_ns: int | None = None  # when the first event of the present batch was due
         self._late_ns: list[int] = []
 
     def listen(self, source: Any) -> None:
@@ -60,10 +60,10 @@ class Pace:
         self._selector.close()
 
     def wait(self, now_ns: int, next_ns: int | None, until_ns: int) -> int:
-        """Sleep until the next event is due, or something has come in; the time up to which the emulation goes on, at
-        most `until_ns`.
+        """Sleep until the next event is due, or something has come in. Return the time up to which the emulation goes
+        on, at most `until_ns`.
         """
-        if self._begun_ns is None:  # what is due at the beginning, programs' starts among it, takes no time
+        if self._begun_ns is None:  # what is due at the beginning, including programs' starts, takes no time
             return now_ns
         if by := self._options.stopped():
             raise ProgramError(f"stopped by {by} at {now_ns / 1e9:.3f} s", is_input=False)
@@ -79,7 +79,7 @@ class Pace:
         return reached_ns
 
     def finish_step(self) -> None:
-        """Finish a step, when what was due is done: note how late, and take in what has come."""
+        """Finish a step when everything due is done: note the lateness, and take what has come in."""
         if self._begun_ns is None:
             self._options.begins()
             self._begun_ns = time.monotonic_ns()
@@ -96,18 +96,18 @@ class Pace:
         self._take()
 
     def lateness_ms(self) -> dict[str, float]:
-        """p50, p99 and the most, over all batches so far; empty before the first."""
+        """Return p50, p99 and the maximum over all batches so far; empty before the first."""
         if not self._late_ns:
             return {}
         p50, p99, most = (float(late_ns) / MILLISECOND for late_ns in np.percentile(self._late_ns, (50, 99, 100)))
         return {"p50": round(p50, 3), "p99": round(p99, 3), "max": round(most, 3)}
 
     def recent_lateness_ms(self) -> float:
-        """Return the most of the latest batches; 0 before the first."""
+        """Return the maximum of the latest batches, or 0 before the first."""
         return max(self._late_ns[-RECENT:], default=0) / MILLISECOND
 
     def _set_slack(self, slack_ns: int) -> None:
-        """Set by how much Linux may prolong a sleep. Programs would inherit it, so it holds for our own sleep only."""
+        """Set by how much Linux may prolong a sleep. Programs would inherit it, so it holds only for our own sleep."""
         if self._prctl is not None:
             self._prctl(PR_SET_TIMERSLACK, slack_ns)
 

@@ -17,7 +17,7 @@ ANSWER = b"mobilenet carries UDP alone: no TCP here\n"
 
 
 class TcpRefusal:
-    """`refused_hosts`: the hosts whose programs wanted TCP."""
+    """A socket that refuses TCP. `refused_hosts`: the hosts whose programs wanted TCP."""
 
     def __init__(self, addresses: Addresses) -> None:
         self._addresses = addresses
@@ -25,7 +25,7 @@ class TcpRefusal:
         self.listening: socket.socket | None = None
 
     def open(self, port: int) -> None:
-        """Listen, where that is possible: on the loopback interface, at a free port."""
+        """Listen, if possible: on the loopback interface, at a free port."""
         ours = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
@@ -39,7 +39,7 @@ class TcpRefusal:
         self.listening = ours
 
     def answer(self) -> None:
-        """Answer those that have asked since the last time."""
+        """Answer the connections since the last call."""
         for _ in range(AT_ONCE):
             if self.listening is None:
                 return

@@ -1,8 +1,8 @@
-"""IP packets between the programs of machines and their nodes, through a tun device each.
+"""Carry IP packets between the programs of machines and their nodes, each through a tun device.
 
-Model     what a program sends comes out of its machine's device as a whole IP packet. A packet whose source is not its
-          node's address, or that is malformed, is dropped and counted, as is one to an address that no node has. A
-          packet for a group is broadcast or multicast. Both directions are captured
+Model     a program's data come out of its machine's device as whole IP packets. A packet whose source is not its node's
+          address, or that is malformed, is dropped and counted, as is one to an address that no node has. A packet for
+          a group is broadcast or multicast. Both directions are captured
 Units     bytes
 Errors    ProgramError: a system without namespaces, a program that fails
 Source    RFC 791, RFC 919, RFC 1112; ours: docs/guide/real-software.md
@@ -39,8 +39,8 @@ AT_ONCE = 16  # packets of one device, before the network goes on
 MASK = "255.255.0.0"
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
 OVERFLOW_ID = 65_534  # a user without rights: programs run as that user if the emulator runs as root
-MACHINES = "machines.json"  # in a run in progress
-TO_ENTER = ("folder", "become", "processes", "memory_mb", "output_mb")  # what of an order entering needs
+MACHINES = "machines.json"  # exists during a run
+TO_ENTER = ("folder", "become", "processes", "memory_mb", "output_mb")  # the parts of an order that are needed to enter
 
 
 class Tunnels:
@@ -78,7 +78,7 @@ class Tunnels:
         self._pace: Pace | None = None
         self._noted: dict[str, int] = {}  # first processes of the machines that can be entered
         self.dropped: dict[str, Counter[str]] = {}  # reason -> node -> packets
-        self._by_kernel: dict[str, Counter[str] | None] = {}  # node -> counts of all its lives; None: not known
+        self._by_kernel: dict[str, Counter[str] | None] = {}  # node -> counts of all its lives; None: unknown
         self._is_closed = False
         if shell is not None and shell[0] not in self._addresses:
             raise ScenarioError(f"--shell {shell[0]}: expected a host, or a station with a program")
@@ -103,7 +103,7 @@ class Tunnels:
             self._captures.mkdir()
 
     def wait_until_ready(self) -> None:
-        """Wait before the clock starts: programs need not start at the same time, but their devices are there."""
+        """Wait until the devices exist, before the clock starts. Programs need not start at the same time."""
         self._machines.wait_until_ready()
         for control in list(self._controls):
             self._hear(control)
@@ -120,7 +120,7 @@ class Tunnels:
         if name in self._terminals:
             terminal = self._terminals.pop(name)
             machine = self._machines.start(self._order(name, shell_command()), terminal)
-            os.close(terminal)  # so that the end of the shell closes it
+            os.close(terminal)  # so that the end of the shell closes the terminal
         else:
             machine = self._machines.start(self._order(name, self._words(name)))
         self._controls[machine.control] = machine
@@ -130,7 +130,7 @@ class Tunnels:
         return machine.child
 
     def _words(self, name: str) -> list[str] | None:
-        """Return the command of a node, filled in."""
+        """Return the command of a node with placeholders filled in, or None."""
         command = self._protocol.command_of(name)
         if command is None:
             return None
@@ -139,7 +139,7 @@ class Tunnels:
         return [str(own.absolute()) if own.is_file() else words[0], *words[1:]]
 
     def _order(self, name: str, words: list[str] | None) -> dict[str, Any]:
-        """Return what init_process.py is asked for."""
+        """Return the order for init_process.py."""
         protocol, limits = self._protocol, self._protocol.limits
         executable = None if words is None else shutil.which(words[0])
         of_program = [] if executable is None else [str(Path(executable).resolve().parent)]
@@ -257,7 +257,7 @@ class Tunnels:
             self._pace.listen(machine.device)
 
     def _note_machines(self) -> None:
-        """Write where `mobilenet serve --join` finds the machines, if others are there than before."""
+        """Write a file in which `mobilenet serve --join` finds the machines, if they have changed."""
         pids = {name: machine.pid for name, machine in self._machines.running.items() if machine.pid is not None}
         if self._run is None or pids == self._noted:
             return
@@ -290,10 +290,10 @@ def shell_command() -> list[str]:
 
 
 def users_for(user: int, is_root: bool) -> dict[str, Any]:
-    """Return which users there are in the namespaces of a node, inside and outside, and which one its programs become.
+    """Return the users in the namespaces of a node, inside and outside, and which one its programs become.
 
-    An ordinary user is the same inside, or root. The system's root sets a node up, and its programs are
-    an unprivileged user outside, so that they can do nothing there that only root can.
+    An ordinary user is the same inside, or root. If the system's root sets a node up, its programs are an unprivileged
+    user outside, so that they cannot do what only root can.
     """
     if user:
         inside = 0 if is_root else user

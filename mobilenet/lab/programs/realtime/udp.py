@@ -22,13 +22,11 @@ from mobilenet.lab.programs.realtime.tcp_refusal import TcpRefusal
 from mobilenet.protocols.datagram_relay import Datagram, Memory, RelayHost
 from mobilenet.protocols.port import UnicastHostPort
 
-HEADER_BYTES = 16  # of Datagram
+HEADER_BYTES = 16  # header of Datagram
 
 
 class UdpSockets:
-    """The sockets of one run. `command`: None if the user starts the programs; `ports`: the network's, and programs'
-    own.
-    """
+    """The sockets of one run. `command`: None if the user starts programs; `ports`: the network's and programs' own."""
 
     def __init__(
         self,
@@ -45,7 +43,7 @@ class UdpSockets:
         self._tcp = TcpRefusal(addresses)
         self._children = children
         self._running: dict[str, Child] = {}
-        self._over: set[int] = set()  # processes of those that have ended
+        self._over: set[int] = set()  # processes of the programs that have ended
         self.too_long = 0
 
     def open(self, pace: Pace) -> None:

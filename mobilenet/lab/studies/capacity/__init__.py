@@ -1,1 +1,1 @@
-"""The largest or smallest value of a key at which requirements hold."""
+"""Capacity: the largest or smallest value of a key at which requirements hold."""

@@ -1,4 +1,4 @@
-"""What a capacity search has found: one value with all that reports, tables and figures need.
+"""The answer of a capacity search: one value with everything that reports, tables and figures need.
 
 Shapes    points: one for each value that was run, ascending; rows: one for each point and requirement
 Units     those of the key and of the metrics
@@ -21,15 +21,15 @@ Number = float | int
 
 
 def format_value(value: Number | None) -> str:
-    """Return a value of the key in full, as commands take it."""
+    """Return a value of the key in full, in the form for commands."""
     return "–" if value is None else f"{value:.12g}"
 
 
 class SearchQuestion(NamedTuple):
-    """What was asked, as far as readers of the answer need it."""
+    """The question of a search, as readers of the answer need it."""
 
     key: str
-    values: tuple[Number, ...]  # of the key, ascending
+    values: tuple[Number, ...]  # values of the key, ascending
     requirements: tuple[Requirement, ...]
     error: float
     budget: int
@@ -40,7 +40,7 @@ class SearchQuestion(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The answer. `holds_at`, `fails_at`: the values on both sides of the threshold, as far as they are known."""
+    """The answer. `holds_at`, `fails_at`: the values on both sides of the threshold, if they are known."""
 
     question: SearchQuestion
     verdict: Verdict
@@ -48,17 +48,17 @@ class SearchResult:
     fails_at: Number | None
     points: dict[Number, ValueJudgement]
     runs: int
-    is_over_budget: bool = False  # or out of time: then the budget is what was run
+    is_over_budget: bool = False  # or out of time: the budget is then what was run
     failed: int = 0  # runs that could not be made
 
     @property
     def value(self) -> Number | None:
-        """The largest or smallest value at which all requirements hold; None: none does."""
+        """The largest or smallest value at which all requirements hold, or None."""
         return self.holds_at if self.verdict in (Verdict.LARGEST, Verdict.SMALLEST) else None
 
     @property
     def interval(self) -> tuple[Number, Number] | None:
-        """Between which values the requirements cease to hold, ascending; None: not known."""
+        """The two values between which the requirements cease to hold, ascending, or None if they are not known."""
         if self.holds_at is None or self.fails_at is None:
             return None
         return min(self.holds_at, self.fails_at), max(self.holds_at, self.fails_at)
@@ -69,7 +69,7 @@ class SearchResult:
 
     @property
     def open_points(self) -> list[Number]:
-        """The values that are not decided, and would have to be."""
+        """The values that are not decided, but would have to be."""
         judged = {value: one.state for value, one in self.points.items()}
         inside = self.interval or (self.question.values[0], self.question.values[-1])
         return [value for value, state in judged.items() if state is State.OPEN and inside[0] <= value <= inside[1]]

@@ -1,7 +1,7 @@
 """Run a capacity search: a study whose next runs follow from what its runs have shown so far.
 
-Model     each round asks for the runs that the search wants next (search.py), within the budget. What to run follows
-          only from the runs of earlier looks, by replication, so a search that was killed goes on where it stood, and
+Model     each round asks for the runs that the search wants next (search.py), within the budget. The next runs follow
+          only from those of earlier looks, by replication, so a search that was killed resumes where it stopped, and
           the number of workers does not matter. Decisions use exactly the runs of their look, even if there are more.
           When its time is up, a search ends after its last look; this is what it does with that many runs as its budget
 Errors    ScenarioError for the question, StudyError for directories, Spark, and metrics that no run has
@@ -39,14 +39,14 @@ from mobilenet.record.writer import write_json
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer, and what became of the runs."""
+    """The answer, and how many runs were made or failed."""
 
     store: Store
     result: SearchResult
     failed: list[str]  # run: why
     violated: list[str]  # runs
     is_out_of_time: bool
-    command: str  # that makes the directory again
+    command: str  # the command that makes the directory again
 
 
 class TimeIsUp(StudyError):
@@ -67,7 +67,7 @@ class Rounds:
         self._is_over_budget = False
 
     def __iter__(self) -> Iterator[Round]:
-        """Yield what to run next, until the runs answer the question, one of them fails, or they exceed the budget."""
+        """Yield the next runs, until the runs answer the question, one of them fails, or they exceed the budget."""
         targets, note, budget, judged = list(self._targets), "", self._plan.question.budget, self._judged
         for value in first_values(self._plan.last):
             targets[value] = look(0)
@@ -99,7 +99,7 @@ class Rounds:
         return self._step.run_counts
 
     def answer(self, question: SearchQuestion, targets: list[int]) -> SearchResult:
-        """Return the answer, after the last round."""
+        """Return the answer after the last round."""
         values, step = self._plan.values, self._step
         return SearchResult(
             question,
@@ -113,8 +113,8 @@ class Rounds:
         )
 
     def _require_metrics(self, rows: dict[int, list[Row]]) -> None:
-        """Require metrics that the runs have, since runs of plug-ins and of processes show only now which they have.
-        The others were known before, and may be missing in the first runs by chance.
+        """Require metrics that the runs have. Those of plug-ins and processes are known only now; the others were
+        checked before, and may be missing in the first runs by chance.
         """
         declared = known_metrics(self._plan.search_question.words)
         known = sorted({name for own in rows.values() for row in own for name in row})

@@ -1,4 +1,4 @@
-"""Whether all requirements hold at one value of the key, decided from as few runs as possible.
+"""Do all requirements hold at one value of the key? Decided from as few runs as possible.
 
 Model     a sequential test at fixed looks (10, 14, 20, 28, ... runs). At each look every requirement has an interval of
           its mean; the error is split over looks, sides and requirements, so that all intervals of a point hold
@@ -46,8 +46,8 @@ from mobilenet.lab.studies.statistics import (
 from mobilenet.metrics.registry import NEVER, limits
 
 Row = Mapping[str, float]
-OF_BACKLOG = 0.05  # the share of the error for the test of the backlog, which is soon clear
-ENOUGH_VALUES = 5  # runs that have the metric, for an interval of its mean
+OF_BACKLOG = 0.05  # share of the error for the test of the backlog, which is soon clear
+ENOUGH_VALUES = 5  # runs with the metric, for an interval of its mean
 
 
 class State(Enum):
@@ -58,7 +58,7 @@ class State(Enum):
 
 
 class Estimate(NamedTuple):
-    """The mean of a metric at one value, over the `n` runs that have it; too few of them have no `bounds`."""
+    """The mean of a metric at one value, over the `n` runs that have it. If these are too few, it has no `bounds`."""
 
     requirement: Requirement
     n: int
@@ -74,18 +74,18 @@ class Estimate(NamedTuple):
 
 
 class ValueJudgement(NamedTuple):
-    """What is known at one value, from its first `n` runs."""
+    """The judgement of one value, from its first `n` runs."""
 
     state: State
     n: int
-    next_n: int  # runs for the next look; only of OPEN
+    next_n: int  # runs for the next look, if it is OPEN
     estimates: tuple[Estimate, ...] = ()
     runs_away: bool = False
     is_clear: bool = False  # decided without the help of the tolerance
     is_far: bool = False  # the interval is beyond the tolerance
-    may_run_away: bool = False  # all requirements hold, but the backlog may still grow without bound
+    may_run_away: bool = False  # all requirements hold, but the backlog may grow without bound
     delivery_ratio: float | None = None  # mean of the runs
-    broadcast_ratio: float | None = None  # of what was offered in them
+    broadcast_ratio: float | None = None  # of the broadcasts offered in these runs
 
     @property
     def assumes(self) -> bool:
@@ -105,7 +105,7 @@ class ValueJudgement(NamedTuple):
         return max(self.next_n - self.n, math.ceil(self.n * (factor - 1)))
 
     def of(self, one: Estimate) -> tuple[State, bool]:
-        """Return what is known about one requirement, and whether it is clear without the help of the tolerance."""
+        """Return the state of one requirement, and whether it is clear without the help of the tolerance."""
         if self.runs_away:
             return State.FAILS, True
         if one.bounds is None:
@@ -118,7 +118,7 @@ class ValueJudgement(NamedTuple):
 
 
 class Judge:
-    """Decide points. `error`: the probability of a wrong decision outside of the tolerance, at any one point and in
+    """The judge of values. `error`: the probability of a wrong decision outside the tolerance, at any one point and in
     any one direction; `rare`: the share of runs below which outcomes may be missed.
     """
 
@@ -130,8 +130,8 @@ class Judge:
         self._error_of_backlog = OF_BACKLOG * error
 
     def judge(self, rows: Sequence[Row], before: ValueJudgement | None = None) -> ValueJudgement:
-        """Look at the runs as often as the schedule asks for, until the point is decided; `before`: what the first of
-        them have shown.
+        """Look at the runs as often as the schedule requires, until the point is decided. `before`: the judgement of
+        the first of them.
         """
         judgement = before or ValueJudgement(State.OPEN, 0, look(0))
         if judgement.state is not State.OPEN:
@@ -175,7 +175,7 @@ class Judge:
 
 
 def may_run_away(slopes: Values) -> bool:
-    """Return whether a backlog may not settle: it grows by the rule of studies, or its runs are too few to decide."""
+    """Return whether a backlog may never settle: it grows by the rule of studies, or its runs are too few to decide."""
     return grows(slopes) or may_grow(slopes)
 
 
@@ -199,8 +199,8 @@ def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
 
 
 def _decide(one: Requirement, bounds: Bounds) -> State:
-    """Return what an interval shows. If all of it is within the tolerance of the limit, either decision is right, and
-    the mean decides.
+    """Return the state that an interval shows. If all of it is within the tolerance of the limit, either decision is
+    right, and the mean decides.
     """
     holds, fails = _holds(one, bounds, one.tolerance), _fails(one, bounds, one.tolerance)
     if holds and fails:

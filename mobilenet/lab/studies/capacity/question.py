@@ -1,4 +1,4 @@
-"""What a capacity search is asked, checked before anything runs, and the study that it becomes.
+"""The question of a capacity search, checked before anything runs, and the study that answers it.
 
 Model     the key becomes the only factor of a study; its levels are all values from one end to the other, one
           `resolution` apart, of which the search runs only those that it needs. So replication r meets the same world
@@ -30,14 +30,14 @@ from mobilenet.scenario.yaml_reader import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 
-STEPS = 64  # between the ends at most, unless a resolution is given
+STEPS = 64  # between the ends, at most, unless a resolution is given
 BUDGET, MINUTES = 12_000, 10.0
 IN_PYTHON = {"from": "low", "to": "high", "set": "overrides"}  # arguments that have other names than the options
 
 
 @dataclass(frozen=True)
 class Question:
-    """As the caller puts it; nothing is checked yet."""
+    """The question as the caller puts it, before any check."""
 
     scenario: str | Path | Mapping[str, Any]
     vary: str
@@ -56,11 +56,11 @@ class Question:
 
     @property
     def name(self) -> str:
-        """How messages call the scenario."""
+        """The name of the scenario in messages."""
         return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
 
     def word(self, name: str) -> str:
-        """Return how the caller gave it: `--from`, or `low`."""
+        """Return the caller's word for it: `--from`, or `low`."""
         return f"--{name}" if self.is_command else IN_PYTHON.get(name, name)
 
 
@@ -76,7 +76,7 @@ class Plan:
 
     @property
     def search_question(self) -> SearchQuestion:
-        """What readers of the answer need."""
+        """The parts of the question that readers of the answer need."""
         q = self.question
         return SearchQuestion(q.vary, self.values, self.requirements, q.error, q.budget, q.seed, self.words, q.rare)
 
@@ -87,7 +87,7 @@ class Plan:
 
 
 def plan(question: Question, allow_code: bool = False) -> Plan:
-    """Check all of it against the scenario; `allow_code`: as for mobilenet.run. Raises ScenarioError."""
+    """Check the question against the scenario. `allow_code`: as for mobilenet.run. Raise ScenarioError for an error."""
     require_sense(question)
     all_requirements = requirements(question.require, question.tolerance, question.word("require"))
     bare = _study(question, None)
@@ -115,7 +115,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
 
 
 def default_directory(question: Question) -> Path:
-    """studies/SCENARIO-capacity-KEY, with the last part of the key."""
+    """Return studies/SCENARIO-capacity-KEY, with the last part of the key."""
     return STUDIES / as_file_name(f"{Path(question.name).stem}-capacity-{question.vary.rpartition('.')[2]}")
 
 
@@ -152,7 +152,7 @@ def require_sense(question: Question) -> None:
 
 
 def _require_numeric(question: Question, scenario: Any) -> None:
-    """Require a key that is a number, of which a value already shows its kind; others show it when they are set."""
+    """Require a numeric key, if its present value shows its kind. Others show it when they are set."""
     value: Any = scenario.model_dump()
     for part in question.vary.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -165,7 +165,7 @@ def _require_numeric(question: Question, scenario: Any) -> None:
 
 
 def _takes_only_whole(question: Question, study: Study) -> bool:
-    """Try it out, so that the settings of plug-ins are covered."""
+    """Return whether the key takes only whole numbers, by trying, so that the settings of plug-ins are covered."""
     low, high = sorted((question.low, question.high))
     ends = [("from", question.low), ("to", question.high)]
     refused = [error for name, value in ends if (error := _refusal(question, study, value, name)) is not None]
@@ -200,7 +200,7 @@ def _refusal(question: Question, study: Study, value: float, name: str) -> Scena
 
 
 def _fixed_changes(question: Question, study: Study) -> list[Change]:
-    """Return what holds for all values, by the words of the caller."""
+    """Return what is fixed for all values, in the words of the caller."""
     values = {key: f"{key}={inline(value)}" for key, value in study.set.items()}
     return [Change(text, f"{question.word('set')} {text}") for text in values.values()]
 
@@ -227,7 +227,7 @@ def _round_step(span: float, is_whole: bool) -> float:
 def _require_steps(question: Question, count: int) -> None:
     most = MOST_LEVELS - 1
     if count > most:
-        least = abs(question.high - question.low) / most * 1.005  # not below the bound when it is rounded
+        least = abs(question.high - question.low) / most * 1.005  # not below the bound after rounding
         raise ScenarioError(
             f"{question.word('resolution')}: {count} steps between {question.low:g} and {question.high:g}, expected at"
             f" most {most}; choose a resolution of at least {least:.3g}"
@@ -235,7 +235,7 @@ def _require_steps(question: Question, count: int) -> None:
 
 
 def _study(question: Question, values: tuple[float | int, ...] | None) -> Study:
-    """Without values: only the scenario and what is set."""
+    """Return the study of these values or, without values, of only the scenario and what is set."""
     scenario = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
     declaration: dict[str, Any] = {"scenario": scenario, "seed": question.seed, "set": changes_of(question)}
     if values is not None:
@@ -252,7 +252,7 @@ def changes_of(question: Question) -> dict[str, Any]:
 
 
 def command_of(question: Question, scenario: str, out: Path | None = None, allow_code: bool = False) -> str:
-    """Return the same command without its budget; it resumes the search."""
+    """Return the same command without its budget. It resumes the search."""
     words = ["mobilenet capacity", quote(Path(scenario)), "--vary", shlex.quote(question.vary)]
     words += ["--from", f"{question.low:.12g}", "--to", f"{question.high:.12g}"]
     for text in question.require:
@@ -271,9 +271,7 @@ def command_of(question: Question, scenario: str, out: Path | None = None, allow
 
 
 def normal_form(question: Question, allow_code: bool) -> str:
-    """Return the command for the provenance of files: with the scenario that the directory keeps. `allow_code`: whether
-    it runs code.
-    """
+    """Return the command for provenance, with the scenario in the directory. `allow_code`: whether it runs code."""
     command = command_of(question, f"STUDY/{KEPT.format(0)}", None, allow_code)
     return command if question.budget == BUDGET else f"{command} --budget {question.budget}"
 

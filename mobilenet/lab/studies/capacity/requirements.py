@@ -1,4 +1,4 @@
-"""What a capacity is asked for: requirements on the means of metrics, as users write them.
+"""The requirements of a capacity search, on the means of metrics, as users write them.
 
 Model     METRIC <= LIMIT or METRIC >= LIMIT, of the mean over replications of the value of each run; so a p95 is the
           mean of the runs' p95, and not the p95 of all deliveries together. `+- T` sets an absolute tolerance,
@@ -26,7 +26,7 @@ _AT_MOST = ("<=", "<", "≤")
 
 
 class Requirement(NamedTuple):
-    """One requirement; it certainly holds `tolerance` within the limit, and certainly fails as far beyond it."""
+    """A requirement. It certainly holds `tolerance` within the limit, and certainly fails as far beyond it."""
 
     metric: str
     at_most: bool
@@ -37,13 +37,13 @@ class Requirement(NamedTuple):
         return f"{self.metric} {'<=' if self.at_most else '>='} {self.limit:g}"
 
     def lacks(self, value: float) -> float:
-        """Return by how much a mean misses the limit; negative: it is better than the limit."""
+        """Return by how much a mean misses the limit, negative if it is better than the limit."""
         return value - self.limit if self.at_most else self.limit - value
 
 
 def requirements(texts: Sequence[str], share: float, option: str) -> list[Requirement]:
-    """Read all of them; `share`: the tolerance relative to each limit; `option`: how the caller gave them, for
-    messages. Raises ScenarioError.
+    """Read all requirements. `share`: the tolerance relative to each limit; `option`: how the caller gave them, for
+    messages. Raise ScenarioError for a malformed one.
     """
     if not texts:
         raise ScenarioError(f"{option}: missing; {FORM}")
@@ -55,7 +55,7 @@ def requirements(texts: Sequence[str], share: float, option: str) -> list[Requir
 
 
 def _require_decidable(one: Requirement, where: str) -> None:
-    """Refuse a limit beyond what the metric can be: each value meets it, or none does."""
+    """Refuse a limit beyond the possible values of the metric, which each value meets or none does."""
     least, most = limits(one.metric)
     end, words = (most, f"ends at {most:g}") if one.limit >= most else (least, f"begins at {least:g}")
     if not (one.limit >= most or one.limit <= least):

@@ -1,15 +1,14 @@
-"""Which value to look at next, and what follows from the decisions so far.
+"""Which value should be examined next, and what follows from the decisions so far?
 
 Model     values are numbered 0 to `last` in ascending order. First both ends and the quarter points are looked at, so
           that the direction, and requirements that hold only in between, show in the data. Then bisection: the middle
-          of what lies between a value that holds and one that fails. An end that is hard to decide does not hold it up:
-          the middle of what lies between this end and the next decided value takes turns with it, whichever has fewer
-          runs. This is probabilistic bisection whose questions
-          are answered by sequential tests with a small error, so that the median of its posterior is that middle.
-          Which values come up depends only on decisions. As long as all are right, the values that can come up outside
-          of the tolerance are known beforehand: the first ones, and one for each halving on either side of the
-          threshold. So the error is split over `claims` of them, whatever the dependence between values; the same
-          worlds may serve all values
+          between a value that holds and one that fails. An end that is hard to decide does not hold it up: the middle
+          of what lies between this end and the next decided value takes turns with it, whichever has fewer runs. This
+          is probabilistic bisection whose questions are answered by sequential tests with a small error, so that the
+          median of its posterior is that middle. Which values come up depends only on decisions. As long as all are
+          right, the values that can come up outside of the tolerance are known beforehand: the first ones, and one for
+          each halving on either side of the threshold. So the error is split over `claims` of them, whatever the
+          dependence between values; the same worlds may serve all values
 Shapes    judged: value -> what is known there; missing: nothing was run
 Source    Horstein (1963); Waeber, Frazier, Henderson, Bisection search with noisy responses, SIAM J. Control Optim.
           (2013); ours: docs/guide/capacity.md
@@ -39,11 +38,11 @@ class Verdict(Enum):
 
 
 class Step(NamedTuple):
-    """What is known, and what to run next: value -> number of runs; empty: the search is over."""
+    """The present state, and what to run next: value -> number of runs; empty: the search is over."""
 
-    verdict: Verdict  # UNDECIDED as long as there is more to run
+    verdict: Verdict  # UNDECIDED while there is more to run
     run_counts: dict[int, int]
-    holds_at: int | None = None  # the value next to the threshold that holds
+    holds_at: int | None = None  # the value next to the threshold at which the requirements hold
     fails_at: int | None = None
 
 
@@ -53,14 +52,14 @@ def first_values(last: int) -> list[int]:
 
 
 def claims(last: int) -> int:
-    """Return over how many decisions the error is split."""
+    """Return the number of decisions over which the error is split."""
     first = first_values(last)
     widest = max(b - a for a, b in pairwise(first))
     return len(first) + 2 * math.ceil(math.log2(widest))
 
 
 def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
-    """Return what to do with decisions at these values."""
+    """Return the next step, given decisions at these values."""
     first = first_values(last)
     if missing := [value for value in first if value not in judged or judged[value].n == 0]:
         return Step(Verdict.UNDECIDED, {value: look(0) for value in missing})
@@ -81,7 +80,7 @@ def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
         least = min((ends | halving).values())
         return Step(Verdict.UNDECIDED, {value: n for value, n in (ends | halving).items() if n == least}, *known)
     if outside := _open(judged, first):
-        return Step(Verdict.UNDECIDED, outside, *known)  # one of them may contradict the answer
+        return Step(Verdict.UNDECIDED, outside, *known)  # one of these values may contradict the answer
     if bracket is None:
         holds = judged[0].state is State.HOLDS
         return Step(Verdict.EVERYWHERE if holds else Verdict.NOWHERE, {})
@@ -89,7 +88,7 @@ def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
 
 
 def runs_left(last: int, judged: Mapping[int, ValueJudgement], step: Step) -> int:
-    """Estimate how many runs are left at most: those of all values in progress, and those of all halvings that follow,
+    """Estimate the most runs that are left: those of all values in progress, and those of all halvings that follow,
     each at the limit of the requirements and as noisy as the noisiest value so far.
     """
     known = [end for end in (step.holds_at, step.fails_at) if end is not None]
@@ -100,7 +99,7 @@ def runs_left(last: int, judged: Mapping[int, ValueJudgement], step: Step) -> in
 
 
 def _beside_an_open_end(last: int, judged: Mapping[int, ValueJudgement]) -> tuple[int, int]:
-    """Return the end that is not decided, and the next decided value; (0, 0): there is none, or both are open."""
+    """Return the end that is not decided, and the next decided value, or (0, 0) if there is none, or both are open."""
     decided = _decided_values(judged)
     if not decided or (0 in decided) is (last in decided):
         return 0, 0
@@ -129,8 +128,8 @@ def _turns(judged: Mapping[int, ValueJudgement]) -> int:
 
 
 def _bracket(judged: Mapping[int, ValueJudgement]) -> tuple[int, int] | None:
-    """Return two decided values next to each other with different states. If there are several pairs, within the
-    tolerance, the one next to the end that holds: what is reported to hold is then surrounded by what holds.
+    """Return two neighbouring decided values with different states, or None. Of several pairs, within the tolerance,
+    return the one next to the end that holds: a value reported to hold is then surrounded by others that do.
     """
     pairs = [(a, b) for a, b in pairwise(_decided_values(judged)) if judged[a].state is not judged[b].state]
     if not pairs:

@@ -1,4 +1,4 @@
-"""Read a capacity search back from its directory, so that it can be made again anywhere.
+"""Read a capacity search back from its directory, so that it can be repeated anywhere.
 
 Model     the question is in the command of capacity.json; values and scenarios are those of the directory. Its
           scenarios are complete, so `--set` and the original scenario file are not needed
@@ -29,7 +29,7 @@ ANSWER = "capacity.json"
 
 
 def read_back(folder: Path) -> Plan:
-    """Return the search that has made a directory."""
+    """Return the search that made a directory."""
     file = folder / ANSWER
     command = provenance_in(file).command
     numbers = dict.fromkeys(("tolerance", "resolution", "error", "budget", "seed", "rare"), number)

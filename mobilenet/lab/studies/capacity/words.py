@@ -1,6 +1,6 @@
 """A capacity in words: one sentence with the answer, and a report in Markdown.
 
-Model     the answer comes first, then what supports it at the values on both sides, then what is not known. Numbers of
+Model     the answer comes first, then its support at the values on both sides, then what is not known. Numbers of
           metrics have their intervals, which hold at all looks together
 Units     those of the key and of the metrics
 Source    ours: docs/guide/capacity.md
@@ -24,12 +24,12 @@ TOGETHER = "all requirements"
 
 
 def answer(result: SearchResult) -> str:
-    """Return the answer as one sentence, which opens with what was delivered unless it was all."""
+    """Return the answer as one sentence. It begins with the delivery ratio if not everything was delivered."""
     return _delivery_ratios(result) + _answer(result)
 
 
 def _delivery_ratios(result: SearchResult) -> str:
-    """Return what was delivered and broadcast at the values that the answer rests on, or at all that were run."""
+    """Return the delivery and broadcast ratios at the values on which the answer rests, or at all that were run."""
     ends = [value for value in (result.holds_at, result.fails_at) if value in result.points]
     points = {f"at {format_value(value)}": result.points[value] for value in ends or result.points}
     delivered = {name: one.delivery_ratio for name, one in points.items() if one.delivery_ratio is not None}
@@ -92,12 +92,12 @@ def _some(result: SearchResult) -> str:
 
 
 def head(question: SearchQuestion) -> tuple[str, ...]:
-    """Return the head of the table of all points: with several requirements, also what is known of all of them."""
+    """Return the head of the table of all points. With several requirements it has a column for all of them."""
     return (question.key, *HEAD, *([TOGETHER] if len(question.requirements) > 1 else ()))
 
 
 def span(question: SearchQuestion) -> str:
-    """Return the key and its ends: `wireless.loss from 0 to 0.4`."""
+    """Return the key and its ends, as in `wireless.loss from 0 to 0.4`."""
     return f"{question.key} from {format_value(question.values[0])} to {format_value(question.values[-1])}"
 
 
@@ -123,7 +123,7 @@ def _so_far(result: SearchResult) -> str:
 
 
 def _empty(result: SearchResult) -> str | None:
-    """At which value the runs hardly ever have a metric."""
+    """Return at which value the runs hardly ever have a metric."""
     for value, judged in result.points.items():
         for one in judged.estimates if judged.state is State.NO_DATA else ():
             if one.bounds is None:
@@ -133,7 +133,7 @@ def _empty(result: SearchResult) -> str | None:
 
 
 def support(result: SearchResult) -> list[str]:
-    """Return what is known at the values that the answer rests on, one line for each requirement."""
+    """Return the evidence at the values on which the answer rests, one line for each requirement."""
     values = [value for value in (result.holds_at, result.fails_at) if value is not None]
     lines = []
     for value in dict.fromkeys([*values, *result.open_points]) if values or result.is_undecided else []:
@@ -146,7 +146,7 @@ def support(result: SearchResult) -> list[str]:
 
 
 def assurance(result: SearchResult) -> str:
-    """Return what the error means."""
+    """Return the meaning of the error."""
     question = result.question
     tolerances = ", ".join(
         f"{one.metric} ± {_with_unit(question, one, one.tolerance)}" for one in question.requirements
@@ -160,7 +160,7 @@ def assurance(result: SearchResult) -> str:
 
 
 def assumptions(result: SearchResult) -> list[str]:
-    """Return what the answer takes for granted."""
+    """Return the assumptions of the answer."""
     question, last = result.question, len(result.question.values) - 1
     lines = []
     if _delivery_ratios(result):
@@ -177,12 +177,12 @@ def assumptions(result: SearchResult) -> list[str]:
 
 
 def sentences(result: SearchResult) -> list[str]:
-    """Return the answer, what supports it, and what it assumes."""
+    """Return the answer, its evidence, and its assumptions."""
     return [answer(result), *support(result), assurance(result), *assumptions(result)]
 
 
 def _had(result: SearchResult) -> list[str]:
-    """Return how many runs had each metric that not all of them had."""
+    """Return how many runs had each metric that was missing in some."""
     lines = []
     for place, one in enumerate(result.question.requirements):
         own = [judged.estimates[place] for judged in result.points.values() if judged.estimates]
@@ -199,12 +199,12 @@ def document(result: SearchResult) -> dict[str, Any]:
 
 
 def more_runs(result: SearchResult) -> int:
-    """Estimate how many more runs the values that are not decided would need."""
+    """Estimate how many more runs the undecided values would need."""
     return sum(result.points[value].runs_needed() for value in result.open_points)
 
 
 def progress_note(question: SearchQuestion, value: Number, judged: ValueJudgement | None) -> str:
-    """Return what is being decided now, and how sure it is."""
+    """Return what is being decided now, and how certain it is."""
     name = f"{question.key.rpartition('.')[2]} {format_value(value)}"
     one = next((one for one in judged.estimates if judged.of(one)[0] is State.OPEN), None) if judged else None
     if judged is None or one is None:
@@ -258,7 +258,7 @@ def _n(one: Estimate) -> str:
 
 
 def _decision(judged: ValueJudgement, one: Estimate) -> str:
-    """Return what is known about a requirement: `holds`, `fails, within the tolerance`, ..."""
+    """Return the decision on a requirement: `holds`, `fails, within the tolerance`, ..."""
     state, is_clear = judged.of(one)
     if judged.runs_away:
         return f"{state.value}, backlog grows without bound"

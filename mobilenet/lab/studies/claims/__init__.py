@@ -1,1 +1,1 @@
-"""Sentences about studies, answered: holds, does not hold, undecided."""
+"""Claims: sentences about studies, answered with holds, does not hold, or undecided."""

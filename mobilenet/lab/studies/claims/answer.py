@@ -1,4 +1,4 @@
-"""What a claims file was answered: one value with all that reports, tables and exit codes need.
+"""The answers to a claims file: one value with everything that reports, tables and exit codes need.
 
 Shapes    rows: one for each claim, in the order of the file
 Units     those of the metrics; ratios and shares have none
@@ -35,7 +35,7 @@ from mobilenet.record.stamp import PLACE
 
 @dataclass(frozen=True)
 class AnsweredClaim:
-    """A claim with its answer. `what`: the quantity that `bounds` are about, with its unit in `unit`."""
+    """A claim with its answer. `what`: the quantity that `bounds` refer to, with its unit in `unit`."""
 
     question: Question
     answer: Answer
@@ -43,38 +43,38 @@ class AnsweredClaim:
     unit: str
     required: str
     bounds: Bounds | None  # value and interval
-    replications: int  # of each configuration; of schedules, their number
+    replications: int  # of each configuration; for schedules, their number
     command: str  # in normal form: PLACE stands for the directory
     why: str = ""
     is_clear: bool = True
     is_left: bool = False  # --quick has left it
     assumes: bool = False  # the answer neglects rare outcomes
-    had: int | None = None  # replications that have the metric; None: not known
+    had: int | None = None  # replications that have the metric; None: unknown
     delivery: Delivery | None = None
     violated: int = 0  # runs of its configurations
-    printed: Ends = NO_ENDS  # of a paper's number
+    printed: Ends = NO_ENDS  # bounds of a paper's number
 
     @property
     def is_expected(self) -> bool:
-        """Whether it is the answer that the file expects, or may still become it."""
+        """Whether the answer is the one that the file expects, or may still become it."""
         return self.answer is Answer.UNDECIDED or self.answer.value == self.question.claim.expect
 
     @property
     def ends(self) -> Ends:
-        """The value at least, and at most, without margins."""
+        """The least and the greatest value, without margins."""
         bounds = {test.at_most: test.bound for test in self.question.tests}
         return (bounds.get(False), bounds.get(True)) if bounds else self.printed
 
     @property
     def place(self) -> Cell | None:
-        """The configuration whose mean is the value, if it is that of a single one."""
+        """The configuration whose mean is the value, if it is a single one."""
         tests = self.question.tests
         return tests[0].value if tests and all(test.other is None for test in tests) else None
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """All answers, and what became of the runs."""
+    """All answers, and how many runs were made or failed."""
 
     path: Path
     name: str
@@ -133,7 +133,7 @@ class Outcome:
         ]
 
     def json(self) -> dict[str, Any]:
-        """Return what claims.json holds; infinite numbers, which JSON lacks, are texts."""
+        """Return the content of claims.json. Infinite numbers, which JSON lacks, are texts."""
         return {
             "name": self.name,
             "error": self.error,
@@ -158,7 +158,7 @@ def _plain(value: Any) -> Any:
 
 
 def answer_to(question: Question, judged: Judgement, command: str, is_left: bool, violated: int = 0) -> AnsweredClaim:
-    """Combine a question with what its runs have shown. Of several tests, the one nearest to failing is reported."""
+    """Combine a question with the result of its runs. Of several tests, the one nearest to failing is reported."""
     of_tests = judged.bounds
     place = _nearest(question, of_tests)
     bounds = of_tests[place] if of_tests else None
@@ -179,7 +179,7 @@ def _nearest(question: Question, bounds: tuple[Bounds | None, ...]) -> int:
 
 
 def quantity(question: Question) -> str:
-    """Return what the value is: `delivery_delay_mean_s`, `ratio of ...`."""
+    """Return the name of the value: `delivery_delay_mean_s`, `ratio of ...`."""
     claim = question.claim
     if isinstance(claim, NoViolation):
         return "schedules with a violation"
@@ -196,7 +196,7 @@ def quantity(question: Question) -> str:
 
 
 def requirement(question: Question) -> str:
-    """Return what the claim requires of the value: `at most 0.4 ± 0.02`."""
+    """Return the requirement of the claim: `at most 0.4 ± 0.02`."""
     parts = []
     for test in question.tests[:1] if isinstance(question.claim, Grows) else question.tests:
         side = "below" if test.is_strict else "at most" if test.at_most else "at least"
@@ -208,6 +208,6 @@ def requirement(question: Question) -> str:
 
 
 def requirement_of_print(ends: Ends) -> str:
-    """Return what a number of a paper requires, of which half a unit of its last digit is part."""
+    """Return the requirement of a number in a paper, which includes half a unit of its last digit."""
     sides = zip(("at least", "at most"), ends, strict=True)
     return " and ".join(f"{side} {end:.6g}" for side, end in sides if end is not None) or "as in the paper"

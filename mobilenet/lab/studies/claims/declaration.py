@@ -28,7 +28,7 @@ from mobilenet.scenario.yaml_writer import to_yaml
 
 MARGIN = 0.05  # share of a bound, unless a claim has its own margin
 MOST_CLAIMS = 1_000
-RESERVED = (  # files and folders in the directory of the answers, next to the experiments
+RESERVED = (  # names in the directory of the answers that no experiment may have
     "claims.json", "claims.yaml", "claims.csv", "claims.parquet", "claims.md", "claims.csv.provenance.json",
     "schedules.jsonl", "reliable.jsonl", "causal.jsonl", "study.yaml", "manifest.json", "figures",
 )  # fmt: skip
@@ -36,7 +36,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 
 
 class Answer(Enum):
-    """What a claim is answered."""
+    """The answer to a claim."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -243,7 +243,7 @@ class Claims(Parameters):
 
     @classmethod
     def load(cls, path: str | Path, seed: int | None = None) -> Self:
-        """Read a claims file; `seed` replaces that of the file. Raises ScenarioError."""
+        """Read a claims file. `seed` replaces that of the file. Raise ScenarioError if it is wrong."""
         path = Path(path)
         root = read(path)
         if not isinstance(root.value, dict):
@@ -258,7 +258,7 @@ class Claims(Parameters):
 
     @classmethod
     def of_nodes(cls, root: Node, folder: Path) -> Self:
-        """From the nodes of a file in `folder`. Raises ScenarioError."""
+        """Make the claims from the nodes of a file in `folder`. Raise ScenarioError if they are wrong."""
         try:
             claims = cls.model_validate(root.plain())
         except ValidationError as error:
@@ -277,7 +277,7 @@ class Claims(Parameters):
         return claims
 
     def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:
-        """Return an error at a key of the file; names contain dots themselves."""
+        """Return an error at a key of the file. Names may contain dots."""
         node = self._root
         for key in path:
             if not isinstance(node.value, dict) or key not in node.value:
@@ -286,7 +286,7 @@ class Claims(Parameters):
         return ScenarioError(f"{node.where}: {'.'.join(path)}: {what}")
 
     def file_text(self, experiments: Iterable[str]) -> str:
-        """Return the file that a directory of answers keeps: each of these experiments is the study next to it."""
+        """Return the file for a directory of answers, in which each of these experiments is the study next to it."""
         values = {key: value for key, value in self._root.plain().items() if key != "experiments"}
         studies = {
             name: {"study": f"{name}/study.yaml", "deterministic": self.experiments[name].deterministic}
@@ -295,7 +295,7 @@ class Claims(Parameters):
         return to_yaml({**values, "experiments": studies} if studies else values)
 
     def study(self, name: str) -> Study:
-        """Return the study that an experiment is, without replications of its own. Raises ScenarioError."""
+        """Return the study of an experiment, without its own replications. Raise ScenarioError if it is wrong."""
         experiment = self.experiments[name]
         place = ("experiments", name)
         if experiment.study is not None:

@@ -1,9 +1,9 @@
-"""Run what a claims file needs, and answer it.
+"""Run what a claims file needs, and answer the claims.
 
-Model     each experiment is a study in OUT/NAME, of which only the configurations of open claims get runs. The
-          missing runs that cost least for each open claim come first; afterwards all claims that can be judged are
-          judged. What to run follows only from the runs that there are, so a killed command goes on where it stood. A
-          limit of time stops the runs, and leaves the claims that are open
+Model     each experiment is a study in OUT/NAME, of which only the configurations of open claims get runs. The missing
+          runs that cost least for each open claim come first; afterwards all claims that can be judged are judged. The
+          next runs follow only from those that exist, so a killed command resumes where it stopped. A limit of time
+          stops the runs, and leaves the claims that are open
 Errors    ScenarioError for the file, StudyError for directories, Spark, and metrics that no run has
 Source    ours: docs/guide/claims.md
 """
@@ -54,20 +54,20 @@ from mobilenet.record.stamp import PLACE, in_document, in_text, new_provenance, 
 from mobilenet.record.writer import write_json
 
 QUICK_S = 540.0  # of ten minutes; the rest is for Spark's start and the tables
-EVENTS_PER_S = 150_000  # of a run on one core, roughly; only the order of experiments depends on it
+EVENTS_PER_S = 150_000  # of a run on one core, approximately; only the order of experiments depends on it
 MARK = "claims.json"
-KEPT = "claims.yaml"  # the claims, about the studies in the same directory: the directory is complete
+KEPT = "claims.yaml"  # the claims, with studies in the same directory: the directory is self-contained
 LEFT = "left by --quick"
 TOGETHER = 4  # times the cost of the cheapest configuration: what runs in the same round
 
 
 class TimeUp(Exception):
-    """The limit of time is reached; finished runs are kept."""
+    """The time limit is reached. Finished runs are kept."""
 
 
 @dataclass(frozen=True)
 class Means:
-    """How the work is done."""
+    """The options for doing the work."""
 
     out: Path
     workers: int | None = None
@@ -78,7 +78,7 @@ class Means:
     began_s: float = field(default_factory=time.monotonic)
 
     def check_time(self) -> None:
-        """Raise TimeUp after the limit."""
+        """Raise TimeUp after the time limit."""
         if self.limit_s is not None and time.monotonic() - self.began_s > self.limit_s:
             raise TimeUp
 
@@ -88,7 +88,7 @@ class Means:
 
 
 class CommonDelays:
-    """Compute delays over the deliveries that the runs of two places have in common, each once."""
+    """The delays of the deliveries that the runs of two places have in common, each computed once."""
 
     def __init__(self, stores: Mapping[str, Store]) -> None:
         self._stores = stores
@@ -96,7 +96,7 @@ class CommonDelays:
         self._known: dict[tuple[Cell, Cell, int, OfDelays], tuple[float, float] | None] = {}
 
     def __call__(self, own: Cell, other: Cell, replication: int, metric: OfDelays) -> tuple[float, float] | None:
-        """Raises NotPaired; StudyError for a run that cannot be read."""
+        """Return the metric in both places. Raise NotPaired, or StudyError for a run that cannot be read."""
         key = own, other, replication, metric
         if any(cell.configuration in self._observing[cell.experiment] for cell in (own, other)):
             raise NotPaired(USES_RUN)
@@ -113,7 +113,7 @@ class CommonDelays:
 
 
 def default_directory(file: Path) -> Path:
-    """Return studies/FILE-claims, where answers go by default."""
+    """Return studies/FILE-claims, the default directory of answers."""
     name = as_file_name(file.stem)
     return STUDIES / (name if name.endswith("claims") else f"{name}-claims")
 
@@ -160,7 +160,7 @@ def _require_own(out: Path) -> None:
 
 
 class _Work:
-    """What is done so far."""
+    """The work and its progress."""
 
     def __init__(self, plan: Plan, means: Means, stores: dict[str, Store]) -> None:
         self._plan, self._means, self._stores = plan, means, stores
@@ -187,14 +187,14 @@ class _Work:
                 write_tables(store, self._targets[name], spark)
 
     def _missing(self) -> dict[Cell, int]:
-        """Return the replications that configurations still lack for the next looks."""
+        """Return the replications that configurations lack for the next looks."""
         needs = self._looks.replications()
         missing = {cell: runs - self._targets[cell.experiment][cell.configuration] for cell, runs in needs.items()}
         return {cell: more for cell, more in missing.items() if more > 0}
 
     def _perform(self, missing: dict[Cell, int], spark: Any) -> None:
-        """Run the configuration that costs least for each of its open claims, with others of its experiment that cost
-        about as much, and judge.
+        """Run the cheapest configuration for each of its open claims, with others of its experiment at about the same
+        cost, and judge.
         """
         costs = self._plan.costs
         waiting = Counter(cell for question in self._looks.open for cell in question.cells)
@@ -213,7 +213,7 @@ class _Work:
             self._judge(name)
 
     def _judge(self, name: str) -> None:
-        """Answer what the runs of an experiment allow."""
+        """Answer the questions for which an experiment has enough runs."""
         failures = len(self._stores[name].failures())
         for question in self._looks.open if failures else ():
             if any(cell.experiment == name for cell in question.cells):
@@ -222,8 +222,8 @@ class _Work:
         self._looks.take(self._rows)
 
     def _require_metrics(self, name: str) -> None:
-        """Require metrics that the runs have, since runs of plug-ins and of processes show only now which they have.
-        The others were known before, and may be missing in the first runs by chance.
+        """Require metrics that the runs have. Those of plug-ins and processes are known only now; the others were
+        checked before, and may be missing in the first runs by chance.
         """
         known = sorted({key for cell, rows in self._rows.items() if cell.experiment == name for r in rows for key in r})
         for question in self._looks.questions.values():
@@ -243,7 +243,7 @@ class _Work:
                 self._play(question, claim)
 
     def play_all(self) -> None:
-        """Answer the other claims that are not about runs of experiments; those about few schedules first."""
+        """Answer the claims that do not refer to runs of experiments, those with few schedules first."""
         left = [question for question in self._plan.questions if question.name not in self._others]
         for question in sorted(left, key=lambda one: getattr(one.claim, "schedules", 0)):
             if isinstance(question.claim, NoViolation):

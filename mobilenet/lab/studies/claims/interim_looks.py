@@ -1,8 +1,8 @@
-"""Which runs are wanted next, and what the runs so far have answered.
+"""Which runs are needed next, and which questions have the runs so far answered?
 
 Model     each question goes from look to look by itself, until it is answered or the next look needs more replications
-          than the file allows. What is answered depends only on the runs of the question's own configurations, so the
-          order in which experiments run, and the number of workers, change nothing
+          than the file allows. The answer depends only on the runs of the question's own configurations, so the order
+          of experiments and the number of workers change nothing
 Errors    none
 Source    ours: docs/guide/claims.md
 """
@@ -16,11 +16,11 @@ from mobilenet.lab.studies.claims.judge import Common, Judgement, Runs, judge
 from mobilenet.lab.studies.claims.questions import Cell, Question
 from mobilenet.lab.studies.statistics import RARE, look
 
-EXACT_RUNS = 2  # of a deterministic experiment: the second one shows that it is
+EXACT_RUNS = 2  # of a deterministic experiment: the second one confirms that it is
 
 
 class Looks:
-    """The questions of a file that runs answer, and how far each of them is."""
+    """The questions of a file that runs answer, and the progress of each."""
 
     def __init__(
         self, questions: Iterable[Question], error: float, most: int, rare: float = RARE, common: Common | None = None
@@ -50,7 +50,7 @@ class Looks:
         return needs
 
     def take(self, runs: Runs) -> None:
-        """Judge each open question whose runs are there, as often as they allow."""
+        """Judge each open question that has enough runs, as often as they allow."""
         for question in self.open:
             self._take(question, runs)
 

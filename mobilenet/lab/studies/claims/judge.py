@@ -47,28 +47,26 @@ BACKLOG = "backlog_slope"
 Runs = Mapping[Cell, Sequence[Row]]
 # computes a delay of two places in a replication over the deliveries that both made; None: there are none
 Common = Callable[[Cell, Cell, int, OfDelays], tuple[float, float] | None]
-ANY = OfDelays(len)  # where only the pairs of deliveries matter
+ANY = OfDelays(len)  # if only the pairs of deliveries matter
 STEPS = 200  # of the search for an end of a ratio's interval, at most
 
 
 class Delivery(NamedTuple):
-    """The mean delivery ratios of both places of a test. `is_common`: its values are delays of the deliveries that both
-    made.
-    """
+    """The mean delivery ratios of a test's places. `is_common`: its values cover the deliveries that both made."""
 
     value: float | None
     other: float | None
     is_common: bool
-    broadcast: tuple[float, ...] = ()  # share of what was offered, at each place
+    broadcast: tuple[float, ...] = ()  # share of the offered broadcasts, at each place
     infinite: tuple[int, ...] = ()  # runs at each place that have no finite value of the metric
 
 
 class Judgement(NamedTuple):
-    """What is known after a look."""
+    """The judgement after a look."""
 
     answer: Answer
     n: int = 0  # replications of each configuration
-    sides: tuple[Side | None, ...] = ()  # of each test; None: too few values
+    sides: tuple[Side | None, ...] = ()  # for each test; None: too few values
     why: str = ""  # the reason, if the numbers do not give it
     is_final: bool = True  # whether more runs would not change it
     is_clear: bool = False  # decided without the help of the margin
@@ -78,16 +76,15 @@ class Judgement(NamedTuple):
 
     @property
     def bounds(self) -> tuple[Bounds | None, ...]:
-        """The bounds of the value, ratio or difference of each test, which take longer than the answer."""
+        """The bounds of the value, ratio or difference of each test. They take longer to compute than the answer."""
         return tuple(None if side is None else _interval(side) for side in self.sides)
 
 
 def judge(
     question: Question, runs: Runs, number: int, error: float, rare: float = RARE, common: Common | None = None
 ) -> Judgement:
-    """Look at the runs of a question, which are those of look `number`; `error`: of this question at all looks; `rare`:
-    the share of the runs below which outcomes may be missed; `common`: for delays of places that did not deliver the
-    same.
+    """Judge the runs of a question at look `number`. `error`: of this question at all looks; `rare`: the share of the
+    runs below which outcomes may be missed; `common`: for delays of places that did not deliver the same.
     """
     n = min(len(runs.get(cell, ())) for cell in question.cells)
     rows = {cell: runs[cell][:n] for cell in question.cells}
@@ -104,9 +101,9 @@ def judge(
 
 
 def _comparable(question: Question, rows: Runs, test: Inequality, common: Common | None) -> Runs:
-    """Return the rows for a test. A delay of two places is that of the deliveries that both made, unless both delivered
-    all that they owed, and owed the same or are not paired. Raises NotPaired, also for percentiles that count what is
-    still waiting.
+    """Return the rows for a test. A delay of two places is taken over the deliveries that both made, unless both
+    delivered all that they owed, and owed the same or are not paired. Raise NotPaired, also for percentiles that count
+    what is still waiting.
     """
     metric, never = question.words.of_delays(question.metric), question.metric.startswith(NEVER)
     if common is None or test.other is None or (metric is None and not never):
@@ -158,7 +155,7 @@ def _judgement(
 def _decide(
     question: Question, sides: Sequence[Side | None], open_: Judgement, slopes: Sequence[Values], of_backlog: float
 ) -> Judgement:
-    """`open_`: the answer as long as nothing is decided; `of_backlog`: the error of its test."""
+    """Decide from all sides. `open_`: the answer while nothing is decided; `of_backlog`: the error of its test."""
     open_ = open_._replace(sides=tuple(sides))
     if question.metric != BACKLOG:
         if any(grows(own, of_backlog / len(slopes)) for own in slopes):
@@ -174,7 +171,7 @@ def _decide(
         assumes = all(not side.against(Answer.FAILS) for side in failing)
         return Judgement(Answer.FAILS, open_.n, open_.sides, _of_zero(failing), is_clear=is_clear, assumes=assumes)
     if len(known) < len(sides):
-        is_final = question.metric.startswith(NEVER)  # infinite in both places of some replication, for good
+        is_final = question.metric.startswith(NEVER)  # infinite in both places of a replication, permanently
         return open_._replace(why=f"too few runs have a finite {question.metric}", is_final=is_final)
     if all(_is_met(side) and _holds(side, side.test.margin) for side in known):
         is_clear = all(_holds(side, 0.0) for side in known)
@@ -184,7 +181,7 @@ def _decide(
 
 
 def _exact(question: Question, rows: Runs, pairs: Sequence[tuple[Inequality, Runs]], n: int) -> Judgement:
-    """All replications are the same, so one number is the mean; more than one shows that they are."""
+    """Answer for replications that are all the same, so one number is the mean; more than one shows that they are."""
     values = [[row.get(question.metric) for row in own] for own in rows.values()]
     if any(len(set(own)) > 1 for own in values):
         return Judgement(Answer.UNDECIDED, n, (), "its runs differ, so its experiment is not deterministic")
@@ -198,7 +195,7 @@ def _exact(question: Question, rows: Runs, pairs: Sequence[tuple[Inequality, Run
 
 
 def _without_ratio(sides: Sequence[Side | None]) -> str | None:
-    """Return why a ratio has no value; None: it has one. `below` and `grows` only compare two means, and need none."""
+    """Return why a ratio has no value, or None if it has one. `below` and `grows` only compare means, so need none."""
     for side in sides:
         if side is not None and side.test.is_ratio and not side.test.is_strict and (mean := side.mean_of_other) <= 0:
             return f"the denominator is {format_number(mean)} on average; a ratio needs a denominator above 0"
@@ -206,7 +203,7 @@ def _without_ratio(sides: Sequence[Side | None]) -> str | None:
 
 
 def _of_zero(failing: Sequence[Side]) -> str:
-    """Return the reason where no ratio shows it; empty: one does."""
+    """Return the reason if a mean is 0, and otherwise nothing."""
     is_zero = any(side.test.is_strict and side.mean_of_other == 0 for side in failing)
     return "the mean that should be the larger one is 0" if is_zero else ""
 
@@ -218,8 +215,8 @@ def _unbounded_judgement(question: Question, n: int, sides: tuple[Side | None, .
 
 
 class Side(NamedTuple):
-    """A test with the values of both places, by replication; `other` is None if the test has only one place. `below`,
-    `above`: what the bounds of its combination allow for; without an error, its values are all the same.
+    """A test with the values of both places, by replication. `other` is None if the test has only one place. `below`,
+    `above`: the allowance of the bounds of its combination; without an error, all values are the same.
     """
 
     test: Inequality
@@ -231,11 +228,11 @@ class Side(NamedTuple):
     above: float = 0.0
 
     def less(self, factor: float, shift: float) -> Values:
-        """Return the values, less those of the other place times a factor, less a shift."""
+        """Return the values, minus those of the other place times a factor, minus a shift."""
         return (self.value if self.other is None else self.value - factor * self.other) - shift
 
     def limits(self, factor: float, shift: float) -> tuple[float, float]:
-        """Return between which numbers these are certain to be."""
+        """Return the numbers between which these values certainly lie."""
         least, most = limits(self.metric)
         if self.other is None:
             return least - shift, most - shift
@@ -248,13 +245,13 @@ class Side(NamedTuple):
         return 0.0 if self.other is None else _mean(self.other)
 
     def against(self, answer: Answer) -> float:
-        """Return what an answer has to allow for."""
+        """Return the allowance that an answer needs."""
         return self.above if self.test.at_most is (answer is Answer.HOLDS) else self.below
 
 
 def _side(metric: str, rows: Runs, test: Inequality, error: Error | None) -> Side | None:
-    """Return the values of the replications that have the metric in both places; None: too few do, or it has no
-    difference.
+    """Return the values of the replications that have the metric in both places, or None if there are too few, or it
+    has no difference.
     """
     own, other = rows[test.value], rows[test.other] if test.other is not None else None
     if metric.startswith(NEVER):  # a run without a value never delivered that share
@@ -325,7 +322,7 @@ def _low(side: Side, factor: float, shift: float) -> float:
 
 
 def _high(side: Side, factor: float, shift: float) -> float:
-    """Return the upper bound of the side's mean."""
+    """Return the upper bound of the mean of value - factor * other - shift."""
     values = side.less(factor, shift)
     if side.error is None or not np.all(np.isfinite(values)):
         return _mean(values)
@@ -333,7 +330,7 @@ def _high(side: Side, factor: float, shift: float) -> float:
 
 
 def _interval(side: Side) -> Bounds | None:
-    """Return the value, ratio or difference, with the numbers that the bounds of its combination do not exclude."""
+    """Return the value, ratio or difference, and the numbers that the bounds of its combination do not exclude."""
     least, most = limits(side.metric)
     if not side.test.is_ratio:
         bounds = Bounds(_mean(side.less(1.0, 0.0)), _low(side, 1.0, 0.0), _high(side, 1.0, 0.0))
@@ -349,7 +346,7 @@ def _interval(side: Side) -> Bounds | None:
 
 
 def _end(side: Side, ratio: float, is_low: bool) -> float:
-    """Return where the bounds begin to exclude a ratio; infinite where they do not exclude any."""
+    """Return the ratio at which the bounds begin to exclude; infinite if they exclude none."""
 
     def is_excluded(at: float) -> bool:
         return _low(side, at, 0.0) > 0 if is_low else _high(side, at, 0.0) < 0

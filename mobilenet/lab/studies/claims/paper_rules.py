@@ -1,4 +1,4 @@
-"""Claims that are numbers or sentences of a paper, each with a rule of its own instead of a relation.
+"""Judge claims that are numbers or sentences of a paper, each by a rule instead of a relation.
 
 Model     for what needs single messages and processes, or speaks of all sizes at once (lab/studies/papers/). The runs
           are kept in OUT/PAPER.jsonl, and not made again. A sentence that holds only at some sizes does not hold.
@@ -22,11 +22,11 @@ from mobilenet.record.stamp import PLACE
 
 JUDGES = {"reliable": reliable.judge, "causal": causal.judge}
 ANSWERS = {"hold": Answer.HOLDS, "fail": Answer.FAILS, "hold in part": Answer.FAILS, "not checked": Answer.UNDECIDED}
-COMMAND = f"mobilenet claims {PLACE}/claims.yaml"  # which shows it, in normal form
+COMMAND = f"mobilenet claims {PLACE}/claims.yaml"  # the command that shows the answer, in normal form
 
 
 class Verdict(NamedTuple):
-    """What the rule of the paper has found."""
+    """The finding by the rule of the paper."""
 
     answer: Answer
     finding: Finding
@@ -38,14 +38,14 @@ def published_ids(paper: str) -> list[str]:
 
 
 class PaperVerdicts:
-    """The verdicts on papers, found once for each largest size."""
+    """The verdicts on papers, each found once for each largest size."""
 
     def __init__(self, out: Path, workers: int | None) -> None:
         self._out, self._workers = out, workers
         self._verdicts: dict[tuple[str, int], dict[str, Finding]] = {}
 
     def verdict(self, claim: Published, report: Callable[[str], None], look: Callable[[], None] = nothing) -> Verdict:
-        """Run what is missing; `look` is called every second, and may raise to stop."""
+        """Run what is missing, and return the verdict. `look` is called every second, and may raise to stop."""
         paper, largest = claim.paper, claim.largest
         if (paper, largest) not in self._verdicts:
             file = self._out / f"{paper}.jsonl"

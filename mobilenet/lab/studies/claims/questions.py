@@ -1,4 +1,4 @@
-"""From claims to questions: which configurations each claim is about, and which tests answer it.
+"""Turn claims into questions: which configurations does each claim need, and which tests answer it?
 
 Model     every relation becomes tests of one form: the mean of A - c B (a ratio), of A - B - c (a difference), or of
           A - c is at most 0, where c is the bound. A claim holds if all its tests hold. `below` is a ratio of at most
@@ -41,7 +41,7 @@ from mobilenet.metrics.registry import OF_HOSTS, Vocabulary
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_writer import inline
 
-EXACTLY = 1e-9  # share of a bound: rounding of numbers that are the same
+EXACTLY = 1e-9  # share of a bound, to allow for rounding of equal numbers
 
 
 class Cell(NamedTuple):
@@ -52,7 +52,7 @@ class Cell(NamedTuple):
 
 
 class Inequality(NamedTuple):
-    """One inequality. `other`: the place that is subtracted, or that divides."""
+    """An inequality. `other`: the place that is subtracted, or that divides."""
 
     value: Cell
     other: Cell | None
@@ -65,7 +65,7 @@ class Inequality(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """A claim with all that is needed to answer it; claims about schedules and papers have no tests."""
+    """A claim with everything that is needed to answer it. Claims about schedules and papers have no tests."""
 
     name: str
     claim: AnyClaim
@@ -76,7 +76,7 @@ class Question:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """The configurations that it is about."""
+        """The configurations that the question refers to."""
         cells = [cell for test in self.tests for cell in (test.value, test.other) if cell is not None]
         return tuple(dict.fromkeys(cells))
 
@@ -102,7 +102,7 @@ class Plan:
 
 
 def plan(claims: Claims, allow_code: bool = False) -> Plan:
-    """Check everything before the first run; `allow_code`: as for mobilenet.run. Raises ScenarioError."""
+    """Check everything before the first run. `allow_code`: as for mobilenet.run. Raise ScenarioError for an error."""
     named = {place.experiment for claim in claims.claims.values() for _, place in _places(claim)}
     _require_experiments(claims)
     studies = {name: claims.study(name) for name in claims.experiments if name in named}
@@ -115,7 +115,7 @@ def plan(claims: Claims, allow_code: bool = False) -> Plan:
 
 
 def questions(claims: Claims, studies: dict[str, Study]) -> list[Question]:
-    """Return a question for each claim, in the order of the file. Raises ScenarioError."""
+    """Return a question for each claim, in the order of the file. Raise ScenarioError if one is wrong."""
     all_questions = []
     for name, claim in claims.claims.items():
         if isinstance(claim, (NoViolation, Published)):
@@ -207,7 +207,7 @@ def _margin(margin: float | None, bound: float) -> float:
 
 
 def _cells(claims: Claims, study: Study, path: tuple[str, ...], place: Place, without: str | None) -> dict[Any, Cell]:
-    """Return the configuration of a place; with `without`, level -> configuration for the levels of that factor."""
+    """Return the configuration of a place or, with `without`, level -> configuration for the levels of that factor."""
     if without is not None and without not in study.factors:
         what = _unknown("factor", without, list(study.factors))
         raise claims.problem((*path[:-1], "along"), what)

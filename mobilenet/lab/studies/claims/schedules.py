@@ -1,4 +1,4 @@
-"""Claims that no schedule of the swarm violates a protocol's promises: play the schedules, and count.
+"""Judge claims that no schedule of the swarm violates a protocol's promises: play the schedules, and count.
 
 Model     the claim is about exactly these schedules, so its answer is not a matter of chance. One violation settles it.
           If none violates, but a schedule ends with an error, it stays undecided. The interval is that of the
@@ -20,11 +20,11 @@ from mobilenet.lab.studies.claims.declaration import Answer, NoViolation
 from mobilenet.lab.studies.papers.jobs import digest_of_code
 
 FILE = "schedules.jsonl"
-SECONDS_EACH = 0.025  # of one core, roughly
+SECONDS_EACH = 0.025  # time of one core, approximately
 
 
 class ScheduleTally(NamedTuple):
-    """What became of the schedules of a claim."""
+    """The counts of the schedules of a claim."""
 
     answer: Answer
     schedules: int
@@ -37,7 +37,7 @@ class ScheduleTally(NamedTuple):
 def play(
     claim: NoViolation, out: Path, workers: int, error: float, advance: Callable[[int], None] = lambda left: None
 ) -> ScheduleTally:
-    """Play what is missing; `advance` is called after each schedule, and may raise to stop."""
+    """Play the missing schedules. `advance` is called after each, and may raise to stop."""
     answers = _earlier_answers(out / FILE, claim.protocol)
     missing = [seed for seed in range(claim.seed, claim.seed + claim.schedules) if seed not in answers]
     if missing:
@@ -54,7 +54,7 @@ def play(
 
 
 def judge_answers(answers: list[str], error: float) -> ScheduleTally:
-    """From the answers of all schedules of a claim."""
+    """Return the counts from the answers of all schedules of a claim."""
     violated, unknown = answers.count("violated"), answers.count("unknown")
     others = len(answers) - violated - unknown - answers.count("valid")
     high = _upper_end(violated, len(answers), error)

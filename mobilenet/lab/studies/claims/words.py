@@ -26,7 +26,7 @@ def cells(one: AnsweredClaim) -> tuple[str, ...]:
 
 
 def decision(one: AnsweredClaim) -> str:
-    """`holds`, `does not hold (as expected)`, `undecided (left)`, ..."""
+    """Return the decision: `holds`, `does not hold (as expected)`, `undecided (left)`, ..."""
     notes = []
     if one.is_left:
         notes.append("left")
@@ -41,13 +41,13 @@ def _numbers(one: AnsweredClaim) -> tuple[str, str]:
     if one.bounds is None:
         return "–", "–"
     unit = f" {one.unit}" if one.unit else ""
-    if math.isinf(one.bounds.mean):  # and so is its interval
+    if math.isinf(one.bounds.mean):  # its interval is infinite as well
         return format_number(one.bounds.mean), "–"
     return f"{format_number(one.bounds.mean)}{unit}", " to ".join(map(format_number, one.bounds[1:])) + unit
 
 
 def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
-    """Return the answer of a claim with what supports it, in one line. `out`: the directory, for its command."""
+    """Return the answer of a claim and its evidence in one line. `out`: the directory, for its command."""
     value, interval = _numbers(one)
     words = one.question.claim.says or ""
     says = f" {words}{'' if words.endswith(('.', '!', '?')) else '.'}" if words else ""
@@ -62,14 +62,14 @@ def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
 
 
 def _infinite(one: AnsweredClaim) -> str:
-    """In how many runs of each place the metric is infinite, if it is in any."""
+    """Return in how many runs of each place the metric is infinite, if it is in any."""
     counts = one.delivery.infinite if one.delivery is not None else ()
     total = pluralize(one.replications, "run")
     return f"infinite in {' and in '.join(f'{count} of {total}' for count in counts)}" if any(counts) else ""
 
 
 def _opening(one: AnsweredClaim) -> str:
-    """Return what was delivered and broadcast, and how many runs are violated, as far as that is worth a word."""
+    """Return the delivery and broadcast ratios, and the number of violated runs, if they are noteworthy."""
     parts = []
     if (delivery := one.delivery) is not None:
         ratios = [share for share in (delivery.value, delivery.other) if share is not None]
@@ -84,7 +84,7 @@ def _opening(one: AnsweredClaim) -> str:
 
 
 def _answer(one: AnsweredClaim) -> str:
-    """Return the decision for tables, with what was delivered."""
+    """Return the decision for tables, with the delivery ratio."""
     return f"{opening}: {decision(one)}" if (opening := _opening(one)) else decision(one)
 
 
@@ -96,7 +96,7 @@ def _replications(one: AnsweredClaim) -> str:
 
 
 def summary(outcome: Outcome) -> str:
-    """`12 claims hold, 3 do not hold, 1 is undecided; ...`."""
+    """Return `12 claims hold, 3 do not hold, 1 is undecided; ...`."""
     counts = outcome.counts
     holds, fails, open_ = (counts[answer] for answer in Answer)
     hold, do = "holds" if holds == 1 else "hold", "does" if fails == 1 else "do"
@@ -110,14 +110,14 @@ def summary(outcome: Outcome) -> str:
 
 
 def summary_with_names(outcome: Outcome) -> str:
-    """`12 claims: fast holds, small does not hold, ...`; the answers in one line."""
+    """Return the answers in one line: `12 claims: fast holds, small does not hold, ...`."""
     return f"{pluralize(len(outcome.answers), 'claim')}: " + ", ".join(
         f"{one.question.name} {_answer(one)}" for one in outcome.answers
     )
 
 
 def closing_lines(outcome: Outcome) -> list[str]:
-    """Return the summary, and what the answers assume."""
+    """Return the summary, and the assumptions of the answers."""
     assumes = sum(one.assumes for one in outcome.answers)
     about = f"{assumption(outcome.rare)}, for {assumes} of {pluralize(len(outcome.answers), 'claim')}"
     return [summary(outcome), *([about] if assumes else [])]
@@ -139,6 +139,6 @@ def markdown(outcome: Outcome) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a table; `head` and each row have one text for each column."""
+    """Write a table. `head` and each row have one text for each column."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,1 +1,3 @@
-"""What claims on papers need beyond metrics of studies: single messages and processes, and sentences on all sizes."""
+"""The parts of claims on papers that go beyond metrics of studies: single messages and processes, and sentences on all
+sizes.
+"""

@@ -1,4 +1,4 @@
-"""The numbers that the paper on causal broadcast with aggregation prints, and whether ours agree.
+"""Which numbers does the paper on causal broadcast with aggregation print, and do ours agree?
 
 Model     full simulations of scenarios/vcube/causal.yaml, each mode on the same broadcasts and link delays;
           replications of which the number falls with the size (a run at N = 1024 is a million packets), means with t
@@ -53,7 +53,7 @@ OF_PROCESSES = (  # figure, quantity, mode, what is counted, from, to, whether i
     ("10", "processes_sending_7_to_11_percent", AGGREGATED, "company", 7, 11, True),
     ("10", "processes_sending_8_to_12_percent_5_bytes", SHORT, "company", 8, 12, True),
 )
-Runs = dict[str, list[Result]]  # of one size, by mode
+Runs = dict[str, list[Result]]  # runs of one size, by mode
 Values = Any  # float64 (runs,), or (1,) for a ratio of means
 
 
@@ -64,7 +64,7 @@ def printed_numbers() -> dict[str, dict[str, str]]:
 
 
 def replications(n: int) -> int:
-    """About a million packets for each size and mode, at least two runs and at most the paper's 30."""
+    """Return the number of runs with about a million packets for a size and mode, from two to the paper's 30."""
     return max(2, min(30, 1_200_000 // (n * (n - 1))))
 
 
@@ -90,7 +90,7 @@ def judge(
 
 
 def _jobs(sizes: list[int]) -> Iterator[Job]:
-    """Yield the long ones first, so that no core waits for the last."""
+    """Yield the long jobs first, so that no core waits for the last."""
     for n in reversed(sizes):
         for mode, changes in MODES.items():
             for seed in range(1, replications(n) + 1) if mode != SHORT or n == LARGEST else ():
@@ -99,7 +99,7 @@ def _jobs(sizes: list[int]) -> Iterator[Job]:
 
 
 def _answer(ours: list[Values], printed: dict[str, str]) -> Finding:
-    """Of one size, or of all."""
+    """Return the finding for one size, or for all."""
     agrees = all(agree(values, printed["printed"], printed["note"]) for values in ours)
     why, bounds = f"published {printed['printed']}: {'agrees' if agrees else 'differs'}", None
     if len(ours) > 1:
@@ -120,7 +120,7 @@ def _in_words(values: Values) -> str:
 
 
 def agree(values: Values, printed: str, note: str) -> bool:
-    """`note`: at most, or at least, where print gives a bound."""
+    """Return whether our values agree with print. `note`: at most, or at least, if print gives a bound."""
     mean, slack = float(values.mean()), _half_width(values) + 1e-9
     low, high = _ends(printed, note)
     return (low is None or low - slack <= mean) and (high is None or mean <= high + slack)
@@ -133,7 +133,7 @@ def _ends(printed: str, note: str) -> Ends:
 
 
 def _numbers(n: int, runs: Runs) -> Iterator[tuple[str, str, Values]]:
-    """Table or figure, quantity, and a value for each run or one for all."""
+    """Yield table or figure, quantity, and a value for each run or one for all."""
     plain, aggregated = runs[PLAIN], runs[AGGREGATED]
     packets_plain, packets = _of(plain, "packets"), _of(aggregated, "packets")
     yield "1", "packets_plain", packets_plain
@@ -159,12 +159,12 @@ def _numbers(n: int, runs: Runs) -> Iterator[tuple[str, str, Values]]:
     yield from _latencies(plain, aggregated)
     for quantity, count in (("aggregated", _messages_in_company), ("delayed", lambda result: result["delayed"])):
         many, one = (np.array([count(result) for result in runs[mode]]) for mode in (AGGREGATED, SINGLE))
-        if many.any() and n > SMALLEST:  # too few to decide at the smallest, and none aggregated there in print
+        if many.any() and n > SMALLEST:  # too few to decide at the smallest size, where print has none aggregated
             yield "text", f"single_tree_fewer_{quantity}_percent", 100 * (1 - one.mean() / many.mean())
 
 
 def _latencies(plain: list[Result], aggregated: list[Result]) -> Iterator[tuple[str, str, Values]]:
-    """Yield the text's statements, and those on messages in packets of two and the same ones without aggregation."""
+    """Yield the text's statements, and those on messages in packets of two and on the same ones without aggregation."""
     came_plain, came = (_of(results, "reception_latency_mean") for results in (plain, aggregated))
     done_plain, done = (_of(results, "delivery_latency_mean") for results in (plain, aggregated))
     yield "text", "reception_higher_percent", 100 * (came / came_plain - 1)
@@ -189,7 +189,7 @@ def _messages_in_company(result: Result) -> int:
 
 
 def _share(results: list[Result], counter: str, low: int, high: float) -> Values:
-    """Per cent of all packets."""
+    """Return the share in all packets, in per cent."""
     all_packets = [result["counters"]["messages"][counter] for result in results]
     shares = [sum(n for size, n in of.items() if low <= int(size) <= high) / sum(of.values()) for of in all_packets]
     return 100 * np.array(shares)

@@ -1,4 +1,4 @@
-"""Many runs of processes, on all cores, each judged; what an answer about a paper is made of.
+"""Many runs of processes, on all cores, each judged: the basis of answers about papers.
 
 Model     a job is a scenario and its changes; its result what a function makes of it: numbers and lists, as JSON holds
           them. Full simulations, no shortcuts
@@ -42,19 +42,19 @@ class Finding(NamedTuple):
 
     verdict: str  # hold, hold in part, fail, not checked
     why: str
-    bounds: Bounds | None = None  # of a number at one size: ours, with its interval
+    bounds: Bounds | None = None  # for a number at one size: ours, with its interval
     printed: Ends = NO_ENDS  # what the printed number can mean
 
 
 class Job(NamedTuple):
-    key: tuple[Any, ...]  # what it belongs to
+    key: tuple[Any, ...]  # the key of its results
     scenario: str
     changes: tuple[str, ...]
-    beside: tuple[str, ...] | None = None  # further changes: another run, for what messages have in both
+    beside: tuple[str, ...] | None = None  # further changes: another run, for messages that both have
 
 
 def perform(job: Job) -> Result:
-    """One run, in memory: its metrics, counters and answer."""
+    """Simulate one run in memory, and return its metrics, counters and answer."""
     return run(scenario_of(job))[0]
 
 
@@ -89,7 +89,7 @@ def results_of(
     file: Path,
     look: Callable[[], None] = nothing,
 ) -> Results:
-    """Return what `work` makes of the jobs; `file` keeps it; `look` is called every second, and may raise to stop."""
+    """Return the results of `work` on the jobs. `file` keeps them; `look` is called every second, and may raise."""
     names = [f"{work.__name__} {identity(job)}" for job in jobs]
     completed = completed_results(file)
     missing = [k for k, name in enumerate(names) if name not in completed]
@@ -111,14 +111,14 @@ def results_of(
 
 @cache
 def identity(job: Job) -> str:
-    """Return the digest of what its result depends on. Raises ScenarioError."""
+    """Return the digest of what the result of a job depends on. Raise ScenarioError if its scenario is wrong."""
     scenario = json.dumps(scenario_of(job).model_dump(mode="json"), sort_keys=True)
     return sha256(json.dumps([scenario, digest_of_code(), job.beside]).encode()).hexdigest()
 
 
 @cache
 def digest_of_code() -> str:
-    """Cover all modules of mobilenet: which of them affect a result is not known beforehand."""
+    """Return a digest of all modules of mobilenet, since it is not known beforehand which of them affect a result."""
     digest = sha256()
     for path in sorted(package_files.PACKAGE.rglob("*.py")):
         digest.update(f"{path.relative_to(package_files.PACKAGE)}\0".encode() + path.read_bytes())

@@ -1,4 +1,4 @@
-"""The experiments of the reliable broadcast paper, and whether its statements on them hold.
+"""The experiments of the reliable broadcast paper: do its statements on them hold?
 
 Model     p0 broadcasts once, with VCube-RB, All-RB and DPath-RB: without faults; p_(n/2) crashes at 0 and at log2 n,
           for All-RB and DPath-RB also p1 and p_(n-1); p0 crashes when its last copy has left; log2(n)-1 random
@@ -42,9 +42,8 @@ from mobilenet.lab.workers import nothing
 
 PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
 REPLICATIONS = 32
-LATER = 20  # when all suspect the one that crashed at 0
-# a timeout with which only the intended are suspected: a process that suspects all tests all, and answers
-# late
+LATER = 20  # when all processes suspect the one that crashed at 0
+# A timeout with which only the intended are suspected: a process that suspects all tests all, and answers late
 PATIENT = 1000
 COUNTED = {
     *((experiment, "VCube-RB") for experiment in (FREE, T0, T1, SOURCE, BEFORE, ALONE, EVERYBODY)),
@@ -85,7 +84,7 @@ def _jobs(run_sizes: list[int]) -> Iterator[Job]:
 
 
 def _suspicions(n: int) -> Iterator[Job]:
-    """A process is suspected before the broadcast."""
+    """Yield jobs in which a process is suspected before the broadcast."""
     for name in ("VCube-RB", "All-RB"):
         later = f"workload.instants={{kind: at, time: {LATER}}}"
         yield Job(
@@ -111,7 +110,7 @@ def _suspicions(n: int) -> Iterator[Job]:
 
 def _detection_job(n: int) -> Job:
     """Return the job that shows when p0's crash is noticed, without the broadcast: the detector has its own lane, and
-    All-RB sends a million messages after it.
+    All-RB sends a million messages after the crash.
     """
     idle = (
         f"processes={n}",

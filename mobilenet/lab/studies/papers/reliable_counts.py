@@ -1,5 +1,5 @@
-"""Messages by sender and receiver, and the times at which crashes are noticed: what sentences of the reliable broadcast
-paper on single processes need.
+"""Count messages by sender and receiver, and note when crashes are noticed, for sentences of the reliable broadcast
+paper on single processes.
 
 Model     a run of a job once more, with an eye on each message that is handed to the network; nothing else differs.
           Copies that never left count, as in `messages_KIND` of the metrics
@@ -21,14 +21,14 @@ KINDS = ("tree", "delv", "ack", "copy")
 class Counts(NamedTuple):
     sent: dict[str, list[int]]  # kind -> of each process
     received: dict[str, list[int]]  # kind -> handed to the network for each process, dead or alive
-    source_trees: list[int]  # for whom the TREEs of p0 were, in order
+    source_trees: list[int]  # the receivers of p0's TREEs, in order
     most_per_cluster: int  # TREEs of one process to one of its clusters
-    acks_to_suspected: int  # by processes that suspected who got it at that moment
+    acks_to_suspected: int  # by processes that suspected the receiver at that moment
     suspected: list[float | None]  # when each process suspected another one for the first time
 
 
 def count(job: Job) -> Result:
-    """One run, in memory: Counts as a dictionary."""
+    """Count the messages of one run in memory, and return Counts as a dictionary."""
     from mobilenet.simulation.processes.experiment import Experiment
 
     scenario = scenario_of(job)

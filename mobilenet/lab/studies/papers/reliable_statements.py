@@ -39,7 +39,7 @@ ALL_MISTAKEN = "p(n/2) wrongly suspected by all"
 EVERYBODY = "p0 wrongly suspects all others"
 NOTICED = "crash of the source, without a broadcast"
 V, A, D = "VCube-RB", "All-RB", "DPath-RB"
-SEND = 0.1  # of the scenario
+SEND = 0.1  # the scenario's value
 SIMILAR = 0.1
 SIGNS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below "), ">": (operator.gt, "above "), "≤": (operator.le, "at most "),
@@ -51,7 +51,7 @@ Check = Callable[["Runs", int], list[Claim]]
 
 
 class Runs(NamedTuple):
-    """What there is to compare. KeyError: not run."""
+    """The results to compare. A KeyError means that a run was not made."""
 
     table: dict[tuple[str, str, int], dict[str, Any]]  # experiment, protocol, n
     counted: dict[tuple[str, str, int], Counts]
@@ -60,7 +60,7 @@ class Runs(NamedTuple):
         return float(self.table[experiment, protocol, n]["latency"])
 
     def growth(self, protocol: str, n: int) -> float:
-        """Return the latency, from half as many processes on."""
+        """Return the growth of the latency from half as many processes."""
         return round(self.latency(FREE, protocol, n) - self.latency(FREE, protocol, n // 2), 6)
 
     def messages(self, experiment: str, protocol: str, n: int, kind: str = "messages") -> float:
@@ -71,7 +71,7 @@ class Runs(NamedTuple):
 
 
 def statements(run_sizes: list[int], runs: Runs) -> dict[str, tuple[str, str]]:
-    """Return each with its verdict, for all sizes that it speaks of, and why."""
+    """Return each statement with its verdict for all its sizes, and the reason."""
     answers = {}
     with PRINTED.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -81,7 +81,7 @@ def statements(run_sizes: list[int], runs: Runs) -> dict[str, tuple[str, str]]:
 
 
 def judge_statement(check: Check, runs: Runs, spoken: list[int], run_sizes: list[int]) -> tuple[str, str]:
-    """Return one of hold, hold in part, fail, not checked; and where."""
+    """Return one of hold, hold in part, fail, not checked, and for which sizes."""
     holding, failing, unchecked = [], [], []
     for n in spoken:
         try:
@@ -113,7 +113,7 @@ def _wrong(left: float, sign: str, right: float) -> str:
 
 @cache
 def interval() -> float:
-    """Between two rounds of the detector, in the scenario."""
+    """Return the time between two rounds of the detector, in the scenario."""
     from mobilenet.scenario import ProcessScenario
 
     detector = ProcessScenario.load(SCENARIOS / "reliable.yaml").detector
@@ -136,7 +136,7 @@ def log(n: int) -> int:
 
 
 def compare(left: tuple[str, str], sign: str, right: tuple[str, str], quantity: str = "latency") -> Check:
-    """A quantity of two experiments."""
+    """Compare a quantity of two experiments."""
     return lambda r, n: [(r.table[(*left, n)][quantity], sign, r.table[(*right, n)][quantity])]
 
 
@@ -162,7 +162,7 @@ def exactly(values: list[int], expected: int) -> list[Claim]:
 
 
 def inside(c: Counts, n: int, times: int) -> list[Claim]:
-    """TREEs for each correct process of p(n/2)'s cluster, seen from p0."""
+    """Claim this number of TREEs for each correct process of p(n/2)'s cluster, as p0 sees it."""
     return exactly(c.received["tree"][n // 2 + 1 :], times)
 
 
@@ -175,7 +175,7 @@ def next_one(c: Counts, n: int) -> list[Claim]:
 
 
 def at_detection(experiment: str) -> Check:
-    """Nothing where the broadcast is complete before."""
+    """Claim that the latency is the time of detection; nothing if the broadcast is complete before."""
 
     def check(r: Runs, n: int) -> list[Claim]:
         latency, at = r.latency(experiment, A, n), by_source(r.counts(experiment, A, n))
@@ -190,7 +190,7 @@ def same_detection(r: Runs, n: int) -> list[Claim]:
 
 
 def again(r: Runs, n: int, protocol: str) -> float:
-    """TREEs beyond the first to each."""
+    """Return the number of TREEs beyond the first to each process."""
     return r.messages(SOURCE, protocol, n, "trees") - (n - 1)
 
 

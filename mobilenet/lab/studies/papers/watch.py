@@ -30,7 +30,7 @@ Instants = dict[tuple[int, MessageId], int]  # (process, message) -> time_ns
 
 
 def observe(job: Job) -> Result:
-    """Return one run on the packet network, and what was observed in it."""
+    """Return one run on the packet network, with what was observed in it."""
     scenario = scenario_of(job)
     result, events, samples, watch = _run_watched(scenario)
     result |= watch.observations(events, samples)
@@ -47,7 +47,7 @@ def _run_watched(scenario: ProcessScenario) -> tuple[Result, Columns, Columns, W
 
 
 class Watch:
-    """Looks at what is sent, without a hand in it."""
+    """An observer of what is sent, without any influence on it."""
 
     def __init__(self, n: int) -> None:
         self._company = [0] * n
@@ -61,11 +61,11 @@ class Watch:
 
     @cached_property
     def received(self) -> Instants:
-        """Return when each message came to each process."""
+        """The arrival time of each message at each process."""
         return {(to, m.id): time_ns for time_ns, to, packet in self._arrivals for m in packet.messages}
 
     def of_two(self) -> list[tuple[int, MessageId]]:
-        """Receiver and message, of what came in packets of two, in order of arrival."""
+        """Return receiver and message for what came in packets of two, in order of arrival."""
         return [(to, m.id) for _, to, packet in self._arrivals if len(packet.messages) == 2 for m in packet.messages]
 
     def observations(self, events: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _id(message: str) -> MessageId:
 
 
 def wait_count(received: Instants, delivered: Instants) -> int:
-    """Return how often a process had to wait with a message."""
+    """Return how often a message had to wait at a process."""
     return sum(
         delivered[place] > came_ns
         for place, came_ns in received.items()
@@ -113,8 +113,8 @@ def wait_count(received: Instants, delivered: Instants) -> int:
 
 
 def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: Instants) -> list[float]:
-    """Means, in time units, from broadcast to reception and to delivery, of these messages at these processes. A
-    source delivers its own at once.
+    """Return the means, in time units, from broadcast to reception and to delivery, of these messages at these
+    processes. A source delivers its own at once.
     """
     begun = [delivered[m.source, m] for _, m in of]
     came, handed_up = sum(received[place] for place in of), sum(delivered[place] for place in of)
@@ -122,7 +122,7 @@ def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: In
 
 
 def pending(samples: Mapping[str, Any], n: int) -> list[int]:
-    """Return the most of each process."""
+    """Return the most pending messages at each process."""
     most = [0] * n
     for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
         if quantity == "pending":

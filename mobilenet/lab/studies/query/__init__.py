@@ -1,1 +1,1 @@
-"""Questions about the records of many runs: views that SQL, Arrow and pandas read."""
+"""Query the records of many runs: views that SQL, Arrow and pandas read."""

@@ -1,4 +1,4 @@
-"""Which runs a question is about: those of a study or of a folder, or a single one.
+"""Which runs does a query cover? Those of a study or of a folder, or a single one.
 
 Model     a study's runs are those that are done, with configuration, replication and levels; any other folder's are the
           run directories in it, by name. The columns KEYS and a column for each factor name a run in all views. A
@@ -23,7 +23,7 @@ from mobilenet.lab.studies.tables import tables_of_what_is_there
 from mobilenet.quoting import quote
 from mobilenet.record.reader import read_derived, read_manifest
 
-TABLE = "tables/runs"  # of a study
+TABLE = "tables/runs"  # a study's table
 KEYS = {"run": pa.string(), "configuration": pa.int32(), "replication": pa.int32()}
 FACTS = {"seed": pa.int64(), "verdict": pa.string()}
 TAKEN = {"place", *KEYS, *FACTS, *(column.name for view in VIEWS.values() for column in view.columns)}
@@ -31,21 +31,21 @@ TAKEN = {"place", *KEYS, *FACTS, *(column.name for view in VIEWS.values() for co
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of a question."""
+    """The runs of a query."""
 
     where: Path
     paths: tuple[Path, ...]
-    keys: pa.Table  # a row for each of `paths`: its place in them, KEYS and the factors
+    keys: pa.Table  # a row for each of `paths`: its position in them, KEYS and the factors
     is_study: bool = False
     unfinished: str | None = None  # for people
 
     @property
     def columns(self) -> list[str]:
-        """The columns that name a run: KEYS and the factors."""
+        """The columns that identify a run: KEYS and the factors."""
         return [name for name in self.keys.column_names if name != "place"]
 
     def results(self) -> pa.Table:
-        """Return the view `runs`: what names a run, FACTS and all metrics."""
+        """Return the view `runs`: the columns that identify a run, FACTS and all metrics."""
         if self.is_study:
             table = read_table(self.where, TABLE)
             others = {"fingerprint", *KEYS, *open_store(self.where).study.factors}

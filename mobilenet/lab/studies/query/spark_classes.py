@@ -81,5 +81,5 @@ if __name__ == "__main__":
         keep_classes()
     except KeyboardInterrupt:
         sys.exit(130)
-    except Exception as problem:  # of any kind: a set-up goes on without it
+    except Exception as problem:  # of any kind: set-up continues without the archive
         _say(f"not kept, so Spark starts a few seconds later: {' '.join(str(problem).split())[:200]}")

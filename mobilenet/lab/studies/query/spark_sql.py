@@ -34,7 +34,7 @@ from mobilenet.record.reader import glance_at_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_SENT_BYTES = 2**32  # of events, whose broadcasts each worker gets as a whole
+MOST_SENT_BYTES = 2**32  # of events, whose broadcasts are sent to each worker as a whole
 COMMENTS = r"(\s|/\*.*?\*/|--[^\n]*\n)*"
 A_QUERY = re.compile(rf"{COMMENTS}(\(|(SELECT|WITH|FROM|VALUES|TABLE)\b)", re.IGNORECASE | re.DOTALL)
 OF_PYTHON = re.compile(r"Traceback \(most(?:.|\n)*?\n(?:\w+\.)*\w*(?:Error|Exception): (.*)")
@@ -58,7 +58,7 @@ def table(runs: Runs, name: str) -> pa.Table:
 
 
 def _with_table(runs: Runs, view: View) -> list[int]:
-    """Return the places of the runs that recorded what the view shows."""
+    """Return the places of the runs that recorded what the view needs."""
     tables = ("events", "samples") if view.table is None else (view.table,)
     files = [[path / f"{name}.parquet" for name in tables] for path in runs.paths]
     places = [place for place, (first, *_) in enumerate(files) if not view.needs or first.is_file()]
@@ -71,7 +71,7 @@ def _with_table(runs: Runs, view: View) -> list[int]:
 
 
 class Views(Mapping[str, "DataFrame"]):
-    """The views by name, each made when it is asked for; `folder`: where all workers see it, as long as they last."""
+    """The views by name, each made when it is asked for. `folder`: visible to all workers while they last."""
 
     def __init__(self, runs: Runs, session: SparkSession, folder: Path) -> None:
         self._runs, self._session, self._folder = runs, session, folder
@@ -97,9 +97,9 @@ class Views(Mapping[str, "DataFrame"]):
         self._names_in_sql.append(name)
 
     def remove_names(self) -> None:
-        """Let SQL know none of these names any more."""
+        """Remove these names from SQL."""
         for name in self._names_in_sql:
-            with suppress(Exception):  # of py4j, where Java is gone
+            with suppress(Exception):  # an error of py4j, if Java is gone
                 self._session.catalog.dropTempView(name)
 
     def _make(self, name: str) -> DataFrame:
@@ -115,7 +115,7 @@ class Views(Mapping[str, "DataFrame"]):
         return self._with_names(rows, [column.name for column in view.columns])
 
     def _with_names(self, rows: DataFrame, columns: list[str]) -> DataFrame:
-        """Return the rows with what names their runs, instead of their places."""
+        """Return the rows with the columns that identify their runs, in place of their positions."""
         from pyspark.sql.functions import broadcast
 
         names = ["`{}`".format(name.replace("`", "``")) for name in (*self._runs.columns, *columns)]
@@ -154,7 +154,7 @@ class Views(Mapping[str, "DataFrame"]):
         return delivered.selectExpr("place", "message", "sender", "node receiver", *seconds, "station", "session")
 
     def _run_by_run(self, view: View) -> DataFrame:
-        """Run by run, by Python."""
+        """Return a view that Python computes run by run."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         _with_table(self._runs, view)
@@ -167,7 +167,7 @@ class Views(Mapping[str, "DataFrame"]):
 
 
 def _compute(name: str, paths: list[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a view of the runs whose places are asked for."""
+    """Yield the rows of a view for the runs at the requested places."""
     for batch in batches:
         for place in batch.column(0).to_pylist():
             rows = rows_of_run(VIEWS[name], Path(paths[place]))
@@ -214,11 +214,11 @@ def ask(views: Views, session: SparkSession, sql: str) -> DataFrame:
             name = (error.getMessageParameters() or {}).get("relationName", "").strip("`").lower()
             if name not in NAMES:
                 raise StudyError(f"SQL: {unknown('view', name, NAMES)}") from None
-        views.name_in_sql(name)  # out of the block: what goes wrong here has nothing to do with Spark's refusal
+        views.name_in_sql(name)  # out of the block: errors here have nothing to do with Spark's refusal
 
 
 def answer(frame: DataFrame) -> pa.Table:
-    """Compute a DataFrame; StudyError with Spark's reason where it fails."""
+    """Compute a DataFrame. Raise StudyError with Spark's reason if that fails."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -237,21 +237,21 @@ def plan_of(frame: DataFrame) -> str:
 
 
 def heap() -> str:
-    """Return the memory that Java may use for a query: a quarter of what there is, which is also Java's own default,
-    since Spark keeps what it knows of each run's files.
+    """Return the memory that Java may use for a query: a quarter of the machine's, which is also Java's own default,
+    since Spark keeps facts about each run's files.
     """
     return f"{max(1, os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 4 >> 30)}g"
 
 
 def tasks_done(session: SparkSession) -> tuple[int, int]:
-    """Return how many tasks of the stages that run now are done, and how many they have."""
+    """Return how many tasks of the present stages are done, and how many there are."""
     tracker = session.sparkContext.statusTracker()
     stages = [stage for number in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(number)) is not None]
     return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
 
 
 def _reason(error: Exception) -> str:
-    """Spark's, or that of the code that it ran, in one line; with the run's file that it was reading."""
+    """Return the reason of Spark, or of the code that it ran, in one line, with the run's file that it was reading."""
     whole = str(error)
     if (own := OF_PYTHON.search(whole)) is not None:
         return own[1][:400]

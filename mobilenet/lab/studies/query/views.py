@@ -1,4 +1,4 @@
-"""The views of the records of many runs, and how each is made.
+"""The views of the records of many runs: how is each made?
 
 Model     a view of a recorded table has its columns, with times in seconds; Spark reads no others, and of no other
           runs than a query needs: the files are partitioned by run, and the columns that name a run come from a small
@@ -33,14 +33,14 @@ class Column(NamedTuple):
     name: str
     kind: pa.DataType
     description: str = ""  # of a recorded column: docs/run-directory.md
-    source: str = ""  # in the recorded table; of times in ns
+    source: str = ""  # in the recorded table; for times in ns
 
 
 class View(NamedTuple):
     name: str
     description: str
     columns: tuple[Column, ...]
-    table: str | None  # which is read; None: several
+    table: str | None  # the table that is read; None: several
     of_run: Callable[[Path], pa.Table] | None = None  # computes it, without the columns that name the run
     needs: str = ""  # key of a scenario
 
@@ -50,7 +50,7 @@ class View(NamedTuple):
 
 
 def _of_table(table: str, description: str, needs: str = "") -> View:
-    """Return a view of one table: its columns in their order, with times in seconds."""
+    """Return a view of one table, with its columns in their order, and times in seconds."""
     columns = []
     for source, kind in COLUMNS[table].items():
         is_time = source.endswith("_ns")
@@ -69,7 +69,7 @@ def rows_of_run(view: View, run: Path) -> pa.Table:
 
 
 def _in_seconds(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """A time is never negative: -1 stands for none."""
+    """Return times in seconds. A time is never negative: -1 stands for none."""
     if not column.source.endswith("_ns"):
         return values.cast(column.kind)
     times = pc.if_else(pc.less(values, 0), pa.scalar(None, WHOLE), values)
@@ -94,7 +94,7 @@ def _buffers(run: Path) -> pa.Table:
     declared = buffers_of(manifest, run_kind(manifest).buffers)
     samples = read_table(run, "samples").to_pandas()
     pairs = zip(samples.node, samples.quantity, strict=True)
-    # of processes, nothing but buffers is sampled
+    # for processes, only buffers are sampled
     kept = samples[[node[0] == "p" or quantity in declared.get(node[0], ()) for node, quantity in pairs]]
     kept = kept.sort_values(["node", "quantity", "time_ns"], kind="stable")
     following = kept.groupby(["node", "quantity"], sort=False)["time_ns"].shift(-1)
@@ -169,5 +169,5 @@ VIEWS = {
         _of_table("causes", "what led to what", "record.causes"),
     )
 }
-RUNS = "runs"  # made of what runs.results() has: a row for each run
+RUNS = "runs"  # made of runs.results(): a row for each run
 NAMES = (RUNS, *VIEWS)

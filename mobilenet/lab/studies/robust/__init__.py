@@ -1,1 +1,1 @@
-"""Whether a study's comparison comes out the same way on other radios."""
+"""Robustness: does a study's comparison have the same result on other radios?"""

@@ -1,4 +1,4 @@
-"""The radios that a comparison is tried on, from the radio that the scenario has.
+"""The radios on which a comparison is repeated, derived from the scenario's radio.
 
 Model     the scenario's own is the first: `disk`, or `own` if it receives by power. The others keep of it what does not
           belong to the way of receiving: mode, queue, attempts, random loss. Power: preambles are detected, at
@@ -35,7 +35,7 @@ SHADOWING = {"sigma_db": 7.0, "decorrelation_m": 13.0}
 FADING = {"model": "nakagami"}
 MOST_DBM = 40.0
 ATTACHMENT = "hosts.attachment"
-# the keys of `wireless` that mean the same on all of them
+# Keys of `wireless` with the same meaning on all of them
 OF_ANY_RADIO = ("loss", "queue_frames", "groupcast", "group_retries")
 RECEIVER = ("noise_figure_db", "preamble_rssi_dbm", "preamble_sinr_db", "ed_threshold_dbm")
 RADIOS = {
@@ -49,7 +49,7 @@ RADIOS = {
 
 
 class Radio(NamedTuple):
-    """`changes`: scenario key -> value; empty: the scenario's own radio."""
+    """A radio. `changes`: scenario key -> value; empty: the scenario's own radio."""
 
     name: str
     what: str
@@ -58,14 +58,14 @@ class Radio(NamedTuple):
 
     @property
     def rates_mbps(self) -> tuple[float, float]:
-        """Return the rates of broadcasts and of unicast."""
+        """The rates of broadcasts and of unicast."""
         w = self.wireless
         return (w.bitrate_mbps, w.bitrate_mbps) if w.mac == "acking" else (w.broadcast_rate_mbps, w.unicast_mbps)
 
 
 def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) -> list[Radio]:
-    """Return the scenario's own first, then those that were chosen, by default all. One that is the same as an earlier
-    one is left out.
+    """Return the scenario's own radio first, then the chosen ones, by default all. One that is the same as an earlier
+    one is omitted.
 
     `obstacles`: a file, as the scenario would name it.
     """
@@ -102,7 +102,7 @@ def _require_known(name: str, own: str) -> None:
 
 
 def _disk(scenario: Scenario, name: str) -> Radio:
-    """With the median reach of a radio that receives by power."""
+    """Return a disk with the median reach of the scenario's radio, if that receives by power."""
     own = scenario.wireless
     more: dict[str, Any] = {"capture_db": CAPTURE_DB} if name == "capture" else {}
     if own.model == "unit_disk":
@@ -140,8 +140,8 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
 
 
 def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
-    """Shift the reference loss by less than a hundredth of a dB, so that a whole hundredth is passed
-    right behind `range_m`: reach, and so the ground that hosts walk on, is the disk's to the centimetre.
+    """Return a path loss with the reference loss shifted by less than a hundredth of a dB, so that a whole hundredth is
+    passed just behind `range_m`: reach, and so the ground that hosts walk on, is the disk's to the centimetre.
     """
     usual = BANDS.get(mode, {}).get("reference_loss_db", PathLossParameters.model_fields["reference_loss_db"].default)
     behind = usual + 10 * EXPONENT * math.log10(max(1.0, range_m) + 0.005)
@@ -150,7 +150,7 @@ def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
 
 
 def _shared_values(own: WirelessParameters) -> dict[str, Any]:
-    """Return what any radio with 802.11's MAC takes over: of the way of receiving, the receiver itself."""
+    """Return the keys that any radio with 802.11's MAC takes over, including the receiver."""
     keys = (*OF_ANY_RADIO, "mode", "eifs", "retry_limit", *RECEIVER)
     parameters = {key: getattr(own, key) for key in keys if key in own.model_fields_set}
     return parameters | {"broadcast_rate_mbps": own.broadcast_rate_mbps}
@@ -168,7 +168,7 @@ def _rates(wireless: WirelessParameters, own: WirelessParameters, payload_bytes:
 
 
 def _exchange(scenario: Scenario, wireless: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes in an order in which each is valid: a radio never meets a hysteresis of the other model."""
+    """Return the changes in an order in which each is valid: a radio never has a hysteresis of the other model."""
     rule, model = scenario.hosts.attachment, wireless.get("model", "unit_disk")
     settings = rule.model_dump(exclude_unset=True)
     neutral = {key: value for key, value in settings.items() if key not in HYSTERESES}

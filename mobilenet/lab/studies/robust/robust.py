@@ -1,4 +1,4 @@
-"""A study's comparison, made again on other radios: one study for each radio, and one verdict over all of them.
+"""Repeat a study's comparison on other radios: one study for each radio, and one verdict over all of them.
 
 Model     OUT/disk, OUT/capture, ... are directories of studies, each with its tables, comparison and runs, that differ
           only in the radio; so replication 3 meets the same world on each of them. Called again it does what is
@@ -37,17 +37,17 @@ from mobilenet.scenario.base import is_file
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run."""
+    """The studies to run."""
 
     study: Study
-    mac: str  # of the scenario
+    mac: str  # the scenario's MAC
     radios: list[Radio]
     studies: list[Study]  # one for each radio
-    runs: int  # of each radio, at least
+    runs: int  # least number of runs on each radio
 
     @property
     def factor(self) -> str:
-        """The one that is compared."""
+        """The factor that is compared."""
         assert self.study.compare is not None
         return self.study.compare.factor
 
@@ -57,7 +57,7 @@ class Plan:
 
 
 def default_directory(study: Study, file: Path) -> Path:
-    """Return studies/NAME-robust, where the study goes by default."""
+    """Return studies/NAME-robust, the default directory."""
     name = directory_of_study(study, file).name
     return STUDIES / f"{name}-robust"
 
@@ -101,7 +101,7 @@ def perform(
     allow_code: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Result]:
-    """What is missing, radio by radio, on one Spark."""
+    """Run what is missing, radio by radio, on one Spark."""
     require_spark(spark)
     if (out / "study.yaml").exists() or (out.exists() and not out.is_dir()):
         raise StudyError(
@@ -118,13 +118,13 @@ def perform(
 
 
 def judge(plan: Plan, out: Path) -> list[Claim]:
-    """From the tables of all radios."""
+    """Return the claims from the tables of all radios."""
     findings = {radio.name: compare_study(out / radio.name) or [] for radio in plan.radios}
     return claims(findings, plan.study.confidence)
 
 
 def _tell(progress: Progress, before: tuple[int, int], later: int, standing: Standing) -> None:
-    """Report how far all radios together are."""
+    """Report the progress of all radios together."""
     progress(
         standing._replace(
             done=standing.done + before[0],
@@ -136,19 +136,19 @@ def _tell(progress: Progress, before: tuple[int, int], later: int, standing: Sta
 
 
 def _with(study: Study, radio: Radio) -> Study:
-    """Return the study with another radio; the keys of `set` for the radio are in it already."""
+    """Return the study with another radio. Keys of `set` for the radio are included in it already."""
     own = tuple(radio.changes)
     settings = {key: value for key, value in study.set.items() if not f"{key}.".startswith(tuple(f"{o}." for o in own))}
     return study.model_copy(update={"set": settings | radio.changes})
 
 
 def _sets(study: Study, factor: str, key: str) -> bool:
-    """Return whether this factor is the one that sets the key."""
+    """Return whether this factor sets the key."""
     return key == factor or any(isinstance(level, dict) and key in level for level in study.levels(factor))
 
 
 def _require_same_radio(study: Study, factor: str, keys: list[str]) -> None:
-    """Refuse factors that touch what the radios exchange."""
+    """Refuse factors that change what the radios exchange."""
     for key in keys:
         top, _, rest = key.partition(".")
         if top == "wireless" and rest not in OF_ANY_RADIO:
@@ -161,5 +161,5 @@ def _require_same_radio(study: Study, factor: str, keys: list[str]) -> None:
 
 
 def rows(all_claims: list[Claim]) -> list[dict[str, Any]]:
-    """For tables: one for each comparison and radio."""
+    """Return a row for each comparison and radio, for tables."""
     return [row for claim in all_claims for row in claim.rows()]

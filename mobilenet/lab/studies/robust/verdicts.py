@@ -1,4 +1,4 @@
-"""Whether what a comparison found on the first radio is found on the others.
+"""Is the result of a comparison on the first radio confirmed on the others?
 
 Model     the effect of a level against the baseline in a metric, paired by replication within each radio. All p values,
           of all metrics, levels and radios, are one family (Holm). An effect on the first radio that is significant is
@@ -39,7 +39,7 @@ from mobilenet.quoting import percentage
 
 @dataclass(slots=True)
 class Effect:
-    """The effect on one radio. `direction`: 1 or -1 where it is significant, else 0; `lack`: why it has no result."""
+    """The effect on one radio. `direction`: 1 or -1 if it is significant, else 0; `lack`: why it has no result."""
 
     radio: str
     result: Comparison | None
@@ -52,7 +52,7 @@ class Effect:
 
 @dataclass(slots=True)
 class Claim:
-    """A level against the baseline in one metric, on all radios; the first one makes the claim."""
+    """A level compared with the baseline in one metric, on all radios; the first radio makes the claim."""
 
     others: dict[str, Any]  # the levels of the other factors
     level: Any
@@ -73,8 +73,8 @@ class Claim:
         return [e.radio for e in self.effects if self.is_one and e.direction == 0]
 
     def objections(self, names: tuple[str, str]) -> dict[str, Objection]:
-        """Return why the setting that an effect favours is not called better, by radio. `names`: of the level and the
-        baseline.
+        """Return for each radio why the setting that an effect favours is not called better. `names`: of the level and
+        the baseline.
         """
         way = OF_HOSTS.better(self.metric) if self.metric not in SIGNED else ""
         reasons = {
@@ -88,14 +88,14 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """Return the verdict in words."""
+        """The verdict in words."""
         if not self.is_one:
             return "no claim"
         parts = (("flips", self.flips_under), ("inconclusive", self.inconclusive_under))
         return "; ".join(f"{word} under {', '.join(names)}" for word, names in parts if names) or "survives"
 
     def verdict_in_full(self, names: tuple[str, str]) -> str:
-        """Return the verdict, and where and why the favoured setting is not called better. `names`: as for
+        """Return the verdict, and on which radios and why the favoured setting is not called better. `names`: as for
         `objections`.
         """
         radios: dict[str, list[str]] = {}
@@ -105,7 +105,7 @@ class Claim:
         return "; ".join([self.verdict, *asides])
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one for each radio, flat, for tables."""
+        """Return a flat row for each radio, for tables."""
         return [self._row(effect) for effect in self.effects]
 
     def _row(self, effect: Effect) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Claim:
 
 
 def claims(findings: dict[str, list[Finding]], confidence: float) -> list[Claim]:
-    """Judge each claim. `findings` has the findings of each radio, in one order; those of the first are the claims."""
+    """Judge each claim. `findings` has the findings of each radio in one order; those of the first are the claims."""
     all_claims: list[Claim] = []
     for own in zip(*findings.values(), strict=True):
         first = own[0]
@@ -145,12 +145,12 @@ def claims(findings: dict[str, list[Finding]], confidence: float) -> list[Claim]
 
 
 def pair_of(claim: Claim, factor: str, names: LevelNames) -> tuple[str, str]:
-    """Return what the level and the baseline are called."""
+    """Return the names of the level and the baseline."""
     return names.name(factor, claim.level), names.name(factor, claim.baseline)
 
 
 def shares_of_levels(claims: list[Claim], factor: str, names: LevelNames) -> list[str]:
-    """Return what each level delivered and broadcast, with the least and the most over radios and places."""
+    """Return what each level delivered and broadcast, with the extremes over radios and places."""
     lines = []
     for share, words in ((DELIVERED, "delivered of what was owed to members"), (ACCEPTED, OFFERED)):
         values: dict[str, list[float]] = {}
@@ -170,7 +170,7 @@ def _range(shares: list[float]) -> str:
 
 
 class EffectInterval(NamedTuple):
-    """An effect as a number with an interval; nothing is changed at `nothing`."""
+    """An effect as a number with an interval. `nothing` is the value for no change."""
 
     value: float
     low: float

@@ -1,4 +1,4 @@
-"""The radios and the verdicts in words and tables: for the console, and as Markdown.
+"""The radios and the verdicts in words and tables, for the console and as Markdown.
 
 Model     an effect is given as a ratio where all radios of the metric have one, else as a difference; `?` marks what is
           not significant
@@ -32,7 +32,7 @@ def radio_row(radio: Radio) -> tuple[str, ...]:
 
 
 def mac_sentence(plan: Plan) -> str | None:
-    """Radios that receive by power need 802.11's rates."""
+    """Return which radios changed the MAC, since those that receive by power need 802.11's rates, or None."""
     changed = [radio.name for radio in plan.radios if radio.wireless.mac != plan.mac]
     if not changed:
         return None
@@ -43,7 +43,7 @@ def mac_sentence(plan: Plan) -> str | None:
 
 
 def name_of(claim: Claim, plan: Plan) -> str:
-    """Level against baseline, and where."""
+    """Return the level and the baseline in words, with the levels of other factors."""
     names = plan.names
     versus = " against ".join(pair_of(claim, plan.factor, names))
     where = ", ".join(names.in_words(factor, level) for factor, level in claim.others.items())
@@ -51,7 +51,7 @@ def name_of(claim: Claim, plan: Plan) -> str:
 
 
 def cells(claim: Claim, as_ratio: bool, intervals: bool) -> list[str]:
-    """Return one for each radio."""
+    """Return a cell for each radio."""
     return [_cell(effect, effect_in_figures(effect, as_ratio), as_ratio, intervals) for effect in claim.effects]
 
 
@@ -64,7 +64,7 @@ def _cell(effect: Effect, estimate: EffectInterval | None, as_ratio: bool, inter
 
 
 def deliveries(claims: list[Claim], plan: Plan) -> list[str]:
-    """Return a line for each comparison and radio whose levels delivered different shares, and who is behind."""
+    """Return a line for each comparison and radio whose levels delivered different shares, and which is behind."""
     lines: dict[str, None] = {}
     for claim in claims:
         baseline = plan.names.name(plan.factor, claim.baseline)
@@ -75,7 +75,7 @@ def deliveries(claims: list[Claim], plan: Plan) -> list[str]:
 
 
 def totals(claims: list[Claim]) -> str:
-    """Return how many of each verdict."""
+    """Return the number of claims with each verdict."""
     counts = Counter(c.verdict.partition(" ")[0] for c in claims)
     one = {"survives": "survives", "flips": "flips"}
     many = [
@@ -89,12 +89,12 @@ def totals(claims: list[Claim]) -> str:
 
 
 def without_mean(results: list[Result]) -> list[str]:
-    """Return what waits there grows to the end, on which radio at which levels."""
+    """Return the configurations in which the backlog grows to the end, by radio."""
     return [f"unstable: {result.store.path.name}: {c.label}" for result in results for c in result.unstable]
 
 
 def markdown(plan: Plan, claims: list[Claim], unstable: list[str]) -> str:
-    """Return both tables, and how to read them."""
+    """Return both tables, and an explanation of them."""
     first, as_ratios = plan.radios[0].name, ratios_of(claims)
     sure = f"{plan.study.confidence * 100:g} %"
     head = ("quantity", "comparison", *(radio.name for radio in plan.radios), "verdict")

@@ -1,1 +1,1 @@
-"""Which settings matter: Morris screening, as a study."""
+"""Sensitivity: which settings matter? Morris screening, as a study."""

@@ -1,4 +1,4 @@
-"""The values that each key of a screening takes: given by the user, or by the scenario and the declaration of the key.
+"""The values of each key in a screening: given by the user, or by the scenario and the declaration of the key.
 
 Model     `KEY=LOW:HIGH` is LEVELS values, evenly spaced, whole where the key takes only whole numbers; `KEY=A|B` are
           these values. Without a range, a choice or a flag takes all values of its declaration; a number goes from half
@@ -21,19 +21,19 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_reader import parse_value
 from mobilenet.scenario.yaml_writer import inline
 
-LEVELS = 4  # of each key, as is usual for Morris' method: a step is half of the range
+LEVELS = 4  # of each key, as usual in Morris' method: a step is half of the range
 
 
 class Range(NamedTuple):
-    """What one key takes."""
+    """The values of one key."""
 
     key: str
-    values: tuple[Any, ...]  # of a number LEVELS, ascending; else 2 to LEVELS, spread over the levels
+    values: tuple[Any, ...]  # LEVELS ascending numbers, or else 2 to LEVELS values, spread over the levels
     is_number: bool
 
     @property
     def words(self) -> str:
-        """`interval_s 1 to 10`, or `repair none or selective`."""
+        """The range in words: `interval_s 1 to 10`, or `repair none or selective`."""
         name = self.key.rpartition(".")[2]
         if self.is_number:
             return f"{name} {self.values[0]:.10g} to {self.values[-1]:.10g}"
@@ -41,7 +41,7 @@ class Range(NamedTuple):
 
     @property
     def given(self) -> str:
-        """`workload.interval_s=1:10`, or `protocol.repair=none|selective`: as on the command line."""
+        """The range as on the command line: `workload.interval_s=1:10`, or `protocol.repair=none|selective`."""
         if self.is_number:
             return f"{self.key}={self.values[0]!r}:{self.values[-1]!r}"
         return f"{self.key}={'|'.join(map(inline, self.values))}"
@@ -50,9 +50,9 @@ class Range(NamedTuple):
 def ranges(
     texts: Sequence[str], scenario: Any, option: str, settings: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Range, ...]:
-    """`texts`: as on the command line, keys separated by commas; `option`: how the caller gave them; `settings`: of the
-    scenario's own code, by their key. Where they are not known, as code must not run, a number without a point is
-    taken for a whole one, as in the normal form of the command.
+    """Read the ranges. `texts`: as on the command line, keys separated by commas; `option`: how the caller gave them;
+    `settings`: of the scenario's own code, by key. If they are not known, since code must not run, a number without a
+    point counts as whole, as in the normal form of the command.
     """
     parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     if not parts:

@@ -1,4 +1,4 @@
-"""Morris screening: where to look, and what each key does there.
+"""Morris screening: which points to examine, and what does each key do there?
 
 Model     a trajectory begins at a random point of the grid and moves one key after another by half of the levels, so
           each of its steps shows the elementary effect of one key: the change of the metric, scaled to the whole range
@@ -36,7 +36,7 @@ Values = NDArray[np.float64]
 
 
 class KeyEffect(NamedTuple):
-    """What one key does to one metric."""
+    """The effect of one key on one metric."""
 
     key: int
     size: Interval  # mu*, over trajectories
@@ -49,14 +49,14 @@ def trajectories(keys: int, count: int, seed: int) -> Levels:
     """Return the points of `count` trajectories, by level of each key: count x (keys + 1) x keys."""
     sample, _ = _salib()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # SALib's notes on its own future
+        warnings.simplefilter("ignore")  # SALib's notes about its future
         points = sample(_problem(keys), count, num_levels=LEVELS, seed=seed)
     levels: Levels = np.rint(points * (LEVELS - 1)).astype(np.int64).reshape(count, keys + 1, keys)
     return levels
 
 
 def screen(points: Levels, values: Values, confidence: float, seed: int) -> list[KeyEffect]:
-    """Return what each key does, the largest size first; `values`: of one metric, without gaps."""
+    """Return the effect of each key, the largest size first. `values`: of one metric, without gaps."""
     _, analyze = _salib()
     count, _, keys = points.shape
     with warnings.catch_warnings():
@@ -89,7 +89,7 @@ def p_of_no_effect(points: Levels, values: Values, key: int) -> float:
 
 
 def complete(points: Levels, values: Values) -> tuple[Levels, Values]:
-    """Return the trajectories of which every value is known. Raises StudyError if these are too few."""
+    """Return the trajectories for which every value is known. Raise StudyError if there are too few."""
     whole = np.logical_not(np.isnan(values).reshape(len(values), -1).any(axis=1))
     if whole.sum() < LEAST_TRAJECTORIES:
         raise StudyError(

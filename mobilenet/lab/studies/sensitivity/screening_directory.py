@@ -1,4 +1,4 @@
-"""Read a screening back from its directory, so that it can be made again anywhere.
+"""Read a screening back from its directory, so that it can be repeated anywhere.
 
 Model     the question is in the command of sensitivity.parquet; points and scenarios are those of the directory, and
           the points must be those of the command's trajectories
@@ -26,7 +26,7 @@ MOST_NUMBERS = 10_000_000  # levels of all keys at all points of the trajectorie
 
 
 def read_question(folder: Path) -> tuple[Question, str]:
-    """Return what was asked, and the command."""
+    """Return the question, and the command."""
     file = folder / ANSWER
     command = provenance_in(file).command
     numbers = dict.fromkeys(("trajectories", "replications", "seed"), int)
@@ -36,7 +36,7 @@ def read_question(folder: Path) -> tuple[Question, str]:
 
 
 def read_back(folder: Path) -> Plan:
-    """Return the screening that has made a directory."""
+    """Return the screening that made a directory."""
     question, command = read_question(folder)
     file, study = folder / ANSWER, Study.load(folder / "study.yaml")
     keys = sum(text.count(",") + 1 for text in question.keys)

@@ -1,8 +1,8 @@
 """A screening as a study: its points are the levels of one factor, and its ranking comes from the tables.
 
 Model     the factor `point` has a level for each different point of the trajectories, which sets all keys. So each
-          replication meets the same world at every point, and a screening that was killed goes on where it stood.
-          The trajectories follow from the seed. sensitivity.csv has the ranking by every metric
+          replication meets the same world at every point, and a screening that was killed resumes where it stopped. The
+          trajectories follow from the seed. sensitivity.csv has the ranking by every metric
 Errors    ScenarioError for the question, StudyError for directories, Spark, metrics, and means that are missing
 Source    ours: docs/guide/sensitivity.md
 """
@@ -44,30 +44,30 @@ METRIC = "delivery_delay_mean_s"
 
 @dataclass(frozen=True)
 class Question:
-    """As the caller puts it; nothing is checked yet."""
+    """The question as the caller puts it, before any check."""
 
     scenario: str | Path | Mapping[str, Any]
-    keys: tuple[str, ...]  # KEY, KEY=LOW:HIGH, KEY=A|B; several may be in one text, separated by commas
+    keys: tuple[str, ...]  # KEY, KEY=LOW:HIGH, KEY=A|B; one text may contain several, separated by commas
     metrics: tuple[str, ...] = (METRIC,)
     trajectories: int = 10
     replications: int = 3
     seed: int = 1
     set: tuple[str, ...] = ()
-    option: str = "--keys"  # how messages call the keys
+    option: str = "--keys"  # the name of the keys in messages
 
     @property
     def word_for_set(self) -> str:
-        """How messages call `set`: as on the command line, or in Python."""
+        """The name of `set` in messages: as on the command line, or in Python."""
         return "--set" if self.option.startswith("--") else "overrides"
 
     @property
     def word_for_metric(self) -> str:
-        """How messages call `metrics`."""
+        """The name of `metrics` in messages."""
         return "--metric" if self.option.startswith("--") else "metrics"
 
     @property
     def name(self) -> str:
-        """How messages call the scenario."""
+        """The name of the scenario in messages."""
         return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
 
 
@@ -87,7 +87,9 @@ class Plan:
 
 
 def plan(question: Question, allow_code: bool = False) -> Plan:
-    """Check all of it against the scenario; `allow_code`: as for mobilenet.run. Raises ScenarioError, StudyError."""
+    """Check the question against the scenario. `allow_code`: as for mobilenet.run. Raise ScenarioError or StudyError if
+    it cannot be answered.
+    """
     for name, value, least in (("trajectories", question.trajectories, 4), ("replications", question.replications, 2)):
         if value < least:
             raise ScenarioError(f"{name}: {value}, expected at least {least}")
@@ -123,7 +125,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
 
 
 def default_directory(question: Question) -> Path:
-    """Return studies/SCENARIO-sensitivity, where the study goes by default."""
+    """Return studies/SCENARIO-sensitivity, the default directory."""
     return STUDIES / as_file_name(f"{Path(question.name).stem}-sensitivity")
 
 
@@ -150,8 +152,8 @@ def _has_code(study: Study, allow_code: bool) -> bool:
 
 
 def normal_form(plan: Plan, allow_code: bool) -> str:
-    """Return the command for the provenance of files: with the scenario that the directory keeps, in which keys have
-    other values; so each key has its range. `allow_code`: whether it runs code.
+    """Return the command for the provenance of files, with the scenario in the directory, in which keys have other
+    values, so that each key has its range. `allow_code`: whether it runs code.
     """
     question, keys = plan.question, ",".join(one.given for one in plan.ranges)
     return normal_command(
@@ -162,8 +164,8 @@ def normal_form(plan: Plan, allow_code: bool) -> str:
 
 
 def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
-    """Return the ranking by the metrics that were asked for, and by all others that have a mean at enough points; flat,
-    for tables. Raises StudyError where a metric that was asked for has too few means.
+    """Return the ranking by the requested metrics, and by all others that have a mean at enough points, as flat rows.
+    Raise StudyError if a requested metric has too few means.
     """
     summary, requested_metrics = read_rows(path, "tables/summary"), plan.question.metrics
     metrics = list(dict.fromkeys([*requested_metrics, *(row["metric"] for row in summary)]))
@@ -178,7 +180,7 @@ def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
             if metric in requested_metrics:
                 raise
             continue
-        if not np.isfinite(whole).all():  # a percentile that some runs never reach
+        if not np.isfinite(whole).all():  # a percentile that some runs do not reach
             if metric in requested_metrics:
                 raise StudyError(
                     f"{path}: {metric} is infinite in some runs, in which messages are undelivered; rank the keys by"
@@ -196,8 +198,8 @@ def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
 
 
 def _values(plan: Plan, known: pd.DataFrame, unstable: Collection[int]) -> Values:
-    """Trajectories x (keys + 1) x worlds; what is missing, or has no mean, is not a number. `known`: configuration x
-    replication.
+    """Return trajectories x (keys + 1) x worlds, with nan for values that are missing or have no mean. `known`:
+    configuration x replication.
     """
     worlds = known.dropna(axis=1, how="all").drop(index=unstable, errors="ignore").reindex(plan.numbers.ravel())
     values: Values = worlds.to_numpy().reshape((*plan.numbers.shape, -1))
@@ -205,12 +207,12 @@ def _values(plan: Plan, known: pd.DataFrame, unstable: Collection[int]) -> Value
 
 
 def _places(points: Levels, widths: Sequence[int]) -> list[tuple[int, ...]]:
-    """For each point the numbers of the values that its keys take there; `widths`: how many values each has."""
+    """Return for each point the numbers of its keys' values. `widths`: the number of values of each key."""
     return list(map(tuple, (points * np.array(widths) // LEVELS).reshape(-1, len(widths)).tolist()))
 
 
 def _numbers(points: Levels, widths: Sequence[int]) -> np.ndarray:
-    """Return the number of each point among those with different values, in the order in which they first come."""
+    """Return the number of each point among those with different values, in the order of their first occurrence."""
     order: dict[tuple[int, ...], int] = {}
     return np.array([order.setdefault(place, len(order)) for place in _places(points, widths)]).reshape(
         points.shape[:2]
@@ -227,7 +229,7 @@ def levels_of(all_ranges: Sequence[Range], points: Levels) -> list[dict[str, Any
 
 
 def _require_possible(question: Question, study: Study, all_ranges: Sequence[Range], allow_code: bool) -> None:
-    """Try every value of each key by itself, by the words of the caller; combinations are tried with the study."""
+    """Try every value of each key by itself, in the words of the caller. Combinations are tried with the study."""
     for one in all_ranges:
         for value in one.values:
             where = f"{question.option} {one.key}={inline(value)}"

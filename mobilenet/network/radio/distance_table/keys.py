@@ -1,4 +1,4 @@
-"""The keys of the model by a table of distance and probability.
+"""The keys of the radio model with a table of distance and probability.
 
 Units     metres; probabilities from 0 to 1
 Errors    pydantic.ValidationError for a table whose distances do not grow

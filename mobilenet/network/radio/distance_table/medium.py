@@ -1,4 +1,4 @@
-"""Reception by a table: a frame that nothing overlaps is received with the probability of its distance.
+"""Reception by a table: a frame that no other overlaps is received with the probability of its distance.
 
 Model     a frame's receivers are the nodes up to the last distance of the table. There it disturbs and is sensed as
           with the unit disk, received or not. One draw for each receiver, a hash of the frame's number and the
@@ -42,7 +42,7 @@ class DistanceTable(UnitDisk):
         listens: bool = True,
         full_duplex: bool = False,
     ) -> None:
-        """`table`: (distance in metres, probability), by distance."""
+        """Set up the medium. `table`: pairs (distance in metres, probability), by distance."""
         super().__init__(
             kernel, neighbours, table[-1][0], interference_range_m, detection_range_m, loss, capture_db, observer,
             listens, full_duplex, SINR_OUTCOMES[: BIT_ERRORS + 1],

@@ -1,4 +1,4 @@
-"""The table of distance and probability, as the program asks for it.
+"""The table of distance and probability, as the rest of the program uses it.
 
 Units     metres
 Source    ours: docs/models/distance-table.md
@@ -22,7 +22,7 @@ HALF = 0.5
 
 
 class Model(ByDistance):
-    """A frame is received with the probability of its distance."""
+    """The model in which a frame is received with the probability of its distance."""
 
     wireless: DistanceTableKeys
     keys, is_certain = DistanceTableKeys, False
@@ -30,12 +30,12 @@ class Model(ByDistance):
 
     @property
     def table(self) -> list[tuple[float, float]]:
-        """(distance in metres, probability of reception), by distance."""
+        """The pairs (distance in metres, probability of reception), by distance."""
         return list(self.wireless.reception or ())
 
     @property
     def cell_m(self) -> float:
-        """The longest distance at which at least half of the frames are received; the first of the table if none is."""
+        """The longest distance at which at least half of the frames are received, or else the first in the table."""
         cell_m = self.table[0][0]
         for (near_m, near), (far_m, far) in zip(self.table, self.table[1:], strict=False):
             if far >= HALF:

@@ -1,4 +1,4 @@
-"""Which station a host talks to where power decides, and where one does at all.
+"""Which station does a host use if power decides, and where does one serve it at all?
 
 Model     the station that is received best (propagation/serving.py). A host that errs about its place (attachment.py)
           judges by the power there. Hosts walk where stations would be received without shadowing and walls; covered
@@ -19,7 +19,7 @@ from mobilenet.network.propagation.serving import Serving
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.coverage import Coverage
 
-STEP_M = 1.0  # of the search for a place with reception
+STEP_M = 1.0  # step of the search for a place with reception
 DIRECTIONS = 32
 CIRCLE = [(cos(2 * pi * i / DIRECTIONS), sin(2 * pi * i / DIRECTIONS)) for i in range(DIRECTIONS)]
 

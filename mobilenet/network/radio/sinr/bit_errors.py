@@ -1,11 +1,11 @@
-"""How probable it is that a frame survives its noise: bit errors, rate by rate.
+"""How likely is a frame to survive its noise? Bit errors, rate by rate.
 
-Model     a piece of n bits at one SINR survives with (1 - p)^n. What is kept is -ln(1 - p) per bit, a whole number for
-          each hundredth of a dB: pieces add, and one look at an exponential gives the chance of the whole. OFDM: the
-          uncoded bit error rate of the modulation in white noise, and the union bound of a convolutional code of
+Model     a piece of n bits at one SINR survives with (1 - p)^n. The table holds -ln(1 - p) per bit, a whole number for
+          each hundredth of a dB: pieces add, and a single exponential gives the probability for the whole frame. OFDM:
+          the uncoded bit error rate of the modulation in white noise, and the union bound of a convolutional code of
           memory 6 (constraint length 7) with the weights of its free distances. DSSS: DBPSK and DQPSK, uncoded, with
-          the gain of the spreading. CCK: symbols of a biorthogonal alphabet of 16 or 256, coherent, at half of the
-          SNR of a symbol (8 times the SNR in 22 MHz), an error of the symbol being an error of its first bit
+          the gain of the spreading. CCK: symbols of a biorthogonal alphabet of 16 or 256, coherent, at half of the SNR
+          of a symbol (8 times the SNR in 22 MHz), an error of the symbol being an error of its first bit
 Units     hundredths of a dB (`_cdb`); costs in 2**-30 nats (survival.py)
 Shapes    costs of a rate: int (HIGHEST_CDB - LOWEST_CDB + 1,)
 Source    M. Pursley, D. Taipale: Error Probabilities for Spread-Spectrum Packet Radio with Convolutional Codes and
@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 
 @cache
 def costs(rate_mbps: float) -> list[int]:
-    """-ln(1 - p) of a bit in 2**-30 nats, by SINR from LOWEST_CDB to HIGHEST_CDB; below and above as at the ends."""
+    """Return -ln(1 - p) of a bit in 2**-30 nats, by SINR from LOWEST_CDB to HIGHEST_CDB, the range's ends included."""
     snr = 10.0 ** (np.arange(LOWEST_CDB, HIGHEST_CDB + 1) / 1000.0)
     if rate_mbps in OFDM:
         wrong = np.minimum(1.0, _union_bound(*OFDM[rate_mbps], snr))
@@ -81,7 +81,7 @@ def _union_bound(points: int, code: Code, snr: Floats) -> Floats:
 
 
 def _wrong_symbols(alphabet: int, snr: Floats) -> Floats:
-    """Biorthogonal symbols, coherent: interpolated between whole tenths of a dB, where the integral is taken."""
+    """Return the symbol errors of a coherent biorthogonal alphabet, interpolated between whole tenths of a dB."""
     from scipy.integrate import quad
     from scipy.special import erf
 

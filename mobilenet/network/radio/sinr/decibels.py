@@ -30,12 +30,12 @@ def times(count: int) -> int:
 
 
 def zeptowatts(cdbm: int) -> int:
-    """Return the power; none below LOWEST_CDBM, where less than one is left."""
+    """Return the power, or 0 below LOWEST_CDBM, where it is less than one zeptowatt."""
     return _POWERS[min(cdbm, HIGHEST_CDBM) - LOWEST_CDBM] if cdbm >= LOWEST_CDBM else 0
 
 
 def cdbm_of(power: int) -> int:
-    """Return the hundredths of a dBm of a power above 0, to within one."""
+    """Return a power above 0 in hundredths of a dBm, to within one."""
     shifts = 0
     mantissa = power
     while mantissa >= 2 * _MANTISSA * 256:
@@ -51,5 +51,5 @@ def cdbm_of(power: int) -> int:
 
 
 def _log_two(shifts: int) -> int:
-    """Of 2**(12 + shifts), for shifts from -12 on."""
+    """Return the logarithm of 2**(12 + shifts), for shifts from -12 on."""
     return _LOG_TWO[12 + shifts]

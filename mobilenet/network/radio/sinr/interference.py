@@ -1,4 +1,4 @@
-"""Every frame that is in the air, or was together with one that is: when it arrives at a node, and how strong.
+"""The frames that are in the air, or overlapped one that is: when does each arrive at a node, and how strong?
 
 Model     the power of a frame at a node is computed when a node there needs it, from where it was sent and where
           the node is when the frame that it receives was sent; it does not depend on the query, since fading and
@@ -36,12 +36,12 @@ class Interference:
         self._cutoff2 = reception.cutoff_m * reception.cutoff_m
         self._near2 = (reception.cutoff_m + reception.reach_m) ** 2
         self._threshold = zeptowatts(reception.energy_cdbm)
-        self._arrival_ns = 0  # by _find: when a frame reaches a node, and how strong
+        self._arrival_ns = 0  # set by _find: when a frame reaches a node, and how strong
         self._arrival_cdbm = 0
-        self.frames: list[Frame] = []  # by start
+        self.frames: list[Frame] = []  # frames by start
 
     def _find(self, other: Frame, node: Transceiver, now: int) -> bool:
-        """Find when a frame's first bit reaches a node, and how strong; False beyond the cut-off, and for its own."""
+        """Find when a frame reaches a node, and how strong. Return False beyond the cut-off, or at its sender."""
         if other.sender is node:
             return False
         elapsed = now - node.since_ns
@@ -79,7 +79,7 @@ class Interference:
         return total
 
     def above_threshold(self, node: Transceiver, frame: Frame, first: int, last: int, power: int) -> int:
-        """Until when the sum of what is strong here at `first` is above the threshold: it only falls from then on."""
+        """Return until when the sum of the strong frames at `first` is above the threshold; it only falls then."""
         ends = [(last, zeptowatts(power))]
         for other in self.frames:
             if (
@@ -100,7 +100,7 @@ class Interference:
         return until
 
     def overlapping_frames(self, frame: Frame) -> list[Frame]:
-        """Return all others that could have been in the air together with it at one of its receivers."""
+        """Return all other frames that could have been in the air together with this one at one of its receivers."""
         start, end = frame.start_ns - FARTHEST_NS, frame.start_ns + frame.duration_ns + FARTHEST_NS
         x, y, near2 = frame.x_m, frame.y_m, self._near2
         overlaps = []
@@ -127,9 +127,7 @@ class Interference:
         return changes
 
     def keep_earlier(self, frame: Frame) -> None:
-        """Keep the earlier frames before the MAC sends one again: the attempt before may still be asked for, as
-        it was.
-        """
+        """Keep the earlier frames before the MAC sends one again: the previous attempt may still be looked up."""
         for i, other in enumerate(self.frames):
             if other is frame:
                 earlier = Frame(frame.sender, None, None, frame.psdu_bytes, frame.duration_ns, frame.rate_mbps)
@@ -138,7 +136,7 @@ class Interference:
                 self.frames[i] = earlier
 
     def forget(self, before: int) -> None:
-        """Forget frames that had ended then, everywhere."""
+        """Forget frames that had ended everywhere by then."""
         frames = self.frames
         if frames[0].start_ns + frames[0].duration_ns + FARTHEST_NS <= before:
             self.frames = [frame for frame in frames if frame.start_ns + frame.duration_ns + FARTHEST_NS > before]

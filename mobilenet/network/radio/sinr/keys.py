@@ -1,4 +1,4 @@
-"""The keys of the model by power.
+"""The keys of the radio model with SINR.
 
 Units     dB, dBm
 Source    ns-3 3.44 for the defaults; ours: docs/models/sinr.md

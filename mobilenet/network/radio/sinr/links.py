@@ -1,4 +1,4 @@
-"""How far a radio that receives by power reaches, and what its links lose: from the scenario's keys.
+"""How far does a radio with SINR reach, and what do its links lose, according to the scenario's keys?
 
 Model     reach: as far as a preamble, or energy that counts, can arrive with the best luck of shadowing and fading.
           Cell: as far as a station's preamble arrives where the path loss is all; half of the places at that distance
@@ -41,7 +41,7 @@ def cell_m(wireless: SinrKeys) -> float:
 
 @lru_cache(maxsize=32)
 def reach_m(wireless: SinrKeys) -> float:
-    """Beyond it no node receives a frame or is disturbed in carrier sense."""
+    """Return the distance beyond which no node receives a frame or senses it."""
     least = min(hundredths(wireless.preamble_rssi_dbm), hundredths(wireless.ed_threshold_dbm) - STRONG_CDB)
     least -= _luck_cdb(wireless)
     if wireless.fading is not None:
@@ -51,7 +51,7 @@ def reach_m(wireless: SinrKeys) -> float:
 
 @lru_cache(maxsize=32)
 def serving_reach_m(wireless: SinrKeys) -> float:
-    """No host is served by a station from farther away."""
+    """Return the distance beyond which no station serves a host."""
     least = detected_cdbm(wireless) - _luck_cdb(wireless)
     return _distance_m(wireless, station_tx_dbm(wireless), least)
 
@@ -64,8 +64,8 @@ def host_reach_m(wireless: SinrKeys) -> float:
 
 @lru_cache(maxsize=64)
 def rate_reach_m(wireless: SinrKeys, rate_mbps: float, payload_bytes: int) -> float:
-    """Return the distance at which half of a station's frames with this payload survive the noise; undetected ones do
-    not.
+    """Return the distance at which half of a station's frames with this payload survive the noise; a frame that is not
+    detected does not.
     """
     rules = reception_of(wireless, (rate_mbps,))
     duration_ns = MODES[wireless.mode].airtime_ns(
@@ -78,8 +78,8 @@ def rate_reach_m(wireless: SinrKeys, rate_mbps: float, payload_bytes: int) -> fl
 
 @lru_cache(maxsize=32)
 def half_heard_m(wireless: SinrKeys) -> float:
-    """Return the distance at which half of a station's preambles are detected in silence, without obstacles and if
-    shadowing neither takes nor adds; without fading as far as its cell.
+    """Return the distance at which half of a station's preambles are detected in silence, without obstacles and with
+    shadowing that neither takes nor adds. Without fading it is the radius of its cell.
     """
     fading = fading_of(wireless)
     if fading is None or wireless.fading is None:
@@ -94,9 +94,7 @@ def half_heard_m(wireless: SinrKeys) -> float:
 
 @lru_cache(maxsize=32)
 def between_stations_m(wireless: SinrKeys) -> float:
-    """Return how far stations are received by each other without obstacles in the way: with umi farther than by
-    hosts.
-    """
+    """Return how far stations are received by each other without obstacles in the way: with umi, farther."""
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless), (2,))
 
 
@@ -106,21 +104,19 @@ def tx_dbm_to_reach(wireless: SinrKeys, distance_m: float) -> float:
 
 
 def detected_cdbm(wireless: SinrKeys) -> int:
-    """Return the least power at which a broadcast's preamble is detected in silence: above the threshold, and above
-    noise.
-    """
+    """Return the least power at which a broadcast's preamble is detected in silence: above threshold and noise."""
     noise_cdbm = reception_noise_cdbm(wireless.broadcast_rate_mbps, wireless.noise_figure_db)
     return max(hundredths(wireless.preamble_rssi_dbm), noise_cdbm + hundredths(wireless.preamble_sinr_db))
 
 
 def _luck_cdb(wireless: SinrKeys) -> int:
-    """Return what shadowing adds at most."""
+    """Return the most that shadowing can add."""
     return 0 if wireless.shadowing is None else hundredths(CLIP / ONE * wireless.shadowing.sigma_db)
 
 
 @lru_cache(maxsize=32)
 def cutoff_m(wireless: SinrKeys) -> float:
-    noise_cdbm = reception_noise_cdbm(6, wireless.noise_figure_db)  # of OFDM, in whose band it is less
+    noise_cdbm = reception_noise_cdbm(6, wireless.noise_figure_db)  # the noise in the band of OFDM, which is narrower
     return _distance_m(wireless, _strongest_dbm(wireless), noise_cdbm - BELOW_NOISE_CDB, LINKS)
 
 
@@ -129,7 +125,7 @@ def station_tx_dbm(wireless: SinrKeys) -> float:
 
 
 def reception_of(wireless: SinrKeys, rates_mbps: tuple[float, ...] = ()) -> Reception:
-    """`rates_mbps`: others that are asked for."""
+    """Return the thresholds of reception. `rates_mbps`: further rates that are needed."""
     mode = MODES[wireless.mode]
     sent_at = {*rates_mbps, wireless.broadcast_rate_mbps, wireless.unicast_mbps}
     sent_at |= {mode.ack_rate_mbps(rate) for rate in sent_at}
@@ -163,8 +159,8 @@ def _strongest_dbm(wireless: SinrKeys) -> float:
 
 
 def _distance_m(wireless: SinrKeys, tx_dbm: float, left_cdbm: int, links: tuple[int, ...] = (1,)) -> float:
-    """Return the distance at which this power is left on average, by the number of ends that are stations, which only
-    umi distinguishes.
+    """Return the distance at which this power is left on average. `links`: how many ends are stations, which only umi
+    distinguishes.
     """
     kinds = links if wireless.path_loss.model == "umi" else (1,)
     most_cdb = hundredths(tx_dbm) - left_cdbm

@@ -54,7 +54,7 @@ NOWHERE_M: Final = 1e12
 
 
 class ReceiverState:
-    """What one node is about to receive."""
+    """The frame that one node is about to receive."""
 
     __slots__ = (
         "first_frame",
@@ -77,7 +77,7 @@ class ReceiverState:
         self.rival_cdbm = 0
         self.rivals_until = NEVER
         self.locked_cdbm = 0
-        # of what is near the energy threshold: how many, and the strongest, since there was none; until when
+        # Frames near the energy threshold: how many, and the strongest, since there was none; until when
         self.strong = 0
         self.strongest_cdbm = 0
         self.strong_until = NEVER
@@ -142,7 +142,7 @@ class Sinr(Medium):
         powers: list[int] = []
         latest = 0
         candidates = self.neighbours.candidates(sender, now)
-        if not sender.up:  # a station whose radio is off: none is near
+        if not sender.up:  # a station whose radio is off: no node is near
             frame.x_m = NOWHERE_M
             candidates = ()
         for node in candidates:
@@ -185,7 +185,7 @@ class Sinr(Medium):
         self._calendar.at(end + latest, End(self, frame))
 
     def _arrive(self, node: Transceiver, serial: int, first: int, power: int) -> int:
-        """A frame whose preamble could be detected reaches a node: what becomes of it, as far as that is known."""
+        """Return the outcome, as far as it is known, of a frame with a detectable preamble when it reaches a node."""
         if not node.up:
             return RECEIVER_DOWN
         if node.transmit_until > first:
@@ -237,9 +237,7 @@ class Sinr(Medium):
                 self._lock(state, serial, end + delays[i])
 
     def _choose(self, state: ReceiverState) -> None:
-        """Choose the frame to lock on, because the preamble's time is over: the node receives the strongest, or listens
-        on.
-        """
+        """Choose the frame to lock on, since the preamble is over: the node receives the strongest, or listens on."""
         frame = self._in_air[state.rival]
         state.first_frame = 0
         i = frame.receivers.index(state.node)
@@ -253,7 +251,7 @@ class Sinr(Medium):
             self._lock(state, frame.serial, frame.start_ns + frame.duration_ns + frame.delays_ns[i])
 
     def _lock(self, state: ReceiverState, serial: int, last: int) -> None:
-        """Lock the node on the frame, which it receives from now on."""
+        """Lock the node on the frame that it receives from now on."""
         node = state.node
         node.lock_until = last
         node.lock_frame = serial
@@ -261,7 +259,7 @@ class Sinr(Medium):
         self._sense(node, state.rivals_until, last)
 
     def _give_up(self, state: ReceiverState, outcome: int) -> None:
-        """Give up on the preamble that the node waits for."""
+        """Stop waiting for the preamble."""
         frame = self._in_air[state.rival]
         frame.outcomes[frame.receivers.index(state.node)] = outcome
 
@@ -287,7 +285,7 @@ class Sinr(Medium):
     def _add_energy(
         self, node: Transceiver, state: ReceiverState, frame: Frame, first: int, last: int, power: int
     ) -> None:
-        """Add energy of something strong that arrives: it is sensed while the sum of all is above the threshold."""
+        """Add the energy of a strong frame that arrives: it is sensed while the sum of all is above the threshold."""
         if power >= self._energy_cdbm:
             self._sense(node, first, last)
         if state.strong_until <= first:
@@ -313,7 +311,7 @@ class Sinr(Medium):
     # --- at the end
 
     def _decide(self, frame: Frame) -> None:
-        """Draw at each node that received to the end whether the bits are right."""
+        """Draw whether the bits are right at each node that received the whole frame."""
         others = self._around.overlapping_frames(frame)
         outcomes, powers = frame.outcomes, frame.powers_cdbm
         clear_cdbm = self._rules.clear_cdbm(frame.rate_mbps)
@@ -343,7 +341,7 @@ class Sinr(Medium):
                 frame.outcomes[i] = COLLISION if draw < alone else BIT_ERRORS
 
     def _forget(self) -> None:
-        """Forget what ended before the first of those in the air began."""
+        """Forget the frames that ended before the first one that is still in the air began."""
         oldest = self._calendar.now
         for frame in self._in_air.values():
             oldest = frame.start_ns

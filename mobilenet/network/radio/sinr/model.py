@@ -1,4 +1,4 @@
-"""The model by power, as the program asks for it.
+"""The radio model with SINR, as the rest of the program uses it.
 
 Units     metres, dB, dBm
 Source    ours: docs/models/sinr.md
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from mobilenet.network.radio.neighbours import Neighbours
 
 NARROW_M = 10.0
-REACHES = 0.999  # of a cell: so far a rate has to go; reaches are whole hundredths of a dB
+REACHES = 0.999  # of a cell: a rate has to reach this far; reaches are whole hundredths of a dB
 
 
 class Model(RadioModel):
-    """Power, noise and interference decide."""
+    """The model in which power, noise and interference decide."""
 
     wireless: SinrKeys
     keys, is_certain = SinrKeys, False
@@ -167,6 +167,6 @@ def _obstacles(obstacles: ObstaclesParameters, decide_sight: bool, place: Place)
         what = pluralize(count, "building")
     except (ScenarioError, OSError):
         what = f"buildings of {Path(obstacles.file).name}"
-    if decide_sight:  # with umi walls cost nothing else
+    if decide_sight:  # walls cost nothing else with umi
         return f"{what} (which determine the line of sight)"
     return f"{what} ({obstacles.per_wall_db:g} dB for each wall, {obstacles.per_metre_db:g} dB/m)"

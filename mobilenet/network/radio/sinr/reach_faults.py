@@ -1,4 +1,4 @@
-"""Find the key at fault of a radio that reaches too far, or not far enough.
+"""Which key is at fault if a radio reaches too far, or not far enough?
 
 Model     reach: how far a preamble is detected where the path loss is all. Each key by itself is put back to its
           default. At fault is the first that fixes the reach (below 3 km, or no longer narrow): the power, the
@@ -44,7 +44,7 @@ class _Sender(NamedTuple):
 
 
 def too_far(wireless: SinrKeys) -> tuple[str, str] | None:
-    """(dotted path of the key at fault, what is wrong and what would be right) of a radio heard beyond 3 km."""
+    """Return the dotted path of the key at fault for a radio heard beyond 3 km, and what would be right instead."""
     senders = []
     if host_reach_m(wireless) >= FARTHEST_M:
         senders.append(_Sender("tx_dbm", wireless.tx_dbm, 1))
@@ -68,7 +68,7 @@ def too_far(wireless: SinrKeys) -> tuple[str, str] | None:
 
 
 def _at_fault(shares_db: dict[str, float], needed_db: float) -> str:
-    """`shares_db`: what the default of each key would fix."""
+    """Return the key at fault. `shares_db`: the part that the default of each key would fix."""
     enough = [path for path, share_db in shares_db.items() if share_db > needed_db]
     kind = _kind(enough[0]) if enough else ""
     return max((each for each in enough or shares_db if _kind(each) == kind or not kind), key=shares_db.__getitem__)
@@ -82,7 +82,7 @@ def _kind(path: str) -> str:
 
 
 def too_near(wireless: SinrKeys, narrow_m: float) -> tuple[str, str] | None:
-    """(dotted path, what it comes to) of a radio that hardly any node hears."""
+    """Return the key at fault of a radio that hardly any node hears, as a dotted path, and its effect."""
     cell, host = cell_m(wireless), host_reach_m(wireless)
     if min(cell, host) >= narrow_m:
         return None
@@ -111,7 +111,7 @@ def too_near(wireless: SinrKeys, narrow_m: float) -> tuple[str, str] | None:
 
 
 def _setting(wireless: SinrKeys, path: str, sender: _Sender) -> str:
-    """Return what the key at fault is, or comes to."""
+    """Return the value of the key at fault, or its effect."""
     if path == sender.key:
         return f"at {sender.tx_dbm:g} dBm"
     if path in PREAMBLE_KEYS:
@@ -125,7 +125,7 @@ def _setting(wireless: SinrKeys, path: str, sender: _Sender) -> str:
 
 
 def _enough(wireless: SinrKeys, path: str, sender: _Sender, lacking_db: float) -> str:
-    """Return what this key would have to be, the others as they are; empty if none of its values does."""
+    """Return what this key would have to be if the others stay; empty if none of its values is enough."""
     if path not in (sender.key, *PREAMBLE_KEYS, *NUMBERS):
         least_db = _below(mean_loss_db(wireless.path_loss, USUAL_M) - lacking_db)
         return f"a loss of {least_db:g} dB or less there" if least_db >= 0 else ""
@@ -158,7 +158,7 @@ def _value(wireless: SinrKeys, path: str) -> float:
 
 
 def _shares_db(wireless: SinrKeys, sender: _Sender, distance_m: float) -> Iterator[tuple[str, float]]:
-    """By how much each key makes a link of that length better than its default, and its path."""
+    """Yield how much better than its default each key makes a link of that length, with the key's path."""
     usual = SinrKeys()
     threshold_dbm = detected_cdbm(wireless) / 100
     loss_db = mean_loss_db(wireless.path_loss, distance_m, sender.stations)
@@ -176,7 +176,7 @@ def _shares_db(wireless: SinrKeys, sender: _Sender, distance_m: float) -> Iterat
 
 
 def _far(wireless: SinrKeys, sender: _Sender, threshold_dbm: float) -> str:
-    """Return how far, in words."""
+    """Return the distance in words."""
 
     def is_heard(distance_m: float) -> bool:
         return mean_loss_db(wireless.path_loss, distance_m, sender.stations) <= sender.tx_dbm - threshold_dbm
@@ -219,5 +219,5 @@ def _right(
 
 
 def _below(value: float, parts: int = 10) -> float:
-    """Return the greatest tenth that is surely less; the reach is on a table of hundredths of a dB."""
+    """Return the greatest tenth that is certainly less; the reach comes from a table of hundredths of a dB."""
     return floor((value - 0.011 * 10 / parts) * parts) / parts

@@ -1,4 +1,4 @@
-"""The thresholds of a radio that receives by power, and the chance of a frame between its noise and interference.
+"""Which thresholds does a radio with SINR have, and how likely is a frame to survive noise and interference?
 
 Model     noise: thermal at 290 K in the band of the frame's kind (22 MHz for DSSS and CCK, 20 MHz for OFDM) and the
           receiver's noise figure. A frame is a PHY header at its family's lowest rate and a payload at its own; the
@@ -25,7 +25,7 @@ OFDM_SIGNAL_NS: Final = 4_000
 
 
 class Reception:
-    """What is the same at every node."""
+    """The thresholds that are the same at every node."""
 
     __slots__ = (
         "_clear",
@@ -60,8 +60,8 @@ class Reception:
         reach_m: float,
         cutoff_m: float,
     ) -> None:
-        """`rates_mbps`: those that anything is sent at; `reach_m`: beyond it no node detects a preamble or feels
-        energy; `cutoff_m`: no interference from beyond.
+        """Compute the thresholds. `rates_mbps`: all rates in use; `reach_m`: beyond it no node detects a preamble or
+        senses energy; `cutoff_m`: beyond it a frame does not interfere.
         """
         self._tx_host, self._tx_station = hundredths(tx_dbm), hundredths(station_tx_dbm)
         self.preamble_rssi_cdbm = hundredths(preamble_rssi_dbm)
@@ -70,7 +70,7 @@ class Reception:
         self.strong_cdbm = self.energy_cdbm - STRONG_CDB
         self.floor_cdbm = min(self.preamble_rssi_cdbm, self.strong_cdbm)
         self.capture_cdb = None if capture_db is None else hundredths(capture_db)
-        self.lowest_cdb = 0  # SINR of the frame whose `chance` was asked for last
+        self.lowest_cdb = 0  # SINR of the frame whose `chance` was computed last
         self.reach_m = reach_m
         self.cutoff_m = cutoff_m
         self._extension_ns = signal_extension_ns
@@ -94,7 +94,7 @@ class Reception:
         return self._noise_cdbm[_is_dsss(rate_mbps)]
 
     def detected_cdbm(self, rate_mbps: float) -> int:
-        """So strong, a frame's preamble is detected in silence."""
+        """Return the power at which a frame's preamble is detected in silence."""
         return max(self.preamble_rssi_cdbm, self.noise_cdbm_of(rate_mbps) + self.preamble_sinr_cdb)
 
     def clear_cdbm(self, rate_mbps: float) -> int:
@@ -107,8 +107,8 @@ class Reception:
     def chance(
         self, rate_mbps: float, power_cdbm: int, first: int, duration_ns: int, changes: list[tuple[int, int]]
     ) -> int:
-        """That all bits of a frame are right, in 2**-32. `changes`: when (ns), and by how much (zeptowatts) the
-        interference does.
+        """Return the chance, in 2**-32, that all bits of a frame are right. `changes`: the times (ns) and steps
+        (zeptowatts) of the interference.
         """
         is_dsss = _is_dsss(rate_mbps)
         header = first + (DSSS_SYNC_NS if is_dsss else OFDM_TRAINING_NS)
@@ -156,6 +156,6 @@ def noise_dbm(bandwidth_hz: float, noise_figure_db: float) -> float:
 
 
 def _clear(table: list[int]) -> int:
-    """Return the least SINR from which on a bit costs nothing."""
+    """Return the lowest SINR from which on a bit costs nothing."""
     last = max((i for i, cost in enumerate(table) if cost), default=-1)
     return LOWEST_CDB + last + 1 if last + 1 < len(table) else HIGHEST_CDB

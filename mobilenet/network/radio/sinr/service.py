@@ -1,4 +1,4 @@
-"""Where hosts are served when power decides: the losses of all links, and the best station at each place.
+"""Where are hosts served if power decides? The losses of all links, and the best station at each place.
 
 Units     metres, hundredths of a dB
 Shapes    sites: float64 (m, 2)
@@ -27,16 +27,14 @@ LEAST_GROUND_M = 1.0
 
 @dataclass(frozen=True)
 class PowerService(Service):
-    """Also the losses of all links, and the power of all stations anywhere."""
+    """A service with the losses of all links, and the power of all stations anywhere."""
 
     budget: LinkBudget
     serving: Serving
 
 
 def ground_m(wireless: SinrKeys) -> float:
-    """Return how far from a station hosts walk: through its cell, and through a metre around one that is not
-    received.
-    """
+    """Return how far from a station hosts walk: within its cell, or within a metre if it has none."""
     return max(LEAST_GROUND_M, cell_m(wireless))
 
 

@@ -1,4 +1,4 @@
-"""From what noise costs the bits of a frame to the chance that all are right.
+"""How likely is it that all bits of a frame are right, given what noise costs each?
 
 Model     a bit at one SINR costs -ln(1 - p), where p is the probability of its error: pieces of a frame add, and one
           look at an exponential gives the chance of the whole. Whole numbers throughout, so every machine decides alike
@@ -11,10 +11,10 @@ from __future__ import annotations
 from math import e
 from typing import Final
 
-LOWEST_CDB: Final = -2000  # the first of a table of costs, and the last
+LOWEST_CDB: Final = -2000  # the first SINR of a table of costs, and the last
 HIGHEST_CDB: Final = 5000
 NAT: Final = 2**30
-CERTAIN: Final = 64 * NAT  # a chance of e^-64 is none
+CERTAIN: Final = 64 * NAT  # a chance of e^-64 counts as 0
 CHANCE: Final = 2**32
 
 
@@ -31,7 +31,7 @@ _FINE = [round(e ** (-j / 2**20) * CHANCE) for j in range(2**12)]
 
 
 def chance_of(cost: int) -> int:
-    """Return how probable survival is, in 2**-32: what is drawn, uniform below 2**32, has to be less."""
+    """Return the probability of survival, in 2**-32. A draw, uniform below 2**32, has to be less."""
     steps = cost >> 10
     i = steps >> 12
     if i >= 64 * 256:

@@ -45,7 +45,7 @@ class UnitDisk(Medium):
         full_duplex: bool = False,
         outcomes: tuple[str, ...] = OUTCOMES,
     ) -> None:
-        """`detection_range_m` None: no MAC listens before it sends."""
+        """Set up the medium. If `detection_range_m` is None, no MAC listens before it sends."""
         super().__init__(kernel, neighbours, outcomes, loss, observer, listens, full_duplex)
         self._range2 = _square(range_m)
         self._interference2 = _square(max(interference_range_m, range_m))
@@ -135,7 +135,7 @@ class UnitDisk(Medium):
         node.lock_until = NEVER
 
     def _overlap(self, node: Transceiver, first: int, last: int, d2: float, serial: int) -> int:
-        """A receivable frame reaches a node that is down, sending, or hears something else: its outcome there."""
+        """Return the outcome of a receivable frame at a node that is down or sending, or that hears something else."""
         _note_locked(node)
         if not node.up:
             outcome = RECEIVER_DOWN
@@ -178,22 +178,22 @@ class UnitDisk(Medium):
 
 
 def _still_lasts(frame: Frame, now: int) -> dict[Transceiver, int]:
-    """Return how long each of its receivers will be busy with the frame from now on."""
+    """Return for each receiver how long it will still be busy with the frame."""
     end = frame.start_ns + frame.duration_ns
     return {node: end + delay - now for node, delay in zip(frame.receivers, frame.delays_ns, strict=True)}
 
 
 def _square(range_m: float) -> float:
-    """To the last bit as the attachment and the coverage have it."""
+    """Return the square, rounded exactly as the attachment and the coverage round it."""
     return range_m * range_m
 
 
 def _touch(nodes: tuple[Transceiver, ...]) -> int:
-    """Touch every one of them once, so that they come from memory side by side.
+    """Touch every node once, as a prefetch: they then come from memory in parallel.
 
-    The work on one of them takes longer than the processor looks ahead, so it would wait for each in turn. Nobody
-    asks for what is returned, until when some of them sense something: it is there so that a compiler does not drop
-    the loop.
+    The work on one of them takes longer than the processor looks ahead, so it would wait for each in turn. No caller
+    uses the result, the first time at which one of them senses something: it only keeps a compiler from dropping the
+    loop.
     """
     latest = NEVER
     for node in nodes:

@@ -1,4 +1,4 @@
-"""The unit disk, as the program asks for it, and what all models by distance have in common.
+"""The unit disk, as the rest of the program uses it, and what all models by distance share.
 
 Units     metres
 Source    ours: docs/models/radio.md
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ByDistance(RadioModel):
-    """Frames reach the nodes within a distance; within others they disturb, and are sensed."""
+    """A model in which frames reach the nodes within one distance, and disturb and are sensed within others."""
 
     wireless: DistanceKeys
 
@@ -37,12 +37,12 @@ class ByDistance(RadioModel):
 
     @property
     def interference_m(self) -> float:
-        """How far a frame disturbs others."""
+        """The distance within which a frame disturbs others."""
         return self.wireless.interference_range_m or self.range_m
 
     @property
     def detection_m(self) -> float | None:
-        """How far a frame is sensed; None: nodes send without listening."""
+        """The distance within which a frame is sensed, or None if nodes send without listening."""
         return None if self.wireless.mac == "acking" else self.wireless.detection_range_m or self.range_m
 
     @property
@@ -56,7 +56,7 @@ class ByDistance(RadioModel):
 
     @property
     def surely_heard(self) -> bool:
-        """Not where a frame disturbs receivers that are too far away to receive or sense it."""
+        """Whether a frame disturbs only receivers that can also receive or sense it."""
         reaches_m = max(self.range_m, self.detection_m or 0.0)
         return self.is_certain and self.wireless.mac == "dcf" and self.interference_m <= reaches_m
 
@@ -69,7 +69,7 @@ class ByDistance(RadioModel):
 
     @property
     def name(self) -> str:
-        """The model and how far it receives."""
+        """The name of the model, and how far it receives."""
         return f"unit disk of {self.range_m:g} m"
 
     def service(self, sites: NDArray[np.float64], rule: AttachmentParameters, place: Place) -> Service:
@@ -78,7 +78,7 @@ class ByDistance(RadioModel):
 
 
 class Model(ByDistance):
-    """All nodes within range receive what nothing overlaps."""
+    """The model in which all nodes within range receive every frame that no other overlaps."""
 
     wireless: UnitDiskKeys
     keys, is_certain = UnitDiskKeys, True
