@@ -72,7 +72,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> dict[str, float | int | None]:
-        """The metrics as one flat row, see metrics.py."""
+        """The metrics as one flat row, defined in docs/verdicts-and-metrics.md."""
         return read_derived(self.path, "metrics.json", "deliveries", "delivery_delay_mean_s")
 
     @cached_property

@@ -1,4 +1,5 @@
-"""What repairs cost and bring: prints the tables of docs/protocols/repair.md, and draws its picture.
+"""What repairs cost and bring: prints the tables of docs/protocols/repair.md and of the CSV files next to it, and draws
+its picture.
 
     mobilenet robust scenarios/studies/repair_standing.yaml --out repair_standing
     mobilenet robust scenarios/studies/repair_walking.yaml --out repair_walking
