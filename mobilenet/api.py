@@ -1,4 +1,4 @@
-"""Run a scenario into a directory, and open such a directory again.
+"""Run a scenario, keep the results in a directory, and open such a directory again.
 
 Model     everything between scenario and directory happens under a temporary name: the simulation, the verdict and the
           metrics, which are computed from what was recorded. What has the final name is complete.

@@ -67,7 +67,7 @@ def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> I
     """Yield the keys of a group and of the groups in it, in the order of the file. `is_chosen`: one of several."""
     for name, field in model.model_fields.items():
         key = field.alias or name
-        if is_chosen and _is_tag(field):  # given by the group around
+        if is_chosen and _is_tag(field):  # given by the enclosing group
             continue
         path = f"{prefix}{key}"
         groups = list(_groups(field.annotation))

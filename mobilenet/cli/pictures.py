@@ -53,7 +53,7 @@ def map_(
         ),
     ] = False,
     folium: Annotated[
-        bool, typer.Option("--folium", help="Write a map of folium instead, by default to RUN/folium.html.")
+        bool, typer.Option("--folium", help="Write a folium map instead, by default to RUN/folium.html.")
     ] = False,
     allow_code: AllowCode = False,
     quiet: Quiet = False,

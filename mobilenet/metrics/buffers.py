@@ -133,7 +133,7 @@ class Steps:
         )
 
     def highest(self, begin: int, end: int) -> float:
-        """Return the largest value in this time, or 0."""
+        """Return the largest value between these times, or 0 if there is none."""
         first = max(0, int(np.searchsorted(self._times, begin, "right")) - 1)
         last = int(np.searchsorted(self._times, end, "left"))
         if first >= last:

@@ -347,7 +347,9 @@ class WiredChannels(Channels, Protocol):
 
 
 class UnicastPort(Protocol):
-    """A further call of ports on the radio. Datagrams of programs use it, and the mobile broadcast if it repairs."""
+    """A port that also sends unicast frames over the radio, for datagrams of programs and for repairs of the
+    mobile broadcast.
+    """
 
     def unicast(self, to: int, message: Any) -> None:
         """Send one radio frame for one node, which the MAC acknowledges, and repeats where no acknowledgement comes."""

@@ -273,7 +273,7 @@ class _Codes(dict[Any, int]):
 
 
 class Dictionary:
-    """The codes of the words of a table that is still growing."""
+    """Codes for words, in a table that grows as new words are seen."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Codes] = {}  # by column

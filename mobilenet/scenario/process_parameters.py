@@ -213,7 +213,7 @@ class Exponential(Parameters):
 
     @property
     def typical(self) -> float:
-        """The time of the first broadcast."""
+        """Return the time of the first broadcast, as a typical moment to look at."""
         return self.mean
 
 
@@ -225,7 +225,7 @@ class Poisson(Parameters):
 
     @property
     def typical(self) -> float:
-        """The time of the first broadcast."""
+        """Return the time of the first broadcast, as a typical moment to look at."""
         return self.mean
 
 

@@ -102,7 +102,7 @@ class OwnProcesses:
                 self._kernel.start(self._wait_and_begin(one, host))
 
     def add(self, node: HostNode) -> None:
-        """Give the processes that all hosts have to a host that is added by hand."""
+        """Start for a host that is added by hand the processes that all hosts have."""
         self._appear_ns[node.name] = self._kernel.now
         self._nodes[node.name] = node
         self._observe(node)

@@ -23,7 +23,7 @@ BEFORE_CHECKSUM = {ICMP: 2, TCP: 16, UDP: 6}
 
 
 def checksum(data: bytes) -> int:
-    """As RFC 1071 has it, word by word."""
+    """Compute the checksum of RFC 1071, one 16-bit word at a time."""
     total = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

@@ -1,4 +1,4 @@
-"""A run as a map of folium, to which users add layers.
+"""A run as a folium map, to which users add layers.
 
 Model     run directory → arrays (viz/map/record.py) → feature groups (ground.py, motion.py) on a folium.Map whose page
           needs no network (offline.py). The page is the same to the byte for the same run

@@ -1,4 +1,4 @@
-"""The stationary parts of a map of folium: cells, walls, holes, wires, stations, and the heat of buffers.
+"""The stationary parts of a folium map: cells, walls, holes, wires, stations, and the heat of buffers.
 
 Model     each is a feature group of the map with a name of its own; what a run does not have has no group. With a
           radio that goes by power, cells are a picture of the best station in each square

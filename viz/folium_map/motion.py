@@ -1,4 +1,4 @@
-"""The moving parts of a map of folium: hosts and handoffs on a time line, and the tracks and handoffs of the whole run.
+"""The moving parts of a folium map: hosts and handoffs on a time line, and the tracks and handoffs of the whole run.
 
 Model     a host is a point for each step of time; a host that stays where it is, in the same state, is one point for
           all these steps. Steps are as long as the number of points in a page permits. A handoff appears on the time

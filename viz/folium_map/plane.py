@@ -1,4 +1,4 @@
-"""Place the plane of a run on a map of folium, and make texts inert there.
+"""Place the plane of a run on a folium map, and make texts inert there.
 
 Units     metres in the plane; on the map degrees of WGS84 or, without an origin, metres again
 Shapes    `locations`: one row for each place, in the order of folium: latitude and longitude, or y and x

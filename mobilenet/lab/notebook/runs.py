@@ -59,7 +59,7 @@ class Run(api.Run):
         return folium_map(self.path, tiles)
 
     def locations(self, x_m: Any, y_m: Any) -> Any:
-        """Return the positions of places of the plane on a map of folium, as an array with a row for each place:
+        """Return the positions of places of the plane on a folium map, as an array with a row for each place:
         latitude and longitude in degrees or, without an origin, y and x in metres. `x_m`, `y_m`: numbers or columns of
         one length.
         """

@@ -35,7 +35,7 @@ class NamedTimer:
 
     @property
     def timer_name(self) -> str:
-        """The name for explanations of delays; it changes when the timer is used again."""
+        """The timer's name in explanations of delays; it changes when the timer is used again."""
         return self.name
 
     def __call__(self) -> None:

@@ -85,7 +85,7 @@ class Host:
             self._attach("join")
 
     def leave(self) -> bool:
-        """Leave as soon as a station has all own messages."""
+        """Leave as soon as a station has all of this host's messages."""
         if self.stable.status is Status.JOIN:
             return False
         if self.stable.status is Status.MEMBER:

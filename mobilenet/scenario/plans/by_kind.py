@@ -1,4 +1,4 @@
-"""The consequences of a scenario of any kind, before it runs.
+"""What a scenario of any kind implies, before it runs.
 
 Model     each kind of scenario has a module that answers the same questions: hosts.py, processes.py and, for the
           schedules of the swarm, adversary.py. Each is imported on first use, since it imports what only such a run
@@ -53,5 +53,5 @@ class Plans(Protocol):
 
 
 def plans_of(scenario: AnyRecorded) -> Plans:
-    """Return the module that answers for this kind of scenario."""
+    """Return the module with the plans of this kind of scenario."""
     return cast("Plans", import_module(f"mobilenet.scenario.plans.{scenario.kind}"))

@@ -74,7 +74,7 @@ class Expectations(NamedTuple):
     radio: Radio | None = None
     asked_again_ns: int = 0  # a request to join or leave is repeated this often until it is met
     processes_ask: bool = False  # custom processes may ask hosts to join and leave: the record has what they ask
-    in_the_air_ns: int | None = None  # no frame of a station takes longer from its beginning to its arrival
+    in_the_air_ns: int | None = None  # the longest time from the beginning of a station's frame to its arrival
     lossy_cuts: Sequence[LossyCut] = ()
 
 

@@ -26,7 +26,9 @@ MOST_LOSS = 0.2  # random loss; with more, heartbeats are too rare for a useful 
 
 
 class Rest(NamedTuple):
-    within_s: float | None = None  # after the active part; None: the record shows whether it should be at rest
+    within_s: float | None = (
+        None  # deadline after the active part; None: the record shows whether the run should be at rest
+    )
     longest_wait_s: float | None = None  # a node that waits tries again within this time; None: not known
     because: str | None = None  # why it is not known
 

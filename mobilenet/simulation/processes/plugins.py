@@ -1,4 +1,4 @@
-"""The broadcast of a run of processes: a built-in one, or a plug-in.
+"""Choose the broadcast protocol of a run of processes: a built-in one, or a plug-in.
 
 Model     a plug-in's class is called with port, number of processes and settings, once for each process
 Errors    ScenarioError, one line: a class that is not a broadcast, or whose declaration makes no sense

@@ -92,7 +92,7 @@ class _Host:
         self.leave_known_ns = now_ns + self._again_ns
 
     def last_wish(self, end_ns: int) -> Request | None:
-        """Return the request that counts when the run has come to rest, or None without a single last one."""
+        """Return the request that counts when the run has come to rest, or None if no single request came last."""
         wishes = self._requests
         together = [wish for wish in wishes if wish[0::2] == (wishes[-1].at_ns, wishes[-1].row)]
         return wishes[-1] if len(together) == 1 and wishes[-1].at_ns < end_ns else None

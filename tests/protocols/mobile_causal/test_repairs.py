@@ -25,7 +25,7 @@ from .checked_repairs import Untrue, with_checks
 from .mutants import PACKAGE, SHARED
 
 LIMIT = 300
-SHOWN_BY = {"have_of_another_session": 140, "reports_what_others_report": 49}  # the first seeds that do
+SHOWN_BY = {"have_of_another_session": 140, "reports_what_others_report": 49}  # the first seed that shows each mutant
 
 
 @cache

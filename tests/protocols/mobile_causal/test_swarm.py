@@ -20,7 +20,12 @@ from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, rad
 from .mutants import MUTANTS, hunt
 
 LATE = "no_inst"  # the swarm needs 1,474 schedules for it, and exhaustive search a few seconds
-SHOWN_BY = {"no_freeze": 24, "rel_reinit": 58, "none_late": 60, "lc_ignored": 114}  # the first seeds that do
+SHOWN_BY = {
+    "no_freeze": 24,
+    "rel_reinit": 58,
+    "none_late": 60,
+    "lc_ignored": 114,
+}  # the first seed that shows each mutant
 
 
 @settings(max_examples=150)

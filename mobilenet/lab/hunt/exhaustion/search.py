@@ -131,7 +131,9 @@ class Search:
             self._enter(state, entry, step, breadth)
 
     def _enter(self, state: State, before: KeptState | None, step: Step | None, breadth: bool) -> None:
-        if self.mirror is not None and not breadth:  # a trace is about one host, and does not change between the two
+        if (
+            self.mirror is not None and not breadth
+        ):  # a trace follows one host, and is the same for a state and its mirror image
             state = self.mirror.choose(state)
         key, budget, frames, used = state[:-3], state[-3], state[-2], state[-1]
         known = self._entries.get(key)

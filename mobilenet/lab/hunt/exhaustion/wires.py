@@ -29,7 +29,7 @@ class Head(NamedTuple):
     source: int
     message: int
     handled: bool  # False: it only passes through
-    left: int  # the wires after it has arrived, and has been forwarded
+    left: int  # the state of the wires after the message has arrived and been forwarded
 
 
 class Wires:

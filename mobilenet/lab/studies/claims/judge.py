@@ -155,7 +155,9 @@ def _judgement(
 def _decide(
     question: Question, sides: Sequence[Side | None], open_: Judgement, slopes: Sequence[Values], of_backlog: float
 ) -> Judgement:
-    """Decide from all sides. `open_`: the answer while nothing is decided; `of_backlog`: the error of its test."""
+    """Combine what all tests have decided. `open_`: the answer while nothing is decided; `of_backlog`: the
+    error of its test.
+    """
     open_ = open_._replace(sides=tuple(sides))
     if question.metric != BACKLOG:
         if any(grows(own, of_backlog / len(slopes)) for own in slopes):

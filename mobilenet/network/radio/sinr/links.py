@@ -94,7 +94,9 @@ def half_heard_m(wireless: SinrKeys) -> float:
 
 @lru_cache(maxsize=32)
 def between_stations_m(wireless: SinrKeys) -> float:
-    """Return how far stations are received by each other without obstacles in the way: with umi, farther."""
+    """Return the distance at which two stations still receive each other without obstacles, which is longer
+    with umi.
+    """
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless), (2,))
 
 
