@@ -7,6 +7,7 @@ import gc
 import re
 import signal
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -116,6 +117,13 @@ def one_spark() -> Iterator[None]:
         yield
     if current:
         finish(current[0])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def rows_in_lists() -> Iterator[None]:
+    """Leave rows in the recorder's lists however slow the machine is: many tests read the lists."""
+    with mock.patch("mobilenet.record.recorder.LONGEST_S", inf):
+        yield
 
 
 @pytest.fixture
