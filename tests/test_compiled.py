@@ -1,4 +1,4 @@
-"""What is compiled does what its source says, and is used only as long as it is made of that source."""
+"""Tests that compiled modules behave as their source does, and are used only while they match that source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SAY = (
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package at another place, compiled; of the same source it is what the set-up made here."""
+    """Return a compiled copy of the package at another path; its source is the same as here."""
     place = tmp_path_factory.mktemp("copy")
     shutil.copytree(
         ROOT / "mobilenet", place / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__")
@@ -72,7 +72,7 @@ def test_comments_docstrings_and_layout_may_change(copy: Path) -> None:
     try:
         source.write_text(reworded)
         assert python(copy, SAY) == "True False so"
-        assert python(copy, SAY + PARSES) == "True False so\nFalse"  # the answer was kept
+        assert python(copy, SAY + PARSES) == "True False so\nFalse"  # the answer was cached
         source.write_text(reworded + "\nMARK = 1\n")
         for _ in range(2):
             assert python(copy, SAY) == "False True py"
@@ -104,7 +104,7 @@ def test_what_cannot_be_compiled_is_interpreted_and_tried_once(copy: Path) -> No
         assert python(copy, SAY) == "False True py"
     finally:
         source.write_text(before)
-    assert python(copy, SAY) == "True False so"  # what was made of this source is still there
+    assert python(copy, SAY) == "True False so"  # the build of the original source still exists
 
 
 @needs_a_compiler
@@ -138,9 +138,7 @@ def output_of(place: Path, tries_again: bool, before: str = "", **environment: s
 @pytest.mark.long
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
 def test_both_ways_do_the_same() -> None:
-    """All else in the tests runs compiled where that is possible; here shortened scenarios of each kind run
-    interpreted.
-    """
+    """All other tests run compiled where possible; here, shortened scenarios of each kind run interpreted."""
     names = ["churn", "dynamic_on_vcube", "faults", "first", "gossip", "radio_check", "streets", "tcp_dynamic"]
     code = f"import json; from tests.test_fingerprints import all_digests; print(json.dumps(all_digests({names})))"
     python_digests: dict[str, Any] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
@@ -155,7 +153,7 @@ ACKING = (
 
 
 def over_acking() -> list[Digests]:
-    """Datagrams and acknowledged frames; crashes in "faults"."""
+    """Use datagrams, acknowledged frames and, in "faults", crashes."""
     return [
         digests(record(shorten(name, wireless, "duration_s=16")))
         for name in ("faults", "tcp_dynamic")
@@ -195,7 +193,7 @@ def test_a_command_that_simulates_renews_the_compiled_modules(command: str, mend
 
 
 def test_what_travels_in_an_archive_is_compiled_where_it_fits(tmp_path: Path) -> None:
-    """As to the executors of Spark: from within an archive no library can be loaded."""
+    """This is how Spark's executors get the package: no library can be loaded from within an archive."""
     if not native.in_use():
         pytest.skip("nothing has been compiled")
     archive = package_archive(tmp_path)
@@ -205,7 +203,7 @@ def test_what_travels_in_an_archive_is_compiled_where_it_fits(tmp_path: Path) ->
     )
     words = [sys.executable, "-P", "-c", look, str(archive)]
     environment = {name: value for name, value in os.environ.items() if name != "MOBILENET_COMPILED"}
-    for _ in range(2):  # the second finds what the first unpacked
+    for _ in range(2):  # the second call finds the files that the first unpacked
         output = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment).stdout
         package, is_compiled, medium = output.split()
         assert package.startswith(f"{archive}/") and is_compiled == "True" and medium.endswith(".so")

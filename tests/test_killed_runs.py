@@ -1,4 +1,4 @@
-"""A killed run leaves every row up to a moment, as tables that no command takes for a run."""
+"""Tests that a killed run leaves all rows up to some moment, in tables that no command mistakes for a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What that run leaves in its folder while it goes on, with a batch for each simulated second."""
+    """Return the files of a run in progress, with a batch for each simulated second."""
     folder = tmp_path_factory.mktemp("batches")
     simulation = Simulation(Scenario.load(FIRST), run_folder=folder)
     recording = simulation.recording
@@ -57,7 +57,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def require_beginning(table: str, of: Path, whole: Path) -> int:
-    """The rows are the first of the whole run; return how many there are."""
+    """Check that the rows are the first rows of the whole run; return their number."""
     kept = read_table(of, table)
     assert kept.equals(read_table(whole, table).slice(0, kept.num_rows)), table
     return int(kept.num_rows)
@@ -175,7 +175,7 @@ def test_a_run_that_is_killed_at_any_moment(tmp_path: Path) -> None:
         time.sleep(moments.uniform(0.1, 0.95) * took_s)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        if name.exists():  # it was faster
+        if name.exists():  # the run ended before it could be killed
             continue
         show = [sys.executable, "-m", "mobilenet", "show", str(name)]
         first = subprocess.run(show, capture_output=True, text=True, cwd=tmp_path)

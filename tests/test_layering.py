@@ -1,7 +1,7 @@
-"""Who may import whom. Rooms lie above each other, and a module imports from its own room and from lower ones.
+"""Tests of the import rules: packages are layered, and a module imports from its own package and from lower layers.
 
-The rooms are described in docs/architecture/core.md and lab.md. What the order forbids is tried out with planted
-violations at the end.
+The layers are described in docs/architecture/core.md and lab.md. Planted violations at the end show that the tests find
+what the order forbids.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.text
 
-# From the ground up. Rooms of one line lie side by side: none of them imports another.
+# From the bottom up. Packages on the same line do not import each other.
 FLOORS = (
     ("parameters", "quoting"),
     ("engine", "world.tracks"),
@@ -49,10 +49,10 @@ FLOORS = (
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-NAMELESS = ("mobilenet", "mobilenet.network", "mobilenet.lab", "mobilenet.lab.hunt")  # they import nothing
+NAMELESS = ("mobilenet", "mobilenet.network", "mobilenet.lab", "mobilenet.lab.hunt")  # these import nothing
 NOT_OF_THE_PRODUCT = ("tests", "validation", "scenarios")
-# Who may import by a name in a variable, or look into sys.modules: what hands on the names of the root, compiled
-# modules, the code of plug-ins, the docstring of a module that declares keys, the command that was asked for, and the
+# Modules that may import by a name in a variable, or look into sys.modules: lazy exports of the package root, compiled
+# modules, the code of plug-ins, the docstring of a module that declares keys, the command that was called, and the
 # checks that a protocol's declaration names.
 BY_NAME = ("import_module", "__import__", "resolve_name", "run_module", "run_path", "modules")
 MAY_IMPORT_BY_NAME = {
@@ -71,11 +71,11 @@ MAY_IMPORT_BY_NAME = {
     )
 }
 
-# Modules that may name each other, below TYPE_CHECKING alone. A node, its frames, its MAC and the medium are one
-# machine, and compiled: a call goes straight through only where the class of the other is known by name.
+# Modules that may import each other, but only below TYPE_CHECKING. A node, its frames, its MAC and the medium form one
+# machine and are compiled: calls are direct only where the class of the callee is known by name.
 CIRCLES = [[f"mobilenet.network.radio.{name}" for name in ("frame", "mac", "medium", "neighbours", "transceiver")]]
 
-# A library has one home.
+# Each library is used in one place.
 HOMES = {
     "simpy": ("mobilenet.engine.kernel",),
     "pyspark": ("mobilenet.lab.studies", "mobilenet.lab.notebook"),
@@ -101,7 +101,7 @@ def inside(module: str, *packages: str) -> bool:
 
 
 def is_promises(module: str) -> bool:
-    """Whether this judges what one protocol promises: it stands next to the protocol, and judges without it."""
+    """Return whether this module checks the promises of one protocol; it stands next to the protocol."""
     return inside(module, "mobilenet.protocols") and module.endswith(".promises")
 
 
@@ -130,17 +130,17 @@ class Tree:
                 base = ".".join([*above, *filter(None, [node.module])])
                 names = {f"{base}.{alias.name}" for alias in node.names}
                 modules |= names & self.modules.keys() or {base}
-                if base == "mobilenet":  # what the root hands on hides where it comes from
+                if base == "mobilenet":  # the root's exports hide the module that defines a name
                     modules |= names - {"mobilenet.__version__"}
         return modules
 
     def importers(self, *packages: str) -> Iterator[tuple[str, str]]:
-        """(module, what it imports) for everything inside these packages."""
+        """Yield (module, imported name) for all modules inside these packages."""
         for module, imported in self.imports.items():
             yield from ((module, name) for name in sorted(imported) if inside(name, *packages))
 
     def reach(self, module: str, *closed: str) -> set[str]:
-        """All of our modules that importing this one brings in; what lies behind `closed` packages is not looked at."""
+        """Return all our modules that importing this one loads, without looking behind the `closed` packages."""
         return reach(self.imports, module, *closed)
 
     def circles_of_packages(self) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""A source archive, a wheel made from it, and what the wheel is worth in an empty folder.
+"""Tests of the source archive, of the wheel made from it, and of the wheel's use in an empty folder.
 
 Everything is imported from where the wheel was unpacked; only what mobilenet needs comes from this environment.
 """
@@ -49,13 +49,13 @@ def installed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Path]:
-    """Except an unrelated viz.py."""
+    """Return a folder that is empty except for an unrelated viz.py."""
     (tmp_path / "viz.py").write_text("raise SystemExit('not this one')")
     yield tmp_path
 
 
 def run_command(installed: Path, folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """In an empty home, and without a compiler."""
+    """Run the command with an empty home and without a compiler."""
     path = os.pathsep.join([str(folder), str(installed)])
     env = {**os.environ, "PYTHONPATH": path, "HOME": str(folder), "PATH": str(Path(sys.executable).parent), **more}
     return subprocess.run(
@@ -162,7 +162,7 @@ def test_what_the_package_says_of_itself(installed: Path) -> None:
 
 
 def test_wheels_are_configured_for_each_python_that_is_supported() -> None:
-    """cibuildwheel itself is not run: the form of its configuration is what can be wrong here."""
+    """cibuildwheel itself is not run; the test checks the form of its configuration."""
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
     configured = document["tool"]["cibuildwheel"]
     pythons = [one.rsplit(" ", 1)[1] for one in document["project"]["classifiers"] if ":: 3." in one]

@@ -1,4 +1,4 @@
-"""The documents of the protocols: what they name exists, and they are wrapped."""
+"""Tests that files and names in the documents of the protocols exist, and that the documents are wrapped."""
 
 import re
 from pathlib import Path

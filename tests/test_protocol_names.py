@@ -1,4 +1,4 @@
-"""Only protocols, the catalogues and the key of backbones name a protocol; all other code asks what is declared."""
+"""Tests that only protocols, the catalogues and the key of backbones name a protocol; other code uses declarations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 
 BACKBONES = {kind.value for kind in names.Backbone}
 NAMES = {declaration.name for declaration in CATALOGUE} | PARAMETERS.keys() | BACKBONES - {"tree"}
-ALSO_ORDERS = {"best_effort", "reliable", "causal", "beacon"}  # words with other meanings: promises, papers, frames
+ALSO_ORDERS = {"best_effort", "reliable", "causal", "beacon"}  # these words also mean promises, papers or frames
 EXCEPTED = {
     "mobilenet/protocols": "protocols",
     "mobilenet/network/wired/parameters.py": "declares the kinds of backbones",
@@ -27,7 +27,8 @@ EXCEPTED = {
 
 
 def protocols_in(source: str) -> Iterator[str]:
-    """Protocols that code names: anywhere in a text, or, of an ambiguous word, as what a name or kind is compared with.
+    """Return the protocols that code names, in any string; an ambiguous word counts only if a name or kind is compared
+    with it.
 
     Docstrings do not count.
     """

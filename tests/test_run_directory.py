@@ -1,4 +1,4 @@
-"""docs/run-directory.md is a contract: whatever a run directory holds stands there, with words."""
+"""Tests that docs/run-directory.md describes everything that a run directory holds."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ SEVERAL = {
 
 
 def rows(heading: str) -> list[list[str]]:
-    """The rows of all tables of a section."""
+    """Return the rows of all tables in a section."""
     section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line[:1] == "|"]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
 def explained_names(heading: str) -> set[str]:
-    """What stands in the first cell of a row, and has words in the last one."""
+    """Return the names in the first cells of rows whose last cell has a description."""
     return {name for row in rows(heading) if row[-1] for name in re.findall(r"`([\w.]+)`", row[0])}
 
 
@@ -62,7 +62,7 @@ def test_every_outcome_is_explained() -> None:
 
 
 def counters_in(value: dict[str, Any]) -> set[str]:
-    """The names of counters; not the names of classes, outcomes and events that some of them count."""
+    """Return the names of counters, without the classes, outcomes and events that some of them count."""
     inside = (counters_in(each) for name, each in value.items() if isinstance(each, dict) and name not in SEVERAL)
     return set(value).union(*inside)
 

@@ -1,4 +1,4 @@
-"""Nothing is imported from folders of users: every command and every message of the live page, over planted modules.
+"""Tests that no command and no message of the live page imports modules planted in folders of users.
 
 Model     a module of each name that could be imported lies in the current folder, next to the scenario, and in the
           directories of runs and studies. Each of them leaves a mark when it runs. Tests with `is_marked` show that a
@@ -45,8 +45,8 @@ compare: {factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}
 RUN, OF_STUDY, BUG = "runs/first", "studies/loss", "runs/bug"
 FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
 
-# of each command what it is called with, one call after the other; `live` has a test of its own, and `place` a study
-CALLS = {  # a simulation, a server, pictures, Spark, a pool of processes and Java's files: what starts processes
+# The arguments of each command, one call after the other; `live` has a separate test, and `place` makes a study.
+CALLS = {  # calls that start processes: a simulation, a server, pictures, Spark, a pool of processes and Java's files
     "run": [f"run {SCENARIO} --set duration_s=5 --twice --out runs/other"],
     "serve": ["serve clean/scenario.yaml --allow-code --out runs/served"],
     "figures": [f"figures {RUN}"],
@@ -57,7 +57,7 @@ CALLS = {  # a simulation, a server, pictures, Spark, a pool of processes and Ja
 
 
 def plant(folder: Path, mark: Path) -> None:
-    for name in NAMES | {name.partition(".")[0] for name in sys.modules}:  # also those of compiled parts
+    for name in NAMES | {name.partition(".")[0] for name in sys.modules}:  # includes modules imported by compiled code
         (folder / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write(__file__ + '\\n')\n")
 
 
@@ -73,17 +73,19 @@ def call(place: Path, *words: str, **more: str) -> subprocess.CompletedProcess[s
 
 
 def execute(place: Path, words: str) -> None:
-    """Exit codes other than these would mean that it was refused, or failed, before it did anything."""
+    """Run a command; other exit codes would mean that it was refused or failed before it did anything."""
     process = call(place, *words.split())
     assert process.returncode in (0, 1, 4), (words, process.stdout, process.stderr)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The current folder of all commands, with a run, a study, and planted modules wherever users have folders."""
+    """Return the working directory of all commands, with a run, a study, and planted modules in all
+    folders of users.
+    """
     folder = tmp_path_factory.mktemp("planted")
     mark, place = folder / "mark", folder / "place"
-    (folder / "jars").mkdir()  # so that the folder above looks like that of Spark
+    (folder / "jars").mkdir()  # so that the parent folder looks like that of Spark
     (folder / "bin").mkdir()
     for name in ("spark-submit", "spark-class"):
         (folder / "bin" / name).write_text(f"#!/bin/sh\necho {name} >> {mark}\nexit 1\n")
@@ -106,14 +108,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def unmarked(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test has done has run none of the planted modules."""
+    """Check after the test that it has run none of the planted modules."""
     yield
     if "place" in request.fixturenames:
         assert not is_marked(request.getfixturevalue("place"))
 
 
 def is_marked(place: Path) -> str:
-    """Which of them have run since the last time."""
+    """Return the planted modules that have run since the last call."""
     mark = place.parent / "mark"
     content = mark.read_text() if mark.exists() else ""
     mark.unlink(missing_ok=True)
@@ -179,7 +181,7 @@ def test_no_message_of_the_live_page_imports_them(place: Path) -> None:
 
 @contextmanager
 def serve(folder: Path, *arguments: str) -> Iterator[Talk]:
-    """A live run in that folder, and a socket to it."""
+    """Start a live run in that folder and connect a socket to it."""
     server = Server(folder, *arguments, env=environment())
     try:
         with Talk(server) as talk:
@@ -228,7 +230,7 @@ def test_so_does_a_process_of_multiprocessing(context: str, expected: bool, plac
 
 
 def test_python_m_mobilenet_imports_nothing_from_the_cwd(tmp_path: Path) -> None:
-    """What Python and the package itself import before is not in our hands."""
+    """The modules that Python and the package itself import before that are out of our control."""
     for name in INSTALLED.keys() - {"mobilenet"}:
         (tmp_path / f"{name}.py").write_text("open('mark', 'a').write(__file__)\n")
     command = [sys.executable, "-m", "mobilenet", "run", str(ROOT / SCENARIO), "--set", "duration_s=5", "--out", "run"]
@@ -237,32 +239,32 @@ def test_python_m_mobilenet_imports_nothing_from_the_cwd(tmp_path: Path) -> None
 
 
 def test_all_processes_of_ours_are_started_so() -> None:
-    """A module that names the interpreter, or starts processes in another way, is one of these."""
+    """Only these modules may name the interpreter or start processes in another way."""
     tree = Tree(ROOT, "mobilenet", "viz")
     named = r"sys\.executable|get_context|SpawnContext|os\.(system|exec|spawn|posix_spawn)"
     modules = {name for name, path in tree.modules.items() if re.search(named, path.read_text(encoding="utf-8"))}
     assert modules == {
         "mobilenet.engine.safe_path",
-        "mobilenet.lab.workers",  # over `for_children`
+        "mobilenet.lab.workers",  # through `for_children`
         "mobilenet.lab.programs.children",  # with -I
-        "mobilenet.lab.programs.namespaces.machines",  # the same
-        "mobilenet.lab.programs.namespaces.init_process",  # programs as users have them
-        "mobilenet.lab.studies.spark",  # what Spark's workers are, over `for_children`
-        "mobilenet.lab.studies.cluster",  # the same; what runs there has its environment from spark.py
-        "mobilenet.lab.bench.programs",  # programs as users have them
-        "mobilenet.lab.bench.packets",  # the same
+        "mobilenet.lab.programs.namespaces.machines",  # also with -I
+        "mobilenet.lab.programs.namespaces.init_process",  # runs programs of users
+        "mobilenet.lab.studies.spark",  # Spark's workers, through `for_children`
+        "mobilenet.lab.studies.cluster",  # through `for_children`; its environment comes from spark.py
+        "mobilenet.lab.bench.programs",  # runs programs of users
+        "mobilenet.lab.bench.packets",  # also runs programs of users
     }
 
 
-# --- programs of users still import what lies beside them
+# --- programs of users still import modules next to them
 
 
 @pytest.fixture(scope="module")
 def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A scenario whose program imports the module beside it."""
+    """Return a scenario whose program imports the module next to it."""
     folder = tmp_path_factory.mktemp("beside")
     shutil.copy(SCENARIOS / "programs" / "flood.py", folder / "beside_it.py")
-    (folder / "own.py").write_text("import beside_it\n")  # words of the command that are files are copied with a run
+    (folder / "own.py").write_text("import beside_it\n")  # words of the command that name files are copied into the run
     text = (SCENARIOS / "programs" / "flood.yaml").read_text()
     (folder / "scenario.yaml").write_text(text.replace("python3, flood.py", f"{sys.executable}, own.py, beside_it.py"))
     (folder / "study.yaml").write_text("scenario: scenario.yaml\nset: {duration_s: 4}\nreplications: {min: 2}\n")

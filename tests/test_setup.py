@@ -1,4 +1,4 @@
-"""The bootstrap and the lists that it works from; nothing is installed here."""
+"""Tests of the bootstrap and of the lists that it reads; nothing is installed here."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_half_made_environment_is_recognised(
         stamp.write_text(text)
         assert make.stamp() == {}
     stamp.write_text(json.dumps(make.made_of()))
-    assert make.stamp() == {}  # its Python is gone
+    assert make.stamp() == {}  # its Python no longer exists
     python.symlink_to(sys.executable)
     assert make.stamp() == make.made_of()
 
@@ -105,7 +105,7 @@ def test_nothing_is_done_the_second_time(make: ModuleType) -> None:
         pytest.skip("this environment was not made by make.py")
     cpu_s = children_cpu_s()
     done = subprocess.run([sys.executable, "make.py", "setup"], cwd=ROOT, capture_output=True, text=True, check=False)
-    missing = build_native.obstacle()  # is told whenever `setup` is asked for by name
+    missing = build_native.obstacle()  # printed whenever `setup` is called by name
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (0, "", 0 if missing is None else 1)
     assert children_cpu_s() - cpu_s < 2  # 0.05 s on an idle machine
 

@@ -1,4 +1,4 @@
-"""The simulator must not lie: what was configured happens, and what is down does nothing."""
+"""Tests that the simulator applies what the scenario configures, and that nodes that are down do nothing."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_tables_and_counters_tell_the_same(crashed: mobilenet.Run) -> None:
     assert fates == {name: count for name, count in radio["lost"].items() if count}
     assert len(frames.drop_duplicates(["start_ns", "sender"])) <= radio["frames"]
     messages = crashed.messages
-    assert set(messages.medium) == {"radio"}  # one station: nothing on the wire
+    assert set(messages.medium) == {"radio"}  # there is one station, so nothing is wired
     received = messages[messages.fate == "received"]
     assert (received.receive_ns > received.send_ns).all()
     assert messages[messages.fate != "received"].receive_ns.isna().all()
@@ -103,7 +103,7 @@ def test_tracks_join_and_leave_in_the_middle_of_the_run(tmp_path: Path) -> None:
     first_seen = run.positions.groupby("node").time_ns.min()
     assert (first_seen > 0).any()
     for node, time in left.items():
-        assert last_seen[node] <= time + 10_000_000_000  # gone soon after it asked
+        assert last_seen[node] <= time + 10_000_000_000  # left soon after its request
     assert set(run.manifest["host_names"]) >= set(left.index)
 
 
@@ -157,7 +157,7 @@ def test_time_weighted_buffers_against_pandas(tmp_path: Path) -> None:
 
 
 def test_what_does_not_survive_a_crash_is_seen_to_be_empty() -> None:
-    """A host that holds messages back crashes: while it is down its RBuffer is empty, its SBuffer is what it was."""
+    """A host that holds messages back crashes: its RBuffer is empty while it is down, and its SBuffer is unchanged."""
     scenario = Scenario.load(
         SCENARIOS / "static_heavy.yaml",
         [

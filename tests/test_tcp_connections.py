@@ -1,6 +1,6 @@
-"""What is measured of TCP connections, by hand.
+"""Tests of the measurements of TCP connections against values computed by hand.
 
-Source    ours: docs/guide/real-software.md
+Source ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.record.packets.segments import ACK, SYN
 from tests.verify.test_tcp_at_devices import A, B, segment
 
-FIRST = 2**32 - 5  # so that numbers wrap
+FIRST = 2**32 - 5  # near the limit, so that sequence numbers wrap
 
 
 def download(*, again_ms: int | None = None) -> list[Connection]:
-    """B sends ten bytes at 100 ms and ten at 200 ms, each acknowledged after 30 ms; with `again_ms`, the second ten are
-    lost, and sent again then.
+    """Return packets in which B sends ten bytes at 100 ms and ten at 200 ms, each acknowledged after 30 ms; with
+    `again_ms`, the second ten are lost and sent again at that time.
     """
     packets: list[PassedPacket] = []
 

@@ -1,4 +1,4 @@
-"""Work on several processes: the same results, in the order that was asked for, and the end where it was asked for."""
+"""Tests that work on several processes gives the same results in order, and stops where it is asked to."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The table of mutants in docs/validation/trust.md, from the lists of mutants and from the tests that kill them.
+"""Write the table of mutants in docs/validation/trust.md from the lists of mutants and the tests that kill them.
 
-    python -m tests.write_mutant_table
+python -m tests.write_mutant_table
 
 Model     a test kills the mutants that it is parametrized by. Each mutant stands once, with the first test that kills
           it; one that no test kills is an error. What stands between two markers of the page is replaced
@@ -40,7 +40,7 @@ Test = Callable[..., None]
 
 
 class Mutants(NamedTuple):
-    """`kills`: tests with the mutants that each kills; the same mutant may die in several."""
+    """Mutants, and in `kills` the tests with the mutants that each kills; several tests may kill the same mutant."""
 
     of: str
     names: Collection[str]
@@ -48,14 +48,14 @@ class Mutants(NamedTuple):
 
 
 def name_of(value: Any) -> str:
-    """A parameter's, or that of the first of several."""
+    """Return the name of a parameter, or of the first of several."""
     if isinstance(value, tuple):
         return name_of(next((one for one in value if isinstance(one, type)), value[0]))
     return value if isinstance(value, str) else value.__name__
 
 
 def parameters(test: Any) -> list[Any]:
-    """Of the mark next to the function."""
+    """Return the parameters of the mark next to the function."""
     marks = [mark for mark in test.pytestmark if mark.name == "parametrize"]
     return list(marks[0].args[1])
 
@@ -65,7 +65,7 @@ def names_of(test: Test) -> list[str]:
 
 
 def of_scenes() -> Iterator[tuple[Test, Collection[str]]]:
-    """Those of VCube that have a test of their own."""
+    """Return the mutants of VCube that have a separate test."""
     for scene in dict.fromkeys(mutant.scene for mutant in OF_VCUBE.values() if mutant.scene is not None):
         yield getattr(test_crashes, scene), [name for name, mutant in OF_VCUBE.items() if mutant.scene == scene]
 
@@ -167,7 +167,7 @@ def table() -> str:
 
 
 def with_table(page: str) -> str:
-    """The page with its table as it should be."""
+    """Return the page with an up-to-date table."""
     return between_marks(page, BEGIN, END, table())
 
 

@@ -1,4 +1,4 @@
-"""What a notebook uses, and what importing it costs."""
+"""Tests of the Python interface for notebooks, and of the cost of importing it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_types_are_for_others_too() -> None:
 
 
 def test_a_script_beside_the_clone_imports_the_package(tmp_path: Path) -> None:
-    """Whose folder is called mobilenet as well, and is no package."""
+    """The folder of the clone is also called mobilenet, but is not a package."""
     (tmp_path / "mobilenet").symlink_to(Path(mobilenet.__file__).parents[1])
     (tmp_path / "script.py").write_text("import mobilenet\nprint(mobilenet.run.__name__)\n")
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -140,7 +140,7 @@ def test_names_of_the_package() -> None:
 
 
 def loaded_after(code: str, **environment: str) -> set[str]:
-    """The packages that a fresh interpreter has loaded after running it."""
+    """Return the packages that a fresh interpreter has loaded after running the code."""
     code += "\nimport json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     env = os.environ | environment
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
@@ -178,7 +178,7 @@ def test_a_run_needs_neither_spark_nor_java_nor_drawing(tmp_path: Path) -> None:
     ],
 )
 def test_documented_modules_are_found_under_their_old_names(old: str, new: str) -> None:
-    """In a fresh process: nothing has imported either of them."""
+    """Runs in a fresh process, which has imported neither of them."""
     code = (
         f"import mobilenet.{old} as old, mobilenet.{new} as new\n"
         f"assert old is new and new.__name__ == new.__spec__.name == 'mobilenet.{new}'\n"

@@ -1,4 +1,4 @@
-"""Nonsense on the command line: one line on stderr, exit code 2, and nothing left behind."""
+"""Tests that invalid arguments give one line on stderr and exit code 2, and leave no files behind."""
 
 from __future__ import annotations
 

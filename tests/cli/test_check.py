@@ -1,4 +1,4 @@
-"""What `check` reports about a scenario before it runs, and the error if the file is a study."""
+"""Tests of `check`: its report on a scenario before it runs, and the error if the file is a study."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_check_warns_of_a_deadline_that_may_take_long(tmp_path: Path) -> None:
 
     (line,) = warnings("drain_s=1e6")
     assert line.startswith("warning: ") and re.search(r"1e\+06 s may take about \d+\.\d h", line)
-    assert warnings("wireless.loss=1") == []  # two minutes do not take long
+    assert warnings("wireless.loss=1") == []  # two minutes of simulation are quick
 
 
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
@@ -48,10 +48,10 @@ def test_what_a_run_that_never_rests_takes_is_not_underestimated(protocol: str) 
 @pytest.mark.parametrize(
     ("file", "changes"),
     [
-        ("dynamic.yaml", ["duration_s=60", "hosts.count=20"]),  # an even pace
-        ("static.yaml", ["duration_s=15", "hosts.count=150", "stations.layout.rings=5"]),  # still joining
+        ("dynamic.yaml", ["duration_s=60", "hosts.count=20"]),  # a constant rate
+        ("static.yaml", ["duration_s=15", "hosts.count=150", "stations.layout.rings=5"]),  # hosts still joining
         ("vcube/causal.yaml", []),
-        ("first.yaml", []),  # played as a whole
+        ("first.yaml", []),  # run in full
     ],
 )
 def test_a_forecast_is_within_a_factor_of_two(file: str, changes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_diff_tells_a_changed_verdict(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "".join(f"k{i}: 1\n" for i in range(55_000)),  # each unknown
+        "".join(f"k{i}: 1\n" for i in range(55_000)),  # every key is unknown
         "{" + ",".join(f"k{i}: 1" for i in range(90_000)) + "}",
         "seed: [" + ",".join("1" for _ in range(480_000)) + "]",
         "names:\n" + "- a\n" * 240_000,
@@ -120,9 +120,9 @@ def test_diff_tells_a_changed_verdict(tmp_path: Path) -> None:
     ids=["keys", "flow", "list", "block", "deep", "questions", "folded", "digits"],
 )
 def test_what_is_malformed_is_refused_soon(text: str) -> None:
-    """In seconds of this processor, whatever a file of the largest size holds."""
+    """A refusal takes seconds of CPU time, even for a file of the largest size."""
     began = time.process_time()
     with pytest.raises(ScenarioError) as refused:
         Scenario.from_text(text)
-    assert time.process_time() - began < 10  # alone: less than five
+    assert time.process_time() - began < 10  # on an idle machine: less than five
     assert len(str(refused.value).splitlines()) <= 21

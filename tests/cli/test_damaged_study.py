@@ -1,5 +1,7 @@
-"""Damaged directories of studies: each command that reads one says what is wrong in one line, or makes it anew, and
-none fails as an internal error. More than a thousand damages, of which one in so many is met here.
+"""Tests that commands report damaged study directories in one line or rebuild them, and never fail as an internal
+error.
+
+There are more than a thousand damages, and a sample of them is tested here.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ REFUSING: tuple[Callable[[str], list[str]], ...] = tuple(
 )
 ALL = bool(os.environ.get("MOBILENET_ALL_DAMAGES"))
 THIN = 1 if ALL else 24
-AGAIN = 1 if ALL else 110  # one in so many meets the study that goes on, which takes seconds
+AGAIN = 1 if ALL else 110  # one in this many damages is also tested by resuming the study, which takes seconds
 STUDY = f"""scenario: {FIRST}
 set: {{duration_s: 12, warmup_s: 0}}
 factors: {{wireless.loss: [0, 0.2]}}

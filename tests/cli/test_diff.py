@@ -1,4 +1,4 @@
-"""Where two runs part."""
+"""Tests of `mobilenet diff`: where two runs diverge."""
 
 from __future__ import annotations
 

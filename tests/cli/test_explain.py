@@ -1,4 +1,4 @@
-"""`mobilenet explain`: whatever was written says where it comes from, and how to make it again, to the byte."""
+"""Tests of `mobilenet explain`: it prints the origin of any file, and commands that make the same bytes again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WALK = ROOT / "data" / "formats" / "walk.csv"
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run, and all that is written from it."""
+    """Return a folder with a run and all the files that commands make of it."""
     place = tmp_path_factory.mktemp("written")
     for words in (
         f"run {FIRST} {' '.join(SHORT)} --set record.causes=true --out run", "report run", "map run --losses",
@@ -104,7 +104,7 @@ def test_each_figure_and_table_has_it(written: Path) -> None:
 
 
 def test_what_it_prints_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:
-    """From the run that is made again, elsewhere."""
+    """The files are made from a repeated run in another folder."""
     done = mobilenet("explain", "run/figures/delays.svg", place=written)
     lines = done.stdout.splitlines()
     again = shlex.split(lines[-2].partition("recreate it: mobilenet ")[2])

@@ -1,4 +1,4 @@
-"""Commands that make files of studies again say `--allow-code` where a scenario's protocol is a plug-in."""
+"""Tests that commands which rebuild files of studies with a plug-in print `--allow-code`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`mobilenet explain` in directories of searches and of answers, and for archives: it names what makes them again."""
+"""Tests of `mobilenet explain` for directories of searches and answers, and for archives: it names the command that
+makes them.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ def test_of_a_capacity_search(tmp_path: Path) -> None:
 
 
 def test_of_a_screening(tmp_path: Path) -> None:
-    """Its keys are given without ranges, and have other values in the scenario that is kept."""
+    """The keys of the screening are given without ranges, and the saved scenario has other values for them."""
     asked = screening.Question(FIRST, ("workload.interval_s", "hosts.count"), seed=3, set=("duration_s=5",))
     planned = screening.plan(asked)
     create(planned.study, tmp_path / "found")

@@ -1,4 +1,4 @@
-"""The files of one call of `figures` appear together, or none does; what a killed call left, the next one removes."""
+"""Tests that one call of `figures` writes all its files or none, and removes what a killed call has left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Half-written is never whole: a damaged run is refused, and the next process removes what a killed one has left."""
+"""Tests that incomplete runs and files are refused, and that the next process removes what a killed one has left."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def kill_after(work: Callable[[], object]) -> None:
-    """Do it in a process that is killed, by itself if `work` does not do it."""
+    """Call `work` in a process and kill it afterwards, unless `work` kills it first."""
     child = os.fork()
     if child == 0:
         work()
@@ -104,7 +104,7 @@ def test_a_study_without_runs_of_a_level_is_unfinished(number: int, tmp_path: Pa
 
 
 def test_a_study_file_does_not_make_a_folder_a_study(study: Store, tmp_path: Path) -> None:
-    """An archive lies next to the file of its study."""
+    """An archive lies next to the study file."""
     (tmp_path / "study.yaml").write_text("scenario: first.yaml\n")
     (tmp_path / "new.zip").write_text("")
     line = one_line(mobilenet("explain", "new.zip", place=tmp_path), 2)
@@ -149,7 +149,7 @@ def test_the_folder_of_a_living_process_stays(tmp_path: Path) -> None:
 
 def test_scratch_folders_in_each_other_and_locked_by_their_users(tmp_path: Path) -> None:
     with scratch_folder("a", tmp_path) as outer, scratch_folder("a", tmp_path), scratch_folder("a", outer) as inner:
-        api.run(FIRST, overrides=["duration_s=1"], out=outer / "run")  # locks the folder in which it is written
+        api.run(FIRST, overrides=["duration_s=1"], out=outer / "run")  # locks the folder that it writes to
         with create(Study.of(LOSS, tmp_path, "loss"), inner / "loss").alone():
             assert inner.is_dir()
     assert list(tmp_path.iterdir()) == []
@@ -187,7 +187,7 @@ def test_a_file_is_whole_or_as_before(tmp_path: Path) -> None:
 def test_what_is_written_in_the_place_of_a_file_is_whole(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that is killed while it writes leaves what was there."""
+    """A process killed while it writes leaves the old file intact."""
     assert mobilenet(*words.split(), place=tmp_path).returncode == 0
     whole = {name: (tmp_path / name).read_bytes() for name in everything_below(tmp_path) if (tmp_path / name).is_file()}
     written = Path.write_text

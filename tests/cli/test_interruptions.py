@@ -1,4 +1,6 @@
-"""A run that is stopped, killed, or meets a full disk: exit code 3, one line, and nothing that looks like a run."""
+"""Tests that a run which is stopped, killed, or meets a full disk gives exit code 3 and one line, and leaves no run
+directory.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def test_a_signal_whose_exception_is_lost_is_not(tmp_path: Path) -> None:
 
 
 def test_a_signal_that_the_caller_has_us_ignore(tmp_path: Path) -> None:
-    """As under nohup(1), the run goes on."""
+    """The run continues, as under nohup(1)."""
     words = [*COMMAND, "run", str(FIRST), *SHORT, "-q"]
     shell = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     check = "import os, signal; from mobilenet import api; real = api.run\n" \
@@ -78,7 +80,7 @@ def test_killed(tmp_path: Path) -> None:
         assert "never completed; this is not a run" in one_line(mobilenet(command, left, place=tmp_path), 2)
     done = mobilenet("run", FIRST, *SHORT, "--out", "runs/it", "-q", place=tmp_path)
     assert done.returncode == 0
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["it"]  # and the dead one is gone
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["it"]  # the killed run is gone
 
 
 def test_a_complete_partial_directory_is_not_taken_for_a_run(tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_a_complete_partial_directory_is_not_taken_for_a_run(tmp_path: Path) -> 
 
 @pytest.mark.long
 def test_two_runs_to_one_name(tmp_path: Path) -> None:
-    """The other one is alive: its directory is left alone; who is first gets the name."""
+    """The other run is alive, so its directory is untouched; the first one to finish gets the name."""
     process = begin(place=tmp_path)
     try:
         done = mobilenet("run", FIRST, *SHORT, "--out", "runs/it", "-q", place=tmp_path)
@@ -134,7 +136,7 @@ def test_folders_that_were_made_for_nothing_go_again(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 40 kB, where that can be had."""
+    """Return a file system of 40 kB, where one can be mounted."""
     place = tmp_path / "disk"
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=40k", "none", str(place)]

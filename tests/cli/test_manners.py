@@ -1,4 +1,4 @@
-"""How commands treat their caller: they are quiet when asked, write all or nothing, and cope with odd files."""
+"""Tests that commands are quiet when asked, write all files or none, and handle unusual files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short of memory a command ends as what could not be finished, never with the exit code that says violated."""
+"""Tests that a command without enough memory ends as unfinished, and never with the exit code for violated."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Schemas say of shipped files what the loader says: they are right; and that misspelt keys and wrong values are
-not.
-"""
+"""Tests that schemas agree with the loader: they accept shipped files, and reject misspelt keys and wrong values."""
 
 from __future__ import annotations
 
@@ -83,7 +81,7 @@ def test_what_the_loader_refuses_an_editor_marks(file: str, path: tuple[str, ...
     [("gossip.py:Gossip", True), ("rumours", True), ("gossip.py", False), ("gossip.py:", False), ("a b", False)],
 )
 def test_the_class_of_a_plug_in_has_a_pattern(written: str, fits: bool) -> None:
-    """A file and a class in it, or what a package offers; the loader says the same."""
+    """The value is a file and a class in it, or an entry point of a package; the loader agrees."""
     own = schemas()["scenario.schema.json"]["$defs"]["OwnProtocol"]["properties"]["class"]
     assert bool(re.search(own["pattern"], written)) == fits
     text = (SCENARIOS / "first.yaml").read_text(encoding="utf-8").replace("name: mobile_causal", f"class: {written!r}")

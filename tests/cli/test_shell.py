@@ -1,4 +1,4 @@
-"""Names with invisible characters: messages spell them out, and a shell restores them."""
+"""Tests that messages escape invisible characters in names, and that a shell restores them."""
 
 from __future__ import annotations
 
