@@ -144,18 +144,18 @@ class Tree:
         return reach(self.imports, module, *closed)
 
     def circles_of_packages(self) -> list[list[str]]:
-        """Folders that import each other; modules of the root stand for themselves."""
+        """Return folders that import each other; a module of the root counts as a folder."""
         stand_alone = {name for name in self.modules if name.count(".") < 2 or is_promises(name)}
         folder = {name: name if name in stand_alone else self.package(name) for name in self.modules}
         graph: dict[str, set[str]] = {name: set() for name in folder.values()}
         for module, imported in self.imports.items():
-            if module != "mobilenet":  # it hands on what others are
+            if module != "mobilenet":  # its exports are defined elsewhere
                 graph[folder[module]] |= {folder[name] for name in imported & folder.keys()} - {folder[module]}
         return rings(graph)
 
 
 def head(tree: ast.Module) -> Iterator[ast.AST]:
-    """What runs while a module is imported: neither functions nor what only type checkers see."""
+    """Yield the statements that run on import, without functions and code for type checkers."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
@@ -177,21 +177,21 @@ def reach(graph: dict[str, set[str]], module: str, *closed: str) -> set[str]:
 
 
 def rings(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Names that reach each other."""
+    """Return the groups of names that reach each other."""
     behind = {name: reach(graph, name) for name in graph}
     groups = {tuple(sorted({a, *(b for b in behind[a] if a in behind[b])})) for a in behind if a in behind[a]}
     return sorted(map(list, groups))
 
 
 def room_of(module: str) -> str | None:
-    """The room of one of our modules; None for what belongs to none."""
+    """Return the layer of one of our modules, or None if it has none."""
     name = "promises" if is_promises(module) else module.removeprefix("mobilenet.")
     parts = name.split(".")
     return next((room for depth in (3, 2, 1) if (room := ".".join(parts[:depth])) in FLOOR), None)
 
 
 def looks_up(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Imports from a room that lies higher, or beside."""
+    """Yield imports from a layer above, or next to, the module's own."""
     for module, imported in tree.imports.items():
         own = room_of(module)
         for name in sorted(imported):
@@ -208,13 +208,15 @@ def looks_up(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def round_and_round(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Modules, or folders of them, that import each other, in whatever room; inside functions and for types, too."""
+    """Yield modules, or folders of them, that import each other at any level; imports in functions and for types count,
+    too.
+    """
     yield from ((ring[0], " ".join(ring)) for ring in rings(tree.imports) if ring not in CIRCLES)
     yield from ((ring[0], " ".join(ring)) for ring in tree.circles_of_packages())
 
 
 def by_other_ways(tree: Tree) -> Iterator[tuple[str, str]]:
-    """What no import statement says: `import *` of ours, the names of the root, and names in variables."""
+    """Yield imports without a plain import statement: `import *`, exports of the root, and names in variables."""
     for module, parsed in tree.trees.items():
         for node in ast.walk(parsed):
             if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
@@ -233,8 +235,8 @@ def away_from_home(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Protocols use a little of the standard library and each other; their parameters pydantic and the declaration of
-    quantities.
+    """Yield imports that protocols may not have: only a small part of the standard library, each other and, for
+    parameters, pydantic and the declaration of quantities are allowed.
     """
     for module, imported in tree.imports.items():
         if inside(module, "mobilenet.protocols") and not is_promises(module):
@@ -247,8 +249,8 @@ def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def not_for_promises(tree: Tree) -> Iterator[tuple[str, str]]:
-    """What judges a protocol's own promises reads the record as the verifier does; of the protocol it knows only the
-    parameters.
+    """Yield imports that the checks of a protocol's promises may not have: they read the record as the verifier does,
+    and know only the parameters of the protocol.
     """
     ours = ("mobilenet.verify", "mobilenet.record.table", "mobilenet.engine.clock")
     for module in filter(is_promises, tree.modules):
@@ -259,7 +261,9 @@ def not_for_promises(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
-    """What reads a run does not know what wrote it; what judges or counts knows no protocol either."""
+    """Yield imports that readers may not have: a reader of runs does not know the simulator, and judges and metrics
+    know no protocol either.
+    """
     closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.simulation.plugin_code")
     for module in tree.modules:
         judges = inside(module, "mobilenet.verify", "mobilenet.metrics", "mobilenet.record.reader")
@@ -320,7 +324,7 @@ def test_allowed_import_cycles_exist_and_concern_only_types() -> None:
 
 
 def test_protocols_meet_the_network_through_ports_alone() -> None:
-    """The network runs whatever it is given; built-in protocols are named only by the catalogues."""
+    """The network runs any protocol; only the catalogues name the built-in ones."""
     for module, imported in ours().imports.items():
         if inside(
             module, "mobilenet.simulation.nodes", "mobilenet.simulation.connections", "mobilenet.simulation.mobile"
@@ -330,12 +334,14 @@ def test_protocols_meet_the_network_through_ports_alone() -> None:
 
 
 def test_the_verifier_reads_the_scenario_in_one_place() -> None:
-    """It derives the promises of a run from scenario.yaml, by its declarations; nothing else of it knows scenarios."""
+    """It derives the promises of a run from the declarations in scenario.yaml; the rest of the verifier does not know
+    scenarios.
+    """
     pairs = set(ours().importers("mobilenet.scenario"))
     knowing = {module for module, name in pairs if name != "mobilenet.scenario.plans.expectations"}
     assert {module for module in knowing if inside(module, "mobilenet.verify")} == {"mobilenet.verify.declarations"}
     values = ours().imports["mobilenet.scenario.plans.expectations"]
-    assert values <= {"__future__", "collections.abc", "typing"}  # plain ones
+    assert values <= {"__future__", "collections.abc", "typing"}  # plain imports
 
 
 def test_metrics_know_no_scenario() -> None:
@@ -396,7 +402,7 @@ BY_OTHER_WAYS = (
 
 
 def plant(folder: Path, at: str, source: str) -> Tree:
-    """A small package with one module that says `source`."""
+    """Write a small package with one module that contains `source`."""
     for name in ("mobilenet", "mobilenet.engine", "mobilenet.simulation", "mobilenet.simulation.mobile",
         "mobilenet.network", "mobilenet.network.radio", "mobilenet.verify",
                  "mobilenet.protocols", "mobilenet.world", "mobilenet.network.radio.medium", at):  # fmt: skip
@@ -429,8 +435,8 @@ def test_what_is_allowed_is_not_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rule", "at", "source"),
     [
-        (looks_up, "mobilenet.world.walk", "from ..network.radio.medium import Medium"),  # beside
-        (looks_up, "mobilenet.loose", "from mobilenet.engine import clock"),  # in no room
+        (looks_up, "mobilenet.world.walk", "from ..network.radio.medium import Medium"),  # next to it
+        (looks_up, "mobilenet.loose", "from mobilenet.engine import clock"),  # belongs to no layer
         (looks_up, "mobilenet.verify.judge", "from mobilenet.viz.map import data"),
         (looks_up, "mobilenet.verify.judge", "import mobilenet.viz.map"),
         (looks_up, "mobilenet.verify.judge", "from tests.conftest import x"),
@@ -458,7 +464,7 @@ def test_each_rule_sees_a_planted_violation(rule: object, at: str, source: str, 
 )
 @pytest.mark.parametrize("late", ["", "def f():\n    ", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "])
 def test_a_circle_within_a_room_is_seen(back: str, late: str, tmp_path: Path) -> None:
-    """However late it closes; while modules are imported, or not, is told apart."""
+    """A cycle is found however long it is; cycles that close only after the import are reported separately."""
     plant(tmp_path, "mobilenet.engine.clock", "from mobilenet.engine import hand")
     (tmp_path / "mobilenet" / "engine" / "hand.py").write_text(f"{late}{back}\n")
     tree = Tree(tmp_path, "mobilenet")

@@ -1,4 +1,4 @@
-"""Metrics of traces small enough to compute by hand."""
+"""Tests of metrics on traces small enough to compute by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def row_of(
     duration_s: float = 100.0,
     **manifest: Any,
 ) -> dict[str, float | int | None]:
-    """Metrics of these events, as in `2.5 h0 deliver h1:0`, or with what else they say, and of these samples."""
+    """Return the metrics of these events, such as `2.5 h0 deliver h1:0` with optional details, and of these samples."""
     log = EventLog()
     for line in script:
         if isinstance(line, str):
@@ -62,9 +62,9 @@ def test_delays_and_counts() -> None:
         warmup_s=10,
     )
     assert (row["broadcasts"], row["broadcasts_refused"], row["broadcasts_offered"]) == (2, 1, 3)
-    assert row["deliveries"] == 3  # within the window, whenever they were broadcast
-    assert row["delivery_delay_mean_s"] == 2.5  # h0:1 at h0 and h1
-    assert row["delivery_delay_others_mean_s"] == 4.0  # at h1 alone
+    assert row["deliveries"] == 3  # deliveries within the window, whenever the broadcast was
+    assert row["delivery_delay_mean_s"] == 2.5  # h0:1 at h0 and at h1
+    assert row["delivery_delay_others_mean_s"] == 4.0  # only h0:1 at h1
     assert row["broadcasts_undelivered"] == 2  # h1:0 at both members
 
 
@@ -182,12 +182,12 @@ def test_three_shares_of_collisions_and_two_counts_of_messages() -> None:
     assert row["collision_loss_ratio_addressed_begun"] == pytest.approx(5 / 55)
     assert row["messages_sent_per_delivery"] == pytest.approx(36 / 4)
     assert row["copies_and_acks_per_delivery"] == pytest.approx((50 + 10) / 4)
-    # a record that does not tell how long messages are
+    # older records do not contain the size of messages
     assert row_of(events, samples)["copies_and_acks_per_delivery"] is None
 
 
 def test_deprecated_metrics_count_acks_and_others_do_not() -> None:
-    """They have the same values for a record of an older version, which includes ACKs in all counters."""
+    """A record of an older version, which includes ACKs in all counters, gives them the same values."""
     apart = {
         "radio_frames": 10, "radio_bytes": 1000, "radio_payload_bytes": 600, "radio_control_bytes": 400,
         "radio_mac_acks": 5, "radio_mac_ack_bytes": 70,
@@ -222,7 +222,9 @@ def test_a_step_function() -> None:
 
 
 def test_what_a_protocol_does_not_have_is_absent() -> None:
-    """Never 0. What it has and did not need is 0; of a plug-in the record tells."""
+    """A missing quantity is never 0. It is 0 if the protocol has it and did not need it; for a plug-in, the record
+    decides.
+    """
     nothing = {"protocol": "own", "warmup_s": 0, "duration_s": 1, "radio": {}}
     events: dict[str, list[Any]] = {name: [] for name in COLUMNS["events"]}
     samples: dict[str, list[Any]] = {name: [] for name in ("time_ns", "node", "quantity", "value")}

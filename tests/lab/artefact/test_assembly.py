@@ -1,4 +1,4 @@
-"""What an archive contains, that the same study gives the same bytes, and what is refused."""
+"""Tests of what an archive contains and refuses, and that the same study gives the same bytes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_it_contains(archive: Path, study: Store) -> None:
 
 
 def test_the_same_study_gives_the_same_bytes(archive: Path, tmp_path: Path) -> None:
-    """Made again elsewhere, from a folder of another depth."""
+    """The archive is made again elsewhere, from a folder at another depth."""
     place = tmp_path / "other" / "place"
     place.mkdir(parents=True)
     pack(tmp_path, make_loss(place).path, "--title", "Loss | äö", *DATE)
@@ -107,7 +107,7 @@ def crate(archive: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.long
 def test_the_validator_of_ro_crates_accepts_it(crate: Path) -> None:
-    """Each requirement of RO-Crate 1.3; of the recommendations, those that only the authors can follow are left."""
+    """Every requirement of RO-Crate 1.3 holds; the recommendations left out can be met only by the authors."""
     problems = problems_with(crate, "RECOMMENDED")
     assert all(severity == "RECOMMENDED" for severity, _ in problems)
     assert sorted(message.partition(" should")[0].partition(" SHOULD")[0] for _, message in problems) == [
@@ -117,7 +117,7 @@ def test_the_validator_of_ro_crates_accepts_it(crate: Path) -> None:
 
 @pytest.mark.long
 def test_the_validator_finds_what_is_missing(crate: Path) -> None:
-    """The tests above can fail: a file that is not there, no date, a key that the context lacks."""
+    """The tests above can fail: a file is missing, there is no date, or the context lacks a key."""
     metadata = crate / "ro-crate-metadata.json"
     metadata.write_text(metadata.read_text().replace('"datePublished"', '"dateOfNothing"'))
     messages = " ".join(message for _, message in problems_with(crate, "REQUIRED"))
@@ -186,7 +186,7 @@ SCHEDULES = "claims: {safe: {relation: no_violation, schedules: 2, protocol: bes
 
 
 def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
-    """From the claims file to the check; without Spark, so in this process."""
+    """Covers the way from the claims file to the check; it needs no Spark, so it runs in this process."""
     (tmp_path / "safe.yaml").write_text(SCHEDULES)
     assert mobilenet("claims", "safe.yaml", "-q", place=tmp_path).returncode == 0
     assert follow(tmp_path, "artefact", "safe.yaml", "-o", "x.zip") == [["artefact", "check", "x.zip"]]
@@ -217,7 +217,7 @@ def test_without_a_clone_the_installed_packages_are_listed(
 
 
 def test_the_versions_are_those_of_the_tables(study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not of what has made the archive from them."""
+    """The versions are not those of the environment that made the archive."""
     before = assembly.versions() | {"commit": "0123456789ab"}
     monkeypatch.setattr(assembly, "versions", lambda: before)
     pack(tmp_path, study.path)
@@ -226,7 +226,7 @@ def test_the_versions_are_those_of_the_tables(study: Store, tmp_path: Path, monk
 
 
 def test_a_file_that_shrinks_too_much_is_stored(tmp_path: Path) -> None:
-    """So that every archive of ours is within the limits of the check."""
+    """Otherwise our archives could exceed the compression limit of the check."""
     write(tmp_path / "x.zip", {"zeros": b"0" * 1_000_000, "text": b"word " * 100}, {"mobilenet": "1"})
     with open_archive(tmp_path / "x.zip") as artefact:
         artefact.verify()

@@ -1,4 +1,4 @@
-"""What counts as the same: the bits, the numbers, or neither."""
+"""Tests of the comparison of results: identical bits, equal numbers, or different."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Capacity searches and screenings in archives: packed, made again on a real Spark; forged ones are noticed."""
+"""Tests that capacity searches and screenings in archives are reproduced on a real Spark, and forged ones detected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ANSWER, RANKING = "studies/loss: answer", "studies/keys: ranking"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a search, a screening, and an archive of both."""
+    """Return a folder with a search, a screening and an archive of both."""
     place = tmp_path_factory.mktemp("searches")
     for words in (SEARCH, SCREEN):
         assert mobilenet(*words, "--workers", "2", "--quiet", place=place).returncode == 0
@@ -81,7 +81,7 @@ def test_a_screening_comes_out_the_same(place: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_forged_answers_come_out_otherwise(place: Path, tmp_path: Path) -> None:
-    """Their checksums are right."""
+    """The checksums of the forged answers are right."""
     files = unzip(place / "x.zip")
     document = json.loads(files["studies/loss/capacity.json"])
     document["holds_at"] = document["value"] = 0.4
@@ -115,7 +115,7 @@ def copy(place: Path, name: str, tmp_path: Path) -> Path:
 
 
 def with_command(folder: Path, change: tuple[str, str]) -> None:
-    """Change the command in the answer of a directory."""
+    """Change the command in a directory's answer."""
     if (file := folder / "capacity.json").is_file():
         document = json.loads(file.read_text())
         assert change[0] in document[KEY]["command"]
@@ -157,7 +157,7 @@ def with_command(folder: Path, change: tuple[str, str]) -> None:
 def test_a_command_that_does_not_make_the_directory(
     name: str, change: tuple[str, str], what: str | None, place: Path, tmp_path: Path
 ) -> None:
-    """Another tolerance is another question about the same study: the answer then comes out otherwise."""
+    """A search with another tolerance asks a different question about the same study, so the answer differs."""
     folder = copy(place, name, tmp_path)
     with_command(folder, change)
     if what is None:
@@ -185,7 +185,7 @@ def test_what_else_is_refused(place: Path, tmp_path: Path) -> None:
 
 
 def test_a_forged_table_is_only_text(place: Path, tmp_path: Path) -> None:
-    """With a verdict that no search has."""
+    """The forged table has a verdict that no search gives."""
     folder = copy(place, "loss", tmp_path)
     document = json.loads((folder / "capacity.json").read_text()) | {
         "verdict": "\x1b[31m" * 99,
@@ -198,7 +198,7 @@ def test_a_forged_table_is_only_text(place: Path, tmp_path: Path) -> None:
 
 
 def test_levels_of_a_search_must_not_name_files(place: Path, tmp_path: Path) -> None:
-    """They are set in the first configuration, whose files have been checked."""
+    """The levels are set in the first configuration, whose files have been checked."""
     files = unzip(place / "x.zip")
     name = "studies/keys/study.yaml"
     files[name] = files[name].replace(b"{label: p0, ", b"{label: p0, hosts.mobility.file: /etc/passwd, ")
@@ -216,7 +216,7 @@ def test_which_command_made_a_directory(place: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_with_files_and_with_code(tmp_path: Path) -> None:
-    """A plug-in is run only with permission; tracks are next to each configuration."""
+    """A plug-in runs only with permission; tracks lie next to each configuration."""
     queue = ROOT / "tests" / "lab" / "studies" / "capacity" / "queue.yaml"
     walk = ROOT / "data" / "formats" / "walk.csv"
     few = ("--workers", "2", "--quiet", "--tolerance", "0.5", "--rare", "0.5")

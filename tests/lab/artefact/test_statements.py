@@ -1,4 +1,4 @@
-"""README, metadata and reports of answers: those of another study, or edited ones, are noticed."""
+"""Tests that README, metadata and reports are rejected if they belong to another study or were edited."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = "claims:\n  safe: {relation: no_violation, schedules: 2, protocol: best_e
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with answers and an archive of them."""
+    """Return a folder with answers and an archive of them."""
     place = tmp_path_factory.mktemp("statements")
     (place / "asked.yaml").write_text(TEXT)
     assert mobilenet("claims", "asked.yaml", "--out", "answers", "-q", place=place).returncode == 0
@@ -57,7 +57,7 @@ def test_a_forged_report(name: str, made: Path, kept: Path) -> None:
 
 
 def test_a_forged_readme(made: Path, kept: Path) -> None:
-    """It also makes the metadata wrong, which have its SHA-256."""
+    """It also invalidates the metadata, which contain its SHA-256."""
     path = kept / "README.md"
     path.write_text(path.read_text().replace("| holds |", "| does not hold |"))
     lines = differing_statements(kept, [part(kept)], versions_in(made / "x.zip"))
@@ -74,7 +74,7 @@ def test_forged_metadata(text: str, made: Path, kept: Path) -> None:
 
 @pytest.mark.long
 def test_a_forged_file_of_a_study_is_named(tmp_path: Path) -> None:
-    """Its checksums may be repaired; the metadata describe another file."""
+    """Its checksums may be corrected, but the metadata describe another file."""
     compare_loss(tmp_path)
     make([tmp_path / "loss"], tmp_path / "x.zip", "A title", "CC-BY-4.0", "2026-11-26")
     kept = tmp_path / "kept"

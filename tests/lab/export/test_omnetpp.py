@@ -1,4 +1,4 @@
-"""Result files of OMNeT++: a reader that follows the published grammar finds the numbers of the record in them."""
+"""Tests that a reader of the published grammar finds the numbers of the record in result files for OMNeT++."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def document(run: Path, name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", params=RUNS)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with its export."""
+    """Return a run with its export."""
     place = tmp_path_factory.mktemp(request.param)
     scenario, changes = RUNS[request.param]
     api.run(scenario, overrides=changes, out=place / "run")
@@ -226,7 +226,7 @@ def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
     assert again == {path.name: path.read_bytes() for path in (run / "omnetpp").iterdir()} and len(again) == 5
 
 
-# --- what people write
+# --- strings from users
 
 HOSTILE = 'a "b" \\ c\n\td\x07 # é \u202e'
 
@@ -313,7 +313,7 @@ def test_a_study_is_an_experiment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("levels", [["é" * 50 + "a" * 50, "é" * 50 + "b" * 50], ["a/b", "a:b"], ["A", "a"]])
 def test_levels_that_make_no_file_names(levels: list[str], tmp_path: Path) -> None:
-    """Levels can be too long for a name, or differ only in capital letters."""
+    """Levels can be too long for a file name, or differ only in case."""
     store = study_in(tmp_path, {"description": levels, "name": [f"{level}2" for level in levels]}, name=None)
     done = mobilenet("export", "study", "--omnetpp", place=tmp_path)
     assert done.returncode == 0, done

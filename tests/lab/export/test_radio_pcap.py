@@ -1,4 +1,4 @@
-"""A radio capture has each transmission of the record once, with what the record has of it and nothing else."""
+"""Tests that a radio capture has each recorded transmission once, with the recorded values and no others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.lab.export.sniffed import OUTCOMES, Sniffed, sniff
 
 PAGE = ROOT / "docs" / "guide" / "radio-capture.md"
 KNOWN = ["record.messages=true", "record.causes=true"]
-RUNS = {  # the scenario is first.yaml
+RUNS = {  # overrides of first.yaml
     "first": [],
     "known": KNOWN,
     "tcp": ["protocol.name=tcp_flooding", *KNOWN],
@@ -45,7 +45,7 @@ Make = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Make a run of RUNS, once."""
+    """Return a function that makes a run of RUNS, once."""
     place = tmp_path_factory.mktemp("runs")
 
     def make(name: str) -> Path:
@@ -57,7 +57,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
 
 
 def transmissions(run: Path) -> list[pd.DataFrame]:
-    """The rows of each transmission, in the order in which they began."""
+    """Return the rows of each transmission, in the order of their start."""
     table = pd.read_parquet(run / "frames.parquet")
     if (run / "links.parquet").exists():
         links = pd.read_parquet(run / "links.parquet")
@@ -101,7 +101,9 @@ def test_each_transmission_is_there_once(name: str, make: Make) -> None:
 
 
 def test_retries_and_reservations_are_those_of_the_mac(make: Make) -> None:
-    """802.11: a retry keeps its number, and an acknowledged frame reserves SIFS and the acknowledgement after it."""
+    """As in 802.11, a retry keeps its sequence number, and an acknowledged frame reserves SIFS and
+    the following ACK.
+    """
     sniffed = export_radio(make("tcp"))
     counters = json.loads((make("tcp") / "counters.json").read_text())["radio"]
     assert sum(frame.is_retry for frame in sniffed) == counters["mac_retries"] > 40
@@ -196,7 +198,7 @@ def test_a_host_of_a_track_is_a_node(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "node"), [("tcp", None), ("sinr", "h3")])
 def test_parts_make_no_difference(name: str, node: str | None, make: Make, tmp_path: Path) -> None:
-    """Neither where a part of a table ends, nor a part of the capture."""
+    """The result does not depend on where a part of a table or of the capture ends."""
     target, again = tmp_path / "a.pcap", tmp_path / "b.pcap"
     radio_pcap.write_radio_pcap(make(name), target, node)
     with mock.patch.object(reader, "AT_ONCE", 97), mock.patch.object(radio_pcap, "AT_ONCE", 50):
@@ -214,7 +216,7 @@ def test_the_command_writes_the_dissector_next_to_it(make: Make, tmp_path: Path)
     assert (tmp_path / "run/mobilenet.lua").read_bytes() == radio_pcap.DISSECTOR.read_bytes()
     once = (tmp_path / "run/radio.pcap").read_bytes()
     assert mobilenet("export", "run", "--radio-pcap", "--node", "s1", place=tmp_path).returncode == 0
-    assert mobilenet("export", "run", "--radio-pcap", place=tmp_path).returncode == 0  # it takes the place of the first
+    assert mobilenet("export", "run", "--radio-pcap", place=tmp_path).returncode == 0  # it replaces the first one
     assert (tmp_path / "run/radio.pcap").read_bytes() == once
     assert 0 < (tmp_path / "run/radio-s1.pcap").stat().st_size < len(once)
     explained = mobilenet("explain", "run/radio-s1.pcap", "--json", place=tmp_path)
@@ -271,7 +273,7 @@ def inputs(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_large_tables_are_not_trusted(
     table: str, column: str, value: object, expected: str, make: Make, tmp_path: Path
 ) -> None:
-    """Only the two ends of a large table are compared with what the run wrote."""
+    """Only the two ends of a large table are compared with the checksums of the run."""
     shutil.copytree(make("sinr"), tmp_path / "run")
     path = tmp_path / "run" / f"{table}.parquet"
     data = pq.read_table(path)
@@ -290,7 +292,7 @@ def test_each_outcome_of_a_radio_has_a_number() -> None:
 
 
 def tshark(capture: Path, *words: str) -> str:
-    """What it prints, with the dissector."""
+    """Return what tshark prints for a capture, with our dissector."""
     if shutil.which("tshark") is None:
         pytest.fail("no tshark") if os.environ.get("MOBILENET_REQUIRE_LANGUAGES") else pytest.skip("no tshark")
     script = f"lua_script:{radio_pcap.DISSECTOR}"
@@ -301,8 +303,9 @@ def tshark(capture: Path, *words: str) -> str:
 @pytest.mark.programs
 @pytest.mark.parametrize("name", RUNS)
 def test_wireshark_reads_it_as_we_wrote_it(name: str, make: Make) -> None:
-    """It finds nothing malformed, the same counts by class, and, where the rates are 802.11's, the same airtime:
-    Wireshark computes it from the rate and the length, without the 6 us that an ERP-OFDM frame is longer.
+    """Wireshark reports no malformed frames, the same counts by class and, at the rates of 802.11, the same airtime.
+
+    It computes airtime from rate and length, without the 6 us extension of an ERP-OFDM frame.
     """
     export_radio(make(name))
     capture = make(name).parent / f"{name}.pcap"
@@ -373,7 +376,7 @@ def test_the_dissector_accepts_frames_that_are_cut_off(most_bytes: int, make: Ma
 
 @pytest.mark.programs
 def test_the_questions_of_the_guide_have_answers(tmp_path: Path) -> None:
-    """The commands of the page are run in order, as a reader would."""
+    """The commands of the page run in order, as a reader would call them."""
     shutil.copytree(FIRST.parent, tmp_path / "scenarios")
     text = re.sub(r" \\\n\s+", " ", PAGE.read_text(encoding="utf-8"))
     answers: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""A few kills of a few commands; `python -m tests.lab.kills --seed 1 --times 20` kills all of them."""
+"""Tests a few kills of a few commands; `python -m tests.lab.kills --seed 1 --times 20` kills all of them."""
 
 from __future__ import annotations
 

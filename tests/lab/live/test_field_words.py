@@ -1,4 +1,4 @@
-"""Every row of a card of a built-in protocol has words, and no words are left of fields that are gone."""
+"""Tests that every row of a built-in protocol's card has a description, and that no description is unused."""
 
 from __future__ import annotations
 

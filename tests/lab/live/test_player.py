@@ -1,4 +1,4 @@
-"""The pace of a live run, and who is told of it: the player in a thread of its own, as the command has it."""
+"""Tests of the pace of a live run and of its listeners, with the player in a separate thread as in the command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import mobilenet
 from mobilenet.lab.live.player import MOST_BEHIND_S, TURN_S, Player
 
 FIRST = Path(__file__).parents[3] / "scenarios" / "first.yaml"
-PIECES_S = 3 * TURN_S  # that a piece may take longer than it is to
+PIECES_S = 3 * TURN_S  # allowance for a slow piece of work
 
 
 def nobody(at_once: bool) -> bool:
@@ -51,7 +51,7 @@ def test_another_speed_counts_from_now_on() -> None:
         wait_for(player.ask(lambda: player.set_speed(4)))
         time.sleep(0.3)
         after_s, took_s = now_s(player), time.monotonic() - began_s
-    assert after_s - before_s <= 4 * (took_s + PIECES_S)  # not four times the second before as well
+    assert after_s - before_s <= 4 * (took_s + PIECES_S)  # without the previous second at speed 4 as well
 
 
 @pytest.mark.long
@@ -84,4 +84,4 @@ def test_a_slow_listener_gets_a_state_even_while_the_run_pauses(refused: int) ->
     with playing(on_state) as player:
         wait_for(player.ask(player.send_state))
         time.sleep(1)
-    assert refused < len(calls) <= refused + 2  # one at the beginning, if that comes before
+    assert refused < len(calls) <= refused + 2  # one at the beginning, if that comes first

@@ -1,4 +1,4 @@
-"""What a live run does with those who talk to it, friends and others."""
+"""Tests of a live run's server with well-behaved and hostile clients."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_listeners_have_their_own_pace_and_see_actions_at_once(served: Server) -
     times_ns = [
         [time_ns for state in talk.states for time_ns in state["deliveries"]["time_ns"]] for talk in (slow, usual)
     ]
-    assert times_ns[0] == times_ns[1]  # nothing is lost on the way
+    assert times_ns[0] == times_ns[1]  # no state is lost on the way
 
 
 @pytest.mark.long
@@ -147,13 +147,13 @@ def test_a_run_waits_for_listeners_who_look_back(talk: Talk, served: Server) -> 
         waiting = talk.until_state(lambda one: "is_held" in one)
         assert not waiting["is_playing"]
         time.sleep(0.3)
-        talk.ask("hold", on=True)  # both of them
+        talk.ask("hold", on=True)  # both clients
         talk.ask("hold", on=False)
         assert talk.ask("pace", states_per_s=20)["time_ns"] == waiting["time_ns"]
     going = talk.until_state(lambda one: one["is_playing"])
     assert waiting["time_ns"] <= going["time_ns"] < waiting["time_ns"] + 300_000_000
     talk.ask("hold", on=True)
-    talk.ask("play", speed="max")  # who plays has it go on
+    talk.ask("play", speed="max")  # the client that plays resumes the run
     talk.until_state(lambda one: one["time_ns"] >= 25 * 10**9)
     talk.ask("hold", on=False)
 
@@ -176,11 +176,11 @@ def test_a_slow_listener_slows_nobody_down(talk: Talk) -> None:
     talk.ask("pace", states_per_s=0.1)
     began_s = time.monotonic()
     talk.play_to(20, 50)
-    assert time.monotonic() - began_s < 10  # 0.4 s, if the machine can
+    assert time.monotonic() - began_s < 10  # 0.4 s on a fast machine
 
 
 class Slow(Page):
-    """Somebody who cannot take a state now and then."""
+    """Client that is sometimes too slow to take a state."""
 
     def __init__(self) -> None:
         Listener.__init__(self)
@@ -211,7 +211,7 @@ def test_who_could_not_take_the_last_state_gets_it_when_they_can(slow: tuple[Des
     assert not server.tell_all(True)
     assert not server.tell_all(False)
     listener.is_ready = True
-    assert server.tell_all(False)  # though the run stands
+    assert server.tell_all(False)  # although the run is paused
     assert [state["time_ns"] for state in listener.states] == [5_000_000_000]
     assert server.tell_all(False)
     assert len(listener.states) == 1
@@ -243,7 +243,7 @@ def test_many_commands_do_not_put_off_the_next_state(talk: Talk) -> None:
     begun_s = time.monotonic()
     for _ in range(5):
         talk.state()
-    assert time.monotonic() - begun_s < 2  # 0.25 s; each command put it off by 50 ms
+    assert time.monotonic() - begun_s < 2  # 0.25 s; each command delayed it by 50 ms
 
 
 @pytest.mark.long
@@ -490,7 +490,7 @@ def test_who_does_not_read_does_not_hold_up_the_end(served: Server) -> None:
         talk.play_out()
         began_s = time.monotonic()
         code, out, _ = served.end()
-        assert time.monotonic() - began_s < 4  # a listener has 10 s to say goodbye, unless told otherwise
+        assert time.monotonic() - began_s < 4  # by default, a listener has 10 s to say goodbye
     assert code == 0
     assert "is in runs/" in out
 
@@ -510,4 +510,4 @@ def test_a_host_that_is_down_cannot_do_anything(talk: Talk, what: str) -> None:
     assert "error" not in talk.do("crash", host="h1")
     assert talk.do(what, host="h1")["error"] == f"do: h1 is down, so it cannot {what}; expected `recover` first"
     assert "error" not in talk.do("recover", host="h1")
-    assert ("error" in talk.do(what, host="h1")) is (what == "join")  # a member has nothing to join
+    assert ("error" in talk.do(what, host="h1")) is (what == "join")  # a member cannot join

@@ -1,4 +1,4 @@
-"""The live page in a real browser: each click takes effect, and the run can be repeated."""
+"""Tests of the live page in a real browser: each click takes effect, and the run can be repeated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ APP, LIVE = "Mobilenet.app", "Mobilenet.app.live"
 
 
 class Window:
-    """A page, in the words of who uses it."""
+    """A page with methods named after a user's actions."""
 
     def __init__(self, page: Page, served: Server) -> None:
         self.page = page
@@ -52,7 +52,7 @@ class Window:
         self.page.until(f"{APP}.selected && {APP}.selected.kind === 'host'")
 
     def pixels(self, host: int) -> tuple[float, float]:
-        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # as it is drawn
+        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # wait until drawn
         x, y = self.value(
             f"(() => {{ const p = {APP}.field.pixels({host}), b = {APP}.map.getContainer().getBoundingClientRect();"
             " return [p[0] + b.left, p[1] + b.top]; })()"
@@ -218,7 +218,7 @@ def test_who_has_a_message_is_asked_once_at_a_time(window: Window) -> None:
     page.until(f"{LIVE}.learn(0)")
     asked = window.value("asked")
     assert window.value(f"{APP}.run.messages.label(0)") in asked
-    assert len(asked) == len(set(asked))  # whoever else is on the page, too
+    assert len(asked) == len(set(asked))  # whatever the number of clients
 
 
 def test_a_reload_in_the_middle_shows_the_same(window: Window) -> None:
@@ -230,7 +230,7 @@ def test_a_reload_in_the_middle_shows_the_same(window: Window) -> None:
         Array.from({{length: run.count}}, (_, h) => run.deliveriesOf(h).time.length)]); }})()"""
     page.until(f"{APP}.clock.t === {APP}.run.now_s")
     before = json.loads(window.value(look))
-    assert len(before[4]["time"]) >= 4 * 13  # each quarter of a second, at full speed too
+    assert len(before[4]["time"]) >= 4 * 13  # every quarter of a second, even at full speed
     page.evaluate("location.reload()")
     page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {LIVE}.state && {APP}.run.live.row > 100")
     assert json.loads(window.value(look)) == before
@@ -303,11 +303,11 @@ def test_a_violation_stops_time_and_is_explained(violating: Server) -> None:
         page.evaluate(f"{links}[0].click()")
         assert "overtook" in words
         row = window.value(f"{LIVE}.state.violation.row")
-        assert f"at {window.now_s():.6f} s (event {row})" in words  # time stands there
+        assert f"at {window.now_s():.6f} s (event {row})" in words  # where the run paused
 
 
 def test_a_host_that_is_added_appears_without_a_reload(window: Window) -> None:
-    """The page stays as it is: what is chosen, where the map is, and what was drawn."""
+    """Selection, map position and drawing all stay."""
     page = window.page
     window.play_to(4)
     window.choose(2)
@@ -378,7 +378,7 @@ def test_the_whole_field_stays_in_sight_when_the_diagram_opens(served: Server) -
                    "document.querySelector('.mn-space').getBoundingClientRect().top")  # fmt: skip
         before = float(window.value(lowest))
         page.click_on(".mn-fold-space")
-        page.until(f"{lowest} > {before} + 10")  # there is more room again
+        page.until(f"{lowest} > {before} + 10")  # there is more space again
         assert window.value("document.querySelector('.mn-space canvas').clientHeight") == 0
         page.evaluate(f"{APP}.select(null)")
         page.until("document.querySelector('.mn-space').hidden")
@@ -397,11 +397,11 @@ def test_the_panels_of_a_narrow_window_cover_no_station(width: int, height: int,
         window.play_to(3)
         assert window.value(seen)
         for chosen in ("{kind: 'host', id: 1}", "{kind: 'message', id: 0}", "{kind: 'station', id: 2}", "null"):
-            page.evaluate(f"{APP}.select({chosen})")  # a card takes its place, and gives it back
+            page.evaluate(f"{APP}.select({chosen})")  # a card replaces it, and then gives the space back
             page.until(seen)
         before = window.value(f"{APP}.map.getZoom()")
         page.evaluate(f"{APP}.map.setZoom({before} + 1, {{animate: false}}); {APP}.select({{kind: 'host', id: 1}})")
-        assert window.value(f"{APP}.map.getZoom()") == before + 1  # where the user has moved the map it stays
+        assert window.value(f"{APP}.map.getZoom()") == before + 1  # a position that the user chose is kept
 
 
 def test_the_answer_and_its_progress_are_in_sight(served: Server) -> None:

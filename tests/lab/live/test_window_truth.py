@@ -1,4 +1,4 @@
-"""What the live page shows is so: of the view, of the speed, of a message, and once the server is gone."""
+"""Tests that the live page shows the correct view, speed and messages, also when the server is gone."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_message_and_its_speed_are_not_those_of_another_time(served: Server) -
         window.button("Back to now")
         page.until(f"{LIVE}.following && {APP}.clock.speed === 4")
         assert window.value(f"{LIVE}.state.speed") == 4
-        # while the count is not known, no bar is full
+        # while the count is unknown, no bar is full
         page.evaluate(
             f"{{ {LIVE}.isPartial = true; window.ask = {LIVE}.ask; {LIVE}.ask = () => new Promise(() => 0); }}"
         )
@@ -102,19 +102,19 @@ def test_what_is_asked_for_is_in_sight(tmp_path: Path) -> None:
         for host in range(5):
             page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h{host}'}})")
         page.until(f"document.querySelectorAll('.mn-intervention').length === 5 && {lowest} < {below}")
-        # stations' buffers are ticked, and not drawn before one has come closer
+        # stations' buffers are enabled, and drawn only after zooming in
         words = "document.querySelector('[data-layer=buffers]').parentNode.textContent"
         page.until(f"{words}.endsWith('; zoom in to see them')")
         page.evaluate(f"void {APP}.map.setZoom({APP}.map.getZoom() + 3, {{animate: false}})")
         page.until(f"!{words}.includes('zoom in')")
-        # one panel leaves its room to the other
+        # the panels share the space
         page.resize(820, 1180)
         page.until("document.querySelector('.mn-fold').offsetHeight > 0")
         page.evaluate("document.querySelector('.mn-touch').open = document.querySelector('.mn-layers').open = true")
         if "mn-folded" in window.value("document.querySelector('.mn-right-side').className"):
             page.evaluate("document.querySelector('.mn-fold').click()")
         assert window.value(f"document.querySelector('.mn-right-side').getBoundingClientRect().top - {below}") > 400
-        # bars are seen where the system chooses the colours
+        # bars are visible in forced colours
         page.prefer(forced_colors="active")
         colour = "(what) => getComputedStyle(document.querySelector(what)).backgroundColor"
         page.evaluate("document.querySelector('.mn-content').innerHTML = '<b class=mn-bar-of><i></i></b>'")

@@ -1,4 +1,4 @@
-"""Whatever a program does wrong is one line, ends the run in time, and leaves no process behind."""
+"""Tests that any fault of a program is reported in one line, ends the run in time, and leaves no process behind."""
 
 import json
 import os
@@ -132,7 +132,7 @@ for _ in range(2):  # an answer in pieces, each of them in time
 
 @pytest.mark.long
 def test_an_answer_in_pieces_has_one_deadline(tmp_path: Path) -> None:
-    """It is told more than a pipe holds, reads that late, and answers late."""
+    """Its input exceeds a pipe's capacity, and it reads and answers late."""
     (tmp_path / "late.py").write_text(
         "import sys, time\ntime.sleep(0.7); sys.stdin.readline(); time.sleep(0.7)\n"
         'print(\'{"do":"done"}\', flush=True); time.sleep(60)'
@@ -288,7 +288,7 @@ def test_nobody_escapes(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only process groups are ended")
 def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
-    """It is killed in the middle, with SIGKILL."""
+    """The emulator is killed in the middle, with SIGKILL."""
     answering(tmp_path, ESCAPES + "time.sleep(0.2)", duration_s=1000)
     command = [sys.executable, "-m", "mobilenet", "run", "scenario.yaml", "--allow-code", "--out", "run"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
@@ -308,7 +308,7 @@ def test_a_flood_on_standard_error_is_cut(tmp_path: Path) -> None:
 
 
 def test_a_program_that_talks_before_it_listens_blocks_nobody(tmp_path: Path) -> None:
-    """Its answer is bigger than a pipe, and so is what it is told next."""
+    """Both its answer and its next input exceed a pipe's capacity."""
     code = """print('{"do":"log","text":"' + 'x' * 900_000 + '"}') if e['ev'] == 'broadcast' else 0"""
     done = play(answering(tmp_path, code), overrides={"record.programs": True})
     lines = done.lines
@@ -332,14 +332,16 @@ def test_who_turns_on_the_supervisor_does_not_survive_it(number: int, tmp_path: 
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="looking gives the number back")
 @pytest.mark.parametrize("words", ["ended with exit code 3", "was killed by signal 9"])
 def test_the_number_of_a_program_that_ended_stays_its_own(words: str, tmp_path: Path) -> None:
-    """Until its process group is killed: that would hit whoever has the number then."""
+    """The number stays reserved until its process group is killed: the kill could hit another process that got the
+    number.
+    """
     code = "import os, signal; " + ("os._exit(3)" if "code" in words else "os.kill(os.getpid(), signal.SIGKILL)")
     children = Children(tmp_path)
     try:
         child = children.spawn("h0", [sys.executable, "-c", code])
         assert children.how_it_ended(child) == words
         assert children.reap() == [child]
-        os.kill(child.pid, 0)  # still there
+        os.kill(child.pid, 0)  # still exists
         children.kill(child)
         with pytest.raises(ProcessLookupError):
             os.kill(child.pid, 0)
@@ -351,7 +353,7 @@ def test_a_supervisor_that_was_stopped_is_told_to_go_on(tmp_path: Path) -> None:
     children = Children(tmp_path)
     try:
         child = children.spawn("h0", [sys.executable, "-c", "import os, signal; os.kill(os.getppid(), signal.SIGSTOP)"])
-        os.read(child.back, 1)  # it is over
+        os.read(child.back, 1)  # it has ended
         began = time.monotonic()
         assert children.failure(child) is None
         assert time.monotonic() - began < 5

@@ -1,4 +1,4 @@
-"""--twice, replay and shrink: each ends in something that a person can look at."""
+"""Tests of --twice, replay and shrink: each produces output that a user can inspect."""
 
 import json
 import sys
@@ -41,7 +41,7 @@ def test_who_depends_on_nothing_else_is_the_same_twice(tmp_path: Path) -> None:
     status, output = command("run", answering(tmp_path, REFUSING), "--allow-code", "--twice", "--out", tmp_path / "run")
     assert (
         status == 4 and "both runs have the same events, and every program wrote the same lines" in output
-    )  # nothing delivered
+    )  # no deliveries
 
 
 KEYS_IN_ANY_ORDER = """
@@ -146,7 +146,7 @@ def test_shrink_a_class(tmp_path: Path) -> None:
 
 
 def test_with_fewer_hosts_nobody_names_those_that_are_gone(tmp_path: Path) -> None:
-    """Not in churn and not by hand, or the scenario would be refused."""
+    """Neither churn nor interventions may name them, or the scenario would be refused."""
     lie = (
         """print('{"do":"joined","session":1,"station":0}\\n{"do":"deliver","id":[1,7]}') if e['ev'] == 'join' else 0"""
     )
@@ -169,7 +169,9 @@ def test_what_violates_nothing_cannot_be_shrunk(tmp_path: Path) -> None:
 
 
 def lies_as_h3_recovers(folder: Path) -> Path:
-    """A scenario in which the fourth of five hosts crashes, and lies as it recovers; no other is needed."""
+    """Write a scenario in which the fourth of five hosts crashes, and lies when it recovers; the
+    others are not needed.
+    """
     lie = """print('{"do":"deliver","id":[0,7]}') if e['ev'] == 'recover' else 0"""
     outages = [{"host": "h3", "at_s": 1, "duration_s": 1}]
     more = {
@@ -218,7 +220,7 @@ def test_where_to_look(explanation: str, options: str) -> None:
 
 
 class Rare:
-    """A search whose mistake shows with two hosts, and only with the 20th seed or a later one."""
+    """A search whose fault appears with two hosts, and only from the 20th seed on."""
 
     is_over, events, explanation = False, pd.DataFrame(), ""
 
@@ -253,7 +255,7 @@ def test_the_last_step_removes_idle_hosts_with_many_seeds() -> None:
 
 @pytest.mark.long
 def test_hosts_that_only_walk_are_removed(shout: Path) -> None:
-    """Of the guide's first program; the order is violated by one sender and one receiver."""
+    """Uses the guide's first program, whose order is violated with one sender and one receiver."""
     causal = {"protocol.promises": "causal", "protocol.delivers_to_all": False}
     done = play(shout, overrides=causal)
     search = Shrinking(done.path, allow_code=True, most=60, on_trial=lambda summary: None)

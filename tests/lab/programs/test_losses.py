@@ -1,4 +1,4 @@
-"""Programs as processes on a network that loses messages: by chance, and between the sides of a partition."""
+"""Tests of programs as processes on a network that loses messages, at random or between the sides of a partition."""
 
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def test_programs_that_send_again_deliver_everything(tmp_path: Path) -> None:
     done = lossy(tmp_path, AGAIN, loss=0.3, partitions=[apart])
     assert done.verdict == "valid" and done.metrics["deliveries"] == 4 * 4 * 5, done.verdicts
     sent = done.lines[(done.lines.node == "p0") & (done.lines.time_ns >= 4 * 10**9) & (done.lines.time_ns < 15 * 10**9)]
-    assert not sent.line.str.contains('"ev":"receive"').any()  # what was sent before has arrived, and nothing since
+    assert not sent.line.str.contains('"ev":"receive"').any()  # earlier messages have arrived, and none since
 
 
 def test_a_partition_loses_what_is_sent_across_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Broadcast nodes written for Maelstrom, unmodified, as processes."""
+"""Tests of unmodified broadcast nodes for Maelstrom as processes."""
 
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ def test_a_node_that_does_not_start_is_one_line(words: str, complaint: str, samp
 
 @pytest.mark.long
 def test_a_grow_only_set_is_judged_like_a_broadcast(samples: Path, tmp_path: Path) -> None:
-    """Its nodes add elements, and know of each other by the names that they are started with."""
+    """Its nodes add elements, and know each other's names from their start."""
     node = (samples / "maelstrom_node.py").read_text()
     for old, new in (
         ('me = body["node_id"]', 'me = body["node_id"]; neighbours = [n for n in body["node_ids"] if n != me]'),

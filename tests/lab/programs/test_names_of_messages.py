@@ -1,6 +1,6 @@
-"""Messages of programs have the names that their authors like; counters count each of them.
+"""Tests that programs choose the names of their messages, and that counters count each name.
 
-Source    ours: docs/guide/programs.md
+Source ours: docs/guide/programs.md
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ KINDS = {"SHOUT h0:1": "Says", "told": "told", "1st": "Says", "a" * 40: "a" * 40
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_word_that_is_no_name_is_not_counted_by_itself(kind: str, tmp_path: Path) -> None:
-    """As the guide says it."""
+    """The guide states this rule."""
     send = json.dumps({"do": "send", "to": 0, "message": {"kind": kind}, "bytes": 20})
     done = play(answering(tmp_path, f"if e['ev'] == 'cell': print({send!r})"))
     assert list(done.counters["by_message_type"]["host"]) == [KINDS[kind]]

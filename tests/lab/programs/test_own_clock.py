@@ -1,4 +1,4 @@
-"""Nodes that act by a clock of their own: what virtual time keeps from them is unknown, and no violation."""
+"""Tests of nodes that act by their own clock: what they cannot do in virtual time is unknown, not violated."""
 
 import time
 from pathlib import Path
@@ -43,7 +43,7 @@ for line in sys.stdin:
             answer = {"type": body["type"] + "_ok", "in_reply_to": body["msg_id"]}
             say(request["src"], answer | ({"messages": values} if body["type"] == "read" else {}))
 """
-# It never passes on what it was told, and says at the end what it is told to say
+# It never forwards its input, and prints at the end what it is told to
 CLOCKED = """
 import json, sys
 for line in sys.stdin:

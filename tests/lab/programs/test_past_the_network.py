@@ -1,4 +1,6 @@
-"""Programs that deliver what nothing can have brought them: valid of nothing, and not a violation."""
+"""Tests of programs that deliver messages which the network cannot have carried: the verdict is not valid, and not
+violated.
+"""
 
 from pathlib import Path
 

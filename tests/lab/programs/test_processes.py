@@ -1,4 +1,4 @@
-"""Programs as processes, on each network, with the detector's suspicions."""
+"""Tests of programs as processes on each network, with the suspicions of the detector."""
 
 import json
 import re

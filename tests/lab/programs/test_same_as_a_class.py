@@ -1,4 +1,4 @@
-"""The same algorithm as a class and as a program gives the same run, in every language that is here."""
+"""Tests that an algorithm gives the same run as a class and as a program, in every language installed here."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tables against a slow aggregation of the same run directories, by definition and with pandas alone."""
+"""Tests tables against a slow aggregation of the same run directories, by definition and only with pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A notebook with a Spark session: studies and queries there, and studies in another process."""
+"""Tests of notebooks with a Spark session: studies and queries in it, and studies in another process."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ session.stop()
 
 @pytest.mark.timeout(400)
 def test_a_session_goes_on_as_it_was(tmp_path: Path) -> None:
-    """One of whose jobs is running, and which allows a task to fail only once: two runs kill their process twice."""
+    """The session has a running job and allows a task to fail only once; two runs kill their process twice."""
     done = subprocess.run(
         [sys.executable, "-c", NOTEBOOK], cwd=tmp_path, env=os.environ | OF_JAVA, capture_output=True, text=True,
         timeout=380, check=False,
@@ -106,7 +106,7 @@ session.stop()
 
 @pytest.mark.timeout(300)
 def test_workers_without_mobilenet_are_sent_it(tmp_path: Path) -> None:
-    """Their Python has all libraries, and does not look at what an editable installation leaves."""
+    """Their Python has all libraries, but ignores the files of an editable installation."""
     python = tmp_path / "python"
     libraries = sysconfig.get_paths()["purelib"]
     python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec \'{sys.executable}\' -S "$@"\n')
@@ -124,7 +124,7 @@ def test_workers_without_mobilenet_are_sent_it(tmp_path: Path) -> None:
 
 
 class RemoteSession:
-    """What a session of Spark Connect looks like from outside, which needs libraries that set-up does not install."""
+    """Looks from outside like a session of Spark Connect, which needs libraries that set-up does not install."""
 
     __module__ = "pyspark.sql.connect.session"
 

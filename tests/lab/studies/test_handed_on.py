@@ -1,6 +1,6 @@
-"""A study's directory is complete: moved anywhere, its study.yaml gives the same configurations, runs and tables.
+"""Tests that study.yaml gives the same configurations, runs and tables wherever its directory is moved.
 
-Source    ours: docs/guide/studies.md
+Source ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mobilenet.parameters import ScenarioError
 from tests.conftest import ROOT, SCENARIOS
 
 SHIPPED = sorted((SCENARIOS / "studies").glob("*.yaml"))
-ALIKE = (  # repair_against_tcp, repair_sparse, repair_elsewhere
+ALIKE = (  # same studies as repair_against_tcp, repair_sparse and repair_elsewhere
     "repair_standing",
     "repair_walking",
     "repair_load",
@@ -28,7 +28,7 @@ ALIKE = (  # repair_against_tcp, repair_sparse, repair_elsewhere
     "repair_elsewhere_sinr",
 )
 SHORT = {"warmup_s": 1, "duration_s": 4}
-OF_TRACKS = {"warmup_s": 1, "duration_s": 17}  # in the town, a host is present for 5 s at once only after 15 s
+OF_TRACKS = {"warmup_s": 1, "duration_s": 17}  # in the town, hosts are present for 5 s at a time only after 15 s
 TWO = Replications(min=2)
 EVERY_KIND = f"""
 scenario: scenario.yaml
@@ -45,7 +45,7 @@ replications: {{min: 2}}
 
 
 def make(study: Study, out: Path, replications: int = 2) -> Store:
-    """What `mobilenet study` makes of it, without Spark."""
+    """Run a study as `mobilenet study` does, without Spark."""
     store = create(study, out, allow_code=True)
     targets = [replications] * len(store.configurations)
     runs = plan_runs(study, targets)
@@ -57,7 +57,7 @@ def make(study: Study, out: Path, replications: int = 2) -> Store:
 
 
 def files_of(store: Store) -> dict[str, bytes]:
-    """The configurations and the tables, byte by byte, and what happened in each run."""
+    """Return configurations and tables as bytes, and the events of each run."""
     files = [*(store.path / "configurations").rglob("*"), *store.tables.glob("*.csv"), store.path / "study.yaml"]
     content_of = {
         str(path.relative_to(store.path)): path.read_bytes()

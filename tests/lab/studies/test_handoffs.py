@@ -1,4 +1,4 @@
-"""The handoffs of runs, row by row, and their percentiles."""
+"""Tests of the handoffs of runs, row by row, and of their percentiles."""
 
 from __future__ import annotations
 

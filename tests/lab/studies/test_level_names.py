@@ -1,4 +1,4 @@
-"""What levels are called: their labels, else few words."""
+"""Tests of the names of levels: their labels, or else a few words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons that tried to mislead a reader: no sentence, table or figure rewards what was not delivered."""
+"""Tests of comparisons that could mislead a reader: no sentence, table or figure rewards lost deliveries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NAMES = LevelNames({})
 
 @pytest.fixture(scope="module")
 def factorial(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Two factors, of which one loses deliveries."""
+    """Return a study with two factors, one of which loses deliveries."""
     values = {
         "scenario": str(GOSSIP), "factors": {"wireless.loss": [0, 0.4], "workload.payload_bytes": [100, 200]},
         "replications": {"min": 3}, "set": {"duration_s": 8, "hosts.count": 8, "protocol.settings.times": 1},
@@ -156,7 +156,9 @@ def test_a_screening_gives_the_signed_change_of_deliveries(tmp_path: Path) -> No
 
 
 def unsettled_findings() -> Iterator[tuple[str, list[Finding]]]:
-    """Findings on two radios that favour the baseline, which broadcast more by the mean, though not certainly."""
+    """Return findings on two radios that favour the baseline, which broadcast more on average, but
+    not significantly.
+    """
     for radio in ("disk", "fading"):
         own, base = np.array([1.0, 1.1, 1.2, 1.1]), np.array([0.1, 0.12, 0.13, 0.12])
         result = compare_means(own, base)

@@ -1,4 +1,4 @@
-"""Numbers of the causal paper: what agrees with print; and runs that are done are not done again."""
+"""Tests of the causal paper's numbers: which agree with print, and that complete runs are not repeated."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_number_for_all_sizes_has_to_agree_at_each() -> None:
 
 @pytest.mark.long
 def test_numbers_of_real_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of workers changes nothing; every printed number is found once all sizes are there."""
+    """The number of workers changes nothing; every printed number has a value once all sizes are there."""
     names = causal.printed_numbers()
     monkeypatch.setattr(causal, "replications", lambda n: 3)
     few = causal.judge(tmp_path / "few.jsonl", 16, 1, lambda _: None)

@@ -1,4 +1,6 @@
-"""The delivery ratio comes first: matched deliveries against a slow count, and no sentence that rewards a loss."""
+"""Tests that the delivery ratio takes precedence: matched deliveries equal a slow count, and no sentence rewards a
+loss.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def study_without_spark(place: Path, factors: dict[str, object], compare: dict[s
 
 
 def deliveries_by_rows(run: Path) -> dict[tuple[str, int, str], int]:
-    """(sender, planned time, receiver) -> delay in ns, of the first delivery, read row by row."""
+    """Map (sender, planned time, receiver) to the delay in ns of the first delivery, read row by row."""
     opened = mobilenet.load(run)
     begin_ns, end_ns = (round(opened.manifest[key] * 1e9) for key in ("warmup_s", "duration_s"))
     sent: dict[str, tuple[str, int]] = {}
@@ -111,7 +113,7 @@ def test_the_setting_that_loses_is_not_called_better(lossy: Store) -> None:
     for finding in (one for one in document["findings"] if one["metric"] in judged):
         line = sentence(finding, document, LevelNames(lossy.study.factors))
         assert line.startswith("gossip: delivered ") and "ours: 100 %" in line and "; behind)" in line, line
-        is_delay = finding["metric"] != "radio_bytes"  # which no direction is better for
+        is_delay = finding["metric"] != "radio_bytes"  # neither direction of radio_bytes is better
         assert ("lower, but not called better, because gossip is behind" in line) is is_delay, line
         assert finding["difference"] < 0 and ("that both made" in line) is is_delay
     finding = next(one for one in document["findings"] if one["metric"] == DELAY)
@@ -187,7 +189,7 @@ def known_shares(ratios: dict[int, list[float]], **shares_of: dict[int, list[flo
 
 
 def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
-    """The verdict in words on a level whose metric is clearly lower."""
+    """Return the verdict in words on a level whose metric is clearly lower."""
     values = {
         (0, metric): {1: 5.0, 2: 5.1, 3: 5.2, 4: 5.3},
         (1, metric): {1: 3.0, 2: 3.2, 3: 3.1, 4: 3.3},

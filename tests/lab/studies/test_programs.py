@@ -1,4 +1,6 @@
-"""Studies of programs, on Spark: as of any protocol, and no worker lacks a program."""
+"""Tests of studies of programs on Spark: they work as for any protocol, and a missing program is
+noticed on any worker.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def test_a_worker_without_the_program_is_named_at_the_start(tmp_path: Path) -> N
 def test_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "there").touch()
     there, gone = str(tmp_path / "there"), str(tmp_path / "gone")
-    (lacking,) = missing(["python3", there, gone], [None])  # one task
+    (lacking,) = missing(["python3", there, gone], [None])  # a single task
     (problem,) = lacking.column("what").to_pylist()
     assert problem.startswith(f"there is no {gone} on ")
 

@@ -1,4 +1,4 @@
-"""A comparison in sentences: each is true of the numbers it is made from."""
+"""Tests that each sentence of a comparison is true of its numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known answers. Whether intervals cover what they should is measured by `make validate-statistics`."""
+"""Tests of statistics with known answers. `make validate-statistics` measures the coverage of intervals."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def test_holm_of_the_definition() -> None:
     ([0.3, 0.01, float("nan")], [0.6, 0.03, float("nan")]),
 ])  # fmt: skip
 def test_holm_of_ties_ends_and_gaps(p_values: list[float], adjusted: list[float]) -> None:
-    """As multipletests of statsmodels 0.15 has it."""
+    """Values are from multipletests of statsmodels 0.15."""
     assert holm(p_values) == pytest.approx(adjusted, nan_ok=True)
 
 
 def test_equivalence_is_two_one_sided_tests() -> None:
-    """As ttost_mean of statsmodels 0.15 has it."""
+    """Values are from ttost_mean of statsmodels 0.15."""
     logs = np.array([0.012, -0.03, 0.041, 0.007, 0.02])
     comparison = compare_means(np.exp(logs), np.ones(5), margin=0.05)
     assert comparison.equivalence_p == pytest.approx(0.01422197533371548, rel=1e-9)
@@ -63,8 +63,8 @@ def test_equivalence_is_two_one_sided_tests() -> None:
     (1.0, 0.001, 23), (3.0, 0.05, 4), (3.0, 1e-5, 11),
 ])  # fmt: skip
 def test_pairs_that_a_difference_needs(effect: float, level: float, pairs: int) -> None:
-    """As TTestPower of statsmodels 0.15 has it, two-sided, with a power of 0.8."""
-    differences = np.array([1.0, -1.0]) / np.sqrt(2) + effect  # of standard deviation 1
+    """Values are from TTestPower of statsmodels 0.15, two-sided, with a power of 0.8."""
+    differences = np.array([1.0, -1.0]) / np.sqrt(2) + effect  # with a standard deviation of 1
     assert replications_needed(differences, np.zeros(2), level, None) == pytest.approx(pairs, rel=1e-5)
 
 
@@ -86,7 +86,7 @@ def test_a_constant_difference_leaves_no_doubt() -> None:
 
 
 def test_no_margin_of_ratios_without_ratios() -> None:
-    """Shares around 0.003, one of them 0: differences of 0.0007 are not 'within 5 %', however small they are."""
+    """Shares are around 0.003, one of them 0: differences of 0.0007 are not 'within 5 %', however small."""
     values, baseline = np.array([0.0, 0.004, 0.003]), np.array([0.003, 0.002, 0.0031])
     assert replications_needed(values, baseline, 0.05, 0.05) == replications_needed(values, baseline, 0.05, None) > 10
 
@@ -117,10 +117,10 @@ def test_growth_without_end_is_told_from_a_settled_level() -> None:
     settled = np.array([relative_slope(times, 300 + stream.normal(0, 60, 30)) for _ in range(10)])
     assert grows(growing) and not grows(settled)
     assert not may_grow(growing) and not may_grow(settled)
-    two = np.array([0.66, 0.57])  # of a level that does grow
+    two = np.array([0.66, 0.57])  # for a level that really grows
     assert not grows(two) and may_grow(two)
     assert not may_grow(two[:1]) and not may_grow(np.array([0.66, 0.2]))
-    alike = np.array([0.61, 0.62, 0.6, 0.61, 0.62])  # significant however few there are
+    alike = np.array([0.61, 0.62, 0.6, 0.61, 0.62])  # significant for any number of runs
     assert not grows(alike[:4]) and may_grow(alike[:4]) and grows(alike) and grows(np.full(5, 0.6))
     assert relative_slope(times, np.zeros(30)) == 0
 
@@ -129,12 +129,12 @@ def test_kaplan_meier_by_hand() -> None:
     delays, waiting = np.array([1.0, 2.0, 4.0]), np.array([3.0])
     assert survival_quantiles(delays, waiting, [0.5]) == [2]  # 1 - 3/4 * 2/3 = 0.5
     assert survival_quantiles(delays, waiting, [0.75]) == [4]
-    assert survival_quantiles(np.array([1.0]), np.array([2.0, 2.0]), [0.9]) == [None]  # never seen
+    assert survival_quantiles(np.array([1.0]), np.array([2.0, 2.0]), [0.9]) == [None]  # never reached
 
 
 def test_repeated_looks_at_equal_configurations() -> None:
     alarms, claimed = alarms_of_looks(30)
-    assert claimed <= 0.05 < alarms  # a p value is for one look
+    assert claimed <= 0.05 < alarms  # a p value is valid for one look only
 
 
 def test_verdicts() -> None:

@@ -1,4 +1,4 @@
-"""A study and a cluster that are stopped, or killed, end with one line and leave no Java behind."""
+"""Tests that a study or cluster which is stopped or killed ends with one line and leaves no Java behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEPT = "finished runs are kept; run the same command again to resume the study\n
 
 
 def of_session(session: int) -> list[int]:
-    """Processes of a session that are alive."""
+    """Return the living processes of a session."""
     process_ids = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -64,7 +64,7 @@ def test_a_signal_to_the_whole_group(number: signal.Signals, times: int, tmp_pat
 def test_a_java_that_is_killed(tmp_path: Path) -> None:
     process = begin(tmp_path)
     for pid in of_session(process.pid):
-        with suppress(OSError):  # it has ended since
+        with suppress(OSError):  # it ended in the meantime
             if b"org.apache.spark.deploy.SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 os.kill(pid, signal.SIGKILL)
     outputs = process.communicate(timeout=60)
@@ -125,7 +125,7 @@ count(1)
 
 
 def test_the_next_one_starts_however_one_ended() -> None:
-    """The next may have another master, after a Java that was killed while nothing ran, or Ctrl-C as it stops."""
+    """The next one may have another master; the previous Java was killed while idle, or stopped by Ctrl-C."""
     done = subprocess.run([sys.executable, "-c", BETWEEN], capture_output=True, text=True, timeout=120)
     printed = "2 1\nStudyError\n2 2\n2 2\nKeyboardInterrupt\n2 1\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, ""), done

@@ -1,4 +1,4 @@
-"""Studies on a real Spark: killed and gone on, on a cluster that loses a worker, with runs that fail."""
+"""Tests of studies on a real Spark: killed and resumed, on a cluster that loses a worker, and with failing runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_finished_study(finished: Result) -> None:
 
 
 def test_seeds_are_common_but_worlds_differ(finished: Result) -> None:
-    """The same replication of two configurations: the same seed, so the same hosts at the same places."""
+    """The same replication of two configurations has the same seed, so the same hosts at the same places."""
     a, b = (pd.read_parquet(finished.store.runs / f"c00{c}-r0001" / "positions.parquet") for c in (0, 3))
     other = pd.read_parquet(finished.store.runs / "c000-r0002" / "positions.parquet")
     first = [frame[frame["time_ns"] == 0].reset_index(drop=True) for frame in (a, b, other)]
@@ -70,7 +70,7 @@ NAME = "spark-defaults.conf"
 def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
     finished: Result, study_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its master takes only who knows the secret, and its executors run what was compiled here."""
+    """Its master accepts only clients that know the secret, and its executors run the modules compiled here."""
     out = tmp_path / "cluster"
     killed = []
     monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_TO_START)
@@ -126,7 +126,7 @@ def test_a_damaged_run_is_computed_again(finished: Result, study_file: Path, tmp
 
 
 def test_levels_of_any_kind_can_be_compared_and_drawn(tmp_path: Path) -> None:
-    """null, mappings and numbers with a point stand in tables, comparison and picture under the same name."""
+    """Tables, comparison and figure show null, mappings and numbers with a point under the same name."""
     levels = (
         "factors:\n  wireless.loss: [0.0, 0.2]\n"
         "  faults: [null, {schedule: explicit, outages: [{host: h1, at_s: 3, duration_s: 1}]}]\n"
@@ -214,7 +214,7 @@ def test_estimate(study_file: Path) -> None:
 
 
 def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
-    """`python -m validation.aggregation`, small."""
+    """This is `python -m validation.aggregation` with a small study."""
     store, runs = build(tmp_path, 4, 14_000)
     measure_all(store, runs)
     with spark_session(local_master(1)) as spark:
@@ -224,7 +224,7 @@ def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
 
 
 def test_spark_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
-    """In a process of its own, for the Java of this machine."""
+    """It runs in a separate process with its own Java."""
     keep_classes()
     code = (
         "import sys\n"
@@ -242,7 +242,7 @@ def test_spark_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
 
 
 def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
-    """Where the machine has none: in a process of its own, with a PATH without Java."""
+    """A machine without Java: a separate process, with a PATH without Java."""
     bare = tmp_path / "bin"
     bare.mkdir()
     tools = (

@@ -1,4 +1,4 @@
-"""The mobile causal broadcast itself: a small case is exhausted, and mutants of it do not survive that."""
+"""Tests that the mobile causal broadcast survives an exhausted small case, and that mutants of it do not."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_mutant_is_found(mutant: str, name: str) -> None:
     list(search.run(breadth=True))
     assert search.result is not None and search.result.violation is not None
     if search.result.violation.check == "delivery":
-        judge_again(case, trace_of(search))  # what does not happen cannot be repeated; what happens is no violation
+        judge_again(case, trace_of(search))  # replaying the trace fails if its steps are impossible or violate nothing
     else:
         with pytest.raises(Violation) as again:
             judge_again(case, trace_of(search))

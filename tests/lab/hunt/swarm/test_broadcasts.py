@@ -1,4 +1,4 @@
-"""The swarm of the broadcasts over VCube: valid, and not trivially quiet."""
+"""Tests that swarms of the broadcasts over VCube are valid, and that their schedules are not trivial."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Overtakings:
     """Counts the messages that a process receives before an earlier one on the same link."""
 
     def __init__(self) -> None:
-        self._sent: dict[tuple[int, int, int], list[int]] = {}  # sender, receiver, message: the number of each copy
+        self._sent: dict[tuple[int, int, int], list[int]] = {}  # (sender, receiver, message) -> the number of each copy
         self._numbers: Counter[tuple[int, int]] = Counter()
         self._latest: dict[tuple[int, int], int] = {}
         self.count = 0

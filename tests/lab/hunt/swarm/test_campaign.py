@@ -1,4 +1,6 @@
-"""The campaign: each seed is one run on one of two networks, the same everywhere, and judged from its directory."""
+"""Tests of swarm campaigns: each seed gives the same run everywhere, on one of two networks, judged
+from its directory.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,7 @@ def test_a_schedule_can_be_kept_opened_and_repeated(
     assert run.manifest["command"] == f"mobilenet swarm --count 1 --seed {seed}{options}"
     result = judge_seed(seed, **how)
     assert run.manifest["fingerprint"] == result.fingerprint
-    if result.network != "adversary":  # whose choices no scenario has
+    if result.network != "adversary":  # no scenario has the adversary's choices
         again = mobilenet.run(kept / "scenario.yaml", out=tmp_path / "again", allow_code=True)
         assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
 
@@ -109,7 +111,7 @@ def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest
 
 
 def violate(monkeypatch: pytest.MonkeyPatch, *violated: int) -> list[dict[str, str]]:
-    """Have these seeds be violated; the options that campaigns are asked with."""
+    """Make these seeds violated, and return the options of a campaign."""
     asked: list[dict[str, str]] = []
 
     def results(seeds: range, workers: int, keep: Path | None, **others: str) -> Iterator[Result]:
@@ -185,7 +187,7 @@ def test_all_seeds_on_another_radio_play_on_it_without_violation(protocol: str, 
     results = list(run_campaign(range(32), workers=1, protocol=protocol, radio=radio))
     assert {result.network for result in results} == {"radio"}
     assert [result for result in results if result.answer == "violated"] == []
-    assert sum(result.answer == "valid" for result in results) > 24  # of some the end is not reached in time
+    assert sum(result.answer == "valid" for result in results) > 24  # some do not end in time
     happened: Counter[str] = Counter()
     for result in results:
         happened.update(result.happened)

@@ -1,4 +1,4 @@
-"""Protocols of one's own in a swarm: judged by what their classes declare, and found out where they break it."""
+"""Tests of custom protocols in a swarm: they are judged by what their classes declare, and broken ones are found."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Forgets(Own):
 
 
 def edit(file: str, folder: Path, old: str, new: str) -> str:
-    """A shipped plug-in with one thing changed."""
+    """Copy a shipped plug-in with one edit."""
     path, _, name = file.rpartition(":")
     text = Path(path).read_text(encoding="utf-8")
     assert old in text
@@ -77,7 +77,7 @@ def edit(file: str, folder: Path, old: str, new: str) -> str:
 
 
 def findings(results: list[Result]) -> list[str]:
-    """What was found; ERROR before what ended by one."""
+    """Return the findings; runs that raised have ERROR first."""
     ended = {"violated": "", "ended with an error": "ERROR "}
     return [ended[result.answer] + result.explanation for result in results if result.answer in ended]
 

@@ -1,6 +1,6 @@
-"""What a hostile program can do: nothing to other hosts' packets, to the machine, or to the emulator.
+"""Tests that a hostile program cannot affect other hosts' packets, the machine, or the emulator.
 
-Source    ours: docs/guide/real-software.md, SECURITY.md
+Source ours: docs/guide/real-software.md, SECURITY.md
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ raw.send(b"\\x60" + bytes(50))
 
 
 def test_forged_packets_go_nowhere(tmp_path: Path) -> None:
-    """Root in its namespaces sends under another address, to the outside, and what is no packet."""
+    """Root in its namespaces sends from another address, to the outside, and bytes that are not a packet."""
     skip_without()
     (tmp_path / "spoof.py").write_text(SPOOFER)
     commands = {"h0": [sys.executable, "spoof.py"], "h1": WAITS, "h2": WAITS}
@@ -96,7 +96,7 @@ def test_it_sees_neither_our_processes_nor_the_users_files(tmp_path: Path) -> No
         done = play(scenario(tmp_path, {"h0": line, "h1": "ping -c 3 -i 0.3 h0; true"}))
     finally:
         secret.unlink()
-    assert int(output_of(done, "h0").split()[0]) <= 5  # processes: the first one, and its own
+    assert int(output_of(done, "h0").split()[0]) <= 5  # the first process, and those of the program
     assert output_of(done, "h1").count("bytes from h0") >= 2  # its machine answers, whatever its program does
 
 
@@ -162,7 +162,7 @@ def test_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_run_that_a_program_ends_early_is_judged(tmp_path: Path) -> None:
-    """Its last packets may have left its device when it fails, without having entered the network."""
+    """Its last packets may have left its device when it fails, without entering the network."""
     skip_without("ping")
     with pytest.raises(PluginError, match="ended with exit code 3"):
         play(scenario(tmp_path, {"h0": "sleep 0.3; ping -c 5 -i 0.01 h1 & sleep 0.33; exit 3", "h1": WAITS}))

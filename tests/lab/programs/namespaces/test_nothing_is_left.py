@@ -1,6 +1,6 @@
-"""Whatever ends a run: no process, device, mount or file of its machines is left.
+"""Tests that no process, device, mount or file of a run's machines remains, however the run ends.
 
-Source    ours: docs/guide/real-software.md
+Source ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STUBBORN = "trap '' INT TERM HUP; (setsid sleep 600 &) ; nohup sleep 600 & while
 
 
 def processes_with(mark: str) -> list[int]:
-    """Processes with this mark in their environment."""
+    """Return the processes with this mark in their environment."""
     process_ids = []
     for entry in Path("/proc").iterdir():
         try:

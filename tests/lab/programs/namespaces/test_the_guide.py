@@ -1,4 +1,4 @@
-"""The guide to real software: its commands on lines of their own are run in order."""
+"""Tests the guide to real software by running its commands in order."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Who sent a datagram and where it goes: programs that exchange addresses, clients, servers and sockets.
+"""Tests of senders and destinations of datagrams: programs exchange addresses, and run clients, servers and sockets.
 
-Source    ours: docs/guide/real-time.md
+Source ours: docs/guide/real-time.md
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.lab.programs.realtime.own import talk
 
 
 def talk_on(folder: Path, code: str, **protocol: Any) -> Run:
-    """Three programs, which talk for two seconds."""
+    """Run three programs that talk for two seconds."""
     return talk(folder, f"{code}\nwhile True: time.sleep(1)", 3, 2.0, protocol=protocol)
 
 
@@ -44,7 +44,7 @@ if me == 1:
 @pytest.mark.long
 @pytest.mark.parametrize("flat", [False, True])
 def test_an_address_that_a_program_was_told_leads_there(flat: bool, tmp_path: Path) -> None:
-    """The sender is who is bound to its own address, whatever pair the address belongs to."""
+    """The sender is the program bound to its own address, whichever pair the address belongs to."""
     done = talk_on(tmp_path, GOSSIP, flat=flat)
     assert (tmp_path / "heard").read_text() == f"from 2 127.77.{2 if flat else 1}.2"
     assert facts(done)["senders_renamed"] == ([] if flat else [["h2", "h0"]])

@@ -1,4 +1,4 @@
-"""Programs that use UDP live on the emulated network in real time, as real processes with real sockets."""
+"""Tests of programs that use UDP, as real processes with real sockets on the emulated network in real time."""
 
 import json
 import os
@@ -52,7 +52,7 @@ else:
 
 
 def command_for(path: Path, *more: str) -> list[str]:
-    """The command, which writes a run next to the scenario."""
+    """Return the command that writes a run next to the scenario."""
     return [sys.executable, "-m", "mobilenet", "serve", str(path), "--out", str(path.parent / "run"), *more]
 
 
@@ -129,7 +129,7 @@ time.sleep(0.2)
 for number in range(3): log.write(f"broadcast {number}\\ndeliver {me} {number}\\n"); log.flush(); time.sleep(0.02)
 while True: time.sleep(1)"""
     path = scenario(tmp_path, code, 2, 2.5, faults=OUTAGE, protocol={"promises": "fifo", "logs": "log{me}.txt"})
-    for out in ("one", "two"):  # the second finds the logs of the first
+    for out in ("one", "two"):  # the second run finds the logs of the first
         done = serve(path, out)
         assert done.verdict == "valid", done.verdicts
         of_h0 = done.events[(done.events.node == "h0") & done.events.event.isin(["broadcast", "deliver"])]
@@ -163,7 +163,7 @@ def test_what_is_no_number_is_one_line(code: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("logs", [None, "log{me}.txt"])
 def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Path) -> None:
-    lines = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # as programs write that count hosts from 1
+    lines = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # written by programs that number hosts from 1
     write = f"say({lines!r})" if logs is None else f"open(f'log{{me}}.txt', 'w').write({lines!r})"
     path = scenario(tmp_path, f"{write}\nwhile True: time.sleep(1)", protocol={"promises": "fifo", "logs": logs})
     command = command_for(path, "--allow-code")
@@ -174,7 +174,7 @@ def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Pa
     )
     assert done.returncode == 2
     assert re.search(f"{expected} to 1; if the programs number hosts from 1, ", " ".join(done.stderr.split()))
-    assert not (tmp_path / "run").exists()  # other senders of its record would be wrong, too
+    assert not (tmp_path / "run").exists()  # otherwise other senders in the record would be wrong, too
     assert not alive(tmp_path)
 
 
@@ -239,7 +239,7 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
 
 def test_the_clock_begins_when_the_programs_have_been_started() -> None:
     pace = Pace(lambda: None, RealTime())
-    assert pace.wait(0, 0, 10**9) == 0  # the programs' starts are due, and take what they take
+    assert pace.wait(0, 0, 10**9) == 0  # the programs are due to start, without a limit on time
     time.sleep(0.2)
     pace.finish_step()
     assert pace.lateness_ms() == {}
@@ -255,7 +255,7 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
     protocol |= {"logs": "log{me}.txt", "own_port": None}  # type: ignore[dict-item]
     path = scenario(tmp_path, None, duration_s=2, protocol=protocol)
     port = port_of(path)
-    (tmp_path / "log0.txt").write_text("sent 99\n")  # of an earlier run
+    (tmp_path / "log0.txt").write_text("sent 99\n")  # from an earlier run
     with subprocess.Popen(command_for(path), stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None
         assert f"Host 0 sends to host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
@@ -264,7 +264,7 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
             other.settimeout(0.05)
             deadline, heard = time.monotonic() + 20, None
             while heard is None and time.monotonic() < deadline:
-                other.sendto(b"here I am", ("127.77.1.0", port))  # where it is becomes known
+                other.sendto(b"here I am", ("127.77.1.0", port))  # reveals its address
                 with (tmp_path / "log0.txt").open("a") as log:
                     log.write("sent 1\n")
                 one.sendto(b"hello", ("127.77.0.1", port))
@@ -277,7 +277,7 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
         out = serving.communicate()[0]
     assert serving.returncode == 0, out
     done = Run(tmp_path / "run")
-    assert done.verdict == "valid"  # nothing was promised
+    assert done.verdict == "valid"  # no promise was made
     assert done.metrics["deliveries"] == 1 and done.metrics["broadcasts"] >= 1  # type: ignore[operator]
 
 
@@ -331,7 +331,7 @@ def test_a_program_that_fails_ends_the_run(code: str, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_who_closes_its_output_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []  # how a program ended, for which one may wait
+    asked: list[object] = []  # how a program ended, which may take a while
     monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
     code = "__import__('os').close(1); open(f'closed-{me}', 'w').close()\nwhile True: time.sleep(1)"
     done = talk(tmp_path, code, duration_s=3, protocol={"stop": {"after_s": 60}})
@@ -344,7 +344,7 @@ def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path) -> None:
     complaint = r"h\d: searching its line a+ for protocol.lines.deliver takes longer than 1 s"
     with pytest.raises(PluginError, match=complaint):
         talk(tmp_path, "say('broadcast 7'); say('a' * 60)\nwhile True: time.sleep(1)", protocol={"lines": lines})
-    assert "broadcast" in set(Run(tmp_path / "run").events.event)  # what was said before it is kept
+    assert "broadcast" in set(Run(tmp_path / "run").events.event)  # earlier output is kept
     assert not alive(tmp_path)
 
 
@@ -386,7 +386,7 @@ def test_a_second_ctrl_c_ends_the_command() -> None:
         assert asked == ["Ctrl-C"]
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as nohup, or a script's background, has it
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as under nohup, or in the background of a script
         _take_ctrl_c(asked)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
@@ -494,10 +494,10 @@ def _datagram_socket() -> socket.socket:
 
 
 def _own_address() -> list[str]:
-    """Of this machine, where it has one beyond the loopback: what it sends to itself goes over the loopback, too."""
+    """Return an address of this machine beyond the loopback, if it has one; packets to it take the loopback, too."""
     with _datagram_socket() as any_socket:
         try:
-            any_socket.connect(("192.0.2.1", 9))  # nothing is sent
+            any_socket.connect(("192.0.2.1", 9))  # sends no packet
         except OSError:
             return []
         return [any_socket.getsockname()[0]]
@@ -528,7 +528,7 @@ while True:  # each sends until all have certainly received: a datagram may be l
 
 @pytest.mark.long
 def test_a_course_whose_processes_are_numbered_from_1(tmp_path: Path) -> None:
-    """Programs start and log as in the projects of EPFL's CS451: no wrapper, and no idle host."""
+    """Programs start and log as in the projects of EPFL's CS451, without a wrapper or an idle host."""
     (tmp_path / "process.py").write_text(COURSE)
     words = ["--id", "{me}", "--hosts", "{hosts_file}", "--output", "{me}.output"]
     lines = {
@@ -565,19 +565,19 @@ def test_a_run_that_is_served_again_logs_to_its_new_directory(tmp_path: Path) ->
 
 
 def test_programs_that_promise_nothing_end_with_the_active_part(tmp_path: Path) -> None:
-    """One sends until SIGTERM, the other one until SIGKILL. Both owe no rest."""
+    """One sends until SIGTERM, the other until SIGKILL. Neither has to come to rest."""
     endless = "import signal\nif me == 1: signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     endless += "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
     done = talk(tmp_path, endless, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)
     assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
     assert done.verdict == "valid" and "drained" not in done.verdicts
-    assert done.manifest["simulated_s"] < 4  # at rest a second after the last datagram
+    assert done.manifest["simulated_s"] < 4  # at rest one second after the last datagram
     code, output = command("show", done.path)
     assert code == 0 and "programs still running after duration_s ended by SIGTERM: h0; by SIGKILL: h1" in output
 
 
 def test_quiet_programs_are_stopped_too(tmp_path: Path) -> None:
-    """One ends at SIGTERM with a last line, the other one only at SIGKILL."""
+    """One ends at SIGTERM with a last line, the other only at SIGKILL."""
     quiet = "import signal\ndef end(*_): say('broadcast 0'); sys.exit()\n"
     quiet += "signal.signal(signal.SIGTERM, signal.SIG_IGN if me == 1 else end)\nwhile True: time.sleep(0.05)\n"
     done = talk(tmp_path, quiet, duration_s=2.0, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)

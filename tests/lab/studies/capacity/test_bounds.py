@@ -1,4 +1,4 @@
-"""The schedule of looks, and the bounds of a mean at one look."""
+"""Tests of the schedule of looks, and of the bounds of a mean at one look."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_two_values_are_too_few() -> None:
 
 @pytest.mark.parametrize("runs", [10, 40, 160])
 def test_the_bound_for_skewed_values_beats_that_of_student(runs: int) -> None:
-    """The side on which a mean is taken for too small, where Student's t errs most."""
+    """On the side on which a mean is underestimated, Student's t errs most."""
     stream, error, count = generator(1, "coverage of bounds", str(runs)), 0.01, 2_000
     missed = students = 0
     for values in stream.exponential(1.0, (count, runs)):

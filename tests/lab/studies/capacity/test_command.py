@@ -1,4 +1,4 @@
-"""`mobilenet capacity` on a real Spark: what it prints and leaves, killed and resumed, undecided, and from Python."""
+"""Tests of `mobilenet capacity` on a real Spark: output and files, killed and resumed, undecided, and from Python."""
 
 from __future__ import annotations
 

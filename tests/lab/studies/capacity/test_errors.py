@@ -1,4 +1,6 @@
-"""The answer is wrong as seldom as it promises: searches over numbers from known laws (validation/capacity.py)."""
+"""Tests that answers are wrong no more often than promised: searches over numbers from known laws
+(validation/capacity.py).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def require_right(name: str, searches: int) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LAWS)
 def test_many_searches(name: str, request: pytest.FixtureRequest) -> None:
-    """200, and 1,000 of the cheap ones, where many repetitions are asked for."""
+    """Runs 200 searches, and 1,000 of the cheap ones, where many repetitions are requested."""
     is_whole = request.config.getoption("--repetitions") >= 20
     require_right(name, 60 if not is_whole else 1000 if name in CHEAP else 200)
 

@@ -1,4 +1,4 @@
-"""The comparison of a search with a grid (validation/capacity_grid.py): what counts as agreement."""
+"""Tests of the comparison of a search with a grid (validation/capacity_grid.py): what counts as agreement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from validation.capacity_grid import Comparison, contradictions, crossings, line
 
 
 def compare(holds: float | None, fails: float | None, **means: float) -> Comparison:
-    """A limit of 1.3 with a tolerance of 0.1, and intervals of ± 0.05."""
+    """Compare with a limit of 1.3, a tolerance of 0.1, and intervals of ± 0.05."""
     grid = {float(name[1:]): Interval(20, mean, 0.1, 0.05) for name, mean in means.items()}
     answer: Any = SimpleNamespace(
         answer=SimpleNamespace(holds_at=holds, fails_at=fails), runs=10, verdict="undecided",

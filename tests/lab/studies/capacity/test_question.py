@@ -1,4 +1,4 @@
-"""What a capacity search is asked: values of the key, and one clear message for what cannot be asked."""
+"""Tests of the question of a capacity search: values of the key, and one clear message for invalid questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search over values, with decisions that are given, and with those of runs."""
+"""Tests of the search over values, with given decisions and with those of runs."""
 
 from __future__ import annotations
 
@@ -120,7 +120,9 @@ def test_the_next_step(case: str) -> None:
 
 @pytest.mark.parametrize(("last", "looks"), [(1, 2), (4, 2), (9, 2), (19, 2), (64, 1), (100, 1)])
 def test_the_error_is_split_over_all_values_a_search_may_reach(last: int, looks: int) -> None:
-    """Whatever is decided within the tolerance, and when: outside of it, no more values than claims come up."""
+    """Decisions within the tolerance are arbitrary, at any look; outside it, the search visits no more values than it
+    claims.
+    """
     for low in range(last + 1):
         for high in range(low, min(last, low + 12 // looks) + 1):
             outside = set()
@@ -145,7 +147,7 @@ def test_the_error_is_split_over_all_values_a_search_may_reach(last: int, looks:
 
 
 def test_a_requirement_that_holds_again_farther_on_is_noticed() -> None:
-    """Means of 0.5, then 1.5, and 0.6 around value 48, with a limit of 1 +- 0.05: docs/guide/capacity.md."""
+    """The means are 0.5, then 1.5, and 0.6 around value 48, with a limit of 1 +- 0.05: docs/guide/capacity.md."""
     requirement, noticed = Requirement("m", True, 1.0, 0.05), 0
     for seed in range(40):
         noise = np.random.default_rng(seed).normal(1, 0.2, 4000)
@@ -160,7 +162,7 @@ def test_a_requirement_that_holds_again_farther_on_is_noticed() -> None:
 
 
 def test_a_known_metric_may_be_missing_in_all_of_the_first_runs() -> None:
-    """One of a plug-in or of processes may not: it shows only then that there is no such metric."""
+    """A metric of a plug-in or of processes may not: only then is it clear that there is no such metric."""
     for metric, words, is_known in (("handoff_duration_mean_s", OF_HOSTS, True), ("own", OF_HOSTS, False),
                                            ("handoff_duration_mean_s", OF_PROCESSES, False)):  # fmt: skip
         rounds = Rounds.__new__(Rounds)

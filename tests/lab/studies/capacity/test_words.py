@@ -1,4 +1,4 @@
-"""The answer of a search in words, tables and a figure: each row is about its own requirement."""
+"""Tests of a search's answer in sentences, tables and a figure: each row is about its own requirement."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def search_result(
 
 @pytest.fixture
 def two() -> SearchResult:
-    """At 0.1 only the delay fails."""
+    """Return two requirements; at 0.1 only the delay fails."""
     judge = Judge((DELAY, RATIO), 0.004, rare=0.6)
     return search_result({0.0: judge.judge(rows(0.5, 0.8)), 0.1: judge.judge(rows(2.0, 0.8))}, 0.0, 0.1, DELAY, RATIO)
 
@@ -178,7 +178,7 @@ def test_intervals_end_at_the_limits_of_the_metric() -> None:
 
 
 def test_bars_without_an_end_leave_the_panel(tmp_path: Path) -> None:
-    """Twenty equal runs of a metric without limits."""
+    """There are twenty equal runs of a metric without limits."""
     judge = Judge((FREE,), 0.004)
     points = {value: judge.judge([{"own_metric": 0.5 + value}] * 20) for value in (0.0, 0.1)}
     assert points[0.0].estimates[0].bounds == Bounds(0.5, -math.inf, math.inf)

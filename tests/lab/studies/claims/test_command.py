@@ -1,4 +1,4 @@
-"""`mobilenet claims` on a real Spark: what it prints and leaves, killed and resumed, quick, and its exit codes."""
+"""Tests of `mobilenet claims` on a real Spark: output and files, killed and resumed, quick, and exit codes."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
     assert done.returncode == 4 and left and f"not examined: {', '.join(left)}" in lines
     assert f"({len(left)} left by --quick)" in done.stdout
     whole = {one["claim"]: one for one in document_in(place)["claims"]}
-    for one in claims:  # what is answered is answered as without the limit
+    for one in claims:  # claims that are answered have the same answer as without the limit
         assert one["left"] or one == whole[one["claim"]]
     assert lines[-1] == "Next: mobilenet claims claims.yaml --out out"
     assert mobilenet(*shlex.split(lines[-1])[2:], "--quiet", place=tmp_path).returncode == 4

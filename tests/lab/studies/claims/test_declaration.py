@@ -1,4 +1,4 @@
-"""What a claims file may contain, and the one message for each mistake: file, line, key, what would be right."""
+"""Tests of the contents of a claims file, and of the one message for each mistake: file, line, key, and the fix."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def plan_of(place: Path, text: str, seed: int | None = None) -> Plan:
 
 def test_a_file(place: Path) -> None:
     file_plan = plan_of(place, GOOD)
-    assert list(file_plan.studies) == ["loss"]  # what no claim is about is not run
+    assert list(file_plan.studies) == ["loss"]  # studies without claims are not run
     fast, growing, safe = file_plan.questions
     assert fast.cells == (Cell("loss", 1),) and growing.cells == tuple(Cell("loss", n) for n in range(3))
     assert (fast.tests[0].bound, fast.tests[0].margin) == (0.5, 0.025) and not safe.tests
-    assert file_plan.error == pytest.approx(0.025)  # two claims can err
+    assert file_plan.error == pytest.approx(0.025)  # two claims can be answered wrongly
     assert file_plan.costs.keys() == {Cell("loss", n) for n in range(3)} and min(file_plan.costs.values()) > 0
 
 

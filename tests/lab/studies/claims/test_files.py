@@ -1,4 +1,6 @@
-"""A file is answered wrongly as seldom as it promises: numbers from known laws (validation/claims.py)."""
+"""Tests that files are answered wrongly no more often than promised, over numbers from known laws
+(validation/claims.py).
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,13 @@ def test_the_file_covers_all_relations_laws_and_distances() -> None:
     assert len(all_cases) == COUNT == 40 and sum(case.is_true for case in all_cases) == 20
     assert {case.keys["relation"] for case in all_cases} == set(RELATIONS)
     assert {case.law for case in all_cases} == set(LAWS)
-    assert min(DISTANCES) > 1  # within the margin, either answer is right
+    assert min(DISTANCES) > 1  # within the margin, both answers are right
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_many_files(request: pytest.FixtureRequest) -> None:
-    """200 where many repetitions are asked for."""
+    """Answers 200 files where many repetitions are requested."""
     count = 200 if request.config.getoption("--repetitions") >= 20 else 30
     tally = repeat(count)
     print(tally)

@@ -1,4 +1,6 @@
-"""The claims files of the papers are those of the printed numbers, and expect what docs/validation says, no more."""
+"""Tests that the claims files of the papers have the printed numbers, and expect what docs/validation
+states, no more.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ def test_claims_of_the_mobile_paper_expect_what_its_page_states() -> None:
 
 
 def test_the_engineering_defaults_compare_the_same_numbers() -> None:
-    """As the last column of the document has them."""
+    """The document has them in its last column."""
     ours, presets = load("engineering").claims, load("mobile").claims
     assert ours.keys() == presets.keys() - {"collapse"}
     for name, claim in ours.items():
@@ -74,20 +76,20 @@ def test_the_engineering_defaults_compare_the_same_numbers() -> None:
 
 
 def test_what_the_text_of_the_mobile_paper_says() -> None:
-    """Recovery after each outage but the last, connections that fail; at 60 s the backlog still grows."""
+    """Covers recovery after each outage but the last, and connections that fail; at 60 s the backlog still grows."""
     claims = load("mobile_text").claims
     assert failing("mobile_text") == {"recovery.9", "instability", "length.60", "length.250", "length.400"}
     assert {*(f"recovery.{length_s}" for length_s in range(3, 9)), "joining"} < claims.keys() and len(claims) == 13
 
 
 def test_the_bundling_paper() -> None:
-    """As docs/validation/vcube.md sums it up."""
+    """docs/validation/vcube.md summarises it."""
     with (PAPERS / "rodrigues2018_bundling.csv").open() as file:
         assert len(load("bundling").claims) == sum(1 for _ in csv.DictReader(file)) == 250
     failures = failing("bundling")
     free = {name for name in failures if ".free." in name and name[0] in "34"}
     small = {name for name in free if int(name.split(".")[1]) <= 128}
-    assert small == {"3.32.NO-AGGR.free.latency"}  # the one cell
+    assert small == {"3.32.NO-AGGR.free.latency"}  # the only cell
     assert {name for name in free if ".SMALL" in name} == {"3.1024.SMALL10.free.latency"}
     assert {name for name in free if ".NO-AGGR." in name} == small
     shared = {name for name in failures if name.startswith("2.")}
@@ -109,7 +111,7 @@ def test_the_sentences_of_the_reliable_paper() -> None:
 
 
 def test_the_causal_paper() -> None:
-    """Each printed number, by its name; shares saved are lower than printed but at the largest size."""
+    """Covers each printed number by name; savings are lower than printed, except at the largest size."""
     claims = load("causal").claims
     names = {name.replace("/", ".") for name in published_ids("causal")}
     assert set(claims) == names and len(names) == 75 and len(failing("causal")) == 75 - 7 - 15
@@ -120,7 +122,7 @@ def test_the_causal_paper() -> None:
 
 
 def test_the_verdicts_of_a_paper_are_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What holds only in part does not hold; each largest size is judged once."""
+    """A claim that holds only in part does not hold; each largest size is judged once."""
     verdicts = {"goal": "hold", "best_trees": "hold in part", "best_once": "fail", "higher_all_t1": "not checked"}
     calls = []
 
@@ -164,7 +166,7 @@ def test_numbers_and_sentences_are_answered_from_runs(tmp_path: Path) -> None:
 def test_a_limit_of_time_stops_the_runs_of_a_paper(tmp_path: Path) -> None:
     text = "claims:\n  goal: {relation: published, paper: reliable, id: goal, largest: 256}\n"
     (tmp_path / "claims.yaml").write_text(text)
-    with spark_session("local[1]") as session:  # its start does not count
+    with spark_session("local[1]") as session:  # its start-up time does not count
         planned, began_s = plan(Claims.load(tmp_path / "claims.yaml")), time.monotonic()
         outcome = answer(planned, Means(tmp_path / "out", 1, limit_s=12), session)
     assert time.monotonic() - began_s < 42

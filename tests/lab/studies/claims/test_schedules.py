@@ -1,4 +1,4 @@
-"""Claims about schedules of the swarm: counted once, kept, and never a matter of chance."""
+"""Tests of claims about schedules of the swarm: these are counted once, kept, and never left to chance."""
 
 from __future__ import annotations
 

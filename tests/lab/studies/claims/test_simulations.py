@@ -1,4 +1,4 @@
-"""Whole files over simulations whose truths are known: an M/M/1 queue and slotted ALOHA as plug-ins."""
+"""Tests of whole claims files over plug-ins with known answers: an M/M/1 queue and slotted ALOHA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`mobilenet query`: views with and without Spark, the ten questions of the guide, what is read, and refusals."""
+"""Tests of `mobilenet query`: views with and without Spark, the ten questions of the guide, file
+access, and refusals.
+"""
 
 from __future__ import annotations
 

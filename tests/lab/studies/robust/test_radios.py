@@ -1,4 +1,4 @@
-"""The radios of a scenario: as far as its own, at rates that reach as far, and nothing of the other model left."""
+"""Tests of the radios derived from a scenario: same range, rates with that range, and no keys of the other model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_half_of_the_preambles_are_heard_nearer_with_fading() -> None:
     [{}, {"m_near": 5.0}, {"m_near": 0.5, "m_far": 3.0}, {"near_m": 0.0}, {"near_m": 500.0}, {"near_m": 110.0}],
 )
 def test_half_heard_is_what_the_gains_say(fading: dict[str, float]) -> None:
-    """Counted piece by piece, at each centimetre around."""
+    """Counts piece by piece, at each centimetre around."""
     own = of()["fading"].wireless.model_dump(exclude_unset=True)
     wireless = WirelessParameters.model_validate({**own, "fading": {"model": "nakagami", **fading}})
     gains, losses = fading_of(wireless), loss_table(wireless.path_loss, 200)

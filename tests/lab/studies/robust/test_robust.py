@@ -1,4 +1,4 @@
-"""`mobilenet robust` on a real Spark: the same worlds on each radio, going on, and what is refused."""
+"""Tests of `mobilenet robust` on a real Spark: the same worlds on each radio, resuming, and refusals."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_is_left_says_the_same_everywhere(place: Path) -> None:
         mine = rows[rows["radio"] == radio].reset_index(drop=True)
         for column in ("metric", "mean", "difference_low", "difference_high"):
             assert mine[column].equals(own[column]), column
-        assert (mine["p_adjusted"] >= own["p_adjusted"]).all()  # of a larger family
+        assert (mine["p_adjusted"] >= own["p_adjusted"]).all()  # the family is larger
     assert pd.read_parquet(place / "out" / "robust.parquet")["verdict"].tolist() == rows["verdict"].tolist()
     page = (place / "out" / "robust.md").read_text()
     assert all(verdict in page for verdict in rows["verdict"]) and "| shadowing | log_distance with" in page
@@ -139,7 +139,7 @@ def test_what_is_refused(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_any_radio_can_be_the_first(scenario: str, changes: str, radios: list[str], tmp_path: Path) -> None:
-    """Every configuration of every radio is a scenario, whatever key of the one means nothing to the other."""
+    """Every configuration of every radio is a valid scenario, whichever keys another radio does not have."""
     text = f"scenario: {ROOT}/scenarios/{scenario}\nset: {{{changes}}}\nreplications: {{min: 2}}\nfactors:\n"
     text += "  wireless.loss: [0, 0.1]\ncompare: {factor: wireless.loss, baseline: 0, metrics: [gaps]}\n"
     (tmp_path / "s.yaml").write_text(text)

@@ -1,4 +1,4 @@
-"""Verdicts over radios, from values made by hand, and the picture of them."""
+"""Tests of verdicts over radios, from values made by hand, and of their figure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BASE = np.full(6, 5.0) + NOISE[::-1]
 
 
 def finding(effect: float | None, metric: str = "gaps", spread: float = 1.0) -> Finding:
-    """A level that is so much more than the baseline; None: one that has no mean."""
+    """Return the finding on a level with this difference from the baseline; None gives a level without a mean."""
     made = Finding({}, "new", "old", metric, "unstable")
     if effect is not None:
         made.verdict, made.result = "different", compare_means(BASE + effect + spread * NOISE, BASE)
@@ -55,13 +55,13 @@ def test_each_verdict(effects: tuple[float | None, ...], expected: str) -> None:
 
 
 def test_an_insignificant_opposite_direction_is_not_a_flip() -> None:
-    """It needs more than a mean on the other side."""
+    """A flip needs more than a mean on the other side."""
     assert verdict(1, -0.1, spread=30).verdict == "inconclusive under r1"
 
 
 @pytest.mark.long
 def test_all_of_the_table_is_one_family() -> None:
-    """What is significant alone is not, beside enough other questions."""
+    """A result that is significant by itself is not significant among enough other questions."""
     weak = finding(0.02)
     assert weak.result is not None and 0.004 < weak.result.p < 0.05
     assert claims({"disk": [weak], "other": [finding(1)]}, 0.95)[0].is_one

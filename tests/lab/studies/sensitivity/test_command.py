@@ -1,4 +1,4 @@
-"""`mobilenet sensitivity` on a real Spark: what it prints, leaves and refuses, and whether it finds planted keys."""
+"""Tests of `mobilenet sensitivity` on a real Spark: output, files, refusals, and whether it finds planted keys."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_question_that_cannot_be_asked(keys: str, more: tuple[str, ...], compl
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_planted_keys_are_found_by_whole_screenings(repetitions: int, tmp_path: Path) -> None:
-    """In at least 85 % of them; the settings of a plug-in, three of which matter."""
+    """At least 85 % of the screenings must find them among the settings of a plug-in, three of which matter."""
     right = 0
     with spark_session(local_master(2)) as spark:
         for repetition in range(repetitions):

@@ -1,4 +1,4 @@
-"""Morris screening against functions whose important keys are known."""
+"""Tests of Morris screening on functions whose important keys are known."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ KEYS, WORLDS = 10, 3
 
 @pytest.fixture(autouse=True)
 def _no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library of Holm's procedure collects garbage at each call, which takes longer than the rest of a test."""
+    """Skip the garbage collection at each call of the library for Holm's procedure, which takes
+    longer than the test.
+    """
     monkeypatch.setattr(gc, "collect", lambda: 0)
 
 
 def responses(points: np.ndarray, important: list[int], chance: np.random.Generator, noise: float) -> np.ndarray:
-    """Three keys matter, one of them not linearly and one only with the first; all worlds differ, and are skewed."""
+    """Return responses to three important keys, one nonlinear and one only together with the first; worlds differ, and
+    are skewed.
+    """
     x = points / (LEVELS - 1)
     a, b, c = (x[..., key] for key in important)
     means = 2 + 5 * a + 4 * b**2 + 3 * a * c + 0.2 * x.sum(axis=-1)
@@ -63,7 +67,7 @@ def test_three_planted_keys_of_ten_are_found(noise: float) -> None:
 
 
 def rejections(repetitions: int) -> int:
-    """In how many repetitions an unimportant key is taken for one with an effect."""
+    """Count the repetitions in which an unimportant key is found to have an effect."""
     count = 0
     drawn = [trajectories(4, 10, seed) for seed in range(10)]
     for repetition in range(repetitions):
@@ -75,7 +79,7 @@ def rejections(repetitions: int) -> int:
 
 
 def test_a_key_without_effect_is_rarely_taken_for_one() -> None:
-    """Within the binomial 99 % bound of 5 %: at most 18 of 200, although the noise is skewed."""
+    """The limit is the binomial 99 % bound of 5 %: at most 18 of 200, although the noise is skewed."""
     assert rejections(200) <= 18
 
 
