@@ -1,4 +1,4 @@
-"""What a message declares is what an encoding of it takes: an encoder of the tests' own, value by value."""
+"""Tests that the declared size of a message is that of its encoding, by an independent encoder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLASSES = [
 
 
 def encode(value: Any, hint: Any, around: Any) -> bytes:
-    """The value as its type says; `around` is the message that it is in."""
+    """Encode the value by its type; `around` is the message that contains it."""
     if get_origin(hint) is Annotated:
         plain, *marks = get_args(hint)
         for mark in marks:

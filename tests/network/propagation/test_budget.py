@@ -1,4 +1,4 @@
-"""All parts of a link's loss together."""
+"""Tests of the whole link budget: all parts of a link's loss together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ THICK_WALL: Building = [[(1000, -10_000), (1030, -10_000), (1030, 10_000), (1000
 
 @cache
 def budgets(number: int = 0) -> list[LinkBudget]:
-    """Those of another number are equal, and keep nothing of what these were asked."""
+    """Return this many equal budgets, so that each begins with an empty cache."""
     return [
         LinkBudget(path_loss, shadowing, walls, seed=3)
         for path_loss in (LOG, UMI, PathLossParameters(model="three_slope"))
@@ -52,7 +52,7 @@ def test_the_same_there_and_back_for_one_and_for_many(
         assert [fresh.loss_cdb(ax, ay, a, *place, b) for place in ((bx, by), (by, bx))] == [
             loss, budget.loss_cdb(ax, ay, a, by, bx, b),
         ]  # fmt: skip
-        assert budget.loss_cdb(ax, ay, a, bx, by, b) == loss  # kept
+        assert budget.loss_cdb(ax, ay, a, bx, by, b) == loss  # from the cache
 
 
 @given(ax=metres, ay=metres, bx=metres, by=metres, most=st.integers(0, 15_000), asked_before=st.booleans())
@@ -96,7 +96,7 @@ def test_path_loss_alone() -> None:
 
 
 def test_a_wall_costs_what_it_should() -> None:
-    """Two faces, and 30 cm inside."""
+    """The link crosses two walls, with 30 cm inside."""
     for shadowing in (None, SHADOWS):
         open_air = LinkBudget(LOG, shadowing, seed=3).loss_cdb(0.0, 0.0, False, 20.0, 0.0, False)
         behind = LinkBudget(LOG, shadowing, Walls([THICK_WALL]), seed=3).loss_cdb(0.0, 0.0, False, 20.0, 0.0, False)
@@ -113,7 +113,7 @@ def test_shadows_are_those_of_the_field_at_half_metres() -> None:
 
 
 def test_walls_hide_in_a_street() -> None:
-    """umi: they cost nothing themselves."""
+    """With umi, walls cost nothing by themselves."""
     budget = LinkBudget(UMI, None, Walls([THICK_WALL]))
     for stations in range(3):
         a, b = stations > 0, stations > 1

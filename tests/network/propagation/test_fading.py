@@ -1,4 +1,4 @@
-"""Fading: a gamma distribution of mean 1, the same bits everywhere."""
+"""Tests of fading: a gamma distribution with mean 1, identical bit for bit on every machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_outage_at_all_levels(m: float) -> None:
     assert len(gains) == PIECES and (np.diff(gains) >= 0).all()
     for level_db in (-30, -20, -10, -5, 0, 3, 6):
         share = (gains < 100 * level_db).mean()
-        # a piece, and how much half a hundredth of a dB more or less makes
+        # the probability of a piece, and its change when the level moves by half a hundredth of a dB
         low, high = (gammainc(m, m * 10 ** ((level_db + e) / 10)) for e in (-0.005, 0.005))
         assert low - 1 / PIECES <= share <= high + 1 / PIECES
 

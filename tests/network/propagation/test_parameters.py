@@ -1,4 +1,4 @@
-"""What a scenario may say, and what it is told otherwise."""
+"""Tests of the keys that a scenario may have for propagation, and of the errors for all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loss by distance: against the formulas, point by point, and the same bits everywhere."""
+"""Tests of loss by distance: against the formulas, point by point, and identical bit for bit on every machine."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def test_free_space() -> None:
 
 
 def test_street_canyon() -> None:
-    """Table 7.4.1-1 by hand; a station 10 m high and a host of 1.5 m have their breakpoint at 144 m."""
+    """Values are computed by hand from table 7.4.1-1; a station at 10 m and a host at 1.5 m have their breakpoint at
+    144 m.
+    """
     carrier = math.log10(2.4)
     for d in (10.0, 60.0, 144.0):
         assert db(UMI, d, 1, True) == round(32.4 + 21 * math.log10(math.hypot(d, 8.5)) + 20 * carrier, 2)
@@ -77,7 +79,7 @@ def test_farther_is_never_less(stations: int) -> None:
         for line_of_sight in (True, False):
             table = loss_table(parameters, 3000.0, stations, line_of_sight)
             assert len(table) == 300_001 and table == sorted(table)
-            assert len(set(map(id, table))) == len(set(table))  # equal numbers are one object
+            assert len(set(map(id, table))) == len(set(table))  # equal numbers are the same object
 
 
 def test_reach() -> None:

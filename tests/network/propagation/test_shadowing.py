@@ -1,4 +1,4 @@
-"""Shadows: how they are distributed and correlated, and that they are the same for all nodes."""
+"""Tests of shadowing: its distribution and correlation, and that all nodes see the same."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def metres(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module", params=[5.0, 20.0, 200.0])
 def moved(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
-    """Links of one length before and after an end, or both, moved by D_M, in many worlds."""
+    """Return links of one length before and after one end, or both, moved by D_M, in many worlds."""
     random = np.random.default_rng(5)
     a = random.integers(-3000, 3000, (LINKS, 2))
     b = around(a, request.param, random)
@@ -90,7 +90,9 @@ def correlation(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def expectation(moved: dict[str, np.ndarray], after: str) -> float:
-    """Of two links, the way back counted: it matters where both ends are close."""
+    """Return the expected correlation of two links, including the reverse direction, which matters if both ends are
+    close.
+    """
     a, b, c, d = moved["a"], moved["b"], moved[after[0]], moved[after[1]]
     there = np.exp(-(metres(a, c) + metres(b, d)) / D_M) + np.exp(-(metres(a, d) + metres(b, c)) / D_M)
     rho, rho_after = np.exp(-2 * metres(a, b) / D_M), np.exp(-2 * metres(c, d) / D_M)
@@ -106,7 +108,7 @@ def test_correlation(moved: dict[str, np.ndarray], after: str, alone: float) -> 
 
 
 def test_one_world_is_nearly_as_correlated_as_all_together() -> None:
-    """Seen from a station far away, in twenty worlds: by how much each of them differs from the model."""
+    """Compares each of twenty worlds with the model, seen from a distant station."""
     here = np.random.default_rng(1).integers(-40_000, 40_000, (10_000, 2))
     station = np.full_like(here, 100_000)
     fields = [ShadowField(seed, "shadows", D_M) for seed in range(20)]

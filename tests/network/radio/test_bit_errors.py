@@ -1,4 +1,4 @@
-"""How many frames survive an SINR, against figures of ns-3 3.44's error models (measured by us), and exactness."""
+"""Tests of frame survival by SINR, against values measured in ns-3 3.44's error models, and of exactness."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_so_many_of_the_same() -> None:
 
 
 def test_pieces_of_a_frame_add_up() -> None:
-    """6 Mb/s: the header's 24 bits at one SINR, the payload's at another, by hand."""
+    """At 6 Mb/s, the header's 24 bits have one SINR and the payload another; the result is computed by hand."""
     rules = reception_of(WirelessParameters(model="sinr", mode="g", broadcast_rate_mbps=6))
     noise_mw = 10 ** (round(100 * noise_dbm(20e6, 7)) / 1000)
     power_dbm, bits = -88.0, 1336
@@ -99,7 +99,7 @@ def test_pieces_of_a_frame_add_up() -> None:
 
     disturbed = 6 * (until_ns - from_ns) / 1000
     payload_ns = duration_ns - 20_000 - 6_000
-    assert 6 * payload_ns / 1000 == bits + 8  # the last symbol is filled up
+    assert 6 * payload_ns / 1000 == bits + 8  # the last symbol is padded
     cost = cost_of(table, sinr_cdb(0), 24_000) + cost_of(table, sinr_cdb(0), round(1000 * (bits + 8 - disturbed)))
     cost += cost_of(table, sinr_cdb(interference_mw), round(1000 * disturbed))
     power = zeptowatts(-9300)
@@ -117,7 +117,7 @@ def test_draws_belong_to_their_pair() -> None:
     assert len(set(values)) > 0.999 * len(values) and all(0 <= value < RANGE for value in values)
     tenths = [sum(value * 10 // RANGE == tenth for value in values) for tenth in range(10)]
     assert all(abs(count - 3000) < 5 * math.sqrt(3000 * 0.9) for count in tenths)
-    for step in (1, 100):  # neighbours in either number know nothing of each other
+    for step in (1, 100):  # neighbouring values of either number are independent
         pairs = list(zip(values, values[step:], strict=False))
         mean = sum((a / RANGE - 0.5) * (b / RANGE - 0.5) for a, b in pairs) / len(pairs)
         assert abs(mean * 12) < 5 / math.sqrt(len(pairs))

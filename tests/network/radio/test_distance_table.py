@@ -1,4 +1,4 @@
-"""Reception by a table: probabilities of distances, the scenario's source, and what is refused."""
+"""Tests of reception by a table: probabilities of distances, the scenario's source, and refusals."""
 
 from __future__ import annotations
 

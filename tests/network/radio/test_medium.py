@@ -1,4 +1,4 @@
-"""Who hears what, and how losses are counted."""
+"""Tests of which nodes hear a frame, and of how losses are counted."""
 
 from __future__ import annotations
 
@@ -76,9 +76,7 @@ def test_detection_reaches_farther_than_reception() -> None:
 
 
 def test_equal_powers_are_not_captured_at_the_sender_s_place() -> None:
-    """All three stand at one place: neither frame is stronger, so neither survives, unless nothing more is asked
-    for.
-    """
+    """All three stand at one place: neither frame is stronger, so neither survives, unless the threshold is 0."""
     for capture_db, outcome in ((6.0, "collision"), (0.0, "received")):
         air, a, b, c = listening_air(0, 0, 0, capture_db=capture_db)
         a.send_at_us(1000, "A")
@@ -122,7 +120,9 @@ def test_random_loss_is_applied_at_its_rate() -> None:
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), nodes=st.integers(2, 12), frames=st.integers(2, 30))
 def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: int, frames: int) -> None:
-    """An independent look at all arrivals: received if and only if alone, and receiver silent and not locked before."""
+    """An independent check of all arrivals: a frame is received if and only if it was alone, and its receiver was
+    silent and not locked.
+    """
     stream = Stream(seed, "test")
     air = Air("g_mixed", 24)
     places = [(stream.uniform(0, 300), stream.uniform(0, 300)) for _ in range(nodes)]
@@ -163,7 +163,7 @@ def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: i
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), count=st.integers(2, 60), speed=st.sampled_from([0.0, 1.4, 30.0]))
 def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float) -> None:
-    """Nodes wander with re-binning on a tick; the candidates always contain everyone in range."""
+    """Nodes wander, and the index is updated on a tick; candidates always include all nodes in range."""
     stream = Stream(seed, "test")
     kernel = Kernel()
     index = Neighbours(120, speed, 100 * MILLISECOND)
@@ -180,7 +180,7 @@ def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float
         now += 100 * MILLISECOND
         for transceiver in transceivers:
             index.rebin(transceiver, *transceiver.position(now))
-        if step % 10 == 9:  # one jumps
+        if step % 10 == 9:  # one node jumps
             jumper = transceivers[stream.below(count)]
             jumper.move(now, stream.uniform(-400, 400), stream.uniform(-400, 400), 0.0, 0.0)
             index.add(jumper, now)
@@ -196,7 +196,7 @@ def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float
 
 
 def test_a_frame_among_a_thousand_cells_touches_only_neighbours() -> None:
-    """A count, not a time: how many transceivers one frame looks at does not grow with the network."""
+    """Counts instead of timing: the number of transceivers that a frame considers does not grow with the network."""
     looked_at = []
     for side in (3, 32):
         air = Air()

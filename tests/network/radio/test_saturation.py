@@ -1,4 +1,4 @@
-"""Saturated 802.11b against analysis: Bianchi's model for unicast, frozen counters for broadcast.
+"""Tests of saturated 802.11b against analysis: Bianchi's model for unicast, frozen counters for broadcast.
 
 Bianchi, Performance Analysis of the IEEE 802.11 Distributed Coordination Function (2000), W = 32, m = 5, basic access;
 1500-byte payloads behind 8 + 28 bytes. The broadcast column is a slotted model with frozen counters and no retries,

@@ -1,4 +1,6 @@
-"""Each rule taken away in turn: a trace, or a few hostile schedules, must notice. With all rules in place none does."""
+"""Tests that a trace, or a few hostile schedules, notice each missing rule of TCP, and no fault if
+all rules are there.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,7 @@ acknowledge = Outgoing.acknowledge
 
 
 def halves_the_window(self: Any, flight: int, highest: int) -> None:
-    """Half of cwnd, as if all of it were in flight."""
+    """Halve cwnd, as if all of it were in flight."""
     on_timeout(self, self.window, highest)
 
 
@@ -127,7 +129,7 @@ def lazy(self: Any, segment: Segment) -> None:
 
 
 def never_prompt(self: Any, segment: Segment) -> None:
-    """Out of order or not, an acknowledgement waits."""
+    """Delay every acknowledgement, even for segments out of order."""
     gap, Incoming.gap = Incoming.gap, property(lambda self: False)  # type: ignore[method-assign, assignment]
     try:
         on_data(self, segment)
@@ -147,7 +149,7 @@ accept = Connection.accept
 
 
 def stays_replaced(self: Any, link: Any) -> None:
-    """An older connection of the same peer lives on."""
+    """Keep an older connection of the same peer alive."""
 
 
 MUTANTS: list[tuple[Any, str, Any, Callable[[], None]]] = [

@@ -1,4 +1,4 @@
-"""Set-up and ends of a connection, to the nanosecond. One way takes 50 ms."""
+"""Tests of the set-up and ends of a connection, to the nanosecond. One way takes 50 ms."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_who_speaks_in_on_open_needs_no_third_segment() -> None:
         "50 syn ack",
         "150 1:1001 ack 1",
         "150 ack 1001",
-    ]  # hello was out before the data was looked at
+    ]  # hello was sent before the data was read
     assert (wire.a.got, wire.b.got) == (["hello"], ["first"])
 
 
@@ -81,7 +81,7 @@ def test_who_accepts_gives_up_too() -> None:
 
 
 def test_after_a_lost_syn_three_seconds_and_one_segment() -> None:
-    """RFC 6298, 5.7, and RFC 5681, 3.1; the other end, which lost nothing, measured its round trip."""
+    """RFC 6298, 5.7, and RFC 5681, 3.1; the other end, which lost no segment, measured its round trip."""
     wire = Wire(fate=lambda end, number, segment: [] if end == "a" and (number == 0 or segment.length) else HERE)
     wire.a.connection.connect()
     wire.run_ms(2000)
@@ -94,14 +94,14 @@ def test_after_a_lost_syn_three_seconds_and_one_segment() -> None:
 
 
 def test_a_lost_answer_is_asked_for_again() -> None:
-    """Both ends repeat: at 1000 the SYN, at 1050 its answer, by timer and because the SYN came again."""
+    """Both ends repeat: at 1000 the SYN, at 1050 its answer, by timer and because the SYN arrived again."""
     wire = Wire(fate=lambda end, number, segment: [] if end == "b" and number == 0 else HERE)
     wire.a.connection.connect()
     wire.run_ms(5000)
     assert wire.words_of("a")[:3] == ["0 syn", "1000 syn", "1100 ack 1"]
     assert wire.words_of("b") == ["50 syn ack", "1050 syn ack", "1050 syn ack"]
     assert wire.a.connection.is_open and wire.b.connection.is_open
-    assert [end.connection.estimator.samples for end in (wire.a, wire.b)] == [0, 0]  # Karn
+    assert [end.connection.estimator.samples for end in (wire.a, wire.b)] == [0, 0]  # Karn's algorithm
 
 
 def test_a_lost_third_segment_is_replaced() -> None:
@@ -172,7 +172,7 @@ def test_reset_before_the_answer_says_nothing() -> None:
 
 
 def test_a_refusal_closes_at_once() -> None:
-    """Whether the other end knows nothing of us, or knew and gave up."""
+    """The other end has no such connection, or had one and gave up."""
     for source in (UNKNOWN, 9):
         wire = Wire(fate=lambda *_: [])
         wire.a.connection.connect()
@@ -200,7 +200,7 @@ def test_segments_of_other_connections_are_reset() -> None:
 
 
 def test_resets() -> None:
-    """RFC 9293, 3.5.2, group 1."""
+    """The rules are those of RFC 9293, 3.5.2, group 1."""
     data = Segment(5, 6, ACK, 100, 200, 50)
     assert reset_of(data) == Segment(6, 5, RST, 200)
     assert reset_of(Segment(5, UNKNOWN, SYN, 0)) == Segment(UNKNOWN, 5, RST | ACK, 0, 1)
@@ -237,7 +237,7 @@ def test_wrong_calls_are_refused() -> None:
 
 
 def test_an_upcall_may_end_the_connection() -> None:
-    """In every upcall but on_closed; nothing is handed up or sent afterwards."""
+    """This covers every upcall except on_closed; afterwards nothing is handed up or sent."""
     for upcall in ("on_open", "on_message"):
         wire = Wire()
         handed: list[Any] = []

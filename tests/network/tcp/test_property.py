@@ -1,4 +1,6 @@
-"""Every message once and in order, whatever the network does; nothing of an old connection in a new one."""
+"""Tests that every message arrives once and in order on any network, and that no old connection leaks
+into a new one.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ SIZES = st.lists(st.one_of(st.integers(1, 150), st.integers(1, 4000)), max_size=
 
 @st.composite
 def parameters(draw: st.DrawFn) -> TcpParameters:
-    """Any, with patience: at 50 % loss a connection of the paper's gives up now and then."""
+    """Draw any patient parameters: at 50 % loss, a connection of the paper gives up now and then."""
     aggregation = draw(st.booleans())
     chosen: dict[str, Any] = {
         "mss_bytes": draw(st.integers(64, 1500)),

@@ -1,10 +1,10 @@
-"""Throughput over a lossy wired link against the formulas of Mathis and of Padhye (PFTK); see bulk.py.
+"""Tests of throughput over a lossy wired link against the formulas of Mathis and of Padhye (PFTK); see bulk.py.
 
 Loss, round trip and timeout are those that were measured on the way, as in both papers. Losses are independent, for
 which theory gives 1.31 instead of 1.22 (0.93 instead of 0.87): 1.07 where losses are rare. Where they are not, whole
-segments cost: of a window of 6.5 segments 6 are sent. What bounds both from below is a matter of round trips: a
-timeout of one round trip costs PFTK next to nothing, and an acknowledgement delayed for longer than a round trip
-makes the odd segment at the end of a window wait for the next window, which neither formula knows.
+segments cost: of a window of 6.5 segments 6 are sent. What bounds both from below is a matter of round trips: a timeout
+of one round trip costs PFTK next to nothing, and an acknowledgement delayed for longer than a round trip makes the odd
+segment at the end of a window wait for the next window, which neither formula knows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .bulk import mathis, pftk, transfer
 
 
 def test_the_formulas() -> None:
-    """PFTK for 2 %, 0.1 s, 0.2 s: 0.1 sqrt(0.04/3) = 0.011547; 0.2 * 3 sqrt(0.0075) * 0.02 * 1.0128 = 0.0010525."""
+    """PFTK for 2 %, 0.1 s and 0.2 s: 0.1 sqrt(0.04/3) = 0.011547; 0.2 * 3 sqrt(0.0075) * 0.02 * 1.0128 = 0.0010525."""
     assert mathis(0.01, has_delayed_acks=False) == pytest.approx(12.2)
     assert mathis(0.01, has_delayed_acks=True) == pytest.approx(8.7)
     assert pftk(0.02, False, 0.1, 0.2) == pytest.approx(1 / (0.0115470 + 0.0010525), rel=1e-4)
@@ -29,13 +29,13 @@ LOSSES = [pytest.param(0.001, 200_000, marks=pytest.mark.long), (0.003, 100_000)
 def test_throughput_is_that_of_the_formulas(loss: float, segments: int, rtt_s: float, delayed_ack_s: float) -> None:
     outcome = transfer(loss, segments, seed=1, rtt_s=rtt_s, delayed_ack_s=delayed_ack_s)
     delayed = delayed_ack_s > 0
-    assert outcome.recoveries + outcome.timeouts > 100  # enough of them for a mean
+    assert outcome.recoveries + outcome.timeouts > 100  # enough for a mean
     assert 0.85 < outcome.against_mathis(delayed) < 1.15
     assert outcome.against_pftk(delayed) > 1
 
 
 def test_a_delay_longer_than_the_round_trip_costs_more() -> None:
-    """The known shortfall: 0.84 of Mathis, 0.92 of PFTK (means over eight seeds)."""
+    """The known shortfall is 0.84 of Mathis and 0.92 of PFTK (means over eight seeds)."""
     outcome = transfer(0.02, 60_000, seed=1, rtt_s=0.1, delayed_ack_s=0.2)
     assert (
         0.80 < outcome.against_mathis(has_delayed_acks=True) < 0.88

@@ -1,4 +1,4 @@
-"""Links and trees: exact times, shapes, and the causal order that handoffs need."""
+"""Tests of links and trees: exact times, shapes, and the causal order that handoffs need."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_hops_lead_to_their_destination(seed: int, stations: int) -> None:
 
 @given(seed=st.integers(0, 10**6), stations=st.integers(2, 6))
 def test_delivery_is_causal_across_broadcasts_and_sends(seed: int, stations: int) -> None:
-    """If b was sent or delivered at x's sender before x, b is delivered at x's destination before x; all exactly
-    once.
+    """If b was sent or delivered at x's sender before x, b is delivered at x's destination before x; each arrives
+    exactly once.
     """
     stream = Stream(seed, "test")
     kernel = Kernel()

@@ -1,6 +1,6 @@
-"""`repair: selective`: no drawn schedule breaks it, and each broken rule is caught.
+"""Tests of `repair: selective`: no drawn schedule breaks it, and each broken rule is caught.
 
-Source     the rules: docs/protocols/repair.md; what is checked beyond the verifier: checked_repairs.py
+Source the rules: docs/protocols/repair.md; what is checked beyond the verifier: checked_repairs.py
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .checked_repairs import Untrue, with_checks
 from .mutants import PACKAGE, SHARED
 
 LIMIT = 300
-SHOWN_BY = {"have_of_another_session": 140, "reports_what_others_report": 49}  # the first seeds that do
+SHOWN_BY = {"have_of_another_session": 140, "reports_what_others_report": 49}  # the first seeds that catch these
 
 
 @cache
@@ -34,13 +34,13 @@ def load(name: str) -> ModuleType:
 
 
 def draw_schedule(seed: int, flavour: str | None = None) -> Schedule:
-    """A schedule with repairs. With odd seeds, the MAC gives up many frames."""
+    """Draw a schedule with repairs. With odd seeds, the MAC gives up many frames."""
     schedule = draw(seed, flavour, repairs=True)
     return replace(schedule, air=replace(schedule.air, drop=schedule.air.drop * 10)) if seed % 2 else schedule
 
 
 def first_rejection(name: str, limit: int = LIMIT, first: int = 0) -> tuple[int, str] | None:
-    """The first schedule that the verifier rejects, with the property, or a check that it breaks."""
+    """Return the first schedule that the verifier rejects, with the property, or with the check that it breaks."""
     host, station = with_checks(load(name))
     for seed in range(first, first + limit):
         with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
@@ -64,7 +64,7 @@ def test_a_broken_rule_is_caught(name: str) -> None:
 
 @pytest.mark.parametrize("seed", range(1, 41))
 def test_no_schedule_breaks_it(seed: int) -> None:
-    """On the hostile network for even seeds, on the radio for odd ones."""
+    """Even seeds use the hostile network, odd ones the radio."""
     result = judge_seed(seed, protocol=SELECTIVE)
     assert result.answer == "valid", result.explanation
 

@@ -1,4 +1,4 @@
-"""The retransmission rule, the parameters, and what messages weigh."""
+"""Tests of the retransmission rule, the parameters, and the sizes of messages."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ HEAVY = SCENARIOS / "static_heavy.yaml"
 
 
 class Radio:
-    """Takes copies; each takes `air_ns` alone on the air."""
+    """Takes copies, each of which occupies the air for `air_ns`."""
 
     def __init__(self, air_ns: int, **parameters: Any) -> None:
         self.kernel = Kernel()
@@ -78,7 +78,7 @@ def test_each_message_is_resent_once_in_its_interval(count: int, air_ms: int) ->
     radio.kernel.run_until(3 * SECOND)
     assert radio.most_queued <= 20
     keys = [key for time, key in radio.sent]
-    first_round = [key for time, key in radio.sent if time < 140 * MILLISECOND]  # nothing is due again so early
+    first_round = [key for time, key in radio.sent if time < 140 * MILLISECOND]  # no copy is due again so early
     assert first_round == list(range(len(first_round)))
     if count * air_ms < 140:
         assert first_round[:count] == list(range(count)) and set(keys) == set(range(count))
@@ -99,14 +99,14 @@ def test_resending_rests_after_each_batch(count: int, air_ms: int, share: float)
     assert radio.most_queued <= 20
     assert len(radio.sent) * air_ms <= share * 10_000 + batch_ms
     times = [time for time, _ in radio.sent]
-    for begin, end in zip(times, times[60:], strict=False):  # whole batches and their rests
+    for begin, end in zip(times, times[60:], strict=False):  # full batches and the pauses after them
         assert (end - begin) / MILLISECOND >= 60 * air_ms / share - 2 * batch_ms / share
     assert {key for _, key in radio.sent} >= set(range(min(count, 20)))
 
 
 def test_hidden_neighbours_leave_air_to_the_hosts_between_them() -> None:
-    """The counterexample behind resend_share: without a rest resending alone fills both cells, long after the last
-    broadcast.
+    """This is the counterexample behind resend_share: without a rest, resending alone fills both cells long after the
+    last broadcast.
     """
     cell = ("duration_s=30", "seed=13", "drain_s=10", "record.positions_interval_s=null", "protocol.mac_backlog=100")
     assert Simulation(Scenario.load(HEAVY, cell)).run().quiescent
@@ -130,7 +130,7 @@ def test_at_most_a_window_per_interval() -> None:
     assert len(radio.sent) == 10
     radio.kernel.run_until(10 * SECOND)
     assert len(radio.sent) <= 10 * 10 / 0.14  # the shortest interval
-    for oldest in range(0, 100, 10):  # what follows comes as the oldest are acknowledged
+    for oldest in range(0, 100, 10):  # later messages come as the oldest are acknowledged
         for key in range(oldest):
             radio.resender.forget(key)
         radio.kernel.run_until(radio.kernel.now + 2 * SECOND)

@@ -1,5 +1,6 @@
-"""Drawn schedules: the protocol survives them, each mutant does not. The long table: python -m
-tests.protocols.mobile_causal.mutants.
+"""Tests that the protocol survives drawn schedules and its mutants do not.
+
+The long table: python -m tests.protocols.mobile_causal.mutants.
 """
 
 from collections.abc import Callable
@@ -19,8 +20,8 @@ from tests.lab.hunt.exhaustion.mutants import TRIED, explore
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
 from .mutants import MUTANTS, hunt
 
-LATE = "no_inst"  # the swarm needs 1,474 schedules for it, and exhaustive search a few seconds
-SHOWN_BY = {"no_freeze": 24, "rel_reinit": 58, "none_late": 60, "lc_ignored": 114}  # the first seeds that do
+LATE = "no_inst"  # the swarm needs 1,474 schedules for it, exhaustive search a few seconds
+SHOWN_BY = {"no_freeze": 24, "rel_reinit": 58, "none_late": 60, "lc_ignored": 114}  # the first seeds that catch these
 
 
 @settings(max_examples=150)
@@ -29,11 +30,11 @@ def test_no_schedule_breaks_the_protocol(seed: int, flavour: str) -> None:
     with TemporaryDirectory() as folder:
         record_adversary(draw(seed, flavour), Path(folder))
         answers = {name: verdict for name, verdict in verify_run(Path(folder)).items() if verdict.answer != "valid"}
-    assert answers == {}  # I5 (a token that is lost would be seen as a gap)
+    assert answers == {}  # I5 (a lost token would appear as a gap)
 
 
 def leaks(outcome: PlayedSchedule) -> list[str]:
-    """What no run directory shows: contexts that are no longer needed, and stations that count differently."""
+    """Return what no run directory shows: contexts that are no longer needed, and stations that count differently."""
     network = outcome.network
     problems = []
     if len({station.next_number for station in network.stations}) > 1:  # I7

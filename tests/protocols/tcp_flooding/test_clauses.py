@@ -1,4 +1,4 @@
-"""Each rule of station.py and host.py played by hand, the counterexamples of their headers among them."""
+"""Tests of each rule of station.py and host.py, played by hand, with the counterexamples of their headers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_spacing(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
 
 
 def test_no_message_overtakes_another_one_on_a_link() -> None:
-    """A link before it goes: the next message has a shorter way to its turn."""
+    """The link is about to close, and the next message has a shorter way."""
     bench = Bench([0, 0, 0, 1], spacing_ms=5.0)
     bench.broadcast(3, 1)
     bench.settle()
@@ -95,7 +95,7 @@ def test_a_gentle_handoff() -> None:
     bench.resets_arrive = False
     bench.move(0, 1)
     assert bench.pass_on("h0", "s1") == [Attach(2, (0,), True)]
-    bench.broadcast(1, 1)  # comes to s1 after Ping, and to the host over s0
+    bench.broadcast(1, 1)  # reaches s1 after Ping, and the host through s0
     bench.settle()
     assert bench.deliveries(0) == [(1, 0)]
     assert bench.stations[1].serves(0) and not bench.stations[0].serves(0)
@@ -127,9 +127,9 @@ def test_messages_after_return_are_sent_again() -> None:
     bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
     bench.broadcast(1, 1)
     bench.pass_on("h1", "s0")
-    bench.pass_on("s0", "h0")  # x, delivered; still on the wire to s1
+    bench.pass_on("s0", "h0")  # x is delivered, and still on the wire to s1
     bench.broadcast(0, 2)
-    bench.pass_on("h0", "s0")  # taken by the old station, and still on the wire
+    bench.pass_on("h0", "s0")  # accepted by the old station, and still on the wire
     assert bench.stable[0].unsent == {} and bench.deliveries(0) == [(1, 0), (0, 0)]
     bench.pass_on("s1", "h0")  # Safe
     assert bench.stable[0].via == (0, 1)
@@ -147,8 +147,8 @@ def test_the_return_of_an_earlier_ping_does_not_count() -> None:
     (ping,) = bench.pass_on("s1", "s0")
     bench.pass_on("s0", "h0")
     bench.pass_on("h0", "s0")  # the Return of the first ping is in transit
-    bench.hosts[0].on_cell(0)  # back
-    bench.hosts[0].on_cell(1)  # and again
+    bench.hosts[0].on_cell(0)  # moves back
+    bench.hosts[0].on_cell(1)  # and forth again
     bench.open()
     bench.pass_on("h0", "s1")
     assert bench.pass_on("s0", "s1")[0] == Return(ping.id)
@@ -172,7 +172,7 @@ def test_the_old_link_lost_before_return_is_a_gap_after_closed() -> None:
     bench = Bench([0, 1, 0])
     bench.broadcast(2, 1)
     bench.pass_on("h2", "s0")
-    bench.pass_on("s0", "h0")  # delivered by h0, not at s1 yet
+    bench.pass_on("s0", "h0")  # delivered by h0, not yet at s1
     bench.move(0, 1)
     bench.pass_on("h0", "s1")
     bench.links["h0", "s0"][0].breaks("retransmissions")
@@ -219,7 +219,7 @@ def test_what_was_before_the_link_never_comes() -> None:
     bench.pass_along("h2", "s0", "h2")
     assert bench.upcalls(2)[-1] == "joined"
     bench.move(2, 1)
-    bench.pass_on("h2", "s1")  # Ping leaves s1 before m is there
+    bench.pass_on("h2", "s1")  # Ping leaves s1 before m arrives
     bench.settle()
     assert bench.deliveries(2) == [] and bench.hosts[2].settled()
 
@@ -244,7 +244,7 @@ def test_both_stations_know_a_host_that_moved_and_crashed() -> None:
     bench.broadcast(1, 1)
     bench.pass_on("h1", "s0")
     bench.pass_on("s0", "h0")  # x: still on the wire
-    bench.pass_on("s1", "h0")  # Safe; x is said again, and that is lost in the crash
+    bench.pass_on("s1", "h0")  # Safe; x is sent again, and lost in the crash
     bench.crash(0)
     bench.recover(0, 2)
     bench.open()
@@ -323,7 +323,7 @@ def test_a_refused_connection_is_asked_for_again() -> None:
 def test_a_mutant_does_not_survive_the_scene(
     mutant: str, scene: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that drawn scenarios find late, or that the verifier cannot see."""
+    """Covers mutants that drawn scenarios find late, or that the verifier cannot see."""
     monkeypatch.setattr(table, "Host", MUTANTS[mutant].host)
     monkeypatch.setattr(table, "Station", MUTANTS[mutant].station)
     with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""The whole: TCP flooding on the real radio, static and moving, judged by the verifier from what was recorded."""
+"""Tests of TCP flooding on the real radio, static and moving, judged by the verifier from the record."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_static() -> None:
     assert overall(verdicts) == "valid"
     assert metrics["gaps"] == metrics["broadcasts_undelivered"] == metrics["handoffs"] == 0
     assert 1.2 < metrics["messages_sent_per_delivery"] < 1.8 and metrics["delivery_delay_mean_s"] < 0.3
-    # MAC retries are no messages
+    # MAC retries do not count as messages
     assert metrics["messages_sent_per_delivery"] * metrics["deliveries"] < metrics["frames"]
 
 
@@ -118,20 +118,20 @@ def test_hostile_scenarios() -> None:
 
 
 def test_found_an_old_message_delivered_after_its_successor() -> None:
-    """Welcome did not tell what it was behind."""
+    """Welcome did not tell which messages it followed."""
     verdicts, _, _ = measure(scenes.draw(1001, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 @pytest.mark.parametrize("seed", [1912, 2148])
 def test_found_a_host_whose_station_had_given_it_up(seed: int) -> None:
-    """It had nothing to say, and never learned it."""
+    """The host had no message to send, and never learned it."""
     verdicts, _, _ = measure(scenes.draw(seed, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 def test_found_an_ack_in_the_air_at_the_end() -> None:
-    """It was counted when it began, its frame when it ended."""
+    """The ACK was counted at its start, its frame at its end."""
     for number in range(40):
         changes = "drain_s=0", "workload.interval_s=0.05", "wireless.unicast_rate_mbps=1"
         one = scenario("first", f"duration_s={3 + number / 1e3}", *changes)
@@ -142,7 +142,7 @@ def test_found_an_ack_in_the_air_at_the_end() -> None:
 
 @pytest.mark.parametrize("name", [name for name in MUTANTS if name not in RARE])
 def test_mutant_dies(name: str) -> None:
-    assert hunt(name, 60, first=24 if name == "delivers_out" else 0).check is not None  # that seed shows it
+    assert hunt(name, 60, first=24 if name == "delivers_out" else 0).check is not None  # the seed that shows it
 
 
 @pytest.mark.parametrize(("name", "seed"), [("no_via", 105)])
@@ -152,14 +152,14 @@ def test_mutant_dies_by_the_seed_that_shows_it(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("changes", [("protocol.tcp.max_retransmissions=0",), ("protocol.tcp.connect_timeout_s=0.5",)])
 def test_connections_between_stations_outlast_a_slow_wire(changes: tuple[str, ...]) -> None:
-    """A round trip of 1.2 s: longer than the first timeout, and than a set-up with a host may take here."""
+    """A round trip takes 1.2 s: longer than the first timeout, and than a set-up with a host may take here."""
     slow = ("duration_s=10", "drain_s=60", "stations.backbone.delay_ms=600")
     verdicts, metrics, _ = measure(scenario("first", *slow, *changes))
     assert metrics["deliveries"] > 0 and all(verdict.answer != "violated" for verdict in verdicts.values())
 
 
 def test_a_host_further_away_than_light_comes_within_sifs(tmp_path: Path) -> None:
-    """2 999.4 m take 10.005 microseconds, SIFS is 10: the answer is due before the last receiver has the frame."""
+    """2 999.4 m take 10.005 microseconds, and SIFS is 10: the answer is due before the last receiver has the frame."""
     rows = [f"{t},{name},{x},0" for t in range(0, 21, 5) for name, x in (("near", 0.5), ("far", 2999.9))]
     (tmp_path / "far.csv").write_text("t,id,x,y\n" + "\n".join(rows) + "\n")
     far = Scenario.from_text(

@@ -185,7 +185,7 @@ class NoDelv(ReliableBroadcast):
 
 
 class _Port:
-    """A port that sends otherwise."""
+    """A port that sends in another way."""
 
     def __init__(self, port: Any, send: Any) -> None:
         self.me, self.deliver, self.complete, self.send = port.me, port.deliver, port.complete, send
@@ -279,12 +279,12 @@ class ByOwnEntries(CausalLayer):
 
 
 class Mutant(NamedTuple):
-    hole: str  # as the header of the protocol says it
+    hole: str  # as described in the header of the protocol
     protocol: str
-    where: Any  # the module that builds the protocol
-    of: str  # the class that is replaced
+    where: Any  # module that builds the protocol
+    of: str  # class that is replaced
     kind: type
-    scene: str | None = None  # the test that shows it: no promise is broken, or it takes very many schedules
+    scene: str | None = None  # test that shows it, if no promise is broken, or if it takes very many schedules
 
 
 def _of(protocol: str, of: str, **kinds: tuple[str, type] | tuple[str, type, str]) -> dict[str, Mutant]:
@@ -338,13 +338,13 @@ MUTANTS: dict[str, Mutant] = {
 
 class Kill(NamedTuple):
     schedules: int
-    seed: int | None  # that caught it; None: it lives
+    seed: int | None  # the seed that caught it, or None if the mutant survives
     check: str
     explanation: str
 
 
 def hunt(name: str, limit: int = LIMIT, first: int = 0) -> Kill:
-    """Schedule after schedule until the mutant is caught."""
+    """Run schedules until the mutant is caught."""
     m = MUTANTS[name]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(m.where, m.of, m.kind)

@@ -1,6 +1,6 @@
-"""Wrong readings of Algorithm 2 of the causal paper, as edits of its printed form, and wrong versions of the fast one.
+"""Misreadings of Algorithm 2 of the causal paper, as edits of its printed form, and wrong versions of the fast one.
 
-Source      mobilenet/protocols/vcube/causal_printed.py, whose reading is the right one; l.N is line N of Algorithm 2
+Source mobilenet/protocols/vcube/causal_printed.py, whose reading is the right one; l.N is line N of Algorithm 2
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.protocols.edits import Edit, mutate
 MODULE = "causal_printed"
 SHARED = sorted({path.stem for path in Path(str(vcube.__file__)).parent.glob("*.py")} - {MODULE, "__init__"})
 
-READINGS: dict[str, tuple[str, str, str]] = {  # name -> (lines, as they stand, as they are misread)
+READINGS: dict[str, tuple[str, str, str]] = {  # name -> (lines, correct text, misread text)
     "whole_packet_first": (
         "l.14-21",
         """

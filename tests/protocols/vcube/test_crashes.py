@@ -1,5 +1,6 @@
-"""Random crashes in the middle of sends, false suspicions where allowed; and each printed hole taken back is
-rejected.
+"""Tests with random crashes in the middle of sends and false suspicions where allowed.
+
+Each printed hole that is reopened is rejected.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def test_disjoint_paths(where: tuple[int, str], seed: int) -> None:
 def test_a_crashed_process_loses_what_waits_in_its_server() -> None:
     run = play(8, "all_to_all", "workload.sources=1", "faults=[{process: p0, at: 0.25}]")
     counters = run.experiment.recording.counters["messages"]
-    assert counters["never_left"] == 5 and not run.wrong  # two of seven had left
+    assert counters["never_left"] == 5 and not run.wrong  # two of seven were sent
     assert run.metrics["deliveries"] == 8
 
 
@@ -116,11 +117,11 @@ def test_a_false_suspicion_is_taken_back() -> None:
     assert not run.wrong
 
 
-# --- mutants: what the paper or the spec shows of the holes that were repaired; the rest of them in test_mutants.py
+# --- mutants: the holes for which the paper or the spec has an example; test_mutants.py has the others
 
 
 def schedules(protocol: str, n: int, count: int, *more: str) -> Any:
-    """Crashes of a third of the processes, drawn from seeds."""
+    """Yield crashes of a third of the processes, drawn from seeds."""
     for seed in range(count):
         drawn = f"random_faults={{count: {n // 3}, latest: 8, whole_times: false}}"
         yield play(n, protocol, drawn, f"seed={seed}", "duration=10000", *workload(n, 3, 6), *more)
@@ -133,7 +134,7 @@ def test_ping_pong(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("crashes", [((10, 2), (22, 3), (20, 2), (24, 5)), ((31, 1), (0, 2), (12, 5), (17, 5))])
 def test_one_row_only(crashes: tuple[tuple[int, int], ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The header's schedules: a source waits for ever. The second one is random_faults={count: 4, latest: 5} with
+    """In the header's schedules, a source waits forever. The second one is random_faults={count: 4, latest: 5} with
     seed 22.
     """
     faults = ", ".join(f"{{process: p{i}, at: {at}}}" for i, at in crashes)
@@ -144,7 +145,7 @@ def test_one_row_only(crashes: tuple[tuple[int, int], ...], monkeypatch: pytest.
 
 
 class Hands:
-    """A port that notes what is done with it."""
+    """Port that records its calls."""
 
     def __init__(self) -> None:
         self.me = 0
@@ -177,7 +178,7 @@ def test_a_message_that_overtook_and_comes_again(kind: type, delivered: list[int
 
 @pytest.mark.parametrize(("kind", "heir"), [(BestEffortBroadcast, [(3, "Tree")]), (DroppedTooEarly, [])])
 def test_a_message_is_kept_while_another_parent_waits(kind: type, heir: list[tuple[int, str]]) -> None:
-    """m from 2 and from 4; 1 acknowledges, which is all that 2 waits for; 2 crashes, which was to hand it on for 4."""
+    """m comes from 2 and 4; 1 acknowledges, which completes 2; then 2 crashes, which should have forwarded it for 4."""
     hands = Hands()
     process = kind(hands, 8)
     m = Tree(MessageId(6, 0), None, 1, 1)
@@ -190,7 +191,7 @@ def test_a_message_is_kept_while_another_parent_waits(kind: type, heir: list[tup
 
 
 def test_what_is_dropped_too_early_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """l.53 before the verifier: found among 240 random schedules with n = 32, and cut down to four crashes."""
+    """l.53 before the verifier existed: found among 240 random schedules with n = 32, and reduced to four crashes."""
     faults = "faults=[{process: p8, at: 0.7}, {process: p9, at: 1.9}, {process: p4, at: 2.3}, {process: p13, at: 2.5}]"
     schedule = (faults, "detector={interval: 1, timeout: 3}", "duration=5000", "record.buffers=false")
     assert not play(32, "best_effort", *schedule).wrong
@@ -200,12 +201,12 @@ def test_what_is_dropped_too_early_is_missed(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize(("kind", "sent"), [(BestEffortBroadcast, [(1, 0), (1, 1)]), (Overtakes, [(1, 1), (1, 0)])])
 def test_what_is_too_long_goes_after_what_waits(kind: type, sent: list[tuple[int, int]]) -> None:
-    """l.37-38. No promise is broken, as links need not keep order: but what was sent first is on its way first. And
-    nothing is ever empty.
+    """l.37-38: no promise is broken, as links need not keep order, but messages start in order, and no list is ever
+    empty.
     """
     hands = Hands()
     process = kind(hands, 2, 10**9, 100, 40, 20)
-    process.broadcast(None)  # waits for more
+    process.broadcast(None)  # waits for more messages
     process.broadcast(SimpleNamespace(size_bytes=100, payload_bytes=100))
     if kind is Overtakes:
         process._flush(1)
@@ -216,8 +217,8 @@ def test_what_is_too_long_goes_after_what_waits(kind: type, sent: list[tuple[int
     ("kind", "sent"), [(BestEffortBroadcast, [(3, 0), (3, 1)]), (RowsTheOtherWay, [(3, 1), (3, 0)])]
 )
 def test_rows_are_taken_in_the_order_in_which_they_came(kind: type, sent: list[tuple[int, int]]) -> None:
-    """l.77 does not say it, and no promise needs it: but a run that is repeated must send the same, and older
-    messages are more urgent.
+    """l.77 does not require it, nor does any promise, but a repeated run must send the same, and older messages are
+    more urgent.
     """
     hands = Hands()
     process = kind(hands, 4)
@@ -235,7 +236,7 @@ BROKEN_CHAIN = (
 
 @pytest.mark.parametrize("mutant", [HistoryByMessage, RowWithheld])
 def test_the_chain_of_four_crashes(mutant: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The spec's counterexample: 15 never gets m of the correct source 0."""
+    """In the spec's counterexample, 15 never gets m of the correct source 0."""
     assert not play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong
     instead(monkeypatch, ReliableBroadcast, mutant)
     assert "p15 never delivers p0:0" in play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong["agreement"]
@@ -263,7 +264,7 @@ def test_every_copy_has_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def deliverers(n: int, source: int, *faults: tuple[int, float]) -> set[int]:
-    """Who delivers the one message that is broadcast."""
+    """Return the processes that deliver the one message that is broadcast."""
     crashes = ", ".join(f"{{process: p{i}, at: {at}}}" for i, at in faults)
     run = play(
         n, "disjoint_paths", "workload.sources=0", "detector=null", f"faults=[{crashes}]", broadcasts=((0, source),)
@@ -273,6 +274,6 @@ def deliverers(n: int, source: int, *faults: tuple[int, float]) -> set[int]:
 
 
 def test_disjoint_paths_promise_less_than_was_said() -> None:
-    """The two cases of the header: no agreement if the source crashes, nor with d crashes and a correct source."""
+    """The header's two cases: no agreement if the source crashes, nor with d crashes and a correct source."""
     assert deliverers(8, 0, (0, 0.15), (5, 0)) == set(range(8)) - {5, 4}
     assert deliverers(16, 4, (0, 0), (1, 0), (2, 0), (12, 0)) == set(range(16)) - {0, 1, 2, 12, 8, 9}

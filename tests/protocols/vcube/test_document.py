@@ -1,4 +1,4 @@
-"""The document of the VCube family names every mutant, every file, and the lines that the headers name."""
+"""Tests that the document of the VCube family names every mutant, every file, and the lines cited in the headers."""
 
 import re
 
@@ -28,11 +28,11 @@ def test_repaired_lines_of_the_headers_are_in_the_document() -> None:
 
 
 def test_the_printed_causal_broadcast_carries_every_line() -> None:
-    """Except the ends of loops and functions."""
+    """The ends of loops and functions are exempt."""
     source = (PROTOCOLS / "causal_printed.py").read_text(encoding="utf-8")
     line_numbers = set()
     for first, last in re.findall(r"# (?:[^#\n]*, )?l\.(\d+)(?:, \d+|-(\d+))?", source):
         line_numbers |= set(range(int(first), int(last or first) + 1))
     line_numbers |= {int(n) for n in re.findall(r"# l\.\d+, (\d+)", source)}
-    procedures = {5, 13, 23, 29}  # in docstrings
+    procedures = {5, 13, 23, 29}  # these are in docstrings
     assert set(range(2, 34)) - procedures == line_numbers & set(range(2, 34))

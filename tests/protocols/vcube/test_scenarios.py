@@ -1,6 +1,6 @@
 """Scenarios of processes: what they do is pinned, they are refused with a line, recorded, judged, and repeatable.
 
-python -m tests.protocols.vcube.test_scenarios --renew        and say in CHANGELOG.md what changed the runs, and why
+python -m tests.protocols.vcube.test_scenarios --renew and explain in CHANGELOG.md what changed the runs, and why
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_a_run_is_recorded_judged_and_repeatable(name: str, tmp_path: Path) -> N
 
 
 def test_the_issue_s_example(tmp_path: Path) -> None:
-    """Any parameter of the paper's scenarios can be set: SMALL2 of Tables 3 and 4, n = 64."""
+    """All parameters of the paper's scenarios can be set: SMALL2 of Tables 3 and 4, n = 64."""
     changes = [
         "processes=64",
         "protocol.max_payload_bytes=1460",
@@ -145,7 +145,7 @@ def test_what_cannot_be_of_packets_is_refused(change: str, complaint: str) -> No
 
 
 def test_a_timeout_that_is_too_short_is_not_a_violation(tmp_path: Path) -> None:
-    """Tests that share their wires with broadcasts: only the run shows how long they take."""
+    """The detector's tests share their wires with broadcasts: only the run shows how long they take."""
     busy = "workload={messages: 10, instants: {kind: at, time: 0.1}}"
     changes = [
         "network={kind: wired, bandwidth_mbps: 0.001}",

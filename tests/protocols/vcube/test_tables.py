@@ -1,4 +1,4 @@
-"""The papers' tables, and what must be so whatever is printed."""
+"""Tests of the papers' tables, and of values that must hold whatever is printed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIGURATIONS = {  # Table 1 of the bundling paper: packet, TREE, ACK, delay
 FAULT_FREE = {  # Tables 3 and 4: (latency, messages) for each configuration
     8: [(6.5, 112), (18.5, 80), (18.5, 80), (66.5, 80), (66.5, 80)],
     16: [(8.7, 480), (24.7, 272), (24.7, 304), (88.7, 272), (88.7, 304)],
-    32: [(11.3, 1984), (30.9, 800), (30.1, 1024), (110.9, 800), (110.9, 1024)],  # in print 11.2, unexplained
+    32: [(11.3, 1984), (30.9, 800), (30.1, 1024), (110.9, 800), (110.9, 1024)],  # printed as 11.2, unexplained
     64: [(17.6, 8064), (37.1, 2240), (36.2, 3584), (133.1, 2240), (133.1, 3520)],
     128: [(30.3, 32512), (43.3, 6016), (42.6, 11904), (155.3, 6016), (155.3, 12032)],
 }
@@ -38,7 +38,7 @@ SHARED = {  # Table 2, 16 processes: trees -> (latency, messages) of NO-AGGR, SM
     8: [(None, 480), (24.7, 176), (88.7, 176)],
     16: [(8.7, 480), (24.7, 272), (88.7, 272)],
 }
-# the same of BIG2, BIG10: ours; in print (25.5, 168) and (88.7, 162) for 1, (24.7, 188) for 2, unexplained
+# BIG2 and BIG10 likewise, from our runs; printed as (25.5, 168) and (88.7, 162) for 1, (24.7, 188) for 2, unexplained
 SHARED_BIG = {
     1: [(25.5, 174), (88.7, 164)],
     2: [(24.7, 190), (88.7, 190)],
@@ -89,8 +89,8 @@ def test_big_messages_on_shared_trees_are_as_they_were(trees: int) -> None:
 
 
 def representative(n: int) -> float:
-    """NO-AGGR, all processes at once: by symmetry what p0 sends on link b arrives at p0 from link b. No network, no
-    other process.
+    """Simulate only p0 with NO-AGGR and all processes broadcasting at once: by symmetry, what p0 sends on link b
+    arrives at p0 from link b.
 
     Times in tenths. Each message costs p0's server 1, and the partner's copy is handled 10 later; its last 1 is not
     counted.
@@ -105,7 +105,7 @@ def representative(n: int) -> float:
         number += 1
         heapq.heappush(queue, (free + 10, number, f"{what}{link}", tag))
 
-    # the wave of one source seen as waves of all: tag is the bits of source xor p0 below and at the link
+    # the wave of one source stands for all: tag is the bits of source xor p0 at the link and below
     rows: dict[int, list[object]] = {}
     for link in range(d - 1, -1, -1):
         send(0, link, "T", 0)
@@ -133,7 +133,7 @@ def representative(n: int) -> float:
 
 @pytest.mark.parametrize("n", [8, 16, 32, 64, 128])
 def test_one_process_is_enough_to_know_the_latency(n: int) -> None:
-    """An oracle that shares no code: the symmetric representative."""
+    """The oracle shares no code with the product: it simulates the symmetric representative."""
     assert representative(n) == bundling(n, "NO-AGGR")[0]
 
 

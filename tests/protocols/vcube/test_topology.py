@@ -1,4 +1,4 @@
-"""The formulas, for all small dimensions."""
+"""Tests of the formulas of the topology, for all small dimensions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_clusters_of_i_partition_all_others(d: int) -> None:
 
 
 def test_the_table_of_eight() -> None:
-    """c(i,s) as it is printed in every paper on VCube."""
+    """c(i,s) is printed in every paper on VCube."""
     assert [c(0, s) for s in (1, 2, 3)] == [(1,), (2, 3), (4, 5, 6, 7)]
     assert [c(1, s) for s in (1, 2, 3)] == [(0,), (3, 2), (5, 4, 7, 6)]
     assert [c(6, s) for s in (1, 2, 3)] == [(7,), (4, 5), (2, 3, 0, 1)]
@@ -79,5 +79,5 @@ def test_faulty_ones_are_passed_over(n: int, data: st.DataObject) -> None:
 
 
 def test_beyond_the_last_process_all_are_faulty() -> None:
-    """n = 19: the child of 3 in cluster 5 is 18, since 19 does not exist."""
+    """For n = 19, the child of 3 in cluster 5 is 18, since 19 does not exist."""
     assert neighbours(3, 5, range(19))[-1] == 18
