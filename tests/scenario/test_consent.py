@@ -1,4 +1,4 @@
-"""Code that comes with a scenario runs only where the user allowed it, by whichever command or call it is reached."""
+"""Tests that code of a scenario runs only where the user allowed it, through any command or call."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_code_runs_only_where_somebody_allowed_it(example: str, reach: Callable[
 
 @pytest.mark.parametrize("example", [GOSSIP, RING, FAIRNESS])
 def test_a_file_is_read_and_run_once_for_a_run(example: str, tmp_path: Path) -> None:
-    """And what was read is kept, whatever becomes of the file meanwhile."""
+    """The code that was read is kept, even if the file changes meanwhile."""
     own = SCENARIOS / f"{example}.py"
     for file in own.parent.glob("*.*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())

@@ -1,4 +1,4 @@
-"""What `check` names as reasons why nothing may be delivered, and what it takes for enough."""
+"""Tests of the reasons that `check` gives why no message may be delivered, and of when it is satisfied."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_where_hosts_cannot_join_before_the_end(backbone: dict[str, Any], interv
     ("backbone", "interventions"),
     [
         ({"delay_ms": 2000}, []),
-        ({}, [CUT | {"at_s": 20}]),  # they have joined by then
+        ({}, [CUT | {"at_s": 20}]),  # the hosts have joined by then
         ({}, [CUT, CUT | {"at_s": 20, "do": "mend"}]),  # they join then
     ],
 )

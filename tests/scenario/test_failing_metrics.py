@@ -1,4 +1,6 @@
-"""A custom metric that fails does not spoil the run: it has no value, and the run reports which, where and why."""
+"""Tests that a failing custom metric does not spoil the run: it has no value, and the run reports which failed, where
+and why.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ HEAD = "from mobilenet.metrics import metric\n\n\n@metric('words')\n"
 
 
 def scenario_with(folder: Path, body: str) -> Path:
-    """One with two metrics: `wrong`, whose function has this body, and `right`."""
+    """Write a scenario with two metrics: `wrong`, whose function has this body, and `right`."""
     source = f"{HEAD}def wrong(run):\n    {body}\n\n\n@metric('deliveries')\ndef right(run):\n"
     (folder / "own.py").write_text(source + "    return sum(1 for _ in run.deliveries())\n", encoding="utf-8")
     scenario = folder / "own.yaml"
@@ -72,7 +74,7 @@ def test_the_command_says_so_and_ends_with_bad_input(tmp_path: Path) -> None:
 
 
 def test_code_of_a_run_directory_runs_only_when_allowed(tmp_path: Path) -> None:
-    """Whatever its scenario names by now."""
+    """This holds whatever its scenario names in the meantime."""
     run = mobilenet.run(scenario_with(tmp_path, "return 1"), out=tmp_path / "run", overrides=SHORT, allow_code=True)
     (run.path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n" + HEAD + "def wrong(run): ...")
     measure(run.path, "steady_state")

@@ -1,4 +1,4 @@
-"""The strict part of YAML: what is read, and that everything else is refused in one line."""
+"""Tests of the strict subset of YAML: what is read, and that everything else is refused in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plug-in measures is shown under its own name, everywhere; what was not measured is absent, and never 0."""
+"""Tests that plug-in measurements appear everywhere under their own name; a missing one is absent, and never 0."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_studies_draw_each_under_its_name() -> None:
 
 
 def test_a_study_may_ask_for_them(tmp_path: Path) -> None:
-    """Its names are known when it has run; of a protocol of ours they are known before."""
+    """The names of a plug-in's measurements are known after its run, those of a built-in protocol before."""
     text = "scenario: {}\nreplications: {{min: 2}}\nfactors: {{seed: [1, 2]}}\n"
     file = tmp_path / "study.yaml"
     file.write_text(text.format(write_scenario(tmp_path)), "utf-8")
@@ -138,7 +138,7 @@ def test_at_rest_they_are_empty(run: mobilenet.Run) -> None:
 
 
 def test_the_manifest_says_what_the_scenario_says(run: mobilenet.Run, tmp_path: Path) -> None:
-    """A run repeats itself from the scenario that it keeps, which names them."""
+    """A run repeats itself from its saved scenario, which names them."""
     again = mobilenet.run(run.path / "scenario.yaml", out=tmp_path / "again", allow_code=True)
     assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
 

@@ -1,4 +1,6 @@
-"""What a plug-in promises beyond its order: judged by its own code, only where that may run, and never left out."""
+"""Tests of a plug-in's promises beyond its order: its own code judges them, only with permission, and
+none is skipped.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def test_its_code_judges_a_record_only_where_it_may_run(tmp_path: Path) -> None:
     judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)
     assert judged.returncode == 1 and BROKEN in judged.stdout and "the two records are the same" in judged.stdout
     (run.path / "metrics.json").write_text((run.path / "metrics.json").read_text().replace(": ", ": 1", 1))
-    judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)  # both are said
+    judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)  # both are printed
     assert judged.returncode == 1 and BROKEN in judged.stdout and "metrics.json: window_s: 120, but" in judged.stdout
     (run.path / "prompt.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     command("verify", "run", place=tmp_path)

@@ -1,4 +1,4 @@
-"""Protocols of one's own: plugged in by a file or a package, run only when allowed, judged like the others."""
+"""Tests of custom protocols: plugged in from a file or a package, run only when allowed, and judged like the others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def edit(scenario: Path, old: str, new: str) -> None:
 
 
 def run(scenario: Path) -> mobilenet.Run:
-    """For a short time, into the folder `run` above that of the scenario."""
+    """Run a scenario for a short time, into the folder `run` next to its folder."""
     return mobilenet.run(scenario, out=scenario.parents[1] / "run", overrides=SMALL, allow_code=True)
 
 

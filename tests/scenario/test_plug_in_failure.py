@@ -1,4 +1,4 @@
-"""What is left of a run that a plug-in's error ended: when, where and at what it failed, and the record until then."""
+"""Tests of a run ended by a plug-in's error: when, where and why it failed, and the record until then."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     run = mobilenet.load(tmp_path / "run")
     assert run.manifest["ended_by_error"].startswith("gossip.py:") and 3 < run.manifest["simulated_s"] < 4
     assert run.verdict == "unknown" and run.metrics["window_s"] == run.manifest["simulated_s"]
-    assert divergence(run.path, allow_code=True) is None  # it ends in the same way
+    assert divergence(run.path, allow_code=True) is None  # the repeated run ends in the same way
     for number, edit_error in enumerate(EDITS_OF_THE_ERROR):
         edited = Path(shutil.copytree(run.path, tmp_path / f"edited-{number}"))
         with editing(edited / "manifest.json") as facts:

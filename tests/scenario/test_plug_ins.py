@@ -1,4 +1,4 @@
-"""Plug-ins that are shipped as examples: each is one short file, touches nothing of the package, and is judged."""
+"""Tests of the shipped example plug-ins: each is one short file, does not change the package, and is judged."""
 
 from __future__ import annotations
 

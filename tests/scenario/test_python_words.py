@@ -1,4 +1,6 @@
-"""Errors of the Python API name its arguments, never options of the command line or lines of a missing file."""
+"""Tests that errors of the Python API name its arguments, never options of the command line or lines
+of a missing file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A radio that reaches no node, or farther than the model computes: the error has the key at fault, and a fix."""
+"""Tests of radios that reach no node, or farther than the model computes: the error names the key at
+fault, and a fix.
+"""
 
 from __future__ import annotations
 

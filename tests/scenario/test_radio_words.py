@@ -1,4 +1,6 @@
-"""A run's radio in one line: every setting that affects reception appears wherever that line is shown."""
+"""Tests of the one-line description of a run's radio: every setting that affects reception appears wherever it is
+shown.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,7 @@ def test_processes_have_none(tmp_path: Path) -> None:
 
 
 def study_of(folder: Path, *radios: str) -> Path:
-    """What a study's directory has of its configurations."""
+    """Return what a study's directory records of its configurations."""
     for i, radio in enumerate(radios):
         at = folder / "configurations" / f"c{i:03d}"
         at.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The reference of all keys is what the declarations say, and complete."""
+"""Tests that the reference of all keys matches the declarations, and is complete."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The shipped plug-in with handoffs: valid for what it promises, its handoffs are measured, and they are why hosts get
-what they missed.
-"""
+"""Tests of the shipped plug-in with handoffs: it keeps its promises, and its handoffs bring hosts what they missed."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ def test_it_is_short() -> None:
 
 
 def test_without_what_it_keeps_hosts_get_fewer_messages(tmp_path: Path) -> None:
-    """What a host missed reaches it only in a handoff; the promise of order holds all the same."""
+    """A host gets what it missed only in a handoff; the promised order holds in any case."""
     ratios = {}
     for keep in (30, 0):
         run = mobilenet.run(
@@ -65,7 +63,7 @@ def test_a_station_radios_only_for_hosts_that_are_associated(tmp_path: Path) -> 
     first = network.broadcast(0)
     network.flush()
     assert network.deliveries(1) == [first]
-    assert network.packets(sender="s1") == []  # no host is there
+    assert network.packets(sender="s1") == []  # the cell has no hosts
     network.move(1, 1)
     network.deliver(network.packet("Hello", sender="h1"))
     assert network.packet("Welcome", receiver="h1").message.missed == ()

@@ -1,5 +1,5 @@
-"""The made-up town: its files are what its script makes, no host goes through a wall, its walls matter, and they travel
-with the run.
+"""Tests of the fictitious town: its script makes its files, no host crosses a wall, walls matter, and runs keep the
+files.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_walls_take_what_the_street_leaves() -> None:
         for world in (scenario, scenario.with_changes(["wireless.obstacles=null"]))
     )
     serving, open_air = town.serving, plain.serving
-    x, y = sites[4].tolist()  # the baker's: 80 m along the street, and as far across the court to the south-east
+    x, y = sites[4].tolist()  # the baker: 80 m along the street, and as far across the courtyard to the south-east
     assert serving.power(4, x - 80, y + 4) == open_air.power(4, x - 80, y + 4)
     assert serving.power(4, x + 57, y - 57) <= open_air.power(4, x + 57, y - 57) - 1800
 

@@ -1,4 +1,6 @@
-"""Stations of plug-ins hear of hosts that come and go, when the simulated attachment changes, and nothing else does."""
+"""Tests that plug-in stations are notified when hosts arrive and leave in the simulation, and that nothing else
+changes.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ def play(path: Path) -> tuple[Simulation, list[Entry]]:
 
 
 def expected_calls(log: list[Entry]) -> list[Entry]:
-    """What stations have to hear, from what their hosts do."""
+    """Return the calls that stations should get, derived from the calls of their hosts."""
     calls: list[Entry] = []
     at: dict[int, int] = {}
     for now, hook, host, station in log:
@@ -91,7 +93,7 @@ def test_stations_hear_of_each_change_before_the_host(more: str, tmp_path: Path)
     assert heard == expected_calls(log)
     kinds = [entry[1] for entry in heard]
     assert kinds.count("on_associated") > 20 and kinds.count("on_disassociated") > 10
-    for place, (now, hook, host, station) in enumerate(log):  # the host comes right after its station
+    for place, (now, hook, host, station) in enumerate(log):  # the call of a host follows that of its station
         if hook == "on_associated":
             assert log[place + 1] == (now, "on_cell", host, station)
     now_there = {host: station for _, hook, host, station in log if hook == "on_associated"}

@@ -1,4 +1,4 @@
-"""Hosts and links that are impaired by hand: what is lost, what is late, and what the verifier makes of the record."""
+"""Tests of hosts and links impaired by hand: losses, delays, and the verdict on the record."""
 
 from __future__ import annotations
 

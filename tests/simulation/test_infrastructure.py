@@ -1,4 +1,4 @@
-"""Links that are cut and radios that are switched off by hand: what goes on, what is held, lost and warned of."""
+"""Tests of links cut and radios switched off by hand: what continues, what is held or lost, and the warnings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def play(interventions: list[dict[str, Any]], *more: str) -> Outcome:
 
 
 class Wire:
-    """One link, and what arrives over it."""
+    """A link that records what arrives over it."""
 
     def __init__(self) -> None:
         self.kernel = Kernel()
@@ -143,7 +143,7 @@ def test_what_a_cut_lost_is_unknown_at_rest_and_only_that(
 
 
 def test_a_cut_that_lost_nothing_excuses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host that drops one message is not excused by a cut before any message, or by none."""
+    """A host that drops a message is excused neither by a cut before any message nor without a cut."""
     short = [{**LOST[0], "at_s": 0}, {**LOST[1], "at_s": 0.001}]
     deliver = HostNode.deliver
 
@@ -204,7 +204,7 @@ def test_hosts_of_a_station_off_the_air_may_have_gaps(tmp_path: Path) -> None:
     assert done.verdict == "valid" and (done.events.event == "gap").any()
 
 
-# --- what the verifier refuses
+# --- records that the verifier refuses
 
 SEEN = [  # time_s, node, event, station, session, detail
     (0.0, "h0", "in_coverage", "s0", None, None),
@@ -236,7 +236,7 @@ def test_who_is_with_a_station_off_the_air_need_not_be_heard() -> None:
     assert "although it was silent for at most 2.000 s" in str(gaps_of(on_again))
 
 
-# --- what is told of it
+# --- warnings
 
 
 @pytest.mark.lab

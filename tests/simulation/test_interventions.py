@@ -1,4 +1,6 @@
-"""What is done to a run by hand: it happens at its time, the run repeats, and the verifier holds the record to it."""
+"""Tests of interventions by hand: they take effect on time, the run repeats, and the verifier checks the record for
+them.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +140,7 @@ def test_whatever_is_done_the_run_is_valid_and_repeats(
     if faults == "null":
         asked = [(one.host, one.at_s) for one in in_order(values.interventions) if one.do == "crash"]
         crashes = first.events[first.events.event == "crash"]
-        assert [*zip(crashes.node, crashes.time_ns / 1e9, strict=True)] == asked  # all that were not left out
+        assert [*zip(crashes.node, crashes.time_ns / 1e9, strict=True)] == asked  # all that took effect
 
 
 WRONG = [
@@ -216,7 +218,7 @@ def test_one_without_effect_is_refused_with_its_line(tmp_path: Path) -> None:
     ("interventions", "more"),
     [
         (of("h1", ("crash", 4), ("recover", 6), ("crash", 7)), []),
-        (of("h1", ("crash", 7), ("crash", 4), ("recover", 6)), []),  # in order of their times
+        (of("h1", ("crash", 7), ("crash", 4), ("recover", 6)), []),  # sorted by time
         (of("h1", ("crash", 4)) + of("h2", ("crash", 5)), []),
         (of("h1", ("crash", 9)), [OUTAGE]),
         (of("h1", ("recover", 7), ("crash", 8), ("recover", 10)), [OUTAGE]),  # the outage does not end a later one

@@ -1,4 +1,4 @@
-"""--check-simulator reports planted faults of the simulator, accepts sound runs, and changes no record."""
+"""Tests that --check-simulator reports planted faults of the simulator, accepts correct runs, and changes no record."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SOUND: dict[str, tuple[str, list[str]]] = {
 
 @pytest.fixture(scope="module")
 def reports() -> dict[str, str | None]:
-    """What checked runs of all mutants report."""
+    """Return the reports of checked runs of all mutants."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.simulation.simulator_mutants"],
         env=os.environ | {"MOBILENET_COMPILED": "0"}, cwd=ROOT, check=True, capture_output=True, text=True,

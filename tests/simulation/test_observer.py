@@ -1,4 +1,4 @@
-"""Observers see every event, in order, and change nothing."""
+"""Tests that observers see every event, in order, and change nothing."""
 
 from __future__ import annotations
 

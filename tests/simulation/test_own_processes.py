@@ -1,4 +1,6 @@
-"""Custom simpy processes: the shipped examples, what they may do and see, paired worlds, and how errors end a run."""
+"""Tests of custom simpy processes: the shipped examples, their permissions, paired worlds, and errors
+that end a run.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ limits: {process_s: 0.5, max_events: 100000}
 
 
 def write(folder: Path, code: str, entry: str = "", more: str = "") -> Path:
-    """A scenario with one process, `p` of p.py."""
+    """Write a scenario with one process, `p` in p.py."""
     (folder / "p.py").write_text(code, encoding="utf-8")
     entry = f"own_processes: [{{process: 'p.py:p'{', ' if entry else ''}{entry}}}]\n"
     (folder / "scenario.yaml").write_text(SCENARIO + more + entry, encoding="utf-8")
@@ -225,7 +227,7 @@ def test_a_request_in_the_record_counts_only_where_processes_are(tmp_path: Path)
 
 
 def test_ties_follow_when_a_process_begins_to_wait(tmp_path: Path) -> None:
-    """A planned crash comes first, then the process, then what is done by hand."""
+    """A planned crash comes first, then the process, then the intervention."""
     code = "def p(env, host):\n    yield env.timeout(5)\n    host.broadcast()\n"
     faults = "faults: {schedule: explicit, outages: [{host: h0, at_s: 5, duration_s: 1}]}\n"
     faults += "interventions: [{at_s: 5, do: recover, host: h0}]\n"
@@ -482,7 +484,7 @@ def test_what_is_no_process_is_refused_before_the_run(code: str, entry: str, exp
 
 
 def test_a_process_cannot_catch_an_error_of_the_protocol(tmp_path: Path) -> None:
-    """Otherwise a process without `run` would see the run."""
+    """Otherwise a process without permission for `run` would get access to the run."""
     source = (SCENARIOS / "own_protocol" / "gossip.py").read_text(encoding="utf-8")
     source = source.replace("        rumour = Rumour(message, body)\n", "        raise RuntimeError('busy')\n", 1)
     (tmp_path / "gossip.py").write_text(source, encoding="utf-8")

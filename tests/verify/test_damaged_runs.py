@@ -1,4 +1,4 @@
-"""Run directories that were whole and are not any more: each is rejected, and by the property that it breaks."""
+"""Tests that damaged run directories are rejected, each by the property that it violates."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def damage(check: str) -> Callable[[Damage], Damage]:
 
 
 def deliveries_of_one_sender(copy: Copy, node: str = "h0") -> tuple[int, int]:
-    """Two deliveries at a node, one after the other, of messages of the same sender."""
+    """Return two consecutive deliveries at a node of messages from the same sender."""
     rows = copy.rows("deliver", node)
     origin = {row: copy.events.message[row].split(":")[0] for row in rows}
     return next((a, b) for a, b in combinations(rows, 2) if origin[a] == origin[b] != node)
@@ -64,7 +64,7 @@ def deliveries_of_one_sender(copy: Copy, node: str = "h0") -> tuple[int, int]:
 
 @damage("delivery")
 def a_delivery_removed(copy: Copy) -> None:
-    """The last one of all: nothing depends on it."""
+    """Remove the last delivery, on which nothing depends."""
     copy.remove(copy.last("deliver"))
 
 
@@ -199,12 +199,12 @@ def rewrite(path: Path, name: str, change: Callable[[dict[str, Any]], object]) -
 
 
 def manifest(**values: Any) -> Callable[[Path], None]:
-    """The manifest says that."""
+    """Return a damage that changes the manifest."""
     return lambda path: rewrite(path, "manifest", lambda document: document.update(values))
 
 
 def contents(name: str, data: bytes) -> Callable[[Path], object]:
-    """The file has these bytes."""
+    """Return a damage that replaces the bytes of a file."""
     return lambda path: (path / name).write_bytes(data)
 
 
@@ -231,7 +231,7 @@ def truncate(path: Path, name: str) -> None:
 
 
 def without_digest(path: Path, name: str) -> None:
-    """The manifest as a run would write it that had no such file."""
+    """Write the manifest of a run without this file."""
     digests = {other: digest for other, digest in file_digests(path).items() if other != name}
     with mock.patch("mobilenet.record.writer.file_digests", lambda _: digests):
         sign(path, json.loads((path / "manifest.json").read_text()))
@@ -313,7 +313,7 @@ def test_the_command_line_says_2_for_unreadable(name: str, whole: Path, tmp_path
     assert CliRunner().invoke(app, ["verify", str(path)]).exit_code == 2
 
 
-INPUTS = {  # a run's input file
+INPUTS = {  # an input file of the run
     "gossip.py": ("own_protocol/gossip.yaml", ["duration_s=3", "hosts.count=3"]),
     "ring.py": ("own_protocol/ring.yaml", ["processes=4"]),
     "flood.py": ("programs/flood.yaml", ["duration_s=3", "hosts.count=3"]),

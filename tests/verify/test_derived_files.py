@@ -1,5 +1,5 @@
-"""verdict.json and metrics.json follow from the record: `show` wants them, `verify` does not, and makes missing ones
-anew.
+"""Tests that verdict.json and metrics.json follow from the record: `show` needs them, `verify`
+rebuilds missing ones.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
-    """Even where the record stays possible: a scenario, samples or counters that the run did not write."""
+    """They are noticed even if the record stays possible: scenario, samples or counters differ from
+    what the run wrote.
+    """
     for name, old, new in (
         ("scenario.yaml", "max_events: 1", "max_events: 2"), ("counters.json", '"queue_drops": 0',
         '"queue_drops": 55'), ("manifest.json", "\n", "\r"),

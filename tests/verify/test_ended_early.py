@@ -1,6 +1,6 @@
-"""A run that was stopped is judged up to there.
+"""Tests that a stopped run is judged up to its end.
 
-Source    ours: docs/verdicts-and-metrics.md
+Source ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

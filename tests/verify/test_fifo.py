@@ -1,4 +1,4 @@
-"""FIFO order and deliveries to all are judged where a protocol promises them, and only there."""
+"""Tests that FIFO order and delivery to all are judged where a protocol promises them, and only there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = ("duration_s=20", "hosts.count=8")
 
 
 def record(*rows: str) -> dict[str, list[Any]]:
-    """`h1 broadcast h1:0` and so on, a second apart."""
+    """Return a record of lines such as `h1 broadcast h1:0`, one second apart."""
     parts = [(*row.split(), None)[:3] for row in rows]
     return {
         "time_ns": [10**9 * row for row in range(len(rows))],
@@ -63,7 +63,7 @@ def test_other_senders_may_overtake() -> None:
 
 
 def with_promise(folder: Path, declared: str, source: str = "") -> Path:
-    """Gossip with other declarations."""
+    """Copy the gossip plug-in with other declarations."""
     text = source or (FOLDER / "gossip.py").read_text(encoding="utf-8")
     (folder / "gossip.py").write_text(text.replace('promises = "best_effort"', declared), encoding="utf-8")
     scenario = folder / "gossip.yaml"

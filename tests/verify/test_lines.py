@@ -1,7 +1,6 @@
 """Whoever edits events of programs, or what they were told and said, is caught by the lines, events and counters.
 
-Model     each edit is made in a run that was really recorded
-Source    ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
+Model each edit is applied to a real recorded run Source ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> N
 
 
 def lines_with(copy: Copy, key: str, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """All lines that do, or tell of, that: their rows, and what they say."""
+    """Return the rows and contents of all lines with that key and kind."""
     for row, line in enumerate(copy.lines.line):
         content = json.loads(line)
         if content.get(key) == kind:
@@ -111,20 +110,20 @@ def lines_with(copy: Copy, key: str, kind: str) -> Iterator[tuple[int, dict[str,
 
 
 def change(copy: Copy, key: str, kind: str, **values: Any) -> None:
-    """These lines say this as well, or instead of what they say under the same keys."""
+    """Set or add these keys in these lines."""
     for row, content in lines_with(copy, key, kind):
         copy.lines.line[row] = json.dumps(content | values)
 
 
 def replace(copy: Copy, key: str, kind: str, **values: Any) -> None:
-    """These lines say nothing but this, and when."""
+    """Replace the whole content of these lines, and their times."""
     for row, content in lines_with(copy, key, kind):
         copy.lines.line[row] = json.dumps(values | ({"t": content["t"]} if "t" in content else {}))
 
 
 @edit("of deliver", "bug")
 def deliveries_name_the_messages_that_the_order_wants(copy: Copy) -> None:
-    """The lines still show the mistake."""
+    """Rename deliveries to the order that is required; the lines still show the mistake."""
     due: dict[tuple[str, str], list[int]] = {}
     for row in copy.rows("deliver"):
         due.setdefault((copy.events.node[row], copy.events.message[row].split(":")[0]), []).append(row)
@@ -329,7 +328,7 @@ def no_station_serves_a_member(copy: Copy) -> None:
 
 @edit("1 frames are reported as dropped", "flood")
 def a_frame_was_dropped_that_is_not_counted(copy: Copy) -> None:
-    """Each frame has a tag, and a timer becomes the news of one."""
+    """Each frame has a tag, and a timer is renamed to the report of one."""
     for action in ("send", "broadcast"):
         change(copy, "do", action, tag=5)
     *_, (row, content) = lines_with(copy, "ev", "timer")
@@ -352,7 +351,7 @@ def broadcasts_of(copy: Copy) -> set[tuple[str, int]]:
 
 
 def one_action_more(copy: Copy, line: str, place: int | None = None) -> None:
-    """In the answer that ends there, or else in the last one of s0 or p0."""
+    """Add an action to the answer that ends at `line`, or to the last one of s0 or p0."""
     if place is None:
         place = max(row for row, node in enumerate(copy.lines.node) if node in ("s0", "p0"))
     copy.lines.insert(place, **copy.lines.row(place) | {"line": line})
@@ -396,7 +395,7 @@ for line in sys.stdin:
 
 
 def test_what_an_error_left_half_done_is_no_contradiction(tmp_path: Path) -> None:
-    """The answer is recorded as a whole, and only its first action took effect."""
+    """The whole answer is recorded, and only its first action took effect."""
     (tmp_path / "fails.py").write_text(FAILS)
     (tmp_path / "run.yaml").write_text((SCENARIOS / "maelstrom.yaml").read_text())
     changes = [*FLAT, "protocol={command: [python3, fails.py], order: none}"]
@@ -408,7 +407,7 @@ def test_what_an_error_left_half_done_is_no_contradiction(tmp_path: Path) -> Non
 
 @edit("could have arrived", "nodes")
 def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
-    """It is told of the next one from the same process instead, which is in transit then."""
+    """Replace the input by the next message from the same process, which is in transit at that time."""
     table, sent = copy.lines, {}
     for row, content in lines_with(copy, "do", "send"):
         sent[table.node[row], f"p{content['to']}", json.dumps(content["message"])] = table.time_ns[row]

@@ -1,4 +1,4 @@
-"""Judging safety during a run gives the verdict of the judges of whole runs, and the event that violates it."""
+"""Tests that judging safety during a run gives the verdict of the judges of whole runs, and the violating event."""
 
 from __future__ import annotations
 

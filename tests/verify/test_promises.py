@@ -1,4 +1,6 @@
-"""What a run promises is derived from its scenario.yaml: a manifest edited by hand is refused, on both networks."""
+"""Tests that promises of a run are derived from its scenario.yaml, and that an edited manifest is refused on both
+networks.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def test_a_scenario_whose_files_are_gone(tmp_path: Path) -> None:
     path = mobilenet.run(
         streets, out=tmp_path / "run", overrides=["warmup_s=0", "duration_s=10", "hosts.mobility.max_hosts=5"]
     ).path
-    assert json.loads((path / "manifest.json").read_text())["hosts"] is None  # as many as there are tracks
+    assert json.loads((path / "manifest.json").read_text())["hosts"] is None  # the number of tracks
     assert verify_run(path)["record"].answer == "valid"
     for file in path.glob("*.csv*"):
         file.unlink()

@@ -1,6 +1,6 @@
-"""`mobilenet verify --repeat` finds what no check of the record can find: the run is repeated and compared.
+"""Tests that `mobilenet verify --repeat` finds what the record cannot show, by repeating the run.
 
-Source    ours: docs/verdicts-and-metrics.md
+Source ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ EDITS: dict[str, tuple[Callable[[Copy], object], str]] = {
 
 
 def _change_the_middle(texts: list[str | None]) -> None:
-    """Of the first long one, and its length stays."""
+    """Change the middle of the first long text, and keep its length."""
     row = next(row for row, text in enumerate(texts) if text is not None and len(text) > 100)
     text = str(texts[row])
     texts[row] = f"{text[:60]}X{text[61:]}"
@@ -135,7 +135,7 @@ def test_every_edit_is_found(name: str, whole: Path, tmp_path: Path) -> None:
     where = divergence(copy.path)
     assert where is not None and where.startswith(words)
     one, _, other = where.partition(", but the repeat has ")
-    assert not one.endswith(f" {other}")  # the place that differs is shown
+    assert not one.endswith(f" {other}")  # the differing place is shown
     result = CliRunner().invoke(app, ["verify", str(copy.path), "--repeat", "--quiet"])
     assert result.exit_code == 1 and result.output.endswith(f"{copy.path}: not the same when repeated\n")
 

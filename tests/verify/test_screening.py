@@ -1,4 +1,4 @@
-"""Screening whole columns and examining event by event find the same problem, in the same words."""
+"""Tests that screening whole columns and examining each event find the same problem, with the same message."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ASKED = frozenset((*SAFETY, "delivery"))
 
 
 def compare(kind: str, seed: int, gaps: bool, asked: frozenset[str]) -> bool:
-    """Whether the trace passed; both judges must say the same of it."""
+    """Return whether the trace passed; both judges must agree on it."""
     events = columns(KINDS[kind](Random(seed), gaps), gaps)
     gap_after_s = 0.0 if gaps else None
     reference = BroadcastJudge(events, gap_after_s, 0.0)
@@ -95,7 +95,7 @@ PROCESSES = {
 
 
 def judged_both_ways(record: Record, expected: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The answers, which are the same whether anything may pass or not."""
+    """Return the answers, which are the same whether screening is allowed or not."""
     verdicts = verify(Evidence.of_columns(*record, expected))
     with monkeypatch.context() as patch:
         patch.setattr(ScreenedBroadcast, "passes", lambda _: False)
@@ -105,7 +105,7 @@ def judged_both_ways(record: Record, expected: Any, monkeypatch: pytest.MonkeyPa
 
 
 def damage(draws: Random, record: Record) -> Record:
-    """A few events or samples removed, repeated, moved, or given something that another row of their kind has."""
+    """Remove, repeat or move a few events or samples, or give them a value from another row of their kind."""
     tables, counters, facts = record
     tables = {name: {column: list(cells) for column, cells in table.items()} for name, table in tables.items()}
     for _ in range(draws.choice((1, 1, 2, 4))):
@@ -171,7 +171,7 @@ def test_of_swarms(tmp_path_factory: pytest.TempPathFactory, seed: int, flavour:
 
 
 def test_only_the_first_overtaking_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every message overtakes all before it: once that took time with the square of the deliveries."""
+    """Every message overtakes all earlier ones: this once took time quadratic in the deliveries."""
     log = EventLog()
     log.add(0, "h0", "join")
     log.add(0, "h1", "join")
@@ -193,7 +193,7 @@ def test_only_the_first_overtaking_is_explained(monkeypatch: pytest.MonkeyPatch)
 
 
 def fingerprint_by_rows(columns: dict[str, list[Any]]) -> str:
-    """As it is told in docs/run-directory.md, value by value."""
+    """Compute the fingerprint as docs/run-directory.md defines it, value by value."""
     import hashlib
     import struct
 

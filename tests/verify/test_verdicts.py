@@ -1,4 +1,4 @@
-"""One trace for each thing that the verifier may say, by hand."""
+"""Tests with one trace, written by hand, for each answer of the verifier."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SENT = BOTH + "h0 broadcast h0:0\nh0 deliver h0:0\nh0 broadcast h0:1\nh0 deliver
         SENT + "h1 deliver h0:0\nh1 deliver h0:1",
         SENT + "h1 leave",
         SENT + "h1 deliver h0:0\nh1 leave",
-        SENT + "h1 deliver h0:0\nh1 leave\nh1 join",  # what was broadcast before is not owed again
-        SENT + "h1 deliver h0:0\nh1 leave\nh1 join\nh1 deliver h0:1",  # but may come
-        # a late joiner need not have what came before
+        SENT + "h1 deliver h0:0\nh1 leave\nh1 join",  # earlier broadcasts are not due again
+        SENT + "h1 deliver h0:0\nh1 leave\nh1 join\nh1 deliver h0:1",  # but may arrive
+        # a late joiner need not have earlier messages
         SENT + "h2 join\nh1 deliver h0:0\nh1 deliver h0:1\nh2 deliver h0:1",
         SENT + "h1 crash\nh1 recover\nh1 deliver h0:0\nh1 deliver h0:1",
         BOTH
@@ -47,7 +47,7 @@ def test_valid(lines: str) -> None:
         ("membership", SENT + "h1 leave\nh1 crash\nh1 join"),
         ("causal_order", SENT + "h1 deliver h0:1\nh1 deliver h0:0"),
         ("causal_order", SENT + "h1 deliver h0:1\nh1 leave"),
-        # old, too late
+        # the old message comes too late
         ("causal_order", SENT + "h2 join\nh2 deliver h0:1\nh2 deliver h0:0\nh1 deliver h0:0\nh1 deliver h0:1"),
         (
             "causal_order",
@@ -63,7 +63,7 @@ def test_valid(lines: str) -> None:
         ),
         ("gaps", SENT + "h1 gap"),
         ("delivery", SENT + "h1 deliver h0:0"),
-        ("delivery", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0"),  # one's own
+        ("delivery", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0"),  # the host's own message
     ],
 )
 def test_violated(check: str, lines: str) -> None:
@@ -100,7 +100,7 @@ def test_unknown_and_at_rest(lines: str, options: dict[str, Any], expected: dict
     assert answers(lines, **options) == expected
 
 
-# --- gaps: T = 10 s, and a reachable host is heard once a second
+# --- gaps: T = 10 s, and a reachable host is heard every second
 
 HERE = "h0 in_coverage\nh1 in_coverage\nh0 join\nh1 join\n"
 LATER = "50 h0 broadcast h0:0\n"
@@ -115,14 +115,14 @@ def gaps(lines: str) -> str:
     "lines",
     [
         "60 h1 out_of_coverage\n70 s0 expire h1 10\nh1 gap",
-        "60 h1 out_of_coverage\n69.1 s0 expire h1 10\nh1 gap",  # it may have been silent for the second before it went
+        "60 h1 out_of_coverage\n69.1 s0 expire h1 10\nh1 gap",  # it may have been silent for the second before it left
         "60 h1 crash\n70 s0 expire h1 10.5\nh1 recover\nh1 gap",
         "60 h1 handoff_start\n70 s0 expire h1 10\nh1 handoff_end\nh1 gap",
-        # too short to be heard between
+        # in coverage for too short a time to be heard
         "60 h1 out_of_coverage\n65 h1 in_coverage\n65.5 h1 crash\n70 s0 expire h1 10.9\nh1 recover\nh1 gap",
-        # said again
+        # the gap is repeated
         "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n70.1 h1 handoff_start\n70.2 h1 handoff_end\nh1 gap",
-        # given up where it was last, and it comes back elsewhere
+        # given up where it was last, and returns elsewhere
         (
             "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s1 expire h1 10\nh1 recover\nh1"
             " handoff_start\nh1 handoff_end s0\nh1 gap"
@@ -146,12 +146,12 @@ def test_a_host_given_up_after_its_silence_may_have_a_gap(lines: str) -> None:
         # heard between 65 and 67
         "60 h1 out_of_coverage\n65 h1 in_coverage\n67 h1 out_of_coverage\n75 s0 expire h1 15\nh1 gap",
         "60 h1 out_of_coverage\n70 s0 expire h1 10\n90 h1 in_coverage\n92 h1 gap",  # heard again before it
-        # heard since the first
+        # heard since the first gap
         "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n75 h1 handoff_start\n75.1 h1 handoff_end\nh1 gap",
         # heard since it was given up
         "60 h1 crash\n70 s0 expire h1 10\n80 h1 recover\n82 h1 crash\n95 h1 recover\nh1 gap",
         "60 h1 leave\n61 h1 join\nh1 gap",
-        # another one than the one that it was with
+        # given up by a station that it was not with
         "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s0 expire h1 19\nh1 recover\nh1 gap",
     ],
 )

@@ -1,4 +1,6 @@
-"""The figure of evaluated claims: measured values next to what is required, and what cannot be drawn."""
+"""Tests of the figure of evaluated claims: measured values next to the requirements, and claims that
+cannot be drawn.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Figures that a stranger can read: nothing lies on anything else, captions say how it was measured, empty ones say
-so in words.
+"""Tests that figures are readable: texts do not overlap, captions describe the measurement, and empty figures have a
+sentence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Checked = Callable[[Path], list[Any]]
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Checked:
-    """Draws the figures of a run, and looks at each before it is saved."""
+    """Return a function that draws the figures of a run, and checks each before it is saved."""
 
     def look(figure: Any, target: Path) -> None:
         assert overlapping(figure) == [], target
@@ -73,7 +73,7 @@ def test_with_own_names_and_dollars(run: Path, checked: Checked, tmp_path: Path)
 
 @pytest.mark.long
 def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
-    """Figures without places need none; that of the field leaves them out and says so."""
+    """Figures without positions do not need them; that of the field omits them with a note."""
     copy = copy_run(run, tmp_path / "run")
     places = pq.read_table(copy / "positions.parquet")
     x_m = places["x_m"].to_numpy().copy()
@@ -93,7 +93,7 @@ def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) -> None:
-    """No change of cell was confirmed: the picture says so."""
+    """No change of cell was confirmed, and the figure has a note on it."""
     copy = copy_run(run, tmp_path / "run")
     events = pq.read_table(copy / "events.parquet")
     at = events.column_names.index("detail")
@@ -107,7 +107,7 @@ def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) 
 
 @pytest.mark.long
 def test_figures_for_a_paper(run: Path, tmp_path: Path) -> None:
-    """PDF of a given width; titles and captions in a file beside them."""
+    """The files are PDFs of a given width, with titles and captions in a separate file."""
     words = ["figures", str(run), "-o", str(tmp_path / "out"), "--format", "pdf,png", "--width", "3.5", "--plain"]
     done = invoke(*words)
     assert done.exit_code == 0, done.output

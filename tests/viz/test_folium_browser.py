@@ -1,4 +1,4 @@
-"""Maps of folium in a real browser without a network: they play smoothly, and layers of a user lie on them."""
+"""Tests of folium maps in a real browser without a network: they play smoothly, and user layers lie on top."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def browser() -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def dynamic(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run of the guide, whole, in the folder where its program looks for it."""
+    """Return the whole run of the guide, in the folder where its program expects it."""
     folder = tmp_path_factory.mktemp("folium")
     (folder / "runs").mkdir()
     return mobilenet.run(SCENARIOS / "dynamic.yaml", out=folder / "runs" / "dynamic").path
@@ -73,7 +73,7 @@ def test_it_plays_and_each_layer_can_be_switched(browser: Page, run: Path, tmp_p
     assert browser.evaluate(NAMES) == LAYERS
     for scheme in ("light", "dark"):
         browser.prefer(prefers_color_scheme=scheme)
-        assert obstacles(browser, lesser=()) == []  # folium lays out the page, which has no landmarks
+        assert obstacles(browser, lesser=()) == []  # folium lays out the page, without landmarks
     browser.evaluate(SPACE)
     browser.until("parseFloat(document.querySelector('.time-text').textContent) > 1")
     browser.evaluate(SPACE)
@@ -169,7 +169,9 @@ def test_layers_of_the_guide_lie_on_the_map(browser: Page, dynamic: Path) -> Non
 @pytest.mark.long
 @pytest.mark.timeout(420)
 def test_seventy_hosts_play_smoothly_for_a_minute(browser: Page, dynamic: Path, tmp_path: Path) -> None:
-    """The best of three, because others may use the machine: at least 25 frames a second, and none above 250 ms."""
+    """The best of three attempts counts, because the machine may be busy: at least 25 frames a second, and none above
+    250 ms.
+    """
     assert draw(dynamic, tmp_path / "map.html") <= 30_000_000
     open_map(browser, tmp_path / "map.html")
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""A run as a folium.Map: its layers are what the record has, and its page is whole and the same each time."""
+"""Tests of a run as a folium.Map: its layers match the record, and its page is complete and reproducible."""
 
 from __future__ import annotations
 
@@ -122,12 +122,12 @@ def test_many_hosts_have_longer_steps(lively: mobilenet.Run, map_: folium.Map, m
 
 
 def test_a_host_that_stands_still_is_one_point(tmp_path: Path) -> None:
-    """And a run without handoffs and wires has a map, too."""
+    """A run without handoffs and wires has a map, too."""
     (tmp_path / "calm.yaml").write_text(CALM)
     map_ = mobilenet.run(tmp_path / "calm.yaml", out=tmp_path / "run").folium()
     assert features(map_, "All handoffs") == [] and "Wires" not in layers(map_) and len(page_of(map_)) > 1_000_000
     assert {one["properties"]["host"] for one in features(map_, "Hosts")} == {0, 1, 2, 3}
-    assert len(features(map_, "Hosts")) <= 8  # in no cell until the first event
+    assert len(features(map_, "Hosts")) <= 8  # outside of all cells until the first event
 
 
 def test_buffers_are_warm_where_they_were_full(lively: mobilenet.Run, map_: folium.Map) -> None:
@@ -223,7 +223,7 @@ def test_the_vendored_files_are_those_that_folium_links_to() -> None:
     assert [version for version in versions if f"{version} |" not in listed] == []
     assert (
         code_of("https://cdn.jsdelivr.net/npm/leaflet.markercluster@1.1.0/dist/leaflet.markercluster.js") is None
-    )  # not ours
+    )  # written by folium
 
 
 def test_each_vendored_library_has_a_licence_and_loads_nothing() -> None:

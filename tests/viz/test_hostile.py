@@ -1,4 +1,4 @@
-"""Hostile strings as names of hosts, stations, scenarios and files: text, and nothing else, wherever they come out."""
+"""Tests that hostile names of hosts, stations, scenarios and files come out as plain text everywhere."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixty stations and sixty hosts, each with such a name."""
+    """Return a run of sixty stations and sixty hosts, each with such a name."""
     folder = tmp_path_factory.mktemp("hostile")
     with (folder / "tracks.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(("t", "id", "x", "y"))
         for t in range(0, 61, 10):
             for number, name in enumerate(STRINGS):
-                # names of spaces alone, or of more than 1 000 characters, are refused
+                # names of only spaces, or of more than 1 000 characters, are refused
                 rows.writerow((t, name[:900] + str(number), 10 * number, 5 + t))
     names = [text[:150] + f" {number}" for number, text in enumerate(STRINGS)]
     (folder / "all.yaml").write_text(
@@ -105,7 +105,7 @@ def test_on_the_command_line(text: str, tmp_path: Path) -> None:
         ("spacetime", "run " + name),
     ):
         result = command(*words, place=tmp_path)
-        assert result.returncode in (0, 2), result.stderr  # in six seconds there may be no handoff
+        assert result.returncode in (0, 2), result.stderr  # six seconds may pass without a handoff
         assert "Traceback" not in result.stderr
     assert not (tmp_path / "hit").exists()
 

@@ -1,4 +1,4 @@
-"""Opening a run to draw it does not import the simulator."""
+"""Tests that opening a run to draw it does not import the simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--log-y: small values can be read next to outliers, and what is zero or less is said."""
+"""Tests of --log-y: small values are readable next to outliers, and values of zero or less are reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOG_Y = Look((".svg",), log_y=True)
 
 @pytest.fixture
 def scales(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """The scales of the vertical axes of each figure that is saved."""
+    """Return the scales of the vertical axes of each figure that is saved."""
     seen: dict[str, list[str]] = {}
 
     def save(figure: Any, target: Path) -> None:
@@ -66,7 +66,7 @@ def test_zero_and_less_are_marked() -> None:
 
 
 def test_an_axis_has_an_end() -> None:
-    """Rounding leaves buffers with 1e-17 messages."""
+    """Rounding leaves 1e-17 messages in buffers."""
     with page(6, 3) as (_, axes):
         axes.plot([1, 2, 3], [1e-17, 1, 300])
         log_values(axes)

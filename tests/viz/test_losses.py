@@ -1,4 +1,4 @@
-"""Where frames were lost is found by a replay, and is what the run would have recorded."""
+"""Tests that a replay finds where frames were lost, exactly as the run would have recorded it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps in a real browser without a network: they load, move, answer clicks and keys, and complain of nothing."""
+"""Tests of maps in a real browser without a network: they load, move, answer clicks and keys, and log no errors."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path
     assert obstacles(browser) == []
     assert browser.evaluate("[...document.querySelectorAll('aside')].every((one) => one.ariaLabel)")
     lines = browser.evaluate("[...document.querySelectorAll('button.mn-event')].map((line) => line.textContent)")
-    assert lines and all(re.match(r"[0-9:.]+( s)?\s+h\d+", line) for line in lines)  # as they are read out
+    assert lines and all(re.match(r"[0-9:.]+( s)?\s+h\d+", line) for line in lines)  # as a screen reader reads them
     assert browser.evaluate("Mobilenet.find(Mobilenet.app, 'H5').id") == 5
     assert "user-scalable" not in browser.evaluate("document.querySelector('meta[name=viewport]').content")
     browser.evaluate("Mobilenet.app.select({kind: 'station', id: 1})")
@@ -151,7 +151,7 @@ def test_a_message_shows_which_hosts_have_or_lack_it(browser: Page, page: Path) 
 
 
 def test_no_reason_is_given_that_the_events_do_not_show(browser: Page, page: Path) -> None:
-    """A host that is up, covered and in no handoff, and that lacks nothing that the message follows."""
+    """The host is up, in coverage, in no handoff, and lacks no predecessor of the message."""
     open_map(browser, page)
     count = browser.evaluate(
         "(() => { const run = Mobilenet.app.run, msg = run.messages, all = Mobilenet.DOWN | Mobilenet.HANDING; for (let"
@@ -218,7 +218,7 @@ def test_layers_toggle(browser: Page, page: Path) -> None:
     )
     browser.click_on("[data-heat=losses]")
     assert browser.evaluate("document.querySelector('.mn-heat').textContent").startswith("0 %")
-    # few receptions are small squares, and the colour is only the share
+    # few receptions give small squares, and the colour shows only the share
     browser.until("new Set(drawn.filter(([name, alpha]) => name === 'fillRect' && alpha === 0.9).map((one) =>"
                   " Math.round(one[4]))).size > 3")  # fmt: skip
     browser.evaluate("drawn.length = 0; document.querySelector('[data-layer=buffers]').click()")
@@ -258,7 +258,7 @@ def test_hostile_names_do_nothing(browser: Page, run: Path, tmp_path: Path) -> N
 
 
 def test_on_earth_metres_are_leaflets(browser: Page, run: Path, tmp_path: Path) -> None:
-    """Where Leaflet puts a place, we draw it; and as many metres lie between two as Leaflet measures."""
+    """We draw a place where Leaflet puts it, and distances equal those that Leaflet measures."""
     shutil.copytree(run, tmp_path / "run")
     on_earth(tmp_path / "run" / "scenario.yaml")
     draw(tmp_path / "run", tmp_path / "map.html")
@@ -278,7 +278,7 @@ def test_on_earth_metres_are_leaflets(browser: Page, run: Path, tmp_path: Path) 
 
 
 def test_two_thousand_hosts_stay_smooth(browser: Page, tmp_path: Path) -> None:
-    """Drawing without a graphics card; the limit is generous, because others may use the machine."""
+    """The browser draws without a graphics card; the limit is generous, because the machine may be busy."""
     draw(write_run(tmp_path / "run", hosts=2000, seconds=120, broadcasts=100), tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
     milliseconds = min(browser.evaluate("Mobilenet.app.measure(30)") for _ in range(3))
@@ -314,7 +314,7 @@ def test_what_has_the_focus_keeps_its_keys(browser: Page, page: Path) -> None:
     ):
         assert browser.evaluate(f"{taken}({[selector, key]!r})") is own, (selector, key)
     browser.evaluate("Mobilenet.app.clock.pause()")
-    browser.click_on("[data-layer=names]")  # by the mouse: Space plays again
+    browser.click_on("[data-layer=names]")  # set by the mouse, so Space plays again
     browser.key(" ")
     browser.until("Mobilenet.app.clock.playing")
 
@@ -349,9 +349,9 @@ def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
         browser.evaluate("Mobilenet.app.select({kind: 'host', id: 1})")
         assert browser.evaluate("document.querySelector('.mn-content').offsetHeight > 50")
         browser.evaluate("Mobilenet.app.select(null)")
-        for _ in range(3):  # who is jumped to is not below the card
+        for _ in range(3):  # the selected host is not hidden by the card
             browser.key("h")
-            # the card has its size
+            # the card now has its size
             browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
             top, own, card = browser.evaluate(
                 "((p) => [document.querySelector('.mn-left').getBoundingClientRect().bottom,"

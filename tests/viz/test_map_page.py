@@ -1,4 +1,4 @@
-"""A map's file asks for nothing, and nothing of a run is anything but text in it."""
+"""Tests that a map's file makes no requests, and contains the strings of a run only as text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTILE = (
 
 
 def without_names(html: str) -> str:
-    """Namespaces are names, and Leaflet's link is one that people click."""
+    """Remove namespaces, which are only names, and Leaflet's link, which users click."""
     return re.sub(r"https?://www\.w3\.org/[\w/]*|https://leafletjs\.com", "", html)
 
 
@@ -47,13 +47,13 @@ def test_the_same_run_makes_the_same_page(run: Path, page: Path, tmp_path: Path)
 
 
 def renew_digests(run: Path) -> None:
-    """As if the files had been written so."""
+    """Renew the digests, as if the run had written these files."""
     with editing(run / "manifest.json") as manifest:
         manifest["files"] = file_digests(run)
 
 
 def hostile(run: Path, folder: Path) -> Path:
-    """A copy of the run in which everything that can come from outside is hostile."""
+    """Copy the run, with hostile strings wherever content comes from outside."""
     shutil.copytree(run, folder)
     with editing(folder / "manifest.json") as manifest:
         manifest["host_names"] = {f"h{i}": HOSTILE[i % len(HOSTILE)] for i in range(12)}
@@ -102,7 +102,7 @@ def test_text_that_is_shown() -> None:
 
 
 def on_earth(scenario: Path) -> None:
-    """Whether it already says where it lies or not."""
+    """Place the scenario on Earth, whether or not it has a place already."""
     scenario.write_text(re.sub(r"(?m)^origin:.*\n", "", scenario.read_text()) + "origin: {lon: -46.6, lat: -23.5}\n")
     renew_digests(scenario.parent)
 

@@ -1,6 +1,4 @@
-"""What a map shows of a radio by power: squares as the scenario's budget has them, walls as the file, links as
-recorded.
-"""
+"""Tests of a map with reception by SINR: squares follow the scenario's budget, walls the file, and links the record."""
 
 from __future__ import annotations
 
@@ -176,15 +174,15 @@ def test_in_a_browser(with_walls: bool, powered: Path, tmp_path: Path) -> None:
         assert "Last frame received" in card and " dBm, " in card
         assert ("Best station here" in card) is with_walls
         far = "(Mobilenet.app.run.place = () => ({x: 1e6, y: 0}), Mobilenet.app.redraw())"
-        if with_walls:  # nothing is computed there, which is not the same as no station
+        if with_walls:  # uncomputed squares differ from squares without a station
             browser.evaluate(far)
             browser.until(f"{CARD}.innerText.includes('not computed here')")
         assert (("best station" in words) and ("2 buildings" in words)) is with_walls
         assert ("median reach in the open, 120 m" in words) is not with_walls
         (west, south), (east, north) = browser.evaluate("Mobilenet.app.bounds")
-        if with_walls:  # what is there, and a tenth of the reach around it
+        if with_walls:  # the walls, and a margin of a tenth of the reach
             assert [west, south, east, north] == pytest.approx([-72, -72, 222, 202], abs=0.1)
-        else:  # circles
+        else:  # circles only
             assert west < -120 and north > 250
         if with_walls:
             for what in ("[data-layer=walls]", "[data-layer=cells]", "[data-heat=power]"):

@@ -1,6 +1,6 @@
-"""The means of a study at the levels of a factor: what interrupts a line, and where labels stand.
+"""Tests of the figure of a study's means over a factor's levels: gaps in lines, and positions of labels.
 
-Source    ours: docs/guide/studies.md
+Source ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DELAY = "delivery_delay_mean_s"
 
 
 def tables(levels: list[Any], without: int | None = None) -> StudyTables:
-    """A study of one factor, the delay of which was not measured at the level `without`."""
+    """Return a study of one factor, whose delay was not measured at the level `without`."""
     names = [str(level["value"] if isinstance(level, dict) else level) for level in levels]
     summary = [
         {"configuration": number, "loss": name, "metric": metric, "n": 3, "infinite": 0, "label": "",
@@ -38,7 +38,7 @@ def tables(levels: list[Any], without: int | None = None) -> StudyTables:
 
 @pytest.fixture(autouse=True)
 def complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No run is missing."""
+    """Pretend that no run is missing."""
     monkeypatch.setattr(study_tables, "missing_runs", lambda directory: None)
 
 

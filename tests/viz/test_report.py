@@ -1,4 +1,4 @@
-"""Reports of runs and studies: what they say is what the record says, and they need nothing from outside."""
+"""Tests of reports of runs and studies: their statements match the record, and they load nothing from outside."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def words(page: Path) -> str:
-    """The page's text, without what is inside pictures and frames."""
+    """Return the page's text, without what is inside pictures and frames."""
     text = re.sub(
         r"<(style|iframe)\b.*?(</\1>|srcdoc=\"[^\"]*\"></iframe>)",
         " ",
@@ -53,7 +53,7 @@ def test_it_says_what_the_run_recorded(run: Path, report: Path) -> None:
     for check in opened.verdicts:
         assert f"{check} valid" in text
     assert " ".join((run / "scenario.yaml").read_text().split()) in text
-    # where hosts went is there twice: on paper instead of the map
+    # the field appears twice: a figure replaces the map in print
     assert len(re.findall(r"<img alt='([^']+)' src='data:image/svg", report.read_text())) == 10
 
 
@@ -75,7 +75,7 @@ def test_in_a_browser_without_a_network(report: Path) -> None:
         page.until("document.querySelector('iframe').contentDocument.querySelector('.mn-time') !== null")
         pictures = "[...document.images].every(i => i.complete && i.naturalWidth > 100) && document.images.length"
         page.until(f"({pictures}) > 0")
-        # the report is white, and so is its map
+        # the report and its map are white
         assert not page.evaluate("document.querySelector('iframe').contentDocument.querySelector('.mn-dark') !== null")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert obstacles(page) == []
@@ -112,7 +112,7 @@ def test_of_a_study(finished: Result, tmp_path: Path) -> None:
     text = words(tmp_path / "report.html")
     assert f"{finished.done} runs" in text and f"Radio: {radio_of_study(study)}." in text
     answer = text.partition("The numbers")[0]
-    assert "_" not in answer.replace(study.name, "").replace("interval_s", "")  # words, no names of metrics
+    assert "_" not in answer.replace(study.name, "").replace("interval_s", "")  # words instead of names of metrics
     comparison = json.loads((study / "comparison.json").read_text())
     for finding in comparison["findings"]:
         assert finding["metric"] in text

@@ -1,5 +1,5 @@
-"""Reports and figures of studies: a damaged directory is one line, numbers have words and no more digits than
-meaning.
+"""Tests of reports and figures of studies: a damaged directory gives one line, and numbers have descriptions and only
+meaningful digits.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def compared(finished: Result) -> Path:
 
 @pytest.fixture
 def study(compared: Path, tmp_path: Path) -> Path:
-    """A copy, to be changed."""
+    """Return a copy that may be changed."""
     return copy_run(compared, tmp_path / "study", "runs")
 
 
@@ -111,7 +111,7 @@ LookedAt = Callable[[Callable[[Any, Path], None]], None]
 
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> LookedAt:
-    """Has a function look at each figure, instead of saving it."""
+    """Pass each figure to a function instead of saving it."""
 
     def set_look(look: Callable[[Any, Path], None]) -> None:
         for module in (style, comparison):
@@ -140,7 +140,7 @@ def test_a_table_that_is_missing_is_made_again(name: str, study: Path, tmp_path:
 
 
 def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: Path) -> None:
-    """Its confidence stands in there, and in no other place."""
+    """The report has its confidence level in this place only."""
     study = copy_run(compared, tmp_path / "study", "runs", "comparison.json")
     (study / "study.yaml").write_bytes(b"\xff\xfe")
     assert "study.yaml" in refusal("figures", study, "-o", tmp_path / "out")
@@ -148,7 +148,7 @@ def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: 
 
 @pytest.mark.long
 def test_an_unstable_level_is_compared_reported_and_drawn(study: Path) -> None:
-    """It has no mean, so a finding about it has no pairs; all commands go on from there, again and again."""
+    """An unstable level has no mean, so a finding about it has no pairs; all commands still work, also repeatedly."""
     _label(study, "unstable")
     for command in ("compare", "report", "figures", "compare"):
         result = invoke(command, study)
@@ -158,7 +158,7 @@ def test_an_unstable_level_is_compared_reported_and_drawn(study: Path) -> None:
 
 
 def _label(study: Path, label: str) -> None:
-    """Its second configuration; an unstable one has no means."""
+    """Label the second configuration of a study; an unstable one has no means."""
     summary = read_table(study, "tables/summary").to_pandas()
     own = summary["configuration"] == 1
     summary.loc[own, "label"] = label
@@ -239,8 +239,8 @@ def test_figures_can_be_read(compared: Path, tmp_path: Path, looked_at: LookedAt
 
 
 def test_the_comparison_fits_a_page(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
-    """Narrow with many metrics too; no ratio is said in words, no tick is bare, and the caption stands there only if
-    asked for.
+    """The figure is narrow even with many metrics; ratios are not in words, ticks have units, and captions are
+    optional.
     """
     names = pd.read_csv(study / "tables" / "summary.csv")["metric"].unique()[:3].tolist()
     with editing(study / "comparison.json") as document:

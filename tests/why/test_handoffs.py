@@ -1,4 +1,4 @@
-"""Interruptions by handoffs: no hole, no overlap, hardly anything unexplained, and the mean is that of the metric."""
+"""Tests of interruptions by handoffs: no gaps, no overlaps, little that is unexplained, and the mean of the metric."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_earlier_session_names_its_rule(run: Path) -> None:
 
 
 def setup_ns(run: Path, kind: str) -> float:
-    """The mean time of one kind while sessions are set up."""
+    """Return the mean time of one kind while sessions are set up."""
     interruptions = list(stretches(run))
     inside = (s for one, own in interruptions for s in own if one.begin_ns <= s.begin_ns and s.end_ns <= one.end_ns)
     return sum(s.length_ns for s in inside if s.kind == kind) / len(interruptions)

@@ -1,4 +1,4 @@
-"""A cause that is planted is found, and no other is; `python -m tests.why.planted 200` draws many."""
+"""Tests that a planted cause is found, and no other; `python -m tests.why.planted 200` draws many."""
 
 from __future__ import annotations
 

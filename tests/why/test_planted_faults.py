@@ -1,4 +1,4 @@
-"""Each intervention and each fault has a kind of delay, and `why` names it: drawn, and in the cases that were reported.
+"""Tests that `why` names each planted intervention and fault, in random scenarios and in reported cases.
 
 `python -m tests.why.planted_faults 20` draws each of them in every setting.
 """
@@ -22,12 +22,12 @@ from tests.why.planted_faults import DRAWS, FAULTS, HARMLESS, NEEDED, describe, 
 from tests.why.test_stories import parts, replay
 
 TARGETS = {"at_s", "do", "host", "link", "station", "to_m"}
-WIRES = ("max_delay_ms", "delay_ms", "bandwidth_mbps")  # of a backbone, what delays each message
-TIMES = {"kind", "send", "link", "jitter", "reception", "hand_over"}  # of the abstract network
+WIRES = ("max_delay_ms", "delay_ms", "bandwidth_mbps")  # what delays each message on a backbone
+TIMES = {"kind", "send", "link", "jitter", "reception", "hand_over"}  # keys of the abstract network
 
 
 def catalogue() -> set[str]:
-    """Every intervention with each of its parameters, and every fault, as the code declares them."""
+    """Return every intervention with each of its parameters, and every fault, as declared in the code."""
     names = {"churn", "wireless.loss"}
     for intervention in get_args(AnyIntervention):
         fields = intervention.model_fields
@@ -64,7 +64,7 @@ def test_a_planted_fault_is_named_in_most_draws(name: str) -> None:
 
 
 def scenario(folder: Path, **changes: Any) -> Path:
-    """Nine hosts that stand near three stations in a chain."""
+    """Write a scenario with nine hosts that stand near three stations in a chain."""
     document = {
         "seed": 7,
         "duration_s": 40,
@@ -101,7 +101,7 @@ def test_reported_cases_have_their_own_kind(
 
 
 def test_waits_for_timers_of_a_vcube_backbone_are_explained(tmp_path: Path) -> None:
-    """Its failure detector ends the wait for the acknowledgement of a station behind a cut link."""
+    """The failure detector ends the wait for the acknowledgement of a station behind a cut link."""
     path = scenario(
         tmp_path,
         seed=99315,

@@ -1,4 +1,4 @@
-"""Any delivery of any small world: its stretches leave no hole, do not overlap, and add up to its delay."""
+"""Tests of any delivery in any small world: its stretches have no gaps or overlaps, and add up to its delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shares of the delay as metrics of studies, and their bars."""
+"""Tests of the shares of the delay as metrics of studies, and of their bars."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Stories of deliveries: no hole, no overlap, hardly anything unexplained, and the causes that were planted.
+"""Tests of stories of deliveries: no gaps, no overlaps, little that is unexplained, and planted causes.
 
-Source    ours: docs/models/causes.md
+Source ours: docs/models/causes.md
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OTHERS = (
 
 
 def replay(path: Path, *changes: str) -> tuple[Stories, str]:
-    """The stories of a run, and its fingerprint."""
+    """Return the stories of a run, and its fingerprint."""
     scenario = load_scenario(path).with_changes([*changes, "record.causes=true"])
     recording = simulate(scenario, None, True).recording
     assert recording.causes is not None
@@ -49,7 +49,7 @@ def stories_over_tcp() -> Stories:
 
 
 def parts(run_stories: Stories) -> Counter[str]:
-    """The time of each kind, after a look at every story for holes and overlaps."""
+    """Return the time of each kind, after checking every story for gaps and overlaps."""
     sums: Counter[str] = Counter()
     for one in run_stories.record.deliveries:
         sent = run_stories.record.broadcasts.get(one.message)
@@ -60,7 +60,7 @@ def parts(run_stories: Stories) -> Counter[str]:
             assert stretch.begin_ns == at_ns < stretch.end_ns
             at_ns = stretch.end_ns
             sums[stretch.kind] += stretch.length_ns
-            if stretch.kind == kinds.LOST:  # and it was, at the node that the sentence names
+            if stretch.kind == kinds.LOST:  # the loss happened at the node that the sentence names
                 at = run_stories.record.to[stretch.row] or (one.node if stretch.leg == kinds.CELL else "")
                 assert run_stories.record.outcome_at(stretch.row, at) != "received"
         assert at_ns == max(one.time_ns, sent.time_ns)
@@ -94,7 +94,7 @@ def test_recording_causes_changes_nothing(name: str) -> None:
 
 
 def test_frames_to_hosts_are_not_lost_on_wires() -> None:
-    """A station that hands a message on had radioed it: what was lost was lost at the receiver."""
+    """A station that forwards a message had broadcast it by radio, so the frame was lost at the receiver."""
     run_stories, _ = replay(SCENARIOS / "by_hand.yaml")
     on_wires = {
         s.kind
@@ -199,7 +199,7 @@ def test_a_message_that_a_program_holds_is_inside_the_program(tmp_path: Path) ->
 
 
 def test_the_timeout_of_tcp_is_named() -> None:
-    """It takes more of the time where it is longer; without TCP there is none."""
+    """A longer timeout takes more of the time; without TCP there is none."""
     lossy = (*SHORT, "hosts.count=14", "workload.interval_s=1", "wireless.loss=0.05", "wireless.retry_limit=1")
     sums, longer = (
         parts(replay(SCENARIOS / "tcp_dynamic.yaml", *lossy, f"protocol.tcp.rto_min_s={s}")[0]) for s in (0.2, 1)
@@ -211,7 +211,7 @@ def test_the_timeout_of_tcp_is_named() -> None:
 
 
 def test_an_edited_scenario_explains_nothing(tmp_path: Path) -> None:
-    """Wires and ticks are those of the scenario."""
+    """Wires and ticks are read from the scenario."""
     mobilenet.run(FIRST, out=tmp_path / "run", overrides=["record.causes=true"])
     with (tmp_path / "run" / "scenario.yaml").open("a") as file:
         file.write("# edited\n")

@@ -1,4 +1,4 @@
-"""Where stations stand and what their cells cover."""
+"""Tests of the layouts of stations and of the area covered by their cells."""
 
 from __future__ import annotations
 

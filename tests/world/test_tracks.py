@@ -1,4 +1,4 @@
-"""Imported movement: what is read, how it is cut, and that broken files are named line by line."""
+"""Tests of imported movement: how it is read and cut, and that errors in files name the line."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_the_checksums_in_the_readme_are_right() -> None:
 
 
 def test_a_part_of_the_recording_is_drawn_from_the_seed() -> None:
-    """Another seed, another part; the same seed, the same; a larger subset holds the smaller ones."""
+    """Another seed selects another part, the same seed the same part; a larger subset contains the smaller ones."""
 
     def names(seed: int, **parameters: float) -> list[str]:
         tracks = Tracks(file="streets_tracks.csv.gz", **parameters)  # type: ignore[arg-type]

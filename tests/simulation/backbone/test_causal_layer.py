@@ -1,4 +1,4 @@
-"""What a backbone must promise, on links that keep no order; and that each part of the layer is needed for it."""
+"""Tests of the promises of a backbone on links without order, and that each part of the causal layer is needed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_mobile_broadcast_survives_the_swarm_on_it(kind: str) -> None:
 
 @pytest.mark.parametrize(("kind", "layer"), MUTANTS)
 def test_the_verifier_finds_what_is_lost_without_the_layer(kind: str, layer: Layer) -> None:
-    """The same schedules are valid with the layer."""
+    """With the layer, the same schedules are valid."""
     violated = []
     for seed in range(60):
         with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +72,7 @@ def test_the_verifier_finds_what_is_lost_without_the_layer(kind: str, layer: Lay
 def test_a_stamp_costs_four_bytes_for_each_entry_that_changed() -> None:
     world = World("vcube_reliable", 4, 1, answers=0)
     sizes = []
-    for i in (0, 0, 1):  # the first of each source, one that nothing happened before, one after two of another source
+    for i in (0, 0, 1):  # the first message of each source, one with an empty past, and one after two of another source
         world.bytes.clear()
         note = Note(len(world.sent), None, 50)
         world.sent.append(note)
@@ -104,7 +104,7 @@ def test_control_messages_take_along_what_waits_in_bundles() -> None:
 
 
 def test_a_directed_send_waits_for_an_earlier_broadcast() -> None:
-    """Line 7 of the reliable broadcast: the second one starts when the first is acknowledged, and x names it
+    """Line 7 of the reliable broadcast: the second broadcast starts when the first is acknowledged, but x names it
     already.
     """
     world = World("vcube_reliable", 2, 1)
@@ -121,7 +121,9 @@ def test_a_directed_send_waits_for_an_earlier_broadcast() -> None:
 
 
 def test_on_the_emulator_s_links_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal FIFO links in a full mesh: still a directed send takes one of them where a broadcast takes three."""
+    """The FIFO links form a full mesh of equal links: a directed send takes one of them where a
+    broadcast takes three.
+    """
     monkeypatch.setitem(backbone.LAYERS, "vcube_causal", OtherChannelBesideCausal)
     changes = ["stations.backbone.kind=vcube_causal", "duration_s=17", "drain_s=2", "warmup_s=0"]
     done = api.run(Path(__file__).parents[3] / "scenarios" / "dynamic.yaml", out=tmp_path / "run", overrides=changes)

@@ -1,4 +1,4 @@
-"""Links without a tree: a full mesh, and ways over given edges; exact times."""
+"""Tests of links without a tree, with exact times: a full mesh, and paths over given edges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mobilenet.network.wired.network import WiredNetwork, adjacency, next_hops
 from .stations import Note
 
 MEGABIT = 1_000_000
-NOTE = Note(0, None, 0, size_bytes=85)  # with 40 bytes of headers: 0.1 ms at 10 Mb/s
+NOTE = Note(0, None, 0, size_bytes=85)  # 0.1 ms at 10 Mb/s with 40 bytes of headers
 
 
 def arrivals(

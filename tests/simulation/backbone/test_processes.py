@@ -1,4 +1,4 @@
-"""The broadcasts alone on the emulated wires: one implementation of each, on another network."""
+"""Tests of the broadcasts by themselves on the emulated wires: the same implementations on another network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from mobilenet.parameters import ScenarioError
 from tests.protocols.vcube.play import play
 
-HOP_S = 0.01 + 41 * 8 / 10e6  # a byte and 40 bytes of headers at 10 Mb/s
+HOP_S = 0.01 + 41 * 8 / 10e6  # 1 byte and 40 bytes of headers at 10 Mb/s
 WIRED = "network.kind=wired"
 CHAIN = "network.edges=[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [6, 7]]"
 PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")

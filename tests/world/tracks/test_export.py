@@ -1,4 +1,4 @@
-"""Exports: what is in them, that they are whole or not there, and that names are only names."""
+"""Tests of exports: their content, that they are complete or absent, and that names are plain text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Hosts and stations with hostile names, walking over the border of two cells."""
+    """Return a run with hostile names for hosts and stations, whose hosts cross the border of two cells."""
     folder = tmp_path_factory.mktemp("hostile")
     with (folder / "t$(id) {{x}}.csv").open("w", newline="") as file:
         writer = csv.writer(file)
@@ -109,7 +109,7 @@ def test_geojson_is_what_the_standard_says(run: Path, tmp_path: Path) -> None:
 
 
 def parse(path: Path) -> list[tuple[str, dict[str, int], str]]:
-    """With the expression in the log's own first line, as ShiViz does."""
+    """Parse a log by the expression in its first line, as ShiViz does."""
     head, empty, rest = path.read_text().split("\n", 2)
     assert head == HEADER and empty == ""
     pattern = re.compile(head.replace("(?<", "(?P<"))
@@ -126,8 +126,8 @@ def test_every_receipt_dominates_its_send(run: Path, slice_s: tuple[float, float
     last: dict[str, dict[str, int]] = {}
     receipts = 0
     for happening, (node, clock, _) in zip(happened, with_clocks(happened), strict=True):
-        assert clock[node] == last.get(node, {}).get(node, 0) + 1  # one more of its own
-        assert all(clock[other] >= count for other, count in last.get(node, {}).items())  # and never less for any node
+        assert clock[node] == last.get(node, {}).get(node, 0) + 1  # it advances its own clock by one
+        assert all(clock[other] >= count for other, count in last.get(node, {}).items())  # and no clock goes back
         last[node] = clock
         if happening.text.split()[2] == "sends":
             sent[happening.number] = clock
@@ -146,7 +146,7 @@ def test_every_receipt_dominates_its_send(run: Path, slice_s: tuple[float, float
 
 
 def test_named_like_files_of_a_run(tmp_path: Path) -> None:
-    """Tracks and sites of one name, and that of one of the run's own tables."""
+    """Tracks and sites have the same name, which is that of a table of the run."""
     for folder, text in (("a", "t,id,x,y\n0,v,0,0\n9,v,5,5\n"), ("b", "x,y\n0,0\n")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "events.parquet").write_text(text)

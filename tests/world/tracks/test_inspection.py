@@ -1,4 +1,4 @@
-"""What inspect-tracks says: numbers known beforehand, agreement with a run, and the command itself."""
+"""Tests of inspect-tracks: numbers known beforehand, agreement with a run, and the command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ AS_CSV = " (read as csv: the first line is taken for the names of columns)"
 
 
 def test_known_numbers(tmp_path: Path) -> None:
-    """a walks 400 m at 2 m/s past two stations, b stands out of reach, silent in between, and jumps at the end."""
+    """Host a walks 400 m at 2 m/s past two stations; b stands out of reach, is silent for a while, and jumps at the
+    end.
+    """
     lines = (
         [f"{t},a,{2 * t},0" for t in range(201)]
         + [f"{t},b,0,900" for t in (*range(50), *range(100, 151))]
@@ -37,7 +39,7 @@ def test_known_numbers(tmp_path: Path) -> None:
     assert inspection.cells is not None and inspection.extent_m == (0, 0, 400, 900)
     assert inspection.gaps == [(253, "b", 51.0)] and inspection.jumps == [(304, "b", 100.0)]
     assert inspection.host_s == 200 + 49 + 51 and inspection.speed_mps[3] == 100 and inspection.speed_mps[1] == 2
-    assert inspection.cells.handoffs_m.tolist() == [[204, 0]]  # past the middle by 2.5 m and more
+    assert inspection.cells.handoffs_m.tolist() == [[204, 0]]  # past the middle by at least 2.5 m
     assert (
         inspection.cells.covered_share == pytest.approx(200 / (200 + 49 + 51))
         and inspection.cells.busiest == 1
@@ -276,8 +278,8 @@ GAP = "t,id,x,y\n0,a,0,0\n1,a,3,0\n2,a,5,2\n100,a,100,40\n101,a,103,40\n"
 
 
 def test_one_definition_of_who_is_there(tmp_path: Path) -> None:
-    """What the picture encloses is the table's host time, with stations and without, and no host is there
-    within a gap.
+    """The area under the figure's curve is the table's host time, with stations and without, and hosts are absent in
+    gaps.
     """
     (tmp_path / "a.csv").write_text(GAP)
     for stations in (None, np.array([(0.0, 0.0)])):
@@ -291,7 +293,7 @@ def test_one_definition_of_who_is_there(tmp_path: Path) -> None:
         and inspection.cells.covered_share == pytest.approx(2 / 3)
         and inspection.cells.uncovered_host_s == 1
     )
-    (tmp_path / "b.csv").write_text("t,id,x,y\n0.5,a,0,0\n")  # no look at it
+    (tmp_path / "b.csv").write_text("t,id,x,y\n0.5,a,0,0\n")  # no sampling time falls on it
     assert inspect(read_tracks(tmp_path / "b.csv"), stations, 90).cells.covered_share == 0  # type: ignore[union-attr]
 
 
@@ -311,7 +313,7 @@ def test_the_picture_is_broken_within_gaps(stations: np.ndarray | None, tmp_path
 
 
 def axes_of(inspection: Inspection, folder: Path) -> list[Axes]:
-    """The axes, as draw() leaves them."""
+    """Return the axes drawn by draw()."""
     kept: list[Axes] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tracks_figure, "save", lambda figure, target: kept.extend(figure.axes))

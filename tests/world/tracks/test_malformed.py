@@ -1,4 +1,4 @@
-"""Files that are not what they should be: one line that names file, line and column; never a traceback."""
+"""Tests of malformed files: the error is one line with file, line and column, never a traceback."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ ACROSS = "that extend across the 180° meridian are not supported"
 
 
 def test_across_the_line_of_180_degrees(tmp_path: Path) -> None:
-    """There is no need to have given an origin to be told what is wrong."""
+    """The error appears without a declared origin, too."""
     (tmp_path / "a.csv").write_text("t,id,lon,lat\n0,a,179.9999,0\n1,a,-179.9999,0\n")
     tracks = read_tracks(tmp_path / "a.csv")
     with pytest.raises(
@@ -268,7 +268,7 @@ def test_names_are_only_names(tmp_path: Path) -> None:
 
 @given(st.data())
 def test_damaged_samples(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """Cut, changed, doubled or mixed: read or refused, and refused in one line."""
+    """Files are cut, changed, doubled or mixed: they are read, or refused in one line."""
     name, write = WRITERS[data.draw(st.sampled_from(sorted(WRITERS)))]
     text = write([(host, samples[:12]) for host, samples in KNOWN]).encode()
     if data.draw(st.booleans()):

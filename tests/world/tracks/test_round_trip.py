@@ -1,4 +1,4 @@
-"""What is written in a format's own form is read back where and when it was: within 1 cm and 1 ms."""
+"""Tests that tracks written in any format are read back within 1 cm and 1 ms."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check(track_set: RecordedSamples, known: list[Track]) -> None:
 def test_written_and_read(format: str, packed: bool, tmp_path: Path) -> None:
     name, write = WRITERS[format]
     data = write(KNOWN).encode()
-    path = tmp_path / name  # packed or not is seen in the file, not in its name
+    path = tmp_path / name  # the content, not the name, decides whether a file is compressed
     path.write_bytes(gzip.compress(data) if packed else data)
     expected = "csv" if format == "lonlat" else format
     assert recognise_format(path)[0] == expected
@@ -70,9 +70,9 @@ def test_the_samples_are_the_same_six_in_all_formats(format: str) -> None:
 def test_ns2_nodes_go_where_they_are_sent(
     tmp_path_factory: pytest.TempPathFactory, node: int, orders: list[tuple[float, float, float, float]]
 ) -> None:
-    """Against a walk in steps of a millisecond would be slow: against the definition, at moments of its own."""
+    """The oracle is the definition, at its own times; a walk in steps of a millisecond would be slow."""
     orders = sorted((round(t, 2), round(x, 1), round(y, 1), round(v, 1)) for t, x, y, v in orders)
-    assume(not orders or any(speed for *_, speed in orders))  # otherwise, the file is refused
+    assume(not orders or any(speed for *_, speed in orders))  # otherwise the file is refused
     lines = [
         f"$node_({node}) set X_ 1.5",
         f"$node_({node}) set Y_ -2.5",
