@@ -1,4 +1,4 @@
-"""Idle networks: nobody says anything but that it is there, and everybody must be heard.
+"""Check that idle networks, in which hosts send only heartbeats, come to rest with every host heard.
 
 python -m validation.idle [SEEDS [REPAIR]]
 

@@ -1,4 +1,4 @@
-"""A metric of real runs as a distribution: most of them lie close together, a few have repairs and are much longer.
+"""Draw a metric from the distribution of real runs: most are close together, a few with repairs are much longer.
 
 python -m validation.real_runs # repeats the 300 runs, and writes real_runs.csv
 

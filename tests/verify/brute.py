@@ -1,7 +1,7 @@
-"""The definitions of causal broadcast with membership, word by word, without any cleverness.
+"""The definitions of causal broadcast with membership, implemented literally, as an oracle.
 
 Model     sets of pairs over the events of a trace: happened-before is the transitive closure of "same host, earlier"
-          and "broadcast before its delivery"; every rule is a loop over all pairs. Slow, and obviously right
+          and "broadcast before its delivery"; every rule is a loop over all pairs. Slow, and obviously correct
           A `reset` is the gap of a host that no station knows any longer
 Shapes    judge(rows, gaps) -> the names of the violated properties; rows: (host, event, message or None)
 Source    ours: docs/verdicts-and-metrics.md

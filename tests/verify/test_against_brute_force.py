@@ -1,4 +1,4 @@
-"""The verifier and the slow judge agree, on traces that are right, nearly right, and nonsense.
+"""Tests that the verifier and the slow judge agree on traces that are correct, nearly correct, or nonsense.
 
 Model     a small reference run: messages are numbered by one sequencer in the order of their broadcasts, and each
           member delivers in that order, late and with gaps; then events are removed, repeated, moved or renamed

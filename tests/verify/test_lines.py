@@ -1,4 +1,4 @@
-"""Whoever edits events of programs, or what they were told and said, is caught by the lines, events and counters.
+"""Tests that edits of programs' events, inputs or outputs are found from the lines, events and counters.
 
 Model each edit is applied to a real recorded run Source ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
 """
@@ -328,7 +328,7 @@ def no_station_serves_a_member(copy: Copy) -> None:
 
 @edit("1 frames are reported as dropped", "flood")
 def a_frame_was_dropped_that_is_not_counted(copy: Copy) -> None:
-    """Each frame has a tag, and a timer is renamed to the report of one."""
+    """Add a tag to each frame, and turn a timer event into a report of a dropped frame."""
     for action in ("send", "broadcast"):
         change(copy, "do", action, tag=5)
     *_, (row, content) = lines_with(copy, "ev", "timer")

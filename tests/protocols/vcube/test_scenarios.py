@@ -1,4 +1,4 @@
-"""Scenarios of processes: what they do is pinned, they are refused with a line, recorded, judged, and repeatable.
+"""Tests of scenarios of processes: runs are pinned, recorded, judged and repeatable; errors are one line.
 
 python -m tests.protocols.vcube.test_scenarios --renew and explain in CHANGELOG.md what changed the runs, and why
 """

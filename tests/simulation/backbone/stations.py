@@ -1,4 +1,4 @@
-"""Stations that broadcast and send at random over links that keep no order, and what must hold between them.
+"""Run stations that broadcast and send at random over links without order, and check causal order.
 
 The requirement: for a broadcast b and any message x, if b was sent or delivered at x's sender before x was sent, then b
 is delivered at x's destination before x; and every message arrives exactly once.

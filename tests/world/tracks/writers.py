@@ -1,5 +1,4 @@
-"""Known tracks in every format, as the programs behind the formats write them: for round trips, and for the samples in
-data/formats.
+"""Write tracks in every format as other programs do, for round trips and the samples in data/formats.
 
 python -m tests.world.tracks.writers rewrites the samples
 

@@ -1,4 +1,4 @@
-"""Protocols so small that their states can be counted by hand, right ones and wrong ones.
+"""Toy protocols, correct and broken, whose states can be counted by hand.
 
 Model     a host sends each message to its station until it comes back; a station repeats all it receives to its cell.
           One message of a host at a time; right for one host, without order for two

@@ -83,7 +83,7 @@ def test_what_the_text_of_the_mobile_paper_says() -> None:
 
 
 def test_the_bundling_paper() -> None:
-    """docs/validation/vcube.md summarises it."""
+    """The results are those of docs/validation/vcube.md."""
     with (PAPERS / "rodrigues2018_bundling.csv").open() as file:
         assert len(load("bundling").claims) == sum(1 for _ in csv.DictReader(file)) == 250
     failures = failing("bundling")
