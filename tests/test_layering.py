@@ -464,7 +464,9 @@ def test_each_rule_sees_a_planted_violation(rule: object, at: str, source: str, 
 )
 @pytest.mark.parametrize("late", ["", "def f():\n    ", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "])
 def test_a_circle_within_a_room_is_seen(back: str, late: str, tmp_path: Path) -> None:
-    """A cycle is found however long it is; cycles that close only after the import are reported separately."""
+    """Imports in functions and for types close a cycle, too; the cycles that exist during import are reported
+    separately.
+    """
     plant(tmp_path, "mobilenet.engine.clock", "from mobilenet.engine import hand")
     (tmp_path / "mobilenet" / "engine" / "hand.py").write_text(f"{late}{back}\n")
     tree = Tree(tmp_path, "mobilenet")

@@ -222,8 +222,8 @@ def test_a_step_function() -> None:
 
 
 def test_what_a_protocol_does_not_have_is_absent() -> None:
-    """A missing quantity is never 0. It is 0 if the protocol has it and did not need it; for a plug-in, the record
-    decides.
+    """A quantity that the protocol lacks is absent, not 0; one that it has and did not need is 0. For a plug-in, the
+    record decides.
     """
     nothing = {"protocol": "own", "warmup_s": 0, "duration_s": 1, "radio": {}}
     events: dict[str, list[Any]] = {name: [] for name in COLUMNS["events"]}

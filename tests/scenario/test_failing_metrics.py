@@ -74,7 +74,7 @@ def test_the_command_says_so_and_ends_with_bad_input(tmp_path: Path) -> None:
 
 
 def test_code_of_a_run_directory_runs_only_when_allowed(tmp_path: Path) -> None:
-    """This holds whatever its scenario names in the meantime."""
+    """The code in the directory was replaced after the run."""
     run = mobilenet.run(scenario_with(tmp_path, "return 1"), out=tmp_path / "run", overrides=SHORT, allow_code=True)
     (run.path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n" + HEAD + "def wrong(run): ...")
     measure(run.path, "steady_state")

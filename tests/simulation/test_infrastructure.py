@@ -143,7 +143,7 @@ def test_what_a_cut_lost_is_unknown_at_rest_and_only_that(
 
 
 def test_a_cut_that_lost_nothing_excuses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host that drops a message is excused neither by a cut before any message nor without a cut."""
+    """The cut ends before any message, so a host that drops one is not excused."""
     short = [{**LOST[0], "at_s": 0}, {**LOST[1], "at_s": 0.001}]
     deliver = HostNode.deliver
 

@@ -484,7 +484,7 @@ def test_what_is_no_process_is_refused_before_the_run(code: str, entry: str, exp
 
 
 def test_a_process_cannot_catch_an_error_of_the_protocol(tmp_path: Path) -> None:
-    """Otherwise a process without permission for `run` would get access to the run."""
+    """Otherwise a process without the argument `run` could reach the run through the exception."""
     source = (SCENARIOS / "own_protocol" / "gossip.py").read_text(encoding="utf-8")
     source = source.replace("        rumour = Rumour(message, body)\n", "        raise RuntimeError('busy')\n", 1)
     (tmp_path / "gossip.py").write_text(source, encoding="utf-8")

@@ -162,5 +162,5 @@ def test_the_map_counts_as_lost_to_others_what_the_metric_does(run: Path) -> Non
 
 
 def test_every_fate_has_words() -> None:
-    assert not any("collision" in words for words, _ in REASONS.values())  # metrics count it as three of them
+    assert not any("collision" in words for words, _ in REASONS.values())  # in metrics, it covers three of them
     assert set(SINR_OUTCOMES) - {"received"} == set(REASONS) <= set(OUTCOMES)

@@ -102,7 +102,7 @@ def test_text_that_is_shown() -> None:
 
 
 def on_earth(scenario: Path) -> None:
-    """Place the scenario on Earth, whether or not it has a place already."""
+    """Set the origin of the scenario, replacing any earlier one."""
     scenario.write_text(re.sub(r"(?m)^origin:.*\n", "", scenario.read_text()) + "origin: {lon: -46.6, lat: -23.5}\n")
     renew_digests(scenario.parent)
 

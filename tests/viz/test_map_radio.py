@@ -174,7 +174,7 @@ def test_in_a_browser(with_walls: bool, powered: Path, tmp_path: Path) -> None:
         assert "Last frame received" in card and " dBm, " in card
         assert ("Best station here" in card) is with_walls
         far = "(Mobilenet.app.run.place = () => ({x: 1e6, y: 0}), Mobilenet.app.redraw())"
-        if with_walls:  # uncomputed squares differ from squares without a station
+        if with_walls:  # a place outside is not computed, which differs from having no station
             browser.evaluate(far)
             browser.until(f"{CARD}.innerText.includes('not computed here')")
         assert (("best station" in words) and ("2 buildings" in words)) is with_walls

@@ -121,7 +121,7 @@ def compose_around(
 
 
 def test_a_host_is_down_until_it_recovers(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
-    """No session begins after the recovery, since programs keep theirs."""
+    """No `join` follows the recovery, since programs keep their session."""
     row = plain.events[plain.events.event == "join"].iloc[:1]
     host, at = row.node.iloc[0], int(2e9)
     outage = [row.assign(event=event, time_ns=at + later) for event, later in (("crash", 0), ("recover", 40_000_000))]

@@ -140,7 +140,7 @@ def test_a_table_that_is_missing_is_made_again(name: str, study: Path, tmp_path:
 
 
 def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: Path) -> None:
-    """The report has its confidence level in this place only."""
+    """The study's confidence level is in study.yaml, and in no other file."""
     study = copy_run(compared, tmp_path / "study", "runs", "comparison.json")
     (study / "study.yaml").write_bytes(b"\xff\xfe")
     assert "study.yaml" in refusal("figures", study, "-o", tmp_path / "out")

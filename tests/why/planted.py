@@ -124,7 +124,9 @@ def station_off(world: World, folder: Path) -> tuple[Document, Cause]:
 
 
 def wall(world: World, folder: Path) -> tuple[Document, Cause]:
-    """Put a wall before one host under Rayleigh fading; the host on the other side is as near as the others."""
+    """Put a wall in front of one host, under Rayleigh fading; it is as near to its station as the others, on a side of
+    its own.
+    """
     host = world.lonely_host(45, 60)
     x, y = world.places_m[host]
     ring = [[x - 20, y - 8], [x + 20, y - 8], [x + 20, y - 7], [x - 20, y - 7], [x - 20, y - 8]]
@@ -140,7 +142,7 @@ def wall(world: World, folder: Path) -> tuple[Document, Cause]:
 
 
 def fading(world: World, folder: Path) -> tuple[Document, Cause]:
-    """Use fading that matters beyond 90 m, where one host stands."""
+    """Use fading that is strong only beyond 90 m, where one host stands."""
     host = world.lonely_host(95, 110)
     document = world.document(folder) | {"wireless": {"model": "sinr"}}
     change = {"wireless.fading": {"model": "nakagami", "m_near": 100, "m_far": 0.5, "near_m": 90}}

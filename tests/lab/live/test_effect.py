@@ -119,7 +119,7 @@ def test_delays_are_given_for_the_host_and_for_its_cell() -> None:
     itself, cell = (dict(zip(metrics, (mean, 1.0), strict=True)) for metrics, mean in ((THERE, 4.0), (CELL, 1.0)))
     assert outcome(events, crash, 10) == whole | itself | cell
     assert outcome(events, OfStation(at_s=4, do="radio_off", station="s1"), 10) == whole | {CELL[0]: 3.0, CELL[1]: 1.0}
-    leave = OfHost(at_s=2, do="leave", host="h1")  # its other interventions at the same time do not matter
+    leave = OfHost(at_s=2, do="leave", host="h1")  # h1's own actions at that time do not matter
     assert outcome(events, leave, 10)[CELL[0]] == (1 + 4 + 3) / 3
     alone = OfHost(at_s=4, do="crash", host="h1")  # it has no cell
     assert outcome(events, alone, 10) == whole | {THERE[0]: 2.0, THERE[1]: 1.0}

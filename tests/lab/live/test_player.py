@@ -51,7 +51,7 @@ def test_another_speed_counts_from_now_on() -> None:
         wait_for(player.ask(lambda: player.set_speed(4)))
         time.sleep(0.3)
         after_s, took_s = now_s(player), time.monotonic() - began_s
-    assert after_s - before_s <= 4 * (took_s + PIECES_S)  # without the previous second at speed 4 as well
+    assert after_s - before_s <= 4 * (took_s + PIECES_S)  # the past second does not count at speed 4
 
 
 @pytest.mark.long

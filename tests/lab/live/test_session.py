@@ -299,7 +299,7 @@ def test_a_second_wish_is_refused(live: LiveSession, what: str, other: str) -> N
     if what == "join":
         live.play(6)
         live.do("join", host="h3")
-    for time_s in (live.now_s, 9):  # requested, then executed
+    for time_s in (live.now_s, 9):  # first requested only, then executed
         live.play(time_s)
         with pytest.raises(ScenarioError, match=f"do: h3 is .* already, so {what} has no effect; expected {other}"):
             live.do(what, host="h3")

@@ -332,9 +332,7 @@ def test_who_turns_on_the_supervisor_does_not_survive_it(number: int, tmp_path: 
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="looking gives the number back")
 @pytest.mark.parametrize("words", ["ended with exit code 3", "was killed by signal 9"])
 def test_the_number_of_a_program_that_ended_stays_its_own(words: str, tmp_path: Path) -> None:
-    """The number stays reserved until its process group is killed: the kill could hit another process that got the
-    number.
-    """
+    """Until its process group is killed, the number stays reserved: otherwise the kill could hit another process."""
     code = "import os, signal; " + ("os._exit(3)" if "code" in words else "os.kill(os.getpid(), signal.SIGKILL)")
     children = Children(tmp_path)
     try:

@@ -1,6 +1,4 @@
-"""Tests of programs that deliver messages which the network cannot have carried: the verdict is not valid, and not
-violated.
-"""
+"""Tests that deliveries of messages which the network cannot have carried are unknown, neither valid nor violated."""
 
 from pathlib import Path
 

@@ -76,7 +76,7 @@ def test_spacing(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
 
 
 def test_no_message_overtakes_another_one_on_a_link() -> None:
-    """The link is about to close, and the next message has a shorter way."""
+    """Two hosts leave between the messages, so the second message waits for fewer links."""
     bench = Bench([0, 0, 0, 1], spacing_ms=5.0)
     bench.broadcast(3, 1)
     bench.settle()

@@ -201,8 +201,8 @@ def test_what_is_dropped_too_early_is_missed(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize(("kind", "sent"), [(BestEffortBroadcast, [(1, 0), (1, 1)]), (Overtakes, [(1, 1), (1, 0)])])
 def test_what_is_too_long_goes_after_what_waits(kind: type, sent: list[tuple[int, int]]) -> None:
-    """l.37-38: no promise is broken, as links need not keep order, but messages start in order, and no list is ever
-    empty.
+    """l.37-38: no promise is broken, as links need not keep order, but messages start in order, and no empty bundle is
+    sent.
     """
     hands = Hands()
     process = kind(hands, 2, 10**9, 100, 40, 20)

@@ -116,7 +116,7 @@ def _damage(data: bytes) -> bytes:
 def test_an_emulator_that_is_faulty_at_the_device_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The captures at both ends agree, but the kernel counts packets and checks their sums."""
+    """The captures at both ends agree, but the kernel counts packets and computes checksums."""
     skip_without("ping")
     plant(monkeypatch)
     done = play(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 h1; true", "h1": WAITS}, duration_s=1.5))

@@ -37,7 +37,7 @@ raw.send(b"\\x60" + bytes(50))
 
 
 def test_forged_packets_go_nowhere(tmp_path: Path) -> None:
-    """Root in its namespaces sends from another address, to the outside, and bytes that are not a packet."""
+    """Root in its namespaces sends packets from another address and to the outside, and bytes that are not a packet."""
     skip_without()
     (tmp_path / "spoof.py").write_text(SPOOFER)
     commands = {"h0": [sys.executable, "spoof.py"], "h1": WAITS, "h2": WAITS}

@@ -120,8 +120,8 @@ def test_the_next_step(case: str) -> None:
 
 @pytest.mark.parametrize(("last", "looks"), [(1, 2), (4, 2), (9, 2), (19, 2), (64, 1), (100, 1)])
 def test_the_error_is_split_over_all_values_a_search_may_reach(last: int, looks: int) -> None:
-    """Decisions within the tolerance are arbitrary, at any look; outside it, the search visits no more values than it
-    claims.
+    """Within the tolerance, any decision may be made at any look; outside it, the search reaches no more values than
+    its error is split over.
     """
     for low in range(last + 1):
         for high in range(low, min(last, low + 12 // looks) + 1):
@@ -162,7 +162,7 @@ def test_a_requirement_that_holds_again_farther_on_is_noticed() -> None:
 
 
 def test_a_known_metric_may_be_missing_in_all_of_the_first_runs() -> None:
-    """A metric of a plug-in or of processes may not: only then is it clear that there is no such metric."""
+    """A metric of a plug-in or of processes may not be missing: only the runs can show that there is no such metric."""
     for metric, words, is_known in (("handoff_duration_mean_s", OF_HOSTS, True), ("own", OF_HOSTS, False),
                                            ("handoff_duration_mean_s", OF_PROCESSES, False)):  # fmt: skip
         rounds = Rounds.__new__(Rounds)
