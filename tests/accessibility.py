@@ -1,6 +1,6 @@
 """Violations of accessibility rules that axe-core finds in a page.
 
-Source https://github.com/dequelabs/axe-core
+Source    https://github.com/dequelabs/axe-core
 """
 
 from __future__ import annotations

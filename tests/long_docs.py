@@ -1,6 +1,6 @@
 """Run the long commands that documents quote inside a line of text, which the tests do not run.
 
-python -m tests.long_docs [--list]
+    python -m tests.long_docs [--list]
 
 Model     every `mobilenet ...` and `python -m ...` in README.md, CONTRIBUTING.md and docs/ that is a whole command,
           that is, without placeholders such as RUN or [--seed N]. They run in a temporary folder with the scenarios,

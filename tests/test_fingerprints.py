@@ -4,7 +4,7 @@ Model     each scenario is shortened to DURATION_S. Pinned are digests of the ev
           samples, and of the counters, which also cover what no event records: each frame and its fate.
 Rule      a change that alters a fingerprint renews them all, and explains why in a line of CHANGELOG.md:
 
-python -m tests.test_fingerprints --renew
+              python -m tests.test_fingerprints --renew
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests of the measurements of TCP connections against values computed by hand.
 
-Source ours: docs/guide/real-software.md
+Source    ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Write the tables of docs/api.md from the docstrings of the code.
 
-python -m tests.write_api_page
+    python -m tests.write_api_page
 
 Model     what stands between two markers of the page is replaced by a row for each function, class, attribute and
           method of the names in PARTS; tests/test_docs.py compares

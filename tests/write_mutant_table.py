@@ -1,6 +1,6 @@
 """Write the table of mutants in docs/validation/trust.md from the lists of mutants and the tests that kill them.
 
-python -m tests.write_mutant_table
+    python -m tests.write_mutant_table
 
 Model     a test kills the mutants that it is parametrized by. Each mutant stands once, with the first test that kills
           it; one that no test kills is an error. What stands between two markers of the page is replaced

@@ -1,6 +1,6 @@
 """Write the tables of calls in docs/guide/port.md from the docstrings of mobilenet/protocols/port.py.
 
-python -m tests.write_port_page
+    python -m tests.write_port_page
 
 Model     what stands between two markers of the page is replaced: the sentence of a class, and a row for each of its
           attributes and calls. tests/protocols/test_port_page.py compares

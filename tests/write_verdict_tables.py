@@ -1,6 +1,6 @@
 """Write the tables of checks and metrics in docs/verdicts-and-metrics.md from their declarations.
 
-python -m tests.write_verdict_tables
+    python -m tests.write_verdict_tables
 
 Model     what stands between two markers of the page is replaced; tests/test_docs.py compares. A check is decided where
           the functions and judges are that its answer names

@@ -1,9 +1,9 @@
 """Write the table of views in docs/guide/query.md from their declarations.
 
-python -m tests.write_views_page
+    python -m tests.write_views_page
 
-Model what stands between two markers of the page is replaced; tests/lab/studies/query/test_query.py compares Source
-mobilenet/lab/studies/query/views.py
+Model     what stands between two markers of the page is replaced; tests/lab/studies/query/test_query.py compares
+Source    mobilenet/lab/studies/query/views.py
 """
 
 from __future__ import annotations

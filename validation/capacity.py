@@ -1,6 +1,6 @@
 """Measure how often `mobilenet capacity` is wrong, by searches over numbers from known laws.
 
-python -m validation.capacity [--searches 1000] [--law NAME]
+    python -m validation.capacity [--searches 1000] [--law NAME]
 
 Model     each search is that of the command, but its runs are numbers drawn from a law whose mean is known at every
           value of the key. Replication r draws from the same stream at all values, as paired worlds do. A search is

@@ -1,6 +1,6 @@
 """Compare a capacity search with a grid that makes at least ten times as many runs.
 
-python -m validation.capacity_grid [--out studies/capacity_grid] [--duration-s 30] [--rare 0.05] [--workers N]
+    python -m validation.capacity_grid [--out studies/capacity_grid] [--duration-s 30] [--rare 0.05] [--workers N]
 
 Model     the search is `mobilenet capacity` with its default tolerance, resolution and error: the shortest interval
           between broadcasts on dynamic.yaml at which the mean of the runs' p95 of the delay is at most 1.3 s. Its runs

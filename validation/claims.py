@@ -1,6 +1,6 @@
 """Measure how often `mobilenet claims` is wrong, by files over numbers from known laws.
 
-python -m validation.claims [--files 200]
+    python -m validation.claims [--files 200]
 
 Model     a file of 40 claims, 20 true and 20 false, of all relations that compare means, read and answered as by the
           command; but its runs are numbers drawn from laws with known means. Distances of the truth from the bound are

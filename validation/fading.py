@@ -3,8 +3,9 @@
     mobilenet robust scenarios/studies/fading.yaml --out fading
     python -m validation.fading fading
 
-Model means over the runs of a configuration, also of those that were not at rest at their end Units seconds, shares of
-the delay Source ours: docs/models/causes.md
+Model     means over the runs of a configuration, also of those that were not at rest at their end
+Units     seconds, shares of the delay
+Source    ours: docs/models/causes.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Check that idle networks, in which hosts send only heartbeats, come to rest with every host heard.
 
-python -m validation.idle [SEEDS [REPAIR]]
+    python -m validation.idle [SEEDS [REPAIR]]
 
 60 to 150 hosts in one cell and in seven, at 1 and 2 Mb/s, ten minutes with one message at their end, hosts given up
 after 20 s of silence: each run must come to rest, without a gap, and without a host that was given up. Runs with hidden

@@ -1,6 +1,6 @@
 """Measure the cost of the live page in a real browser, and the delay of its response to a click.
 
-python -m validation.live_page
+    python -m validation.live_page
 
 Model     `mobilenet live` at speed 1 with one page open; CPU of all processes of the browser and of the server, over
           ten seconds. A frame's time is what drawing it takes, without a graphics card; a click's is from the click to

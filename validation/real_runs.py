@@ -1,9 +1,11 @@
 """Draw a metric from the distribution of real runs: most are close together, a few with repairs are much longer.
 
-python -m validation.real_runs # repeats the 300 runs, and writes real_runs.csv
+    python -m validation.real_runs        # repeats the 300 runs, and writes real_runs.csv
 
-Model the 95th percentile of the delay in runs of 10 s of scenarios/first.yaml, one number for each run Shapes values:
-float64 (300,) Units s Source ours: docs/guide/capacity.md
+Model     the 95th percentile of the delay in runs of 10 s of scenarios/first.yaml, one number for each run
+Shapes    values: float64 (300,)
+Units     s
+Source    ours: docs/guide/capacity.md
 """
 
 from __future__ import annotations

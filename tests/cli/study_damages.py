@@ -1,6 +1,6 @@
 """Damage a study's directory as a disk, an editor or an attacker might.
 
-Model as damages.py has them for a run: a name and a function that spoils a directory
+Model     as damages.py has them for a run: a name and a function that spoils a directory
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests the kernel's counters of a device against the record: any damage and any extra or missing packet is found.
 
-Source ours: docs/guide/real-software.md
+Source    ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests that a stopped run is judged up to its end.
 
-Source ours: docs/verdicts-and-metrics.md
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

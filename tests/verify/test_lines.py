@@ -1,6 +1,7 @@
 """Tests that edits of programs' events, inputs or outputs are found from the lines, events and counters.
 
-Model each edit is applied to a real recorded run Source ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
+Model     each edit is applied to a real recorded run
+Source    ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests that `mobilenet verify --repeat` finds what the record cannot show, by repeating the run.
 
-Source ours: docs/verdicts-and-metrics.md
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

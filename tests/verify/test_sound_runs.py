@@ -1,6 +1,6 @@
 """Tests of correct runs that were once called violated, because a bound did not follow from the scenario.
 
-Source ours: docs/verdicts-and-metrics.md
+Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests of TCP at the devices of both ends: correct traffic is accepted in any order, and each fault is found.
 
-Source ours: docs/guide/real-software.md
+Source    ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests of the figures of a factorial study: effects, and no figure with more configurations than fit.
 
-Source ours: docs/guide/studies.md
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests of the figure of a study's means over a factor's levels: gaps in lines, and positions of labels.
 
-Source ours: docs/guide/studies.md
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

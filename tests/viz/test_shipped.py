@@ -1,7 +1,7 @@
 """Tests of map and report of the README's scenarios in a browser without a network: hosts move, layers toggle, cards
 open.
 
-Model dynamic.yaml, faults.yaml and streets.yaml as shipped, but 20 s long: faults.yaml has one fault in it, at 15 s
+Model     dynamic.yaml, faults.yaml and streets.yaml as shipped, but 20 s long: faults.yaml has one fault in it, at 15 s
 """
 
 from __future__ import annotations

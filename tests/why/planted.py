@@ -1,6 +1,6 @@
 """Plant a cause of delay in random scenarios, and check that `why` names it.
 
-python -m tests.why.planted 200 # scenarios; prints a table, and each that failed
+    python -m tests.why.planted 200        # scenarios; prints a table, and each that failed
 
 Model     hosts stand near stations in a chain. Both runs have the same world but for the cause. A scenario counts if
           the mean delays, over the deliveries that both runs have, differ by more than 20 % and by two standard

@@ -1,6 +1,6 @@
 """Tests of stories of deliveries: no gaps, no overlaps, little that is unexplained, and planted causes.
 
-Source ours: docs/models/causes.md
+Source    ours: docs/models/causes.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Play random live sessions: chance plays, pauses, steps, intervenes, goes back and continues, as a user could.
 
-python -m tests.lab.live.sessions --count 200
+    python -m tests.lab.live.sessions --count 200
 
 Model     one stream of draws for each session; what is done depends on nothing else, so a session repeats. In the end
           the branch is played to its end and run as `mobilenet run` does, which must give the same events, samples and

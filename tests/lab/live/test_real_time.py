@@ -1,6 +1,6 @@
 """Tests of a live run of programs that use UDP: it follows the wall clock, and interventions take effect.
 
-Source ours: docs/guide/live.md
+Source    ours: docs/guide/live.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Regression tests in a real browser for faults found on the live page.
 
-Source ours: docs/guide/live.md
+Source    ours: docs/guide/live.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests that programs choose the names of their messages, and that counters count each name.
 
-Source ours: docs/guide/programs.md
+Source    ours: docs/guide/programs.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests of programs with several files and folders: a run repeats from its own directory at any path.
 
-Source ours: docs/guide/programs.md
+Source    ours: docs/guide/programs.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests that study.yaml gives the same configurations, runs and tables wherever its directory is moved.
 
-Source ours: docs/guide/studies.md
+Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Tests the radio against INET 4.5 and ns-3 3.44 under the same load of beacons (scenarios/radio_check.yaml).
 
 Measured there, 60 s: INET 21 366 frames, 11.4 to 12.0 receivers in range, 4.0 to 5.0 % of pairs lost, half of them
-never attempted; ns-3 21 096 to 21 307 frames, 11.6 to 12.7 receivers, 2.1 to 2.9 % lost (its preamble saves one of two
-at times).
+never attempted; ns-3 21 096 to 21 307 frames, 11.6 to 12.7 receivers, 2.1 to 2.9 % lost (its preamble saves one of
+two at times).
 """
 
 from __future__ import annotations

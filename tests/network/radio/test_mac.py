@@ -1,7 +1,7 @@
 """Tests of the MAC against traces computed by hand, to the nanosecond.
 
-802.11b at 1 Mb/s: slot 20, SIFS 10, DIFS 50, EIFS 364 us; 100 bytes of payload last 1504 us, an ACK 304 us; 100 m take
-0.334 us.
+802.11b at 1 Mb/s: slot 20, SIFS 10, DIFS 50, EIFS 364 us; 100 bytes of payload last 1504 us, an ACK 304 us;
+100 m take 0.334 us.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Loss, round trip and timeout are those that were measured on the way, as in both papers. Losses are independent, for
 which theory gives 1.31 instead of 1.22 (0.93 instead of 0.87): 1.07 where losses are rare. Where they are not, whole
-segments cost: of a window of 6.5 segments 6 are sent. What bounds both from below is a matter of round trips: a timeout
-of one round trip costs PFTK next to nothing, and an acknowledgement delayed for longer than a round trip makes the odd
-segment at the end of a window wait for the next window, which neither formula knows.
+segments cost: of a window of 6.5 segments 6 are sent. What bounds both from below is a matter of round trips: a
+timeout of one round trip costs PFTK next to nothing, and an acknowledgement delayed for longer than a round trip
+makes the odd segment at the end of a window wait for the next window, which neither formula knows.
 """
 
 from __future__ import annotations

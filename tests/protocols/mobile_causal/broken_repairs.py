@@ -1,7 +1,7 @@
 """Mutants of `repair: selective`, each of which breaks one rule by an edit.
 
-Model REPAIRS: name -> (label, what is wrong, flavour of the schedules or None for all, edits) Source
-docs/protocols/repair.md; used by test_repairs.py
+Model     REPAIRS: name -> (label, what is wrong, flavour of the schedules or None for all, edits)
+Source    docs/protocols/repair.md; used by test_repairs.py
 """
 
 from __future__ import annotations

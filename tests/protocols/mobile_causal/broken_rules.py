@@ -1,7 +1,7 @@
 """Mutants of the mobile causal broadcast, each of which undoes a repaired rule in the lines with its label.
 
-Model RULES: name -> (label, what is wrong, flavour of the schedules or None for all, edits) Source
-docs/protocols/mobile-causal.md, Deviations; used by mutants.py
+Model     RULES: name -> (label, what is wrong, flavour of the schedules or None for all, edits)
+Source    docs/protocols/mobile-causal.md, Deviations; used by mutants.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scenes with one station, one host that answers and one that does not, for windows, backlog and silence.
 
-Model each function plays one scene and returns what is wrong with it, or None Source F14 in
-docs/protocols/mobile-causal.md
+Model     each function plays one scene and returns what is wrong with it, or None
+Source    F14 in docs/protocols/mobile-causal.md
 """
 
 from __future__ import annotations

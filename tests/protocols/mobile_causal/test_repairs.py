@@ -1,6 +1,6 @@
 """Tests of `repair: selective`: no drawn schedule breaks it, and each broken rule is caught.
 
-Source the rules: docs/protocols/repair.md; what is checked beyond the verifier: checked_repairs.py
+Source     the rules: docs/protocols/repair.md; what is checked beyond the verifier: checked_repairs.py
 """
 
 from __future__ import annotations

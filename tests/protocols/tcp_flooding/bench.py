@@ -1,6 +1,6 @@
 """A test bench for hosts and stations: messages wait on a channel until the test lets them through.
 
-Model channels and ports of mobilenet/lab/hunt/controlled; timers run on a real kernel
+Model     channels and ports of mobilenet/lab/hunt/controlled; timers run on a real kernel
 """
 
 from __future__ import annotations

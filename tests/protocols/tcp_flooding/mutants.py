@@ -1,6 +1,6 @@
 """Undo one rule at a time, and count the drawn scenarios until the verifier notices.
 
-python -m tests.protocols.tcp_flooding.mutants [--limit N] [names]
+    python -m tests.protocols.tcp_flooding.mutants [--limit N] [names]
 
 Model     scenarios of the swarm's radio half, under this protocol. A mutant is caught when the verdict is `violated`;
           one that raises has not been caught by the verifier, and goes on. Mutants are subclasses where a whole handler

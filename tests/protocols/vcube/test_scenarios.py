@@ -1,6 +1,6 @@
 """Tests of scenarios of processes: runs are pinned, recorded, judged and repeatable; errors are one line.
 
-python -m tests.protocols.vcube.test_scenarios --renew and explain in CHANGELOG.md what changed the runs, and why
+python -m tests.protocols.vcube.test_scenarios --renew        and explain in CHANGELOG.md what changed the runs, and why
 """
 
 from __future__ import annotations

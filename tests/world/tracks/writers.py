@@ -1,6 +1,6 @@
 """Write tracks in every format as other programs do, for round trips and the samples in data/formats.
 
-python -m tests.world.tracks.writers rewrites the samples
+    python -m tests.world.tracks.writers        rewrites the samples
 
 A track is (name, [(t_s, x_m, y_m), ...]).
 """

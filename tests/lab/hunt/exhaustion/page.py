@@ -4,7 +4,7 @@
     python -m tests.lab.hunt.exhaustion.mutants --swarm 4000 > mutants.txt
     python -m tests.lab.hunt.exhaustion.page cases.txt mutants.txt > docs/validation/exhaustion.md
 
-Source ours
+Source    ours
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests that what programs measure agrees with the record.
 
-Source ours: docs/guide/real-software.md
+Source    ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations

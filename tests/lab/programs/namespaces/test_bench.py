@@ -1,6 +1,6 @@
 """Tests that the measurements of `bench` with real software lie within the limits of the model.
 
-Source docs/performance.md
+Source    docs/performance.md
 """
 
 from __future__ import annotations

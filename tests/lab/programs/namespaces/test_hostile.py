@@ -1,6 +1,6 @@
 """Tests that hostile programs hardly affect others, and that faults of the emulator are detected.
 
-Source ours: docs/guide/real-software.md, SECURITY.md
+Source    ours: docs/guide/real-software.md, SECURITY.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests that a hostile program cannot affect other hosts' packets, the machine, or the emulator.
 
-Source ours: docs/guide/real-software.md, SECURITY.md
+Source    ours: docs/guide/real-software.md, SECURITY.md
 """
 
 from __future__ import annotations

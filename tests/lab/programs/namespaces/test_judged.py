@@ -1,6 +1,6 @@
 """Tests that the verifier reads the packets at all devices and finds what a faulty emulator changes.
 
-Source ours: docs/guide/real-software.md
+Source    ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests of real software in a live run: packets as arrows, connections on cards, and captures.
 
-Source ours: docs/guide/live.md
+Source    ours: docs/guide/live.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests that no process, device, mount or file of a run's machines remains, however the run ends.
 
-Source ours: docs/guide/real-software.md
+Source    ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests of figures and the map of real software: a connection stalls in a handoff, and survives it.
 
-Source ours: docs/guide/real-software.md
+Source    ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Tests that random runs of real programs, with faults and interventions, never hang, leak or are called violated.
 
-python -m tests.lab.programs.namespaces.test_random_runs 0:50
+    python -m tests.lab.programs.namespaces.test_random_runs 0:50
 
-Source ours: docs/guide/real-software.md
+Source    ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests that Debian's programs run on the emulated network, unmodified and as an ordinary user.
 
-Source ours: docs/guide/real-software.md
+Source    ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations

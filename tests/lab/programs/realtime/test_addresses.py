@@ -1,6 +1,6 @@
 """Tests of senders and destinations of datagrams: programs exchange addresses, and run clients, servers and sockets.
 
-Source ours: docs/guide/real-time.md
+Source    ours: docs/guide/real-time.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests that Debian's servers and clients, and the nodes of a Python package, reach each other by address.
 
-Source ours: docs/guide/real-time.md
+Source    ours: docs/guide/real-time.md
 """
 
 from __future__ import annotations
