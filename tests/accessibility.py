@@ -1,4 +1,4 @@
-"""What axe-core finds in a page.
+"""Violations of accessibility rules that axe-core finds in a page.
 
 Source    https://github.com/dequelabs/axe-core
 """
@@ -17,8 +17,10 @@ LESSER = ("heading-order", "region", "landmark-unique", "page-has-heading-one", 
 
 
 def obstacles(page: Page, lesser: Sequence[str] = LESSER) -> list[str]:
-    """The rules that the page breaks, and where: serious ones, and the lesser ones above. Details are opened, since
-    axe-core does not look into closed ones; of tables, ten rows remain, since it takes long for hundreds.
+    """Return the rules that the page breaks, and where: serious ones, and with `lesser` the minor ones too.
+
+    Collapsed details are opened first, since axe-core skips them; each table is cut to ten rows, since hundreds take
+    long.
     """
     page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
     page.evaluate("document.querySelectorAll('tbody tr:nth-child(n + 11)').forEach((row) => row.remove())")

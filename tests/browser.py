@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over its debugging pipe: what a page asks for, says, shows and answers.
+"""Drive a headless Chromium over its debugging pipe, to test what a page requests, prints and shows.
 
 Model     the DevTools protocol as JSON messages, each ended by a zero byte, over file descriptors 3 and 4 of the
           browser; no port, no library. The network is cut off: every name resolves to nothing, and of addresses there
@@ -43,7 +43,7 @@ KEYS = {
 
 
 class BrowserError(Exception):
-    """The page or the browser did what it must not."""
+    """Raised when the page or the browser misbehaves."""
 
 
 def chromium() -> str | None:
@@ -55,7 +55,7 @@ def is_required() -> bool:
 
 
 def _pipe() -> tuple[int, int]:
-    """With numbers above those that the browser wants."""
+    """Open a pipe whose descriptors have higher numbers than those reserved for the browser."""
     low = os.pipe()
     high = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in low)
     for end in low:
@@ -108,12 +108,12 @@ class Page:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def open(self, file: Path) -> None:
-        """Show a file, and wait until it is loaded."""
+        """Open a file and wait until it is loaded."""
         self._call("Page.navigate", url=file.resolve().as_uri())
         self.until("document.readyState === 'complete' && location.protocol === 'file:'")
 
     def visit(self, url: str) -> None:
-        """Show what a server of this machine has."""
+        """Open a URL on a server of this machine."""
         self._call("Page.navigate", url=url)
         self.until("document.readyState === 'complete' && location.protocol === 'http:'")
 
@@ -121,12 +121,12 @@ class Page:
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def prefer(self, **features: str) -> None:
-        """What media queries ask: `prefers_color_scheme="dark"`."""
+        """Override media features, for example `prefers_color_scheme="dark"`."""
         wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
         self._call("Emulation.setEmulatedMedia", features=wanted)
 
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """With the mouse, in a few steps."""
+        """Drag with the mouse from start to end in a few steps."""
         self.move(*start)
         self._call("Input.dispatchMouseEvent", type="mousePressed", x=start[0], y=start[1], button="left", clickCount=1)
         for step in (0.3, 0.7, 1.0):
@@ -135,7 +135,7 @@ class Page:
         self._call("Input.dispatchMouseEvent", type="mouseReleased", x=end[0], y=end[1], button="left", clickCount=1)
 
     def evaluate(self, script: str) -> Any:
-        """The value of an expression in the page."""
+        """Return the value of an expression evaluated in the page."""
         answer = self._call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
@@ -143,7 +143,7 @@ class Page:
         return answer["result"].get("value")
 
     def until(self, condition: str) -> None:
-        """Wait for a condition in the page."""
+        """Wait until a condition holds in the page."""
         end = time.monotonic() + self._patience_s
         while not self._is_so(condition):
             if time.monotonic() > end:
@@ -151,7 +151,7 @@ class Page:
             time.sleep(0.05)
 
     def _is_so(self, condition: str) -> bool:
-        """Evaluate a condition, which does not hold while the page gives way to another."""
+        """Evaluate a condition; while the page is navigating, it counts as false."""
         try:
             return bool(self.evaluate(condition))
         except BrowserError as error:
@@ -174,7 +174,7 @@ class Page:
             self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def click_on(self, selector: str) -> None:
-        """In the middle of an element."""
+        """Click on the middle of an element."""
         box = self.evaluate(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block:"
             " 'center'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"

@@ -1,5 +1,6 @@
-"""For all tests: hypothesis does not measure time, since other things may run on the machine; and one small study,
-run once on a real Spark, for all who read what a study leaves."""
+"""Settings and fixtures for all tests: hypothesis has no deadlines, since the machine may be busy, and one small study
+runs once on a real Spark for all tests that read a study's directory.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 settings.register_profile("mobilenet", deadline=None, print_blob=True)
 settings.load_profile("mobilenet")
 
-# A shell starts what it puts in the background with Ctrl-C ignored, and every process of a test would inherit that.
+# Shells start background jobs with Ctrl-C ignored, and every child process of a test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parents[1]
@@ -52,7 +53,7 @@ def repetitions(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--repetitions"))
 
 
-@pytest.hookimpl(tryfirst=True)  # before marks select
+@pytest.hookimpl(tryfirst=True)  # must run before `-m` selects tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "finished" in getattr(item, "fixturenames", ()):
@@ -60,13 +61,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Set aside all tests and what they import, half a gigabyte, which every full collection would look through."""
+    """Keep the garbage collector from scanning all tests and imported modules, half a gigabyte, at every full
+    collection.
+    """
     gc.collect()
     gc.freeze()
 
 
 def end_java() -> None:
-    """End this process's Spark, so that the next one reads its settings; a cluster of this process goes on."""
+    """End the Spark of this process, so that the next one reads its settings; a cluster of this
+    process keeps running.
+    """
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
@@ -79,8 +84,9 @@ def end_java() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_spark() -> Iterator[None]:
-    """Commands that are called in this process share one Spark session, of two workers whatever number they ask for.
-    Another one would cost each of them seconds. Sessions that end have a separate test.
+    """Share one Spark session with two workers among all commands called in this process, whatever number they ask for.
+
+    A separate session would cost each of them seconds. Other tests cover the end of a session.
     """
     from mobilenet.lab.studies import spark
 
@@ -89,7 +95,7 @@ def one_spark() -> Iterator[None]:
 
     def start_or_share(settings: Any, master: str) -> SparkSession:
         if master.startswith("local"):
-            assert settings["spark.master"].startswith(master.removesuffix("]"))  # the number that was asked for
+            assert settings["spark.master"].startswith(master.removesuffix("]"))  # the requested number of workers
             two = re.sub(r"\d+|\*", "2", settings["spark.master"], count=1)
             current[:] = [start(settings | {"spark.master": two}, master)]
             return current[0]
@@ -128,7 +134,7 @@ def rows_in_lists() -> Iterator[None]:
 
 @pytest.fixture
 def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are composed, and not painted, which takes most of the time."""
+    """Compose figures without painting them, which takes most of the time."""
     from matplotlib.figure import Figure
 
     monkeypatch.setattr(Figure, "savefig", lambda self, name, **options: Path(name).write_text("<svg></svg>"))

@@ -1,4 +1,4 @@
-"""The long commands of the documents, one after the other: those inside a line of text, which the tests do not run.
+"""Run the long commands that documents quote inside a line of text, which the tests do not run.
 
     python -m tests.long_docs [--list]
 
@@ -26,14 +26,14 @@ BESIDE = (
     "python -m validation.variants",  # so does this one
     "mobilenet claims scenarios/claims/paper_bundling.yaml",  # hours
     "mobilenet claims scenarios/claims/paper_mobile.yaml",  # some claims are undecided, as the page says
-    "mobilenet claims scenarios/claims/paper_engineering.yaml",  # the same
+    "mobilenet claims scenarios/claims/paper_engineering.yaml",  # undecided, too
     "python -m tests.test_fingerprints --renew",  # these write into the clone
     "python -m validation.fading fading",
     "python -m validation.repairs repair_standing repair_walking",
     "python -m tests.write_verdict_tables",
     "python -m tests.world.tracks.writers",
-    "python -m tests.protocols.mobile_causal.mutants",  # run with a limit
-    "python -m tests.lab.hunt.exhaustion.page",  # wants what others have printed
+    "python -m tests.protocols.mobile_causal.mutants",  # run with a limit on time
+    "python -m tests.lab.hunt.exhaustion.page",  # needs the output of other commands
     # violated, as the page says
     "mobilenet run scenarios/own_promise/prompt.yaml --allow-code",
     "mobilenet run scenarios/own_protocol/gossip.yaml --allow-code --set protocol.promises=causal",

@@ -1,4 +1,4 @@
-"""Parts of the radio by power that ns-3 was not asked for, beside published formulas written here once more.
+"""Compare parts of the radio model with published formulas, written again here, where ns-3 was not used.
 
 Model     path losses at single distances; standard deviation and correlation of shadowing over SEEDS worlds; frames at
           48 and 54 Mb/s, whose bits are 64-QAM behind the convolutional code of 802.11 (union bound)
@@ -50,8 +50,8 @@ def _path_losses() -> Iterator[Row]:
     wave_m = 299_792_458.0 / 2.4e9
     yield _loss("free_space", "2.4 GHz, 100 m", 20 * log10(4 * pi * 100 / wave_m), 100, model="free_space")
     for d in (50, 150):
-        space_m = sqrt(d * d + 8.5**2)  # 10 m and 1.5 m high
-        break_m = 4 * 9 * 0.5 * 2.4e9 / 3e8  # both antennas less 1 m
+        space_m = sqrt(d * d + 8.5**2)  # antennas at 10 m and 1.5 m
+        break_m = 4 * 9 * 0.5 * 2.4e9 / 3e8  # both antenna heights minus 1 m
         beyond = 40 * log10(space_m) - 9.5 * log10(break_m**2 + 8.5**2)
         sight = 32.4 + 20 * log10(2.4) + (21 * log10(space_m) if d <= break_m else beyond)
         none = max(sight, 22.4 + 35.3 * log10(space_m) + 21.3 * log10(2.4))
@@ -65,7 +65,7 @@ def _loss(part: str, setting: str, formula_db: float, d: int, line_of_sight: boo
 
 
 def _shadowing() -> Iterator[Row]:
-    """Links of two lengths, and the same with one end moved by the decorrelation distance."""
+    """Compare links of two lengths, and the same links with one end moved by the decorrelation distance."""
     random = np.random.default_rng(1)
     for length_m, formula in ((LONG_M, exp(-1)), (SHORT_M, 0.47)):
         a = np.round(random.uniform(-500, 500, (LINKS, 2)) / GRID_M).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What is compiled does what its source says, and is used only as long as it is made of that source."""
+"""Tests that compiled modules behave as their source does, and are used only while they match that source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SAY = (
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package at another place, compiled; of the same source it is what the set-up made here."""
+    """Return a compiled copy of the package at another path; its source is the same as here."""
     place = tmp_path_factory.mktemp("copy")
     shutil.copytree(
         ROOT / "mobilenet", place / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__")
@@ -49,7 +49,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_a_compiler
-def test_it_is_used_as_long_as_it_is_made_of_the_present_source(copy: Path) -> None:
+def test_compiled_modules_are_used_only_if_up_to_date(copy: Path) -> None:
     assert python(copy, SAY) == "True False so"
     assert python(copy, SAY, MOBILENET_COMPILED="0") == "False False py"
     source = copy / "mobilenet" / "engine" / "timer.py"
@@ -64,7 +64,7 @@ PARSES = "; import sys; print('ast' in sys.modules)"
 
 
 @needs_a_compiler
-def test_comments_docstrings_and_layout_may_change(copy: Path) -> None:
+def test_compiled_modules_stay_valid_if_only_comments_change(copy: Path) -> None:
     source = copy / "mobilenet" / "engine" / "timer.py"
     before = source.read_text()
     head, _, code = before.partition('"""\n\n')
@@ -72,7 +72,7 @@ def test_comments_docstrings_and_layout_may_change(copy: Path) -> None:
     try:
         source.write_text(reworded)
         assert python(copy, SAY) == "True False so"
-        assert python(copy, SAY + PARSES) == "True False so\nFalse"  # the answer was kept
+        assert python(copy, SAY + PARSES) == "True False so\nFalse"  # the answer was cached
         source.write_text(reworded + "\nMARK = 1\n")
         for _ in range(2):
             assert python(copy, SAY) == "False True py"
@@ -90,7 +90,7 @@ def native_says(place: Path) -> str:
 
 @pytest.mark.long
 @needs_a_compiler
-def test_what_cannot_be_compiled_is_interpreted_and_tried_once(copy: Path) -> None:
+def test_a_failed_compilation_falls_back_and_is_not_retried(copy: Path) -> None:
     source = copy / "mobilenet" / "engine" / "timer.py"
     before = source.read_text()
     source.write_text(before.replace("self.deadline_ns = -1  #", 'self.deadline_ns = "never"  #'))
@@ -104,11 +104,11 @@ def test_what_cannot_be_compiled_is_interpreted_and_tried_once(copy: Path) -> No
         assert python(copy, SAY) == "False True py"
     finally:
         source.write_text(before)
-    assert python(copy, SAY) == "True False so"  # what was made of this source is still there
+    assert python(copy, SAY) == "True False so"  # the build of the original source still exists
 
 
 @needs_a_compiler
-def test_what_cannot_be_loaded_is_interpreted(copy: Path) -> None:
+def test_a_compiled_library_that_cannot_be_loaded_is_ignored(copy: Path) -> None:
     (library,) = {file.resolve() for file in (copy / "mobilenet/__compiled__").glob(f"*/{native.LIBRARY}.*")}
     whole = library.read_bytes()
     library.write_bytes(b"")
@@ -137,10 +137,8 @@ def output_of(place: Path, tries_again: bool, before: str = "", **environment: s
 
 @pytest.mark.long
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
-def test_both_ways_do_the_same() -> None:
-    """All else in the tests runs compiled where that is possible; here shortened scenarios of each kind run
-    interpreted.
-    """
+def test_interpreted_and_compiled_runs_are_the_same() -> None:
+    """All other tests run compiled where possible; here, shortened scenarios of each kind run interpreted."""
     names = ["churn", "dynamic_on_vcube", "faults", "first", "gossip", "radio_check", "streets", "tcp_dynamic"]
     code = f"import json; from tests.test_fingerprints import all_digests; print(json.dumps(all_digests({names})))"
     python_digests: dict[str, Any] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
@@ -155,7 +153,7 @@ ACKING = (
 
 
 def over_acking() -> list[Digests]:
-    """Datagrams and acknowledged frames; crashes in "faults"."""
+    """Use datagrams, acknowledged frames and, in "faults", crashes."""
     return [
         digests(record(shorten(name, wireless, "duration_s=16")))
         for name in ("faults", "tcp_dynamic")
@@ -165,7 +163,7 @@ def over_acking() -> list[Digests]:
 
 @pytest.mark.long
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
-def test_both_ways_do_the_same_over_another_mac() -> None:
+def test_interpreted_and_compiled_runs_agree_over_another_mac() -> None:
     code = "import json; from tests.test_compiled import over_acking; print(json.dumps(over_acking()))"
     python_digests: list[Digests] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
     assert python_digests == over_acking()
@@ -194,8 +192,8 @@ def test_a_command_that_simulates_renews_the_compiled_modules(command: str, mend
     assert ("compiled anew\nand used" in done.stdout) == mends
 
 
-def test_what_travels_in_an_archive_is_compiled_where_it_fits(tmp_path: Path) -> None:
-    """As to the executors of Spark: from within an archive no library can be loaded."""
+def test_modules_in_an_archive_use_a_matching_compiled_library(tmp_path: Path) -> None:
+    """This is how Spark's executors get the package: no library can be loaded from within an archive."""
     if not native.in_use():
         pytest.skip("nothing has been compiled")
     archive = package_archive(tmp_path)
@@ -205,7 +203,7 @@ def test_what_travels_in_an_archive_is_compiled_where_it_fits(tmp_path: Path) ->
     )
     words = [sys.executable, "-P", "-c", look, str(archive)]
     environment = {name: value for name, value in os.environ.items() if name != "MOBILENET_COMPILED"}
-    for _ in range(2):  # the second finds what the first unpacked
+    for _ in range(2):  # the second call finds the files that the first unpacked
         output = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment).stdout
         package, is_compiled, medium = output.split()
         assert package.startswith(f"{archive}/") and is_compiled == "True" and medium.endswith(".so")

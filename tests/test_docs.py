@@ -1,4 +1,4 @@
-"""Every command of the documents runs, every file that they name exists, and their tables are those of the code.
+"""Tests that documented commands run, that named files exist, and that tables match the code.
 
 Model     the pages that a reader follows (README, tutorial, guide) are played in order in one folder, as a reader
           would; a command that several pages have is run once. Studies, searches and swarms are made smaller here
@@ -32,8 +32,8 @@ from tests.write_verdict_tables import PAGE, with_tables
 ROOT = Path(__file__).parent.parent
 DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *DOCS]
-REAL_SOFTWARE = "docs/guide/real-software.md"  # tests/lab/programs/namespaces/test_the_guide.py follows it
-CLUSTER = "docs/guide/cluster.md"  # followed on a cluster
+REAL_SOFTWARE = "docs/guide/real-software.md"  # tested by tests/lab/programs/namespaces/test_the_guide.py
+CLUSTER = "docs/guide/cluster.md"  # tested on a cluster
 PLAYED = [
     "README.md",
     "docs/tutorial.md",
@@ -41,7 +41,7 @@ PLAYED = [
     *(name for name in DOCS if name.startswith("docs/guide/") and name not in (REAL_SOFTWARE, CLUSTER)),
 ]
 PROGRAMS = ["README.md", "docs/api.md", "docs/tutorial.md", "docs/run-directory.md", "docs/guide/plug-ins.md"]
-MADE_BY_READERS = {"shout.py", "shout.yaml"}  # tests/lab/programs/test_the_guide.py follows them
+MADE_BY_READERS = {"shout.py", "shout.yaml"}  # tested by tests/lab/programs/test_the_guide.py
 FEWER = {
     "--count 20": "--count 2",
     "--count 5": "--count 2",
@@ -68,17 +68,17 @@ def text_of(name: str) -> str:
 
 
 def commands_in(name: str) -> list[str]:
-    """Those that stand on lines of their own; a backslash goes on in the next one."""
+    """Yield the commands that stand on lines of their own; a backslash continues a command on the next line."""
     text = re.sub(r" \\\n\s+", " ", text_of(name))
     return [line.strip() for line in text.splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
 
 
-IN_PROCESSES = ("run", "serve", "swarm", "live")  # they start processes themselves, or are servers
+IN_PROCESSES = ("run", "serve", "swarm", "live")  # these start processes or servers
 COMMANDS = list(dict.fromkeys(command for name in [*PLAYED, REAL_SOFTWARE, CLUSTER] for command in commands_in(name)))
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """In this process if possible."""
+    """Run a command, in this process if possible."""
     words = shlex.split(command)
     if words[0] == "mobilenet" and words[1] not in IN_PROCESSES:
         return mobilenet(*words[1:], place=folder)
@@ -96,7 +96,7 @@ def in_a_process(words: list[str], folder: Path, timeout_s: float) -> subprocess
 
 
 def looked_at(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """A live run: the page is opened, and then the user presses Ctrl-C."""
+    """Start a live run, open its page, then press Ctrl-C."""
     served = Server(folder, *arguments)
     assert b"mobilenet-data" in urlopen(served.url).read()
     code, out, err = served.end()
@@ -138,7 +138,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 
 @pytest.mark.long
-def test_commands_of_the_tour(reader: Reader) -> None:
+def test_commands_of_the_tour_run_as_documented(reader: Reader) -> None:
     assert len(commands_in("README.md")) >= 20
     for made in ("map.html", "report.html", "figures/field.png", "spacetime-h3-handoff-1.svg"):
         assert (reader.folder / "runs/first" / made).stat().st_size > 10_000
@@ -146,13 +146,13 @@ def test_commands_of_the_tour(reader: Reader) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", PLAYED[1:])
-def test_commands_of_the_tutorial_and_the_guide(name: str, reader: Reader) -> None:
+def test_commands_of_the_tutorial_and_the_guide_run(name: str, reader: Reader) -> None:
     reader.follow(name)
 
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_commands_on_a_cluster(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_commands_run_on_a_cluster(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_TO_START)
     with cluster(2, 7393) as (url, _, settings):
         monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
@@ -164,8 +164,8 @@ def test_commands_on_a_cluster(reader: Reader, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_in_the_documents(name: str, reader: Reader) -> None:
-    """The last one of each document is whole."""
+def test_programs_in_the_documents_run(name: str, reader: Reader) -> None:
+    """The last program of each document must be complete."""
     reader.follow(name)
     code = re.findall(r"```python\n(.*?)```", text_of(name), re.DOTALL)[-1]
     env = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -179,7 +179,7 @@ def test_programs_in_the_documents(name: str, reader: Reader) -> None:
 
 
 @pytest.mark.long
-def test_the_tutorial_as_a_program(tmp_path: Path) -> None:
+def test_the_tutorial_also_runs_as_a_program(tmp_path: Path) -> None:
     env = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, ROOT / "scenarios" / "tutorial.py"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
@@ -203,7 +203,9 @@ def test_make_offers_what_the_documents_say() -> None:
 
 
 def is_there(name: str, page: Path) -> bool:
-    """A path from the clone, from the package, or from what the page is about; a bare name: anywhere."""
+    """Return whether a path exists in the clone, in the package or in what the page is about; a bare name may be
+    anywhere.
+    """
     if "/" not in name:
         is_in_tree = any(
             path.name == name for top in ("mobilenet", "viz", "tests", "scenarios") for path in (ROOT / top).rglob(name)
@@ -215,8 +217,8 @@ def is_there(name: str, page: Path) -> bool:
 
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "CHANGELOG.md"])
-def test_files_that_the_documents_name_exist(name: str) -> None:
-    """The changelog names modules where they were then."""
+def test_files_mentioned_in_the_documents_exist(name: str) -> None:
+    """The changelog names modules as they were called at the time."""
     text, page = text_of(name), ROOT / name
     named = set(re.findall(r"`([\w./-]*\w\.(?:py|js|yaml|toml|lock))(?::\w+)?`", text))
     named |= set(
@@ -234,7 +236,7 @@ def test_files_that_the_documents_name_exist(name: str) -> None:
             assert heading in headings(other), target
 
 
-def test_documents_that_the_code_names_exist() -> None:
+def test_documents_mentioned_in_the_code_exist() -> None:
     references = {
         (path.relative_to(ROOT).as_posix(), name)
         for top in ("mobilenet", "viz", "tests", "scenarios")
@@ -251,8 +253,8 @@ def headings(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["docs/verdicts-and-metrics.md", "docs/run-directory.md", "docs/guide/maps.md"])
-def test_pairs_are_told_for_both_radios(name: str) -> None:
-    """Where power decides a pair is no node in range."""
+def test_the_documents_define_pairs_for_both_radio_models(name: str) -> None:
+    """Where received power decides, a pair needs no node in range."""
     assert not re.search(r"frame(,| and)\s+(node|receiver) in\s+(its\s+)?range", text_of(name))
     assert "in silence" in OF_HOSTS.meaning("nodes_within_reach_per_frame")
 
@@ -287,11 +289,11 @@ def test_a_page_of_evidence_begins_with_its_command(name: str) -> None:
 
 
 def file_of(name: str) -> Path:
-    """The file of a name on the page, where those of the package have no folder before them."""
+    """Return the path of a file named on the page; files of the package are named without their folder."""
     return ROOT / name if name.startswith(("tests/", "viz/")) else ROOT / "mobilenet" / name
 
 
-def test_what_is_decided_where_is_there() -> None:
+def test_the_where_is_it_decided_table_refers_to_existing_code() -> None:
     table = text_of("docs/architecture.md").partition("## Where is it decided?")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "`" in line[:200]]
     rows = [row for row in rows if len(row) == 3]
@@ -323,20 +325,20 @@ def test_nothing_is_registered_in_more_than_two_places() -> None:
         assert examples and all(file_of(name).exists() for name in examples), what
 
 
-def test_a_radio_model_is_named_only_in_its_own_places() -> None:
+def test_a_radio_model_is_mentioned_only_where_it_is_registered() -> None:
     naming = {
         path.relative_to(ROOT / "mobilenet").as_posix()
         for path in (ROOT / "mobilenet").rglob("*.py")
         if "distance_table" in path.read_text(encoding="utf-8")
     }
     others = {name for name in naming if not name.startswith("network/radio/distance_table/")}
-    shared = "network/radio/keys.py"  # keys of two models
+    shared = "network/radio/keys.py"  # keys shared by two models
     assert others == {"network/wireless.py", "engine/native.py", shared}
 
 
 @pytest.mark.long
-def test_the_site_is_whole_and_fetches_nothing(tmp_path: Path) -> None:
-    """Every link has its target, and a page opened from disk loads nothing from anywhere."""
+def test_the_documentation_site_is_complete_and_self_contained(tmp_path: Path) -> None:
+    """Every link has its target, and a page opened from disk fetches nothing from the network."""
     mkdocs = Path(sys.executable).parent / "mkdocs"
     env = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     command = [str(mkdocs), "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]

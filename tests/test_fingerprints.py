@@ -1,8 +1,8 @@
-"""Every scenario does today, to the nanosecond, what it did when its fingerprint was pinned in fingerprints.json.
+"""Tests that every scenario behaves, to the nanosecond, as when its fingerprint was pinned in fingerprints.json.
 
 Model     each scenario is shortened to DURATION_S. Pinned are digests of the events (the fingerprint of a run), of the
-          samples, and of the counters, which also see what no event tells: each frame and its fate.
-Rule      a change that alters a fingerprint renews them all, and says why in a line of CHANGELOG.md:
+          samples, and of the counters, which also cover what no event records: each frame and its fate.
+Rule      a change that alters a fingerprint renews them all, and explains why in a line of CHANGELOG.md:
 
               python -m tests.test_fingerprints --renew
 """
@@ -54,7 +54,7 @@ def digests(recording: Recording) -> Digests:
 
 
 def _columns(recording: Recording, table: str) -> dict[str, list[Any]]:
-    """The columns as lists, with whole numbers whole."""
+    """Return the columns as lists, in which whole numbers are integers."""
     return {name: list(map(as_whole, values)) for name, values in recording.tables()[table].items()}
 
 
@@ -71,19 +71,19 @@ def pinned_digests(name: str) -> Digests:
     return expectation
 
 
-def test_every_scenario_is_pinned() -> None:
+def test_every_shipped_scenario_has_a_pinned_fingerprint() -> None:
     assert list(json.loads(PINNED.read_text())) == SCENARIOS, "renew: see the head of this file"
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_scenario_does_what_it_did(name: str) -> None:
+def test_a_scenario_matches_its_pinned_fingerprint(name: str) -> None:
     assert digests(record(shorten(name))) == pinned_digests(name), (
         "meant? then renew and say why: see the head of this file"
     )
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
-def test_neither_hash_seed_nor_working_directory_matter(hash_seed: str, tmp_path: Path) -> None:
+def test_fingerprints_do_not_depend_on_hash_seed_or_directory(hash_seed: str, tmp_path: Path) -> None:
     names = ["churn", "first", "holes", "streets", "paper/tcp_static"]
     place = tmp_path / "ein Ort, wo ✈ nichts ist"
     place.mkdir()
@@ -93,13 +93,13 @@ def test_neither_hash_seed_nor_working_directory_matter(hash_seed: str, tmp_path
     assert json.loads(done.stdout) == {name: pinned_digests(name) for name in names}
 
 
-def test_two_simulations_one_after_the_other() -> None:
+def test_consecutive_simulations_do_not_affect_each_other() -> None:
     run_digests = [digests(record(shorten(name))) for name in ("churn", "first", "churn")]
     assert run_digests == [pinned_digests("churn"), pinned_digests("first"), pinned_digests("churn")]
 
 
-def test_two_simulations_by_turns() -> None:
-    """Two threads that hand over at each simulated second: nothing of one may be seen by the other."""
+def test_interleaved_simulations_do_not_affect_each_other() -> None:
+    """Two threads alternate at each simulated second: neither may see the state of the other."""
     names = ("churn", "holes", "churn")
     digests_of: dict[int, Digests] = {}
     turns = [threading.Semaphore(0) for _ in names]
@@ -130,14 +130,14 @@ def test_two_simulations_by_turns() -> None:
 @pytest.mark.parametrize("name", ["churn", "holes", "streets"])
 def test_a_run_directory_repeats_the_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     once = api.run(shorten(name), out=tmp_path / "once")
-    monkeypatch.chdir(tmp_path)  # and what the manifest's command says is enough: the files came along
+    monkeypatch.chdir(tmp_path)  # the command in the manifest is enough, since the files were copied along
     again = api.run(Path("once", "scenario.yaml"), out="again")
     assert once.manifest["fingerprint"] == again.manifest["fingerprint"] == pinned_digests(name)["events"]
     assert once.metrics == again.metrics and once.counters == again.counters
 
 
 @pytest.mark.parametrize("name", ["first", "holes", "radio_check"])
-def test_what_else_is_recorded_changes_nothing(name: str) -> None:
+def test_recording_more_tables_does_not_change_a_run(name: str) -> None:
     full = record(shorten(name, "record.frames=true", "record.messages=true", "record.positions_interval_s=0.1"))
     assert full.frames is not None and len(full.frames) > 100
     assert digests(full) == pinned_digests(name)
@@ -145,7 +145,7 @@ def test_what_else_is_recorded_changes_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["dynamic", "faults", "churn", "holes"])
 def test_the_world_does_not_depend_on_the_protocol(name: str) -> None:
-    """Other timers: the same walks, the same offers to broadcast, the same crashes."""
+    """Other protocols set other timers, but walks, broadcast attempts and crashes stay the same."""
     other = record(shorten(name, "protocol.ack_min_s=0.1", "protocol.resend_first_s=0.6", "protocol.heartbeat_s=3"))
     usual = record(shorten(name))
     assert other.fingerprint() != usual.fingerprint()
@@ -155,7 +155,7 @@ def test_the_world_does_not_depend_on_the_protocol(name: str) -> None:
 
 
 def events_of(recording: Recording, kinds: tuple[str, ...]) -> list[tuple[int, str]]:
-    """When and where something of these kinds happened while the world moved."""
+    """Return when and where events of these kinds happened while the world moved."""
     events = recording.events
     rows = zip(events.time_ns, events.node, events.event, strict=True)
     return [(time, node) for time, node, event in rows if event in kinds and time < DURATION_S * 10**9]

@@ -1,4 +1,4 @@
-"""Time, ties, timers and streams."""
+"""Tests of the event kernel: time, ties, timers and random streams."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mobilenet.engine.random_streams import BLOCK, Stream, generator
 from mobilenet.engine.timer import Timer
 
 
-def test_ties_go_by_the_order_of_scheduling() -> None:
+def test_simultaneous_events_run_in_the_order_of_scheduling() -> None:
     kernel = Kernel()
     seen: list[str] = []
     kernel.at(5, lambda: seen.append("first"))
@@ -36,8 +36,8 @@ def test_ties_go_by_the_order_of_scheduling() -> None:
     ),
     st.lists(st.integers(0, 5 << BUCKET_BITS), max_size=4),
 )
-def test_what_happens_when_is_what_one_sorted_list_says(plan: list[tuple[int, int]], stops: list[int]) -> None:
-    """Calls at all distances, each of which schedules another one, in a run of any slices."""
+def test_the_kernel_runs_events_as_one_sorted_list_would(plan: list[tuple[int, int]], stops: list[int]) -> None:
+    """Schedules calls at all distances, each of which schedules another, and runs in arbitrary slices."""
     kernel = Kernel()
     scheduled: list[tuple[int, int]] = []
     seen: list[tuple[int, int]] = []
@@ -68,7 +68,7 @@ def test_what_happens_when_is_what_one_sorted_list_says(plan: list[tuple[int, in
     st.lists(st.lists(st.integers(0, 2 << BUCKET_BITS), min_size=1, max_size=6), max_size=6),
     st.integers(0, 4 << BUCKET_BITS),
 )
-def test_simpy_processes_do_what_they_do_in_simpy(waits: list[list[int]], until: int) -> None:
+def test_simpy_processes_behave_as_in_simpy_itself(waits: list[list[int]], until: int) -> None:
     def play(environment: simpy.Environment) -> list[tuple[float, int, str]]:
         seen: list[tuple[float, int, str]] = []
 
@@ -102,7 +102,7 @@ def test_simpy_processes_do_what_they_do_in_simpy(waits: list[list[int]], until:
 
 
 @pytest.mark.parametrize("environment", [Kernel, simpy.Environment])
-def test_who_waits_for_what_a_run_waited_for_is_not_forgotten(environment: type[simpy.Environment]) -> None:
+def test_a_process_waiting_for_the_end_event_of_a_run_resumes(environment: type[simpy.Environment]) -> None:
     env = environment()
     seen: list[tuple[float, str]] = []
 
@@ -136,7 +136,7 @@ def test_simpy_processes_run_among_plain_calls() -> None:
     assert seen == [(10, "process"), (15, "call"), (20, "process"), (30, "process")]
 
 
-def test_an_event_at_a_time_has_its_place_from_when_it_is_made() -> None:
+def test_a_timed_event_is_ordered_by_when_it_was_created() -> None:
     kernel, seen = Kernel(), []
 
     def process(name: str, *moments: int) -> Process:
@@ -152,7 +152,7 @@ def test_an_event_at_a_time_has_its_place_from_when_it_is_made() -> None:
     assert seen == [(3, "first"), (5, "first"), (5, "second"), (5, "third")]
 
 
-def test_a_process_is_begun_at_once() -> None:
+def test_a_simpy_process_starts_at_once() -> None:
     kernel, seen = Kernel(), []
 
     def process() -> Process:
@@ -191,19 +191,19 @@ def test_an_entry_scheduled_before_its_bucket_comes_first() -> None:
     far = 10_000 << BUCKET_BITS
     for at in (far, 1 << 70):
         kernel.at(at, lambda: seen.append(kernel.now))
-    kernel.run_until(5)  # has looked ahead
+    kernel.run_until(5)  # this call looks ahead
     for at in (far - 1, 7, 3 << BUCKET_BITS, far + 1):
         kernel.at(at, lambda: seen.append(kernel.now))
     kernel.run_until(1 << 71)
     assert seen == [7, 3 << BUCKET_BITS, far - 1, far, far + 1, 1 << 70]
 
 
-def test_a_priority_that_has_no_room_is_refused() -> None:
+def test_the_kernel_rejects_priorities_out_of_range() -> None:
     with pytest.raises(ValueError, match="the priority is 3, expected"):
         Kernel().schedule(simpy.Event(Kernel()), EventPriority(3))
 
 
-def test_more_events_than_have_a_place_are_not_mixed_up() -> None:
+def test_the_kernel_keeps_order_beyond_its_sequence_numbers() -> None:
     kernel = Kernel()
     kernel.calendar._sequence = (1 << SEQUENCE_BITS) - 10
 
@@ -257,7 +257,7 @@ def test_two_kernels_do_not_see_each_other() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["start", "stop"]), st.integers(0, 20)), max_size=20))
 def test_a_timer_fires_exactly_when_its_last_start_says(script: list[tuple[int, str, int]]) -> None:
-    """Against a model that remembers only the deadline."""
+    """Compares the timer with a model that remembers only the deadline."""
     kernel = Kernel()
     fired: list[int] = []
     timer = Timer(kernel, lambda: fired.append(kernel.now))
@@ -279,7 +279,7 @@ def test_a_timer_fires_exactly_when_its_last_start_says(script: list[tuple[int, 
     assert fired == expected + ([deadline] if deadline >= 0 else [])
 
 
-def test_nanoseconds() -> None:
+def test_seconds_are_converted_to_whole_nanoseconds() -> None:
     assert ns(1.5) == 1_500_000_000
     assert ns(0.1 + 0.2) == 300_000_000
     assert isinstance(ns(2.0), int)
@@ -300,7 +300,7 @@ def test_streams_are_named_and_independent() -> None:
 
 
 def test_a_stream_draws_what_its_generator_draws() -> None:
-    """However many other streams took turns with it."""
+    """Other streams may draw in between."""
     streams = [Stream(7, "mobility", f"h{host}") for host in range(5)]
     drawn = [[stream.random() for stream in streams] for _ in range(5 * BLOCK // 2)]
     for host, column in enumerate(zip(*drawn, strict=True)):

@@ -1,4 +1,4 @@
-"""A killed run leaves every row up to a moment, as tables that no command takes for a run."""
+"""Tests that a killed run leaves all rows up to some moment, in tables that no command mistakes for a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What that run leaves in its folder while it goes on, with a batch for each simulated second."""
+    """Return the files of a run in progress, with a batch for each simulated second."""
     folder = tmp_path_factory.mktemp("batches")
     simulation = Simulation(Scenario.load(FIRST), run_folder=folder)
     recording = simulation.recording
@@ -57,14 +57,14 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def require_beginning(table: str, of: Path, whole: Path) -> int:
-    """The rows are the first of the whole run; return how many there are."""
+    """Check that the rows are the first rows of the whole run; return their number."""
     kept = read_table(of, table)
     assert kept.equals(read_table(whole, table).slice(0, kept.num_rows)), table
     return int(kept.num_rows)
 
 
 @given(data=st.data())
-def test_a_file_that_was_cut_anywhere_has_the_first_rows(data: st.DataObject, batches: Path, whole: Path) -> None:
+def test_a_record_file_cut_anywhere_keeps_its_first_rows(data: st.DataObject, batches: Path, whole: Path) -> None:
     path = batches / f"events{SUFFIX}"
     cut = path.with_name("events.cut")
     cut.write_bytes(path.read_bytes()[: data.draw(st.integers(1, path.stat().st_size))])
@@ -75,7 +75,9 @@ def test_a_file_that_was_cut_anywhere_has_the_first_rows(data: st.DataObject, ba
 
 
 @pytest.mark.parametrize("behind", TABLES)
-def test_rows_that_another_table_may_lack_are_dropped(behind: str, batches: Path, whole: Path, tmp_path: Path) -> None:
+def test_recovery_drops_rows_that_another_table_may_lack(
+    behind: str, batches: Path, whole: Path, tmp_path: Path
+) -> None:
     left = tmp_path / ".run.partial-0"
     shutil.copytree(batches, left)
     os.truncate(left / f"{behind}{SUFFIX}", (left / f"{behind}{SUFFIX}").stat().st_size // 2)
@@ -93,7 +95,7 @@ def test_rows_that_another_table_may_lack_are_dropped(behind: str, batches: Path
         read_manifest(kept)
 
 
-def test_what_was_killed_while_it_was_judged_has_no_verdict(batches: Path, whole: Path, tmp_path: Path) -> None:
+def test_a_run_killed_while_it_was_judged_has_no_verdict(batches: Path, whole: Path, tmp_path: Path) -> None:
     left = tmp_path / ".run.partial-0"
     shutil.copytree(whole, left)
     shutil.copytree(batches, left, dirs_exist_ok=True)
@@ -105,7 +107,7 @@ def test_what_was_killed_while_it_was_judged_has_no_verdict(batches: Path, whole
     assert require_beginning("events", kept, whole) > 0
 
 
-def test_a_supervisor_of_programs_leaves_a_record(batches: Path, tmp_path: Path) -> None:
+def test_a_supervisor_of_programs_keeps_an_abandoned_record(batches: Path, tmp_path: Path) -> None:
     shutil.copytree(batches, tmp_path / ".run.partial-0")
     (tmp_path / ".other.partial-0").mkdir()
     for name in ("run", "other"):
@@ -126,7 +128,7 @@ def test_observers_receive_rows_that_are_in_batches() -> None:
     assert recording.events.waiting < len(recording.events) == counting.events
 
 
-def test_what_had_recorded_nothing_leaves_nothing(batches: Path, tmp_path: Path) -> None:
+def test_a_run_killed_before_it_recorded_anything_leaves_nothing(batches: Path, tmp_path: Path) -> None:
     for number, cut in enumerate((0, 1, 100)):
         left = tmp_path / f".run.partial-{number}"
         shutil.copytree(batches, left)
@@ -153,7 +155,7 @@ def test_a_run_mentions_the_record_of_a_killed_one(batches: Path, tmp_path: Path
     assert summary.returncode == 3 and "the run was killed; its tables hold every row up to" in summary.stdout
 
 
-def test_two_killed_runs_of_one_name_are_both_kept(batches: Path, tmp_path: Path) -> None:
+def test_records_of_two_killed_runs_of_one_name_are_kept(batches: Path, tmp_path: Path) -> None:
     for number in (1, 2):
         shutil.copytree(batches, tmp_path / f".run.partial-{number}")
     recover(tmp_path / "run")
@@ -161,7 +163,7 @@ def test_two_killed_runs_of_one_name_are_both_kept(batches: Path, tmp_path: Path
 
 
 @pytest.mark.long
-def test_a_run_that_is_killed_at_any_moment(tmp_path: Path) -> None:
+def test_a_run_killed_at_any_moment_leaves_a_readable_record(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "mobilenet", "run", str(ROOT / "scenarios" / "dynamic.yaml")]
     words += ["--set", "duration_s=100", "--out"]
     whole = tmp_path / "whole"
@@ -175,7 +177,7 @@ def test_a_run_that_is_killed_at_any_moment(tmp_path: Path) -> None:
         time.sleep(moments.uniform(0.1, 0.95) * took_s)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        if name.exists():  # it was faster
+        if name.exists():  # the run ended before it could be killed
             continue
         show = [sys.executable, "-m", "mobilenet", "show", str(name)]
         first = subprocess.run(show, capture_output=True, text=True, cwd=tmp_path)

@@ -1,7 +1,7 @@
-"""Who may import whom. Rooms lie above each other, and a module imports from its own room and from lower ones.
+"""Tests of the import rules: packages are layered, and a module imports from its own package and from lower layers.
 
-The rooms are described in docs/architecture/core.md and lab.md. What the order forbids is tried out with planted
-violations at the end.
+The layers are described in docs/architecture/core.md and lab.md. Planted violations at the end show that the tests find
+what the order forbids.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.text
 
-# From the ground up. Rooms of one line lie side by side: none of them imports another.
+# From the bottom up. Packages on the same line do not import each other.
 FLOORS = (
     ("parameters", "quoting"),
     ("engine", "world.tracks"),
@@ -49,10 +49,10 @@ FLOORS = (
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-NAMELESS = ("mobilenet", "mobilenet.network", "mobilenet.lab", "mobilenet.lab.hunt")  # they import nothing
+NAMELESS = ("mobilenet", "mobilenet.network", "mobilenet.lab", "mobilenet.lab.hunt")  # these import nothing
 NOT_OF_THE_PRODUCT = ("tests", "validation", "scenarios")
-# Who may import by a name in a variable, or look into sys.modules: what hands on the names of the root, compiled
-# modules, the code of plug-ins, the docstring of a module that declares keys, the command that was asked for, and the
+# Modules that may import by a name in a variable, or look into sys.modules: lazy exports of the package root, compiled
+# modules, the code of plug-ins, the docstring of a module that declares keys, the command that was called, and the
 # checks that a protocol's declaration names.
 BY_NAME = ("import_module", "__import__", "resolve_name", "run_module", "run_path", "modules")
 MAY_IMPORT_BY_NAME = {
@@ -71,11 +71,11 @@ MAY_IMPORT_BY_NAME = {
     )
 }
 
-# Modules that may name each other, below TYPE_CHECKING alone. A node, its frames, its MAC and the medium are one
-# machine, and compiled: a call goes straight through only where the class of the other is known by name.
+# Modules that may import each other, but only below TYPE_CHECKING. A node, its frames, its MAC and the medium form one
+# machine and are compiled: calls are direct only where the class of the callee is known by name.
 CIRCLES = [[f"mobilenet.network.radio.{name}" for name in ("frame", "mac", "medium", "neighbours", "transceiver")]]
 
-# A library has one home.
+# Each library is used in one place.
 HOMES = {
     "simpy": ("mobilenet.engine.kernel",),
     "pyspark": ("mobilenet.lab.studies", "mobilenet.lab.notebook"),
@@ -101,7 +101,7 @@ def inside(module: str, *packages: str) -> bool:
 
 
 def is_promises(module: str) -> bool:
-    """Whether this judges what one protocol promises: it stands next to the protocol, and judges without it."""
+    """Return whether this module checks the promises of one protocol; it stands next to the protocol."""
     return inside(module, "mobilenet.protocols") and module.endswith(".promises")
 
 
@@ -130,32 +130,32 @@ class Tree:
                 base = ".".join([*above, *filter(None, [node.module])])
                 names = {f"{base}.{alias.name}" for alias in node.names}
                 modules |= names & self.modules.keys() or {base}
-                if base == "mobilenet":  # what the root hands on hides where it comes from
+                if base == "mobilenet":  # the root's exports hide the module that defines a name
                     modules |= names - {"mobilenet.__version__"}
         return modules
 
     def importers(self, *packages: str) -> Iterator[tuple[str, str]]:
-        """(module, what it imports) for everything inside these packages."""
+        """Yield (module, imported name) for all modules inside these packages."""
         for module, imported in self.imports.items():
             yield from ((module, name) for name in sorted(imported) if inside(name, *packages))
 
     def reach(self, module: str, *closed: str) -> set[str]:
-        """All of our modules that importing this one brings in; what lies behind `closed` packages is not looked at."""
+        """Return all our modules that importing this one loads, without looking behind the `closed` packages."""
         return reach(self.imports, module, *closed)
 
     def circles_of_packages(self) -> list[list[str]]:
-        """Folders that import each other; modules of the root stand for themselves."""
+        """Return folders that import each other; a module of the root counts as a folder."""
         stand_alone = {name for name in self.modules if name.count(".") < 2 or is_promises(name)}
         folder = {name: name if name in stand_alone else self.package(name) for name in self.modules}
         graph: dict[str, set[str]] = {name: set() for name in folder.values()}
         for module, imported in self.imports.items():
-            if module != "mobilenet":  # it hands on what others are
+            if module != "mobilenet":  # its exports are defined elsewhere
                 graph[folder[module]] |= {folder[name] for name in imported & folder.keys()} - {folder[module]}
         return rings(graph)
 
 
 def head(tree: ast.Module) -> Iterator[ast.AST]:
-    """What runs while a module is imported: neither functions nor what only type checkers see."""
+    """Yield the statements that run on import, without functions and code for type checkers."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
@@ -177,21 +177,21 @@ def reach(graph: dict[str, set[str]], module: str, *closed: str) -> set[str]:
 
 
 def rings(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Names that reach each other."""
+    """Return the groups of names that reach each other."""
     behind = {name: reach(graph, name) for name in graph}
     groups = {tuple(sorted({a, *(b for b in behind[a] if a in behind[b])})) for a in behind if a in behind[a]}
     return sorted(map(list, groups))
 
 
 def room_of(module: str) -> str | None:
-    """The room of one of our modules; None for what belongs to none."""
+    """Return the layer of one of our modules, or None if it has none."""
     name = "promises" if is_promises(module) else module.removeprefix("mobilenet.")
     parts = name.split(".")
     return next((room for depth in (3, 2, 1) if (room := ".".join(parts[:depth])) in FLOOR), None)
 
 
 def looks_up(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Imports from a room that lies higher, or beside."""
+    """Yield imports from a layer above, or next to, the module's own."""
     for module, imported in tree.imports.items():
         own = room_of(module)
         for name in sorted(imported):
@@ -208,13 +208,15 @@ def looks_up(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def round_and_round(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Modules, or folders of them, that import each other, in whatever room; inside functions and for types, too."""
+    """Yield modules, or folders of them, that import each other at any level; imports in functions and for types count,
+    too.
+    """
     yield from ((ring[0], " ".join(ring)) for ring in rings(tree.imports) if ring not in CIRCLES)
     yield from ((ring[0], " ".join(ring)) for ring in tree.circles_of_packages())
 
 
 def by_other_ways(tree: Tree) -> Iterator[tuple[str, str]]:
-    """What no import statement says: `import *` of ours, the names of the root, and names in variables."""
+    """Yield imports without a plain import statement: `import *`, exports of the root, and names in variables."""
     for module, parsed in tree.trees.items():
         for node in ast.walk(parsed):
             if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
@@ -233,8 +235,8 @@ def away_from_home(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Protocols use a little of the standard library and each other; their parameters pydantic and the declaration of
-    quantities.
+    """Yield imports that protocols may not have: only a small part of the standard library, each other and, for
+    parameters, pydantic and the declaration of quantities are allowed.
     """
     for module, imported in tree.imports.items():
         if inside(module, "mobilenet.protocols") and not is_promises(module):
@@ -247,8 +249,8 @@ def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def not_for_promises(tree: Tree) -> Iterator[tuple[str, str]]:
-    """What judges a protocol's own promises reads the record as the verifier does; of the protocol it knows only the
-    parameters.
+    """Yield imports that the checks of a protocol's promises may not have: they read the record as the verifier does,
+    and know only the parameters of the protocol.
     """
     ours = ("mobilenet.verify", "mobilenet.record.table", "mobilenet.engine.clock")
     for module in filter(is_promises, tree.modules):
@@ -259,7 +261,9 @@ def not_for_promises(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
-    """What reads a run does not know what wrote it; what judges or counts knows no protocol either."""
+    """Yield imports that readers may not have: a reader of runs does not know the simulator, and judges and metrics
+    know no protocol either.
+    """
     closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.simulation.plugin_code")
     for module in tree.modules:
         judges = inside(module, "mobilenet.verify", "mobilenet.metrics", "mobilenet.record.reader")
@@ -279,7 +283,7 @@ def ours() -> Tree:
     return Tree(ROOT, "mobilenet", "viz")
 
 
-def test_the_source_was_found() -> None:
+def test_the_layering_check_finds_the_source() -> None:
     assert "simpy" in ours().imports["mobilenet.engine.kernel"]
     assert "mobilenet.protocols.port" in ours().imports["mobilenet.protocols.mobile_causal.handover"]
     assert {room_of(module) for module in ours().modules} == {*FLOOR, None}
@@ -290,12 +294,12 @@ def test_every_module_is_in_a_room() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_nobody_breaks(rule: object) -> None:
+def test_no_module_breaks_a_layering_rule(rule: object) -> None:
     assert callable(rule)
     assert list(rule(ours())) == []
 
 
-def test_the_verifier_names_no_message_of_a_protocol() -> None:
+def test_the_verifier_mentions_no_message_of_a_protocol() -> None:
     messages = {
         node.name
         for module, parsed in ours().trees.items()
@@ -320,7 +324,7 @@ def test_allowed_import_cycles_exist_and_concern_only_types() -> None:
 
 
 def test_protocols_meet_the_network_through_ports_alone() -> None:
-    """The network runs whatever it is given; built-in protocols are named only by the catalogues."""
+    """The network runs any protocol; only the catalogues name the built-in ones."""
     for module, imported in ours().imports.items():
         if inside(
             module, "mobilenet.simulation.nodes", "mobilenet.simulation.connections", "mobilenet.simulation.mobile"
@@ -330,15 +334,17 @@ def test_protocols_meet_the_network_through_ports_alone() -> None:
 
 
 def test_the_verifier_reads_the_scenario_in_one_place() -> None:
-    """It derives the promises of a run from scenario.yaml, by its declarations; nothing else of it knows scenarios."""
+    """It derives the promises of a run from the declarations in scenario.yaml; the rest of the verifier does not know
+    scenarios.
+    """
     pairs = set(ours().importers("mobilenet.scenario"))
     knowing = {module for module, name in pairs if name != "mobilenet.scenario.plans.expectations"}
     assert {module for module in knowing if inside(module, "mobilenet.verify")} == {"mobilenet.verify.declarations"}
     values = ours().imports["mobilenet.scenario.plans.expectations"]
-    assert values <= {"__future__", "collections.abc", "typing"}  # plain ones
+    assert values <= {"__future__", "collections.abc", "typing"}  # plain imports
 
 
-def test_metrics_know_no_scenario() -> None:
+def test_metrics_do_not_import_scenarios() -> None:
     for module in ours().modules:
         if inside(
             module,
@@ -350,7 +356,7 @@ def test_metrics_know_no_scenario() -> None:
             assert not [name for name in ours().reach(module) if inside(name, "mobilenet.scenario")], module
 
 
-def test_modules_introduce_themselves() -> None:
+def test_every_module_has_a_docstring() -> None:
     for module, tree in ours().trees.items():
         assert ast.get_docstring(tree), f"{module} has no docstring"
 
@@ -396,7 +402,7 @@ BY_OTHER_WAYS = (
 
 
 def plant(folder: Path, at: str, source: str) -> Tree:
-    """A small package with one module that says `source`."""
+    """Write a small package with one module that contains `source`."""
     for name in ("mobilenet", "mobilenet.engine", "mobilenet.simulation", "mobilenet.simulation.mobile",
         "mobilenet.network", "mobilenet.network.radio", "mobilenet.verify",
                  "mobilenet.protocols", "mobilenet.world", "mobilenet.network.radio.medium", at):  # fmt: skip
@@ -409,19 +415,19 @@ def plant(folder: Path, at: str, source: str) -> Tree:
 
 
 @pytest.mark.parametrize("source", IN_EVERY_FORM)
-def test_a_planted_import_is_seen_in_every_form(source: str, tmp_path: Path) -> None:
+def test_a_planted_import_is_found_in_every_form(source: str, tmp_path: Path) -> None:
     imports = list(looks_up(plant(tmp_path, "mobilenet.engine.clock", source)))
     assert {module for module, _ in imports} == {"mobilenet.engine.clock"}
     assert all(inside(name, "mobilenet.simulation") for _, name in imports)
 
 
 @pytest.mark.parametrize("source", BY_OTHER_WAYS)
-def test_no_other_way_of_importing_escapes(source: str, tmp_path: Path) -> None:
+def test_unusual_forms_of_import_are_reported(source: str, tmp_path: Path) -> None:
     imports = by_other_ways(plant(tmp_path, "mobilenet.engine.clock", source))
     assert {module for module, _ in imports} == {"mobilenet.engine.clock"}
 
 
-def test_what_is_allowed_is_not_reported(tmp_path: Path) -> None:
+def test_allowed_imports_are_not_reported(tmp_path: Path) -> None:
     source = "from . import clock\nfrom mobilenet.world import x\nfrom ..engine import clock"
     assert list(looks_up(plant(tmp_path, "mobilenet.simulation.a", source))) == []
 
@@ -429,8 +435,8 @@ def test_what_is_allowed_is_not_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rule", "at", "source"),
     [
-        (looks_up, "mobilenet.world.walk", "from ..network.radio.medium import Medium"),  # beside
-        (looks_up, "mobilenet.loose", "from mobilenet.engine import clock"),  # in no room
+        (looks_up, "mobilenet.world.walk", "from ..network.radio.medium import Medium"),  # next to it
+        (looks_up, "mobilenet.loose", "from mobilenet.engine import clock"),  # belongs to no layer
         (looks_up, "mobilenet.verify.judge", "from mobilenet.viz.map import data"),
         (looks_up, "mobilenet.verify.judge", "import mobilenet.viz.map"),
         (looks_up, "mobilenet.verify.judge", "from tests.conftest import x"),
@@ -448,7 +454,7 @@ def test_what_is_allowed_is_not_reported(tmp_path: Path) -> None:
         (not_for_readers, "mobilenet.verify.judge", "def f():\n    import mobilenet.protocols"),
     ],
 )  # fmt: skip
-def test_each_rule_sees_a_planted_violation(rule: object, at: str, source: str, tmp_path: Path) -> None:
+def test_each_layering_rule_finds_a_planted_violation(rule: object, at: str, source: str, tmp_path: Path) -> None:
     assert callable(rule)
     assert [module for module, _ in rule(plant(tmp_path, at, source))] == [at]
 
@@ -457,8 +463,10 @@ def test_each_rule_sees_a_planted_violation(rule: object, at: str, source: str, 
     "back", ["from mobilenet.engine import clock", "from .clock import Clock", "from . import clock"]
 )
 @pytest.mark.parametrize("late", ["", "def f():\n    ", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "])
-def test_a_circle_within_a_room_is_seen(back: str, late: str, tmp_path: Path) -> None:
-    """However late it closes; while modules are imported, or not, is told apart."""
+def test_an_import_cycle_within_a_room_is_found(back: str, late: str, tmp_path: Path) -> None:
+    """Imports in functions and for types close a cycle, too; the cycles that exist during import are reported
+    separately.
+    """
     plant(tmp_path, "mobilenet.engine.clock", "from mobilenet.engine import hand")
     (tmp_path / "mobilenet" / "engine" / "hand.py").write_text(f"{late}{back}\n")
     tree = Tree(tmp_path, "mobilenet")
@@ -466,7 +474,7 @@ def test_a_circle_within_a_room_is_seen(back: str, late: str, tmp_path: Path) ->
     assert bool(rings(tree.at_once)) == (not late)
 
 
-def test_a_circle_of_folders_is_seen(tmp_path: Path) -> None:
+def test_an_import_cycle_of_folders_is_found(tmp_path: Path) -> None:
     plant(tmp_path, "mobilenet.network.radio.framing", "from mobilenet.network import wires")
     (tmp_path / "mobilenet" / "network" / "wires.py").write_text("")
     (tmp_path / "mobilenet" / "network" / "all.py").write_text("from .radio import medium\n")

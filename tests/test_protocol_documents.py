@@ -1,4 +1,4 @@
-"""The documents of the protocols: what they name exists, and they are wrapped."""
+"""Tests that files and names in the documents of the protocols exist, and that the documents are wrapped."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_lines_are_wrapped(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_files_that_are_named_exist(path: Path) -> None:
+def test_files_mentioned_in_protocol_documents_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     named = set(re.findall(r"`([\w/]+\.(?:py|yaml|md)|(?:tests|mobilenet|scenarios)/[\w/.]*)`", text))
     assert [name for name in sorted(named) if not any((place / name).exists() for place in PLACES)] == []

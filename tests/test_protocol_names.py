@@ -1,4 +1,4 @@
-"""Only protocols, the catalogues and the key of backbones name a protocol; all other code asks what is declared."""
+"""Tests that only protocols, the catalogues and the key of backbones name a protocol; other code uses declarations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 
 BACKBONES = {kind.value for kind in names.Backbone}
 NAMES = {declaration.name for declaration in CATALOGUE} | PARAMETERS.keys() | BACKBONES - {"tree"}
-ALSO_ORDERS = {"best_effort", "reliable", "causal", "beacon"}  # words with other meanings: promises, papers, frames
+ALSO_ORDERS = {"best_effort", "reliable", "causal", "beacon"}  # these words also mean promises, papers or frames
 EXCEPTED = {
     "mobilenet/protocols": "protocols",
     "mobilenet/network/wired/parameters.py": "declares the kinds of backbones",
@@ -27,7 +27,8 @@ EXCEPTED = {
 
 
 def protocols_in(source: str) -> Iterator[str]:
-    """Protocols that code names: anywhere in a text, or, of an ambiguous word, as what a name or kind is compared with.
+    """Return the protocols that code names, in any string; an ambiguous word counts only if a name or kind is compared
+    with it.
 
     Docstrings do not count.
     """
@@ -43,7 +44,7 @@ def protocols_in(source: str) -> Iterator[str]:
                 yield from (word for word in ALSO_ORDERS if word in words)
 
 
-def test_nobody_names_a_protocol_but_those_that_declare_it() -> None:
+def test_only_declaring_modules_mention_a_protocol_by_name() -> None:
     names_in = {
         path.relative_to(ROOT).as_posix(): sorted({*protocols_in(path.read_text(encoding="utf-8"))})
         for top in ("mobilenet", "viz")
@@ -64,15 +65,15 @@ def test_nobody_names_a_protocol_but_those_that_declare_it() -> None:
         'match group.name:\n    case "reliable": pass',
     ],
 )
-def test_a_planted_name_is_seen(source: str) -> None:
+def test_a_planted_protocol_name_is_found(source: str) -> None:
     assert [*protocols_in(source)]
 
 
-def test_docstrings_and_promises_may_have_the_words() -> None:
+def test_docstrings_and_promises_may_contain_protocol_names() -> None:
     assert [*protocols_in('"""Of mobile_causal."""\nx = order == "causal"')] == []
 
 
-def test_the_names_that_are_offered_are_those_that_are_declared() -> None:
+def test_offered_protocol_names_are_the_declared_ones() -> None:
     assert names.DEFAULT == DEFAULT
     causal = tuple(declaration.name for declaration in CATALOGUE if declaration.promises == "causal")
     assert causal == names.ON_THE_RADIO

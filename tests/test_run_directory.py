@@ -1,4 +1,4 @@
-"""docs/run-directory.md is a contract: whatever a run directory holds stands there, with words."""
+"""Tests that docs/run-directory.md describes everything that a run directory holds."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ SEVERAL = {
 
 
 def rows(heading: str) -> list[list[str]]:
-    """The rows of all tables of a section."""
+    """Return the rows of all tables in a section."""
     section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line[:1] == "|"]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
 def explained_names(heading: str) -> set[str]:
-    """What stands in the first cell of a row, and has words in the last one."""
+    """Return the names in the first cells of rows whose last cell has a description."""
     return {name for row in rows(heading) if row[-1] for name in re.findall(r"`([\w.]+)`", row[0])}
 
 
-def test_every_file_is_explained() -> None:
+def test_every_file_of_a_run_directory_is_documented() -> None:
     files = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in OPTIONAL_TABLES)}
     assert files <= explained_names("Files")
 
 
-def test_every_table_and_column_is_explained_with_its_type() -> None:
+def test_every_recorded_column_is_documented_with_its_type() -> None:
     columns_of: dict[str, dict[str, str]] = {}
     table = ""
     for row in rows("Tables")[2:]:
@@ -57,12 +57,12 @@ def test_every_table_and_column_is_explained_with_its_type() -> None:
     assert {name: columns_of.get(name) for name in COLUMNS} == COLUMNS
 
 
-def test_every_outcome_is_explained() -> None:
+def test_every_frame_outcome_is_documented() -> None:
     assert explained_names("Reception outcomes") == {*SINR_OUTCOMES, OUT_OF_RANGE, LINK_CUT}
 
 
 def counters_in(value: dict[str, Any]) -> set[str]:
-    """The names of counters; not the names of classes, outcomes and events that some of them count."""
+    """Return the names of counters, without the classes, outcomes and events that some of them count."""
     inside = (counters_in(each) for name, each in value.items() if isinstance(each, dict) and name not in SEVERAL)
     return set(value).union(*inside)
 
@@ -76,12 +76,12 @@ def counters_in(value: dict[str, Any]) -> set[str]:
         ("vcube/bundling.yaml", {}),
     ],
 )
-def test_every_counter_is_explained(scenario: str, changes: dict[str, Any], tmp_path: Path) -> None:
+def test_every_counter_of_a_run_is_documented(scenario: str, changes: dict[str, Any], tmp_path: Path) -> None:
     overrides = [f"{key}={value}" for key, value in changes.items()]
     done = api.run(SCENARIOS / scenario, out=tmp_path / "run", overrides=overrides)
     counters = read_json(done.path, "counters.json")
     assert counters_in(counters) - explained_names("counters.json") == set()
 
 
-def test_counters_that_are_seldom_there_are_explained() -> None:
+def test_rarely_recorded_counters_are_documented() -> None:
     assert {"mac_given_up", "suspicions", "in_flight", "duplicated", "by_kind"} <= explained_names("counters.json")

@@ -1,4 +1,4 @@
-"""Nothing is imported from folders of users: every command and every message of the live page, over planted modules.
+"""Tests that no command and no message of the live page imports modules planted in folders of users.
 
 Model     a module of each name that could be imported lies in the current folder, next to the scenario, and in the
           directories of runs and studies. Each of them leaves a mark when it runs. Tests with `is_marked` show that a
@@ -45,8 +45,8 @@ compare: {factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}
 RUN, OF_STUDY, BUG = "runs/first", "studies/loss", "runs/bug"
 FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
 
-# of each command what it is called with, one call after the other; `live` has a test of its own, and `place` a study
-CALLS = {  # a simulation, a server, pictures, Spark, a pool of processes and Java's files: what starts processes
+# The arguments of each command, one call after the other; `live` has a separate test, and `place` makes a study.
+CALLS = {  # calls that start processes: a simulation, a server, pictures, Spark, a pool of processes and Java's files
     "run": [f"run {SCENARIO} --set duration_s=5 --twice --out runs/other"],
     "serve": ["serve clean/scenario.yaml --allow-code --out runs/served"],
     "figures": [f"figures {RUN}"],
@@ -57,7 +57,7 @@ CALLS = {  # a simulation, a server, pictures, Spark, a pool of processes and Ja
 
 
 def plant(folder: Path, mark: Path) -> None:
-    for name in NAMES | {name.partition(".")[0] for name in sys.modules}:  # also those of compiled parts
+    for name in NAMES | {name.partition(".")[0] for name in sys.modules}:  # includes modules imported by compiled code
         (folder / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write(__file__ + '\\n')\n")
 
 
@@ -73,17 +73,19 @@ def call(place: Path, *words: str, **more: str) -> subprocess.CompletedProcess[s
 
 
 def execute(place: Path, words: str) -> None:
-    """Exit codes other than these would mean that it was refused, or failed, before it did anything."""
+    """Run a command; other exit codes would mean that it was refused or failed before it did anything."""
     process = call(place, *words.split())
     assert process.returncode in (0, 1, 4), (words, process.stdout, process.stderr)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The current folder of all commands, with a run, a study, and planted modules wherever users have folders."""
+    """Return the working directory of all commands, with a run, a study, and planted modules in all
+    folders of users.
+    """
     folder = tmp_path_factory.mktemp("planted")
     mark, place = folder / "mark", folder / "place"
-    (folder / "jars").mkdir()  # so that the folder above looks like that of Spark
+    (folder / "jars").mkdir()  # so that the parent folder looks like that of Spark
     (folder / "bin").mkdir()
     for name in ("spark-submit", "spark-class"):
         (folder / "bin" / name).write_text(f"#!/bin/sh\necho {name} >> {mark}\nexit 1\n")
@@ -106,14 +108,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def unmarked(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test has done has run none of the planted modules."""
+    """Check after the test that it has run none of the planted modules."""
     yield
     if "place" in request.fixturenames:
         assert not is_marked(request.getfixturevalue("place"))
 
 
 def is_marked(place: Path) -> str:
-    """Which of them have run since the last time."""
+    """Return the planted modules that have run since the last call."""
     mark = place.parent / "mark"
     content = mark.read_text() if mark.exists() else ""
     mark.unlink(missing_ok=True)
@@ -127,13 +129,13 @@ def test_modules_of_all_dependencies_are_planted() -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_no_command_imports_them(name: str, place: Path) -> None:
+def test_no_command_imports_planted_modules(name: str, place: Path) -> None:
     for words in CALLS[name]:
         if name != "serve" or sys.platform == "linux":
             execute(place, words)
 
 
-def test_no_message_of_the_live_page_imports_them(place: Path) -> None:
+def test_no_live_page_message_imports_planted_modules(place: Path) -> None:
     sent: list[str] = []
     with serve(place, SCENARIO, "--set", "duration_s=8") as talk:
 
@@ -179,7 +181,7 @@ def test_no_message_of_the_live_page_imports_them(place: Path) -> None:
 
 @contextmanager
 def serve(folder: Path, *arguments: str) -> Iterator[Talk]:
-    """A live run in that folder, and a socket to it."""
+    """Start a live run in that folder and connect a socket to it."""
     server = Server(folder, *arguments, env=environment())
     try:
         with Talk(server) as talk:
@@ -204,7 +206,7 @@ def running(jobs: list[dict[str, Any]]) -> bool:
         (python("-m", "mobilenet", "--version"), False),
     ],
 )
-def test_a_process_without_a_safe_path_imports_them(command: list[str], expected: bool, place: Path) -> None:
+def test_a_process_without_a_safe_path_imports_planted_modules(command: list[str], expected: bool, place: Path) -> None:
     subprocess.run(command, cwd=place, env=environment(), capture_output=True, check=False)
     assert bool(is_marked(place)) is expected
 
@@ -220,7 +222,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(("context", "expected"), [('get_context("spawn")', True), ("spawning()", False)])
-def test_so_does_a_process_of_multiprocessing(context: str, expected: bool, place: Path) -> None:
+def test_a_multiprocessing_child_imports_planted_modules(context: str, expected: bool, place: Path) -> None:
     script = place / "clean" / "spawns.py"
     script.write_text(SPAWNS.format(context=context))
     subprocess.run([sys.executable, script], cwd=place, env=environment(), capture_output=True, check=False)
@@ -228,7 +230,7 @@ def test_so_does_a_process_of_multiprocessing(context: str, expected: bool, plac
 
 
 def test_python_m_mobilenet_imports_nothing_from_the_cwd(tmp_path: Path) -> None:
-    """What Python and the package itself import before is not in our hands."""
+    """The modules that Python and the package itself import before that are out of our control."""
     for name in INSTALLED.keys() - {"mobilenet"}:
         (tmp_path / f"{name}.py").write_text("open('mark', 'a').write(__file__)\n")
     command = [sys.executable, "-m", "mobilenet", "run", str(ROOT / SCENARIO), "--set", "duration_s=5", "--out", "run"]
@@ -236,33 +238,33 @@ def test_python_m_mobilenet_imports_nothing_from_the_cwd(tmp_path: Path) -> None
     assert not (tmp_path / "mark").exists()
 
 
-def test_all_processes_of_ours_are_started_so() -> None:
-    """A module that names the interpreter, or starts processes in another way, is one of these."""
+def test_all_our_processes_are_started_with_a_safe_path() -> None:
+    """Only these modules may name the interpreter or start processes in another way."""
     tree = Tree(ROOT, "mobilenet", "viz")
     named = r"sys\.executable|get_context|SpawnContext|os\.(system|exec|spawn|posix_spawn)"
     modules = {name for name, path in tree.modules.items() if re.search(named, path.read_text(encoding="utf-8"))}
     assert modules == {
         "mobilenet.engine.safe_path",
-        "mobilenet.lab.workers",  # over `for_children`
+        "mobilenet.lab.workers",  # through `for_children`
         "mobilenet.lab.programs.children",  # with -I
-        "mobilenet.lab.programs.namespaces.machines",  # the same
-        "mobilenet.lab.programs.namespaces.init_process",  # programs as users have them
-        "mobilenet.lab.studies.spark",  # what Spark's workers are, over `for_children`
-        "mobilenet.lab.studies.cluster",  # the same; what runs there has its environment from spark.py
-        "mobilenet.lab.bench.programs",  # programs as users have them
-        "mobilenet.lab.bench.packets",  # the same
+        "mobilenet.lab.programs.namespaces.machines",  # also with -I
+        "mobilenet.lab.programs.namespaces.init_process",  # runs programs of users
+        "mobilenet.lab.studies.spark",  # Spark's workers, through `for_children`
+        "mobilenet.lab.studies.cluster",  # through `for_children`; its environment comes from spark.py
+        "mobilenet.lab.bench.programs",  # runs programs of users
+        "mobilenet.lab.bench.packets",  # also runs programs of users
     }
 
 
-# --- programs of users still import what lies beside them
+# --- programs of users still import modules next to them
 
 
 @pytest.fixture(scope="module")
 def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A scenario whose program imports the module beside it."""
+    """Return a scenario whose program imports the module next to it."""
     folder = tmp_path_factory.mktemp("beside")
     shutil.copy(SCENARIOS / "programs" / "flood.py", folder / "beside_it.py")
-    (folder / "own.py").write_text("import beside_it\n")  # words of the command that are files are copied with a run
+    (folder / "own.py").write_text("import beside_it\n")  # words of the command that name files are copied into the run
     text = (SCENARIOS / "programs" / "flood.yaml").read_text()
     (folder / "scenario.yaml").write_text(text.replace("python3, flood.py", f"{sys.executable}, own.py, beside_it.py"))
     (folder / "study.yaml").write_text("scenario: scenario.yaml\nset: {duration_s: 4}\nreplications: {min: 2}\n")
@@ -280,12 +282,12 @@ PROGRAM = f"{sys.executable} own.py beside_it.py"
         ["swarm", "--count", "2", "--workers", "2", "--promises", "fifo", "--command", PROGRAM],
     ],
 )
-def test_a_program_imports_the_module_beside_it(words: list[str], beside: Path) -> None:
+def test_a_user_s_program_imports_the_module_beside_it(words: list[str], beside: Path) -> None:
     process = call(beside, *words, "--allow-code")
     assert process.returncode == 0, (process.stdout, process.stderr)
 
 
-def test_so_does_one_of_a_live_run_that_is_saved(beside: Path) -> None:
+def test_a_saved_live_run_s_program_imports_its_own_module(beside: Path) -> None:
     with serve(beside, "scenario.yaml", "--set", "duration_s=4", "--allow-code") as talk:
         talk.ask("since", generation=0, row=0)
         talk.ask("save", name="kept")
@@ -294,7 +296,7 @@ def test_so_does_one_of_a_live_run_that_is_saved(beside: Path) -> None:
     assert Run(beside / "runs" / "kept").metrics["deliveries"]
 
 
-def test_one_whose_user_has_set_a_safe_path_does_not(beside: Path) -> None:
+def test_a_user_s_safe_path_keeps_a_program_from_local_imports(beside: Path) -> None:
     process = call(beside, "run", "scenario.yaml", "--allow-code", "--out", "refused", **{VARIABLE: "1"})
     assert process.returncode == 2 and "beside_it" in process.stderr
 
@@ -303,7 +305,9 @@ SAFE = f"__import__('sys').flags.safe_path, __import__('os').environ.get({VARIAB
 
 
 @pytest.mark.parametrize(("of_the_user", "within"), [(None, OURS), ("", OURS), ("1", "1"), ("yes", "yes")])
-def test_the_variable_is_as_it_was(of_the_user: str | None, within: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_safe_path_variable_is_restored(
+    of_the_user: str | None, within: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     if of_the_user is not None:
         monkeypatch.setenv(VARIABLE, of_the_user)

@@ -1,4 +1,4 @@
-"""The bootstrap and the lists that it works from; nothing is installed here."""
+"""Tests of the bootstrap and of the lists that it reads; nothing is installed here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def locked_versions() -> dict[str, str]:
     return {entry.split("==")[0]: entry for entry in entries if not entry.startswith("#")}
 
 
-def test_an_old_python_can_read_it_as_far_as_the_refusal() -> None:
+def test_an_old_python_can_parse_make_py_up_to_its_rejection() -> None:
     ast.parse((ROOT / "make.py").read_text(), feature_version=(3, 6))
 
 
@@ -65,21 +65,21 @@ def test_the_lock_holds_every_dependency_once_with_hashes() -> None:
         assert "http" not in entry and "file:" not in entry
 
 
-def test_each_missing_library_names_an_extra_that_brings_it() -> None:
+def test_each_missing_library_has_an_extra_that_installs_it() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for library, extra in EXTRAS.items():
         assert any(requirement.lower().startswith(library.lower()) for requirement in extras[extra]), library
     assert set(EXTRAS.values()) == extras.keys() - {"all"}
 
 
-def test_one_entry_of_the_lock(make: ModuleType, tmp_path: Path) -> None:
+def test_a_single_requirement_can_be_taken_from_the_lock(make: ModuleType, tmp_path: Path) -> None:
     text = Path(make.requirements_of("uv", str(tmp_path))).read_text()
     assert text.startswith("uv==") and "--hash=sha256:" in text and "urllib3" not in text
     with pytest.raises(make.Refusal):
         make.requirements_of("nothing-of-that-name", str(tmp_path))
 
 
-def test_a_half_made_environment_is_recognised(
+def test_an_incomplete_environment_is_recognized(
     make: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stamp, python = tmp_path / "made-of.json", tmp_path / "python"
@@ -90,7 +90,7 @@ def test_a_half_made_environment_is_recognised(
         stamp.write_text(text)
         assert make.stamp() == {}
     stamp.write_text(json.dumps(make.made_of()))
-    assert make.stamp() == {}  # its Python is gone
+    assert make.stamp() == {}  # its Python no longer exists
     python.symlink_to(sys.executable)
     assert make.stamp() == make.made_of()
 
@@ -100,12 +100,12 @@ def children_cpu_s() -> float:
     return times.children_user + times.children_system
 
 
-def test_nothing_is_done_the_second_time(make: ModuleType) -> None:
+def test_a_second_setup_does_nothing(make: ModuleType) -> None:
     if make.stamp() != make.made_of():
         pytest.skip("this environment was not made by make.py")
     cpu_s = children_cpu_s()
     done = subprocess.run([sys.executable, "make.py", "setup"], cwd=ROOT, capture_output=True, text=True, check=False)
-    missing = build_native.obstacle()  # is told whenever `setup` is asked for by name
+    missing = build_native.obstacle()  # printed whenever `setup` is called by name
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (0, "", 0 if missing is None else 1)
     assert children_cpu_s() - cpu_s < 2  # 0.05 s on an idle machine
 

@@ -1,4 +1,4 @@
-"""The simulator must not lie: what was configured happens, and what is down does nothing."""
+"""Tests that the simulator applies what the scenario configures, and that nodes that are down do nothing."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def test_the_run_with_crashes_is_valid_and_complete(crashed: mobilenet.Run) -> N
     assert crashed.metrics["broadcasts_undelivered"] == 0
 
 
-def test_tables_and_counters_tell_the_same(crashed: mobilenet.Run) -> None:
+def test_frames_in_tables_and_counters_agree(crashed: mobilenet.Run) -> None:
     frames, radio = crashed.frames, crashed.counters["radio"]
     fates = Counter(frames.fate)
     assert fates.pop("received") == radio["received"]
     assert fates == {name: count for name, count in radio["lost"].items() if count}
     assert len(frames.drop_duplicates(["start_ns", "sender"])) <= radio["frames"]
     messages = crashed.messages
-    assert set(messages.medium) == {"radio"}  # one station: nothing on the wire
+    assert set(messages.medium) == {"radio"}  # there is one station, so nothing is wired
     received = messages[messages.fate == "received"]
     assert (received.receive_ns > received.send_ns).all()
     assert messages[messages.fate != "received"].receive_ns.isna().all()
@@ -103,7 +103,7 @@ def test_tracks_join_and_leave_in_the_middle_of_the_run(tmp_path: Path) -> None:
     first_seen = run.positions.groupby("node").time_ns.min()
     assert (first_seen > 0).any()
     for node, time in left.items():
-        assert last_seen[node] <= time + 10_000_000_000  # gone soon after it asked
+        assert last_seen[node] <= time + 10_000_000_000  # left soon after its request
     assert set(run.manifest["host_names"]) >= set(left.index)
 
 
@@ -116,7 +116,7 @@ def test_hosts_out_of_coverage_are_brought_back_at_the_end(tmp_path: Path) -> No
     assert run.verdict == "valid" and run.manifest["quiescent"] is True
 
 
-def test_without_time_to_drain_liveness_is_unknown(tmp_path: Path) -> None:
+def test_liveness_is_unknown_without_time_to_drain(tmp_path: Path) -> None:
     run = mobilenet.run(
         SCENARIOS / "first.yaml",
         out=tmp_path / "cut",
@@ -142,7 +142,7 @@ def test_metrics_cover_the_window(tmp_path: Path) -> None:
     assert half.metrics["delivery_delay_p95_s"] == pytest.approx(np.percentile(delays, 95) / 1e9, rel=1e-12)
 
 
-def test_time_weighted_buffers_against_pandas(tmp_path: Path) -> None:
+def test_time_weighted_buffers_agree_with_pandas(tmp_path: Path) -> None:
     run = mobilenet.run(
         SCENARIOS / "first.yaml", out=tmp_path / "run", overrides=["workload.interval_s=0.3", "warmup_s=5"]
     )
@@ -156,8 +156,8 @@ def test_time_weighted_buffers_against_pandas(tmp_path: Path) -> None:
     assert run.metrics["station_sbuffer_mean"] == pytest.approx(np.mean(means), rel=0.01)
 
 
-def test_what_does_not_survive_a_crash_is_seen_to_be_empty() -> None:
-    """A host that holds messages back crashes: while it is down its RBuffer is empty, its SBuffer is what it was."""
+def test_a_crashed_host_has_an_empty_receive_buffer() -> None:
+    """A host that holds messages back crashes: its RBuffer is empty while it is down, and its SBuffer is unchanged."""
     scenario = Scenario.load(
         SCENARIOS / "static_heavy.yaml",
         [

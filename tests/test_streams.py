@@ -1,4 +1,6 @@
-"""The table of random streams in the documents names every purpose in the code, and the file that draws."""
+"""Tests that the documented table of random streams names every purpose in the code, and the file
+that draws from it.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "architecture" / "time-and-chance.md"
-MADE = r"\b(?:(?:Stream|generator|KeyedDraws)\(\s*[\w.]*seed\b|key_of\(\s*\w+\.seed\b)"  # who has a seed draws from it
+MADE = r"\b(?:(?:Stream|generator|KeyedDraws)\(\s*[\w.]*seed\b|key_of\(\s*\w+\.seed\b)"  # a draw takes a seed
 CALL = re.compile(MADE + r",\s*(f?)\"([^\"]+)\"")
 ANY_CALL = re.compile(MADE)
 
 
 def streams_in_code() -> set[tuple[str, str]]:
-    """(purpose, file) of every stream that is made."""
+    """Yield (purpose, file) of every stream that is created."""
     streams = set()
     for path in sorted((ROOT / "mobilenet").rglob("*.py")):
         source = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What is measured of TCP connections, by hand.
+"""Tests of the measurements of TCP connections against values computed by hand.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -15,12 +15,12 @@ from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.record.packets.segments import ACK, SYN
 from tests.verify.test_tcp_at_devices import A, B, segment
 
-FIRST = 2**32 - 5  # so that numbers wrap
+FIRST = 2**32 - 5  # near the limit, so that sequence numbers wrap
 
 
 def download(*, again_ms: int | None = None) -> list[Connection]:
-    """B sends ten bytes at 100 ms and ten at 200 ms, each acknowledged after 30 ms; with `again_ms`, the second ten are
-    lost, and sent again then.
+    """Return packets in which B sends ten bytes at 100 ms and ten at 200 ms, each acknowledged after 30 ms; with
+    `again_ms`, the second ten are lost and sent again at that time.
     """
     packets: list[PassedPacket] = []
 
@@ -48,7 +48,7 @@ def handoff(begin_ms: int, end_ms: int, node: str = "h0", cause: str = "cell") -
     return Handoff(node, begin_ms * MILLISECOND, end_ms * MILLISECOND, 1, cause, {})
 
 
-def test_without_loss() -> None:
+def test_tcp_connections_without_loss_have_known_measures() -> None:
     connections = Connections(download(), [])
     assert len(connections.connections) == 1
     assert connections.sent_again_share() == 0
@@ -58,7 +58,7 @@ def test_without_loss() -> None:
     assert connections.near_handoffs_s(is_after=True) is None
 
 
-def test_bytes_that_are_sent_again_measure_no_round_trip() -> None:
+def test_retransmitted_bytes_give_no_round_trip_time() -> None:
     connections = Connections(download(again_ms=900), [])
     assert connections.sent_again_share() == pytest.approx(10 / 30)
     assert connections.round_trip_s() == pytest.approx(0.030)
@@ -80,7 +80,7 @@ def test_a_connection_survives_a_handoff_if_bytes_follow(one: Handoff, expected:
     assert (len(connections.moved), connections.survivals()) == expected
 
 
-def test_round_trips_near_a_handoff() -> None:
+def test_round_trip_times_around_a_handoff_are_measured() -> None:
     connections = Connections(download(), [handoff(150, 160)])
     assert connections.near_handoffs_s(is_after=False) == pytest.approx(0.030)
     assert connections.near_handoffs_s(is_after=True) == pytest.approx(0.030)

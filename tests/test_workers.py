@@ -1,4 +1,4 @@
-"""Work on several processes: the same results, in the order that was asked for, and the end where it was asked for."""
+"""Tests that work on several processes gives the same results in order, and stops where it is asked to."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def fail(number: int) -> int:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_results_in_the_order_of_tasks_without_end(workers: int) -> None:
+def test_results_of_endless_tasks_come_in_the_order_of_the_tasks(workers: int) -> None:
     assert list(islice(in_order(square, count(), workers), 50)) == [number * number for number in range(50)]
 
 
-def test_results_as_they_are_done_name_their_task() -> None:
+def test_results_in_order_of_completion_state_their_task() -> None:
     assert sorted(as_done(square, [3, 5, 4], 2)) == [(0, 9), (1, 25), (2, 16)]
     assert list(as_done(square, [], 2)) == []
 
 
-def test_long_tasks_end_when_somebody_stops_them() -> None:
+def test_long_tasks_end_when_the_caller_stops_them() -> None:
     began_s, looks = time.monotonic(), count(1)
 
     def look() -> None:
@@ -54,7 +54,7 @@ def test_exceptions_and_deaths_of_workers_reach_the_caller() -> None:
         list(as_done(die, [1], 1))
 
 
-def test_tasks_are_not_all_taken_at_once() -> None:
+def test_tasks_are_fetched_only_as_needed() -> None:
     taken: list[int] = []
 
     def tasks() -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""What tests of several rooms need: the command in this process, files that are changed, copies of directories."""
+"""Helpers for tests of several packages: the command in this process, edited files, copies of directories."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def invoke(*words: object) -> Result:
 
 
 def refusal(*words: object) -> str:
-    """The one line that a command says when its input is bad."""
+    """Return the one line that a command prints when its input is bad."""
     result = invoke(*words)
     assert result.exit_code == 2, result.output
     assert len(result.stderr.strip().splitlines()) == 1
@@ -32,7 +32,7 @@ def refusal(*words: object) -> str:
 
 @contextmanager
 def editing(path: Path) -> Iterator[Any]:
-    """The value in a JSON file; what it is in the end is written, as a run would write it."""
+    """Yield the value in a JSON file for editing, and write the result as a run would."""
     value = json.loads(path.read_text())
     yield value
     if path.name == "manifest.json":
@@ -42,7 +42,7 @@ def editing(path: Path) -> Iterator[Any]:
 
 
 def between_marks(page: str, begin: str, end: str, text: str) -> str:
-    """The page with this text between the two marks, each of which it has once; ValueError if it has not."""
+    """Replace the text between two marks of the page; raise ValueError unless the page has each mark exactly once."""
     if page.count(begin) != 1 or page.count(end) != 1:
         raise ValueError(f"expected {begin} and {end} once")
     before, _, rest = page.partition(begin)

@@ -1,4 +1,4 @@
-"""The tables of docs/api.md, from the docstrings of the code.
+"""Write the tables of docs/api.md from the docstrings of the code.
 
     python -m tests.write_api_page
 
@@ -19,7 +19,7 @@ from tests.tools import between_marks
 from tests.write_verdict_tables import table
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
-PARTS = {  # of the page -> modules, and names in each
+PARTS = {  # section of the page -> modules, and names in each
     "Runs": (
         ("api", "run"),
         ("lab.notebook.runs", "load"),
@@ -62,7 +62,7 @@ PARTS = {  # of the page -> modules, and names in each
 
 
 def words_of(node: ast.ClassDef | ast.FunctionDef, text: str) -> str:
-    """Return the docstring on one line, or the comment behind the first line; links lead from the page."""
+    """Return the docstring, or the comment after the first line, as one line; links are relative to the page."""
     comment = text.splitlines()[node.lineno - 1].partition("  # ")[2]
     words = " ".join((ast.get_docstring(node) or comment).split())
     return re.sub(r"docs/([\w/-]+\.md(?:#[\w-]+)?)", r"[\1](\1)", words)
@@ -77,7 +77,7 @@ def signature(node: ast.FunctionDef) -> str:
 
 
 def rows(module: str, own: str) -> Iterator[tuple[str, str]]:
-    """Yield a function or class, and what a class has that is public."""
+    """Yield a row for a function or class and for the public members of a class."""
     text = Path(str(import_module(f"mobilenet.{module}").__file__)).read_text(encoding="utf-8")
     nodes = [one for one in ast.parse(text).body if isinstance(one, (ast.ClassDef, ast.FunctionDef))]
     (node,) = (one for one in nodes if one.name == own)
@@ -86,7 +86,7 @@ def rows(module: str, own: str) -> Iterator[tuple[str, str]]:
         return
     methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
     new = next((signature(one) for one in methods if one.name == "__init__"), "")
-    if not any(ast.unparse(base).rpartition(".")[2] == own for base in node.bases):  # which has a row
+    if not any(ast.unparse(base).rpartition(".")[2] == own for base in node.bases):  # that base has a row
         yield own + new, words_of(node, text)
     for one in node.body:
         if isinstance(one, ast.FunctionDef) and not one.name.startswith("_"):
@@ -97,7 +97,7 @@ def rows(module: str, own: str) -> Iterator[tuple[str, str]]:
 
 
 def with_tables(page: str) -> str:
-    """Return the page with its tables as they should be."""
+    """Return the page with up-to-date tables."""
     for part, modules in PARTS.items():
         all_rows = [row for module, names in modules for name in names.split() for row in rows(module, name)]
         cells = [(f"`{what.replace(' | ', ' or ')}`", words.replace("|", r"\|")) for what, words in all_rows]

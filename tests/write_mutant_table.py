@@ -1,4 +1,4 @@
-"""The table of mutants in docs/validation/trust.md, from the lists of mutants and from the tests that kill them.
+"""Write the table of mutants in docs/validation/trust.md from the lists of mutants and the tests that kill them.
 
     python -m tests.write_mutant_table
 
@@ -40,7 +40,7 @@ Test = Callable[..., None]
 
 
 class Mutants(NamedTuple):
-    """`kills`: tests with the mutants that each kills; the same mutant may die in several."""
+    """Mutants, and in `kills` the tests with the mutants that each kills; several tests may kill the same mutant."""
 
     of: str
     names: Collection[str]
@@ -48,14 +48,14 @@ class Mutants(NamedTuple):
 
 
 def name_of(value: Any) -> str:
-    """A parameter's, or that of the first of several."""
+    """Return the name of a parameter, or of the first of several."""
     if isinstance(value, tuple):
         return name_of(next((one for one in value if isinstance(one, type)), value[0]))
     return value if isinstance(value, str) else value.__name__
 
 
 def parameters(test: Any) -> list[Any]:
-    """Of the mark next to the function."""
+    """Return the parameters of the mark next to the function."""
     marks = [mark for mark in test.pytestmark if mark.name == "parametrize"]
     return list(marks[0].args[1])
 
@@ -65,7 +65,7 @@ def names_of(test: Test) -> list[str]:
 
 
 def of_scenes() -> Iterator[tuple[Test, Collection[str]]]:
-    """Those of VCube that have a test of their own."""
+    """Return the mutants of VCube that have a separate test."""
     for scene in dict.fromkeys(mutant.scene for mutant in OF_VCUBE.values() if mutant.scene is not None):
         yield getattr(test_crashes, scene), [name for name, mutant in OF_VCUBE.items() if mutant.scene == scene]
 
@@ -79,21 +79,32 @@ def every_list() -> list[Mutants]:
     layers = [f"{kind.removeprefix('vcube_')}: {name_of(layer)}" for kind, layer in test_causal_layer.MUTANTS]
     bugs = [f"{language}: {check}" for language, (check, _) in test_planted_bugs.BAD.items()]
     both = ["HighestInsteadOfPrefix", "SendsTwice"]  # of the causal broadcast, in the test itself
-    lasts = [name for name in names_of(test_causal.test_a_broken_one_is_found) if name in both]
+    lasts = [name for name in names_of(test_causal.test_a_broken_vcube_causal_broadcast_is_found) if name in both]
     return [
         Mutants(
             "[mobile causal broadcast](../protocols/mobile-causal.md#deviations)",
             OF_MOBILE_CAUSAL,
             [
-                (test_swarm.test_mutant_dies, names_of(test_swarm.test_mutant_dies)),
-                (test_swarm.test_mutant_dies_in_exhaustive_search, [test_swarm.LATE]),
-                (exhausted_cases.test_a_mutant_is_found, names_of(exhausted_cases.test_a_mutant_is_found)),
+                (
+                    test_swarm.test_a_mutant_of_the_mobile_protocol_is_killed,
+                    names_of(test_swarm.test_a_mutant_of_the_mobile_protocol_is_killed),
+                ),
+                (test_swarm.test_exhaustive_search_kills_the_mutant, [test_swarm.LATE]),
+                (
+                    exhausted_cases.test_exhaustive_search_finds_each_mutant,
+                    names_of(exhausted_cases.test_exhaustive_search_finds_each_mutant),
+                ),
             ],
         ),
         Mutants(
             "[its repairs](../protocols/repair.md#what-was-checked)",
             REPAIRS,
-            [(test_repairs.test_a_broken_rule_is_caught, names_of(test_repairs.test_a_broken_rule_is_caught))],
+            [
+                (
+                    test_repairs.test_a_broken_rule_of_selective_repair_is_caught,
+                    names_of(test_repairs.test_a_broken_rule_of_selective_repair_is_caught),
+                )
+            ],
         ),
         Mutants(
             "its stations, which give hosts up early",
@@ -106,9 +117,9 @@ def every_list() -> list[Mutants]:
             [
                 (test, names_of(test))
                 for test in (
-                    test_scenarios.test_mutant_dies,
-                    test_clauses.test_a_mutant_does_not_survive_the_scene,
-                    test_scenarios.test_mutant_dies_by_the_seed_that_shows_it,
+                    test_scenarios.test_a_tcp_flooding_mutant_is_killed,
+                    test_clauses.test_a_tcp_flooding_mutant_fails_its_scene,
+                    test_scenarios.test_a_tcp_flooding_mutant_is_killed_by_its_listed_seed,
                 )
             ],
         ),
@@ -116,31 +127,35 @@ def every_list() -> list[Mutants]:
             "[VCube](vcube.md#errors-in-the-printed-algorithms-as-mutants)",
             [*OF_VCUBE, *both],
             [
-                (of_vcube.test_a_mutant_is_caught, of_vcube.QUICK),
+                (of_vcube.test_a_vcube_mutant_is_caught_by_the_swarm, of_vcube.QUICK),
                 *of_scenes(),
-                (of_vcube.test_a_mutant_is_caught_by_the_seed_that_shows_it, of_vcube.LATE),
-                (test_causal.test_a_broken_one_is_found, lasts),
+                (of_vcube.test_a_vcube_mutant_is_caught_by_its_listed_seed, of_vcube.LATE),
+                (test_causal.test_a_broken_vcube_causal_broadcast_is_found, lasts),
             ],
         ),
         Mutants(
             "[VCube between stations](../models/backbone.md)",
             layers,
-            [(test_causal_layer.test_each_part_of_the_layer_is_needed, layers)],
+            [(test_causal_layer.test_each_part_of_the_causal_layer_is_needed, layers)],
         ),
-        Mutants("[TCP](../models/tcp.md)", of_connections, [(of_tcp.test_a_mutant_is_noticed, of_connections)]),
+        Mutants("[TCP](../models/tcp.md)", of_connections, [(of_tcp.test_a_tcp_mutant_is_detected, of_connections)]),
         Mutants(
             "the MAC",
             ["Dcf.is_new"],
             [(test_groupcast.test_a_mac_that_lets_duplicates_pass_is_caught, ["Dcf.is_new"])],
         ),
-        Mutants("[sample programs](../guide/programs.md)", bugs, [(test_planted_bugs.test_found, bugs)]),
+        Mutants(
+            "[sample programs](../guide/programs.md)",
+            bugs,
+            [(test_planted_bugs.test_the_verifier_finds_the_planted_bug_in_each_language, bugs)],
+        ),
         Mutants(
             "[the simulator](#the-simulator-itself)",
             OF_SIMULATOR,
             [
                 (
-                    test_invariants.test_a_mutant_of_the_simulator_is_noticed,
-                    names_of(test_invariants.test_a_mutant_of_the_simulator_is_noticed),
+                    test_invariants.test_check_simulator_detects_each_simulator_mutant,
+                    names_of(test_invariants.test_check_simulator_detects_each_simulator_mutant),
                 )
             ],
         ),
@@ -167,7 +182,7 @@ def table() -> str:
 
 
 def with_table(page: str) -> str:
-    """The page with its table as it should be."""
+    """Return the page with an up-to-date table."""
     return between_marks(page, BEGIN, END, table())
 
 

@@ -1,4 +1,4 @@
-"""The tables of calls in docs/guide/port.md, from the docstrings of mobilenet/protocols/port.py.
+"""Write the tables of calls in docs/guide/port.md from the docstrings of mobilenet/protocols/port.py.
 
     python -m tests.write_port_page
 
@@ -25,7 +25,7 @@ NOT_FOR_PLUG_INS = {"UnicastPort", "UnicastHostPort", "UnicastStationPort"}
 
 
 def sentence(node: ast.ClassDef | ast.FunctionDef) -> str:
-    """The docstring on one line, with links to pages as the page itself needs them."""
+    """Return the docstring as one line, with links relative to the page."""
     text = " ".join((ast.get_docstring(node) or "").split())
     return re.sub(r"docs/([\w/-]+\.md(?:#[\w-]+)?)", r"[\1](../\1)", text)
 
@@ -41,7 +41,7 @@ def call(node: ast.FunctionDef) -> str:
 
 
 def attribute(node: ast.AnnAssign) -> tuple[str, str]:
-    """Its name and kind, and the comment behind it."""
+    """Return the name and type of an attribute, and the comment after it."""
     kind = re.sub(r"ClassVar\[(.*)\]", r"\1", ast.unparse(node.annotation))
     comment = SOURCE.splitlines()[node.lineno - 1].partition("  # ")[2]
     return f"{ast.unparse(node.target)}: {kind}", comment
@@ -64,12 +64,12 @@ def table(name: str) -> str:
 
 
 def classes_in(page: str) -> list[str]:
-    """The classes that the page has markers for."""
+    """Return the classes for which the page has markers."""
     return re.findall(r"<!-- port: (\w+) -->", page)
 
 
 def with_tables(page: str) -> str:
-    """The page with its tables as they should be."""
+    """Return the page with up-to-date tables."""
     for name in classes_in(page):
         page = between_marks(page, f"<!-- port: {name} -->", f"<!-- end of port: {name} -->", table(name))
     return page

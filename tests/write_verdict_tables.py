@@ -1,4 +1,4 @@
-"""The tables of checks and metrics in docs/verdicts-and-metrics.md, from their declarations.
+"""Write the tables of checks and metrics in docs/verdicts-and-metrics.md from their declarations.
 
     python -m tests.write_verdict_tables
 
@@ -56,7 +56,7 @@ def _result(judge: cached_property[Any]) -> Any:
 
 
 def decided_in(answer: Any) -> list[str]:
-    """The modules of what an answer calls, and its own."""
+    """Return the modules of the functions that an answer calls, and its own."""
     names = (name for name in answer.__code__.co_names if name not in ("events", "promises"))
     things = [answer.__globals__.get(name, getattr(Evidence, name, None)) for name in names]
     things = [_result(one) if isinstance(one, cached_property) else one for one in things]
@@ -79,7 +79,7 @@ TABLES = {
 
 
 def with_tables(page: str) -> str:
-    """The page with its tables as they should be."""
+    """Return the page with up-to-date tables."""
     for name, rows in TABLES.items():
         page = between_marks(page, f"<!-- {name} -->", f"<!-- end of {name} -->", rows)
     return page

@@ -1,4 +1,4 @@
-"""The table of views in docs/guide/query.md, from their declarations.
+"""Write the table of views in docs/guide/query.md from their declarations.
 
     python -m tests.write_views_page
 

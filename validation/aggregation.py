@@ -58,7 +58,7 @@ def synthetic(directory: Path, run: PlannedRun, deliveries: int) -> None:
         }
     )
     table = pa.Table.from_pandas(events.sort_values("time_ns", kind="stable"), preserve_index=False)
-    for name in ("station", "session", "detail"):  # which a study does not look at
+    for name in ("station", "session", "detail"):  # columns that a study does not use
         table = table.append_column(name, pa.nulls(table.num_rows, COLUMNS["events"][name]))
     pq.write_table(table, directory / "events.parquet")
     count = 20_000
@@ -99,13 +99,13 @@ def build(folder: Path, runs: int, rows: int) -> tuple[Store, list[PlannedRun]]:
 
 
 def measure_all(store: Store, runs: list[PlannedRun]) -> None:
-    """As the tasks that made them would have done it."""
+    """Measure the runs as the tasks of a study would."""
     perform_runs(store.path.absolute(), store.study.kind, runs)
 
 
 def oracle(store: Store, runs: list[PlannedRun]) -> tuple[float, float, int]:
-    """The largest relative differences: of exact tables, and of the percentiles of all deliveries; and how many
-    rows.
+    """Return the largest relative differences of exact tables and of the percentiles of all deliveries, and the number
+    of rows.
     """
     exact, approximate, rows = 0.0, 0.0, 0
     summary = pd.read_csv(store.tables / "summary.csv")
@@ -154,7 +154,7 @@ def _bucket_mean(samples: pd.DataFrame, bucket: int) -> float:
 
 
 class Java(threading.Thread):
-    """The highest resident memory of Java processes that we started."""
+    """Records the highest resident memory of the Java processes that we started."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

@@ -32,8 +32,8 @@ METRICS = (
     "host_rbuffer_mean",
     "host_sbuffer_mean", "station_rbuffer_mean", "frames_per_s", "messages_sent_per_delivery", "frame_bytes_per_s",
 )  # fmt: skip
-# What the paper prints for each experiment (Section V.A and V.B); it prints no means for its faults. For comparison
-# only.
+# The values that the paper prints for each experiment (Section V.A and V.B), for comparison only; it prints no means
+# for its faults.
 PRINTED = {
     "static": {"delivery_delay_mean_s": 0.20},
     "static_heavy": {
@@ -89,7 +89,7 @@ def sweep(seeds: int, workers: int) -> None:
 
 
 def table() -> str:
-    """Markdown: a line per setting and scenario."""
+    """Return a Markdown table with a line per setting and scenario."""
     import pandas as pd
     from scipy import stats
 
@@ -109,7 +109,7 @@ def table() -> str:
 
 
 def distances(rows: Any) -> list[str]:
-    """How far each setting is from all that the paper prints: the mean of |ln(ours / printed)|, and as a factor."""
+    """Return the distance of each setting from the printed values: the mean of |ln(ours / printed)|, as a factor."""
     import numpy as np
 
     lines = ["| rate | jitter | mean distance | worst |", "|---|---|---|---|"]

@@ -1,4 +1,4 @@
-"""Is the answer of `mobilenet capacity` wrong as seldom as it promises? Searches over numbers from known laws.
+"""Measure how often `mobilenet capacity` is wrong, by searches over numbers from known laws.
 
     python -m validation.capacity [--searches 1000] [--law NAME]
 
@@ -42,12 +42,12 @@ Values = NDArray[np.float64]
 ERROR = 0.05
 BUDGET = 4000
 LAST = 64  # values are numbered 0 to 64
-BLOCK = 60  # runs that are drawn at once
+BLOCK = 60  # runs per draw
 
 
 @dataclass(frozen=True)
 class Law:
-    """`mean` and `draw` take a value and the threshold that was drawn for this search."""
+    """A law of the runs; `mean` and `draw` take a value and the threshold drawn for this search."""
 
     mean: Callable[[int, float], float]
     draw: Callable[[np.random.Generator, int, float, int], Values]  # runs of one value
@@ -55,11 +55,11 @@ class Law:
     requirement: Requirement
     last: int = LAST
     budget: int = BUDGET
-    distance: float | None = None  # of means from the limit, for the fixed design; by default, the tolerance
+    distance: float | None = None  # distance of means from the limit, for the fixed design; by default, the tolerance
 
 
 def smooth(value: int, threshold: float) -> float:
-    """A straight line from 0.5 to more than 1, which is reached at the threshold."""
+    """Return a mean on a straight line from 0.5 to more than 1, which reaches 1 at the threshold."""
     return 0.5 + 0.5 * value / threshold
 
 
@@ -76,7 +76,7 @@ def lognormal(sigma: float) -> Callable[[np.random.Generator, int], Values]:
 
 
 def autoregressive(stream: np.random.Generator, runs: int) -> Values:
-    """Means over 200 steps of AR(1) with 0.8."""
+    """Draw means over 200 steps of AR(1) with 0.8."""
     value = stream.normal(0, 1 / math.sqrt(1 - 0.8**2), runs)
     total = np.zeros(runs)
     for _ in range(200):
@@ -92,7 +92,7 @@ def _scale(
     tolerance: float = 0.05,
     budget: int = BUDGET,
 ) -> Law:
-    """A law whose runs are its mean times numbers of mean 1."""
+    """Return a law whose runs are its mean times numbers with mean 1."""
 
     def draw(stream: np.random.Generator, value: int, threshold: float, runs: int) -> Values:
         return mean(value, threshold) * unit(stream, runs)
@@ -109,7 +109,7 @@ def _waiting(value: int, threshold: float) -> float:
 
 
 def _queue(stream: np.random.Generator, value: int, threshold: float, runs: int) -> Values:
-    """Lindley's recursion; service rate 1."""
+    """Draw waiting times by Lindley's recursion with service rate 1."""
     rho = _rate(value)
     wait = np.where(stream.random(runs) < rho, stream.exponential(1 / (1 - rho), runs), 0.0)
     total = np.zeros(runs)
@@ -119,11 +119,11 @@ def _queue(stream: np.random.Generator, value: int, threshold: float, runs: int)
     return total / 500
 
 
-PROBABILITY = 0.05  # with which a host transmits in a slot
+PROBABILITY = 0.05  # of a transmission by a host in a slot
 
 
 def _undisturbed_share(value: int, threshold: float) -> float:
-    """The share of transmissions without another one in their slot; of value + 1 hosts."""
+    """Return the share of transmissions that are alone in their slot, among value + 1 hosts."""
     return (1 - PROBABILITY) ** value
 
 
@@ -133,8 +133,8 @@ def _aloha(stream: np.random.Generator, value: int, threshold: float, runs: int)
 
 
 def _seldom(share: float, jitter: float = 0.0) -> Law:
-    """A delivery ratio of 1, or slightly less, except in a share of the runs; its mean jumps by more than the tolerance
-    on both sides.
+    """Return a law of a delivery ratio of 1, or slightly less, except in a share of the runs; its mean jumps by more
+    than the tolerance on both sides.
     """
 
     def mean(value: int, threshold: float) -> float:
@@ -149,7 +149,9 @@ def _seldom(share: float, jitter: float = 0.0) -> Law:
 
 
 def _long(share: float) -> Law:
-    """A delay of about 0.5 s, and a much longer one in a share of the runs; its mean jumps as that of _seldom."""
+    """Return a law of a delay of about 0.5 s, and much longer in a share of the runs; its mean jumps like that of
+    _seldom.
+    """
 
     def mean(value: int, threshold: float) -> float:
         return 1.202 if value >= threshold else 0.798
@@ -202,7 +204,7 @@ LAWS = {
 
 
 class Runs:
-    """The runs of one search, drawn as they are asked for."""
+    """The runs of one search, drawn on demand."""
 
     def __init__(self, law: Law, name: str, number: int, threshold: float) -> None:
         self._law, self._key, self._threshold = law, (name, str(number)), threshold
@@ -210,7 +212,7 @@ class Runs:
 
     def of(self, value: int, runs: int) -> list[dict[str, float]]:
         rows = self._rows.setdefault(value, [])
-        while len(rows) < runs:  # paired: block by block from the same stream at every value
+        while len(rows) < runs:  # paired: all values draw their blocks from the same stream
             stream = generator(1, f"{self._key[0]} {self._key[1]}", str(len(rows)))
             drawn = self._law.draw(stream, value, self._threshold, BLOCK)
             rows += [{self._law.requirement.metric: float(one)} for one in drawn]
@@ -234,7 +236,7 @@ def search(law: Law, name: str, number: int) -> tuple[Step, int, float]:
 
 
 def is_wrong(law: Law, step: Step, threshold: float) -> bool:
-    """Whether a claim is wrong by more than the tolerance. Values that are claimed by monotony are checked as well."""
+    """Return whether a claim is wrong by more than the tolerance, including values that are claimed by monotonicity."""
     means = [law.requirement.lacks(law.mean(value, threshold)) for value in range(law.last + 1)]
     rising = means[-1] > means[0]
     tolerance = law.requirement.tolerance
@@ -250,14 +252,14 @@ def is_wrong(law: Law, step: Step, threshold: float) -> bool:
 
 
 def fixed_runs(law: Law) -> int:
-    """The runs of bisection with equally many runs at each value, for the same error."""
+    """Return the runs of bisection with equally many runs at each value, for the same error."""
     values = len(first_values(law.last)) + math.ceil(math.log2(law.last / 4))
     quantile = NormalDist().inv_cdf(1 - ERROR / claims(law.last))
     return values * math.ceil((quantile * law.deviation / (law.distance or law.requirement.tolerance)) ** 2)
 
 
 def experiments(name: str, searches: int) -> tuple[Counter[str], float]:
-    """Count wrong, undecided and right searches; the mean number of runs."""
+    """Count wrong, undecided and correct searches; compute the mean number of runs."""
     law, counts, runs = LAWS[name], Counter[str](), 0
     for number in range(searches):
         step, used, threshold = search(law, name, number)
@@ -268,7 +270,7 @@ def experiments(name: str, searches: int) -> tuple[Counter[str], float]:
 
 
 def most_wrong(searches: int, confidence: float = 0.99) -> int:
-    """The number of wrong answers that a procedure with the stated error exceeds with less than 1 %."""
+    """Return the number of wrong answers that a procedure with the stated error exceeds with less than 1 %."""
     total, wrong = 0.0, -1
     while total < confidence:
         wrong += 1

@@ -1,4 +1,4 @@
-"""Does a capacity search agree with a grid that makes at least ten times as many runs?
+"""Compare a capacity search with a grid that makes at least ten times as many runs.
 
     python -m validation.capacity_grid [--out studies/capacity_grid] [--duration-s 30] [--rare 0.05] [--workers N]
 
@@ -47,13 +47,13 @@ class Comparison(NamedTuple):
 
     search: Capacity
     grid: dict[float, Interval]  # value of the key -> mean of the metric
-    runs: int  # of the grid
+    runs: int  # number of runs of the grid
     limit: float
     tolerance: float  # in the unit of the metric
 
 
 def replications(search_runs: int, values: int, times: float) -> int:
-    """Return how many at each value make the grid `times` as expensive."""
+    """Return how many replications at each value make the grid `times` as expensive."""
     return max(2, math.ceil(times * search_runs / values))
 
 
@@ -82,7 +82,7 @@ def crossings(grid: dict[float, Interval], limit: float) -> list[tuple[float, fl
 
 
 def contradictions(one: Comparison) -> Iterator[str]:
-    """Yield what of the search the grid excludes."""
+    """Yield the results of the search that the grid excludes."""
     holds, fails = one.search.answer.holds_at, one.search.answer.fails_at
     if holds is None or fails is None:
         yield f"the search has no threshold: {one.search.verdict}"

@@ -1,4 +1,4 @@
-"""Are the answers of `mobilenet claims` wrong as seldom as the file allows? Files over numbers from known laws.
+"""Measure how often `mobilenet claims` is wrong, by files over numbers from known laws.
 
     python -m validation.claims [--files 200]
 
@@ -31,7 +31,7 @@ from validation.capacity import Values, autoregressive, lognormal, most_wrong, n
 from validation.real_runs import relative
 
 METRIC = "delivery_delay_mean_s"
-DISTANCES = (1.02, 1.5, 2.0, 3.0)  # in margins
+DISTANCES = (1.02, 1.5, 2.0, 3.0)  # measured in margins
 RELATIONS = ("within", "near", "ratio", "difference", "below", "grows", "falls")
 COUNT = 40
 REPLICATIONS = 4000
@@ -43,12 +43,12 @@ class Law(NamedTuple):
 
 
 def seldom(stream: np.random.Generator, runs: int) -> Values:
-    """Always the same number, except in one of ten runs."""
+    """Draw the same number always, except in one of ten runs."""
     return 0.9 + (stream.random(runs) < 0.1) * 1.0
 
 
 def cluster(stream: np.random.Generator, runs: int) -> Values:
-    """Nearly the same number, except in one of ten runs."""
+    """Draw nearly the same number, except in one of ten runs."""
     return seldom(stream, runs) + stream.uniform(-0.001, 0.001, runs)
 
 
@@ -72,7 +72,7 @@ class Case(NamedTuple):
 
 
 def cases() -> list[Case]:
-    """All claims of the file; each true one is followed by a false one of the same kind."""
+    """Return all claims of the file; each true one is followed by a false one of the same kind."""
     all_cases = []
     for number in range(COUNT // 2):
         law = tuple(LAWS)[number % len(LAWS)]
@@ -85,12 +85,12 @@ def cases() -> list[Case]:
 
 
 def _case(relation: str, margin: float, beyond: float, is_upper: bool) -> tuple[dict[str, Any], tuple[float, ...]]:
-    """`beyond`: by how many margins the truth is beyond the bound; negative: within it."""
+    """Return a claim whose truth is `beyond` margins outside the bound, or inside it if negative."""
     off = beyond * margin * (1 if is_upper else -1)
     end = "at_most" if is_upper else "at_least"
     if relation == "within":
         return {end: 1.0, "margin": margin}, (1 + off,)
-    if relation == "near":  # 1 +- 0.4, so that the other end is far
+    if relation == "near":  # 1 +- 0.4, so that the other end is far away
         return {"number": 1.0, "percent": 40, "margin": margin}, ((1.4 if is_upper else 0.6) + off,)
     if relation == "ratio":
         return {end: 1.0, "margin": margin}, (1 + off, 1.0)
@@ -104,7 +104,7 @@ def _case(relation: str, margin: float, beyond: float, is_upper: bool) -> tuple[
 
 
 def document() -> dict[str, Any]:
-    """The claims file. Each place is a level of a factor, whose number is its place in the table of means."""
+    """Return the claims file. Each place is a level of a factor, numbered by its position in the table of means."""
     levels: dict[str, int] = Counter()
     claims: dict[str, Any] = {}
     experiments: dict[str, Any] = {}
@@ -127,7 +127,7 @@ def document() -> dict[str, Any]:
 
 @cache
 def plan_and_laws() -> tuple[Plan, dict[Cell, tuple[str, int, float]]]:
-    """The file, and for each place its law, its number within the claim, and its mean."""
+    """Return the plan, and for each place its law, its number within the claim, and its mean."""
     import json
 
     root = parse(json.dumps(document()).encode(), "claims.yaml")
@@ -143,7 +143,7 @@ def plan_and_laws() -> tuple[Plan, dict[Cell, tuple[str, int, float]]]:
 
 
 def _in_order(cells: Sequence[Cell], relation: str) -> list[Cell]:
-    """As the means are: of `falls`, the first level is the one that is subtracted."""
+    """Order the cells as their means; for `falls`, the first level is subtracted."""
     return sorted(cells, key=lambda cell: cell.configuration) if relation in ("grows", "falls") else list(cells)
 
 
@@ -163,7 +163,7 @@ class Draws:
 
 
 def answers(repetition: int, error: float | None = None) -> list[AnsweredClaim]:
-    """Answer the file with the numbers of a repetition; `error`: of each claim, by default that of the plan."""
+    """Answer the file with the numbers of a repetition; `error` of each claim is that of the plan by default."""
     plan, laws = plan_and_laws()
     looks = Looks(plan.questions, plan.error if error is None else error, plan.claims.replications, plan.claims.rare)
     drawn = Draws(repetition, laws)
@@ -177,7 +177,7 @@ class Count(NamedTuple):
     wrong_files: int
     decided: int
     claims: int
-    runs: float  # of each claim, on average
+    runs: float  # mean over claims
 
 
 def repeat(files: int, error: float | None = None) -> Count:

@@ -1,4 +1,4 @@
-"""What delays consist of on five radios: prints the tables of docs/validation/fading.md, and draws its picture.
+"""Print the tables of docs/validation/fading.md, on the parts of delays on five radios, and draw its figure.
 
     mobilenet robust scenarios/studies/fading.yaml --out fading
     python -m validation.fading fading
@@ -50,7 +50,7 @@ COLUMNS: dict[str, dict[str, tuple[kinds.Part, ...]]] = {  # protocol -> column 
 
 
 def configurations(out: Path) -> Iterator[tuple[str, str, float, pd.Series]]:
-    """Radio, protocol, interval, and the mean of each metric over the runs."""
+    """Return radio, protocol, interval, and the mean of each metric over the runs."""
     for radio in RADIOS:
         planned = pd.read_csv(out / radio / "runs.csv").set_index("run")
         runs = pq.read_table(out / radio / "tables" / "runs.parquet").to_pandas()

@@ -1,10 +1,10 @@
-"""Idle networks: nobody says anything but that it is there, and everybody must be heard.
+"""Check that idle networks, in which hosts send only heartbeats, come to rest with every host heard.
 
     python -m validation.idle [SEEDS [REPAIR]]
 
 60 to 150 hosts in one cell and in seven, at 1 and 2 Mb/s, ten minutes with one message at their end, hosts given up
-after 20 s of silence: each run must come to rest, without a gap, and without a host that was given up. Hidden hosts
-whose heartbeats kept step once did neither.
+after 20 s of silence: each run must come to rest, without a gap, and without a host that was given up. Runs with hidden
+hosts whose heartbeats were synchronised once failed both.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CASES = [Case(*values) for values in itertools.product((60, 90, 120, 150), CELLS
 
 
 def troubles(case: Case, repair: str, seed: int) -> list[str]:
-    """What is wrong with one run."""
+    """Return what is wrong with one run."""
     changes = [
         f"seed={seed}", f"hosts.count={case.hosts}", f"stations.layout={CELLS[case.cells]}",
         f"wireless.broadcast_rate_mbps={case.rate_mbps}",

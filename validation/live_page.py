@@ -1,4 +1,4 @@
-"""What the live page costs in a real browser, and how soon a click is seen.
+"""Measure the cost of the live page in a real browser, and the delay of its response to a click.
 
     python -m validation.live_page
 

@@ -29,12 +29,12 @@ from validation.paper_differences import BUNDLING_DIFFERS, CAUSAL_AGREES, RELIAB
 
 FOLDER = SCENARIOS / "claims"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "validation" / "paper.md"
-RARE = 0.5  # 40 replications cannot exclude much less, since the error is split over all claims
+RARE = 0.5  # 40 replications cannot exclude much smaller shares, since the error is split over all claims
 FAILS = "does not hold"
 MOBILE, BUNDLING = PAPERS / "wilhelm2020_mobile.csv", PAPERS / "rodrigues2018_bundling.csv"
 STUDY = SCENARIOS / "studies" / "vcube_bundling.yaml"
 FIRST_SEED = 2000  # the search for the presets never saw these seeds
-PRECISION = {"rare": RARE, "replications": 40}  # as many as the document has
+PRECISION = {"rare": RARE, "replications": 40}  # as many replications as in the document
 WORDS = {
     "static": "static, 5.6 messages a second",
     "static_25": "static, 25 messages a second",
@@ -44,7 +44,7 @@ WORDS = {
     "tcp_static": "flooding over TCP, 5.6 messages a second",
     "tcp_heavy": "flooding over TCP, 35 messages a second",
 }
-ENGINEERING: dict[str, Any] = {  # the same loads and lengths
+ENGINEERING: dict[str, Any] = {  # the same loads and durations
     "static": {"scenario": "../static.yaml", "set": {"duration_s": 100}},
     "static_25": {"scenario": "../static.yaml", "set": {"duration_s": 100, "workload.interval_s": 2.8}},
     "static_heavy": {"scenario": "../static_heavy.yaml", "set": {"duration_s": 100}},
@@ -53,7 +53,7 @@ ENGINEERING: dict[str, Any] = {  # the same loads and lengths
 }
 WIDTH = 110
 Claim = dict[str, Any]
-File = tuple[list[str], dict[str, Any]]  # comment, content
+File = tuple[list[str], dict[str, Any]]  # (comment, content)
 
 
 def files() -> dict[str, str]:
@@ -86,7 +86,7 @@ def _lines(key: str, value: Any, indent: str) -> Iterator[str]:
     if len(line) <= WIDTH or not isinstance(value, (dict, list, tuple, str)):
         yield line
         return
-    if isinstance(value, str):  # YAML joins the lines of a text in quotes
+    if isinstance(value, str):  # YAML joins the lines of a quoted text
         yield from wrap(line, WIDTH, subsequent_indent=indent + "  ", break_long_words=False, break_on_hyphens=False)
         return
     yield f"{indent}{key}:"
@@ -98,7 +98,7 @@ def _lines(key: str, value: Any, indent: str) -> Iterator[str]:
 
 
 def _entry(part: Any, indent: str) -> Iterator[str]:
-    """An entry of a list, with a key in each line if one line has no room for it."""
+    """Format an entry of a list, with one key per line if it does not fit on one line."""
     if len(inline(part)) + len(indent) < WIDTH:
         yield f"{indent}- {inline(part)}"
         return
@@ -141,7 +141,7 @@ def _engineering() -> File:
 
 
 def _mobile_claims(documented: list[Any]) -> Iterator[tuple[str, Claim]]:
-    """`documented`: for each claim the mean that the document has, or whether it fits."""
+    """Yield the claims; `documented` has for each the mean in the document, or whether it fits."""
 
     def expect(ours: Any, low: float, high: float) -> Claim:
         return {} if (ours if isinstance(ours, bool) else low <= ours <= high) else {"expect": FAILS}
@@ -172,11 +172,11 @@ def _mobile_claims(documented: list[Any]) -> Iterator[tuple[str, Claim]]:
 
 
 def documented_rows() -> list[tuple[str, str, str, str]]:
-    """Experiment, printed number, verdict and engineering mean of each row of the document's table, which begins in the
-    order of the file.
+    """Return experiment, printed number, verdict and engineering mean of each row of the document's table, whose rows
+    begin in the order of the file.
     """
     row = r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \| [^|]+ \| ([^|]*?) ?\| [^|]+ \| ?([^|]*?) ?\|$"
-    return re.findall(row, DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)[1:]  # without the head
+    return re.findall(row, DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)[1:]  # without the header row
 
 
 # --- Rodrigues et al. (LADC 2018)

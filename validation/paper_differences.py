@@ -1,4 +1,4 @@
-"""Claims on the VCube papers that do not hold (causal: that do), as docs/validation/vcube.md sums them up."""
+"""Claims of the VCube papers that do not hold (causal: that do), as summarised in docs/validation/vcube.md."""
 
 BUNDLING_DIFFERS = frozenset(
     [
@@ -79,7 +79,7 @@ RELIABLE_FAILS = frozenset(
 )
 
 RELIABLE_FAILS_ABOVE_128 = frozenset(["all_at_detection_t1", "all_higher_big_t1"])
-CAUSAL_AGREES = frozenset(  # of the numbers that differ from run to run
+CAUSAL_AGREES = frozenset(  # numbers that vary from run to run
     [
         "1/512/aggregated_percent",
         "1/1024/packets",

@@ -55,7 +55,7 @@ QUIET = (
     "duration_s=1200", "protocol.station_interval_s=4", "protocol.host_interval_s=280", "protocol.hello_interval_s=50",
 )  # fmt: skip
 OFDM = "model: sinr, mode: g, broadcast_rate_mbps: 6"
-SETTINGS: dict[str, tuple[str, tuple[str, ...], str]] = {  # name in the reference: wireless, other keys, words
+SETTINGS: dict[str, tuple[str, tuple[str, ...], str]] = {  # name in the reference -> wireless, other keys, description
     "6M_load": (OFDM, (), "6 Mb/s under load"),
     "1M_load": ("model: sinr, mode: b, broadcast_rate_mbps: 1", (), "1 Mb/s under load"),
     "6M_quiet": (OFDM, QUIET, "6 Mb/s, quiet"),
@@ -63,7 +63,7 @@ SETTINGS: dict[str, tuple[str, tuple[str, ...], str]] = {  # name in the referen
     "6M_nakagami_load": (f"{OFDM}, fading: {{model: nakagami}}", (), "6 Mb/s, Nakagami, under load"),
 }
 UNDER_LOAD = ("6M_load", "1M_load")
-SURVIVAL = (  # rate, bytes, SINR in dB (OFDM) or power in dBm (DSSS), share of ns-3's frames
+SURVIVAL = (  # rate, bytes, SINR in dB (OFDM) or power in dBm (DSSS), share of ns-3's frames that survive
     (6, 2000, 3, 0.020), (6, 2000, 4, 0.885), (9, 2000, 7, 0.918), (12, 2000, 7, 0.881), (18, 2000, 9.5, 0.623),
     (24, 2000, 13, 0.495), (24, 2000, 14, 0.974), (36, 2000, 16.5, 0.818),
     (1, 1078, -98, 0.202), (1, 1078, -97, 0.813), (1, 1078, -96, 0.984),
@@ -78,13 +78,13 @@ class Bin:
     pairs: int
     ours: float
     theirs: float
-    beyond: float  # of our pairs: farther apart than a preamble is detected in silence
+    beyond: float  # share of our pairs that are farther apart than a preamble is detected in silence
     passes: bool
     is_far_off: bool
 
 
 def receptions(name: str, seed: int) -> Counts:
-    """Pairs, receptions, and pairs beyond the reach, by distance, int64 (3, BINS), of one run."""
+    """Return pairs, receptions, and pairs beyond the reach of one run, by distance, as int64 (3, BINS)."""
     wireless, others, _ = SETTINGS[name]
     path = ROOT / "scenarios" / "radio_check.yaml"
     scenario = Scenario.load(path, [f"seed={seed}", f"wireless={{{wireless}}}", *others])
@@ -132,7 +132,7 @@ def compare(name: str, ours: list[Counts], reference: pd.DataFrame) -> Iterator[
 
 
 def survival(rate_mbps: float, size_bytes: int, level: float) -> float:
-    """Of frames at an SINR, or at a power where nothing but noise is."""
+    """Return the share of frames that survive at an SINR, or at a power with noise only."""
     is_dsss = rate_mbps in (1, 2)
     sinr_cdb = round(100 * level) - (round(100 * noise_dbm(22e6, 7)) if is_dsss else 0)
     return chance_of(cost_of(costs(rate_mbps), sinr_cdb, 8000 * size_bytes)) / CHANCE
@@ -160,7 +160,7 @@ def draw(bins_by_setting: dict[str, list[Bin]]) -> None:
 
 
 def _remarks(bins_by_setting: dict[str, list[Bin]]) -> Iterator[str]:
-    """On the bins that fail, and on the largest difference between those that lie well within the reach."""
+    """Describe the bins that fail, and the largest difference among those well within the reach."""
     for name, rows in bins_by_setting.items():
         for each in rows:
             if not each.passes:

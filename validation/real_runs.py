@@ -1,6 +1,6 @@
-"""A metric of real runs as a distribution: most of them lie close together, a few have repairs and are much longer.
+"""Draw a metric from the distribution of real runs: most are close together, a few with repairs are much longer.
 
-    python -m validation.real_runs        # makes the 300 runs again, and writes real_runs.csv
+    python -m validation.real_runs        # repeats the 300 runs, and writes real_runs.csv
 
 Model     the 95th percentile of the delay in runs of 10 s of scenarios/first.yaml, one number for each run
 Shapes    values: float64 (300,)
@@ -40,7 +40,7 @@ def draw(stream: np.random.Generator, runs: int) -> NDArray[np.float64]:
 
 
 def relative(stream: np.random.Generator, runs: int) -> NDArray[np.float64]:
-    """Draw from them, divided by their mean."""
+    """Draw from the stored numbers, divided by their mean."""
     return draw(stream, runs) / float(np.mean(values()))
 
 

@@ -1,5 +1,4 @@
-"""What repairs cost and bring: prints the tables of docs/protocols/repair.md and of the CSV files next to it, and draws
-its picture.
+"""Print the tables of docs/protocols/repair.md, on the cost and benefit of repairs, and draw its figure.
 
     mobilenet robust scenarios/studies/repair_standing.yaml --out repair_standing
     mobilenet robust scenarios/studies/repair_walking.yaml --out repair_walking
@@ -30,12 +29,12 @@ from mobilenet.lab.studies.statistics import compare_means, t_interval
 from mobilenet.lab.studies.table_files import UNSTABLE
 
 RADIOS = ("disk", "capture", "log_distance", "shadowing", "fading")
-DRAWN = {"disk": ("o", 9), "shadowing": ("^", 6), "fading": ("s", 5)}  # the mark, and its size in points
+DRAWN = {"disk": ("o", 9), "shadowing": ("^", 6), "fading": ("s", 5)}  # marker, and its size in points
 TCP, PAPER, ALONE, BOTH = "TCP", "paper", "selective", "selective and groupcast"
 DELAY, FRAMES, AIRTIME = "delivery_delay_mean_s", "messages_sent_per_delivery", "airtime_per_delivery_s"
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "repairs.png"
 LIKE_DISK = {(DELAY, TCP): 0.5, (DELAY, PAPER): 1.05, (FRAMES, PAPER): 1.05, (AIRTIME, PAPER): 1.05}
-LIMITS: dict[str, dict[tuple[str, str], float]] = {  # radio -> metric, baseline -> the largest ratio
+LIMITS: dict[str, dict[tuple[str, str], float]] = {  # radio -> (metric, baseline) -> the largest ratio
     **dict.fromkeys(("disk", "capture", "log_distance"), LIKE_DISK),
     "shadowing": {(DELAY, TCP): 1.0, (FRAMES, TCP): 1.0, (AIRTIME, PAPER): 1.05},
     **{radio: {(DELAY, TCP): 1.0, (FRAMES, TCP): 1.5} for radio in ("fading", "walls")},
@@ -97,7 +96,7 @@ def print_means(all_scenes: list[Scene], metric: str, factor: float) -> None:
 
 
 def mean(scene: Scene, variant: str, metric: str, factor: float) -> str:
-    """In words, with half of its interval; of unstable runs without, since another run would last longer."""
+    """Format the mean with half of its interval; unstable runs have no interval, since a longer run would differ."""
     span = t_interval(np.array(scene.runs[variant][metric]), 0.95)
     if variant in scene.unstable:
         return f"{factor * span.mean:.3g}*"
@@ -106,7 +105,7 @@ def mean(scene: Scene, variant: str, metric: str, factor: float) -> str:
 
 
 def print_targets(all_scenes: list[Scene], variant: str) -> int:
-    """A row for each scene; return how many limits are missed."""
+    """Print a row for each scene; return how many limits are missed."""
     baselines = [name for name in (TCP, PAPER) if name in all_scenes[0].runs]
     columns = [(metric, baseline) for metric in (DELAY, FRAMES, AIRTIME) for baseline in baselines]
     words = {DELAY: "delay", FRAMES: "frames", AIRTIME: "airtime"}
@@ -141,7 +140,7 @@ def limits_of(radio: str, variant: str) -> dict[tuple[str, str], float]:
 
 
 def ratio(scene: Scene, variant: str, baseline: str, metric: str) -> tuple[str, float]:
-    """In words, and the upper end of its interval."""
+    """Return the ratio as text, and the upper end of its interval."""
     own, other = (scene.runs[name].set_index("replication")[metric] for name in (variant, baseline))
     shared = own.index.intersection(other.index)
     comparison = compare_means(np.array(own[shared]), np.array(other[shared]))
@@ -164,7 +163,9 @@ def print_handoffs(out: Path) -> None:
 
 
 def draw(all_scenes: list[Scene]) -> None:
-    """Delay against frames per delivery: a panel for each place, a colour for each variant, a shape for each radio."""
+    """Draw delay against frames per delivery: a panel for each place, a colour for each variant, a marker for each
+    radio.
+    """
     places = list(dict.fromkeys((scene.hosts, scene.where) for scene in all_scenes))
     variants = list(all_scenes[0].runs)
     with page(3.1 * len(places), 4.2, 1, len(places), sharex=True, sharey=True, squeeze=False) as (figure, panels):

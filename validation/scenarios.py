@@ -53,7 +53,7 @@ seeds and judges each run; `validation/scenarios.py` defines what else must hold
 | mean delay |
 |---|---|---|---|---|---|---|
 """
-LOOK_S = 5.0  # how long the buffer is looked at before a crash
+LOOK_S = 5.0  # the period before a crash in which the buffer is observed
 LONGEST_OUTAGE_S = 8.0
 Row = dict[str, Any]
 
@@ -80,18 +80,18 @@ def outcome(result: api.Run) -> Row:
 
 
 def known_rows(results: Path, code: str) -> Iterator[Row]:
-    """Rows of earlier runs of the same code."""
+    """Return the rows of earlier runs of the same code."""
     for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else []:
         try:
             row = json.loads(line)
-        except ValueError:  # cut off when the process was killed
+        except ValueError:  # a row cut off when the process was killed
             continue
         if row["code"] == code:
             yield row
 
 
 def run(path: Path, seed: int) -> Row:
-    """One run, judged; what the table and the assertions need of it. Its directory does not stay."""
+    """Run and judge a scenario; return the row for the table and the assertions. Its directory is removed."""
     began = time.process_time()
     with tempfile.TemporaryDirectory() as place:
         result = api.run(path, seed, Path(place, "run"))
@@ -105,8 +105,8 @@ def run(path: Path, seed: int) -> Row:
 
 
 def sbuffer_before_crashes(samples: dict[str, list[Any]], scenario: Scenario) -> list[tuple[float, float]]:
-    """(duration of the outage, mean SBuffer of its station in the last seconds before it), one for each on the
-    schedule.
+    """Return (duration of the outage, mean SBuffer of its station in the last seconds before it) for each planned
+    outage.
     """
     faults: Any = scenario.faults
     times, values = steps(samples, "s", "sbuffer")[faults.station]
@@ -120,7 +120,7 @@ def sbuffer_before_crashes(samples: dict[str, list[Any]], scenario: Scenario) ->
 
 
 def missing(paths: list[Path], seeds: int, code: str) -> tuple[dict[tuple[str, int], Row], list[tuple[Path, int, str]]]:
-    """What is known already, and what has to be computed."""
+    """Return the rows that are known, and the runs that are missing."""
     there = {(row["scenario"], row["digest"], row["seed"]): row for row in known_rows(RESULTS, code)}
     done: dict[tuple[str, int], Row] = {}
     todo = []
@@ -165,7 +165,7 @@ def table(rows: list[Row]) -> Iterator[str]:
 
 
 def page(rows: list[Row]) -> str:
-    """docs/validation/scenarios.md; scenarios in which nobody can change the cell have no handoffs."""
+    """Return docs/validation/scenarios.md; scenarios whose hosts cannot change the cell have no handoffs."""
     all_objections = list(objections(rows))
     verdict = "All is as it should be." if not all_objections else f"{len(all_objections)} objections, below."
     seeds = len({row["seed"] for row in rows})
@@ -195,7 +195,9 @@ def page(rows: list[Row]) -> str:
 
 
 def outages(rows: list[Row]) -> list[tuple[float, float, float]]:
-    """(duration, mean SBuffer before the crash, before the next crash) in the mean of all runs of faults.yaml."""
+    """Return (duration, mean SBuffer before the crash, before the next crash), averaged over all runs
+    of faults.yaml.
+    """
     runs = [row["sbuffer_before_crashes"] for row in rows if row["scenario"] == "faults"]
     means = [(column[0][0], mean(value for _, value in column)) for column in zip(*runs, strict=True)]
     return [(lasts_s, before, after) for (lasts_s, before), (_, after) in pairwise(means)]

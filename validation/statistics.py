@@ -49,7 +49,7 @@ def autoregressive(stream: np.random.Generator, count: int) -> tuple[Values, flo
 
 def queue(rho: float) -> Callable[[np.random.Generator, int], tuple[Values, float]]:
     def waiting(stream: np.random.Generator, count: int) -> tuple[Values, float]:
-        """Lindley's recursion; service rate 1."""
+        """Draw waiting times by Lindley's recursion with service rate 1."""
         shape = (count, REPLICATIONS)
         wait = np.where(stream.random(shape) < rho, stream.exponential(1 / (1 - rho), shape), 0.0)
         total = np.zeros(shape)
@@ -68,7 +68,7 @@ def coverage(series: Callable[[np.random.Generator, int], tuple[Values, float]],
 
 
 def sequential_coverage(experiments: int) -> tuple[float, float]:
-    """Rounds of 5 from 10 to 40 until the half width is 15 % of the mean."""
+    """Measure the coverage of rounds of 5 replications, from 10 to 40, until the half width is 15 % of the mean."""
     stream = generator(1, "coverage", "sequential")
     values, truth = queue(0.5)(stream, experiments * 4)
     rows = values.reshape(experiments, 4 * REPLICATIONS)
@@ -89,8 +89,8 @@ def false_alarms(experiments: int) -> float:
 
 
 def alarms_of_looks(experiments: int) -> tuple[float, float]:
-    """A/A comparisons that alarm at any look: the p value of a comparison of 10, 15, ... 100 pairs, and a claim that
-    the difference is 0, looked at after 10, 14, 20, ... 219 pairs.
+    """Return the share of A/A comparisons that raise an alarm at any look: by the p value at 10, 15, ... 100 pairs, and
+    by a claim that the difference is 0 at 10, 14, 20, ... 219 pairs.
     """
     looks = range(next(number for number in range(100) if look(number) > 200) + 1)
     a, b = Cell("aa", 0), Cell("aa", 1)
@@ -110,7 +110,7 @@ def alarms_of_looks(experiments: int) -> tuple[float, float]:
 
 
 def replications_needed(experiments: int, paired: bool) -> float:
-    """The smallest number of replications that finds the planted difference in 80 % of the experiments."""
+    """Return the smallest number of replications that finds the planted difference in 80 % of the experiments."""
     from scipy import stats
 
     stream = generator(1, "power")

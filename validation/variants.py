@@ -1,4 +1,4 @@
-"""TCP flooding under settings that the paper does not state, against the figures that it prints; and with moving hosts.
+"""Compare TCP flooding under settings that the paper omits with its printed figures, and run it with moving hosts.
 
     python -m validation.variants [--seeds 5] [--seconds 100]       static.yaml, a row for each variant
     python -m validation.variants --moving [--seeds 20]             dynamic.yaml, a row for each seed
@@ -97,7 +97,7 @@ Row = tuple[str, dict[str, Any]]
 
 
 def static(job: tuple[int, float, tuple[str, ...]]) -> Row:
-    """One run: its verdict and metrics."""
+    """Run a scenario; return its verdict and metrics."""
     seed, seconds, overrides = job
     scenario = Scenario.load(SCENARIOS / "static.yaml", [f"seed={seed}", f"duration_s={seconds}", *overrides])
     verdicts, metrics, _ = measure(scenario)

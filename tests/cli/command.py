@@ -1,4 +1,4 @@
-"""The real command line, called in this process or in another one."""
+"""Call the real command line, in this process or in another one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMAND = (sys.executable, "-c", "from mobilenet.cli.main import app; app(prog_n
 
 
 def in_a_process(*words: str | bytes | Path, place: Path) -> subprocess.CompletedProcess[str]:
-    """Call the command line in a process, for what only a process shows: signals, limits, caches of libraries."""
+    """Call the command line in a separate process, to test signals, limits and caches of libraries."""
     return subprocess.run(
         [*COMMAND, *words],
         cwd=place,
@@ -62,13 +62,13 @@ def mobilenet(*words: str | bytes | Path, place: Path) -> subprocess.CompletedPr
 
 
 def _with_signals() -> None:
-    """Restore signals, which are ignored if the tests run in the background or under nohup."""
+    """Restore default signals, which are ignored if the tests run in the background or under nohup."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def begin(*words: str | Path, place: Path) -> subprocess.Popen[str]:
-    """A long run that has begun to fill its directory `runs/it`."""
+    """Start a long run and wait until its directory `runs/it` begins to fill."""
     process = subprocess.Popen(
         [*COMMAND, "run", *LONG, "--out", "runs/it", *words], cwd=place, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -82,7 +82,7 @@ def begin(*words: str | Path, place: Path) -> subprocess.Popen[str]:
 
 
 def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
-    """The only thing that was said: a line on stderr."""
+    """Return the only output of a command, a line on stderr."""
     assert done.returncode == code, done
     assert done.stdout == "" and done.stderr.endswith("\n") and done.stderr.count("\n") == 1, done
     assert "Traceback" not in done.stderr and (code == 3 or "internal error" not in done.stderr)

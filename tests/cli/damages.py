@@ -1,4 +1,4 @@
-"""Damages of a run directory: what a disk, an editor or somebody hostile may have made of its files.
+"""Damage a run directory as a disk, an editor or an attacker might.
 
 Model     each damage is a name and a function that spoils a directory; all are drawn from the files alone, so the same
           run has the same damages
@@ -44,7 +44,7 @@ def damages(run: Path) -> Iterator[Damage]:
 
 
 def document_damages(run: Path, name: str) -> Iterator[Damage]:
-    """Yield the damages of a document: each key missing, or with one of two wrong values."""
+    """Yield the damages of a document: each key is missing, or has one of two wrong values."""
     document = json.loads((run / name).read_text())
     paths: list[tuple[str, ...]] = [(key,) for key in document]
     paths += [(key, *list(inside)[:1]) for key, inside in document.items() if isinstance(inside, dict) and inside]
@@ -86,7 +86,7 @@ def _set(name: str, path: tuple[str, ...], value: Any) -> Callable[[Path], None]
 
 
 def _cell(name: str, column: str, value: Any) -> Callable[[Path], None]:
-    """In a row of the middle, the last one where it is a time."""
+    """Return a damage that changes a cell in the middle row, or in the last row for a time."""
 
     def spoil(run: Path) -> None:
         table = pq.read_table(run / name)

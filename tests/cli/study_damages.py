@@ -1,4 +1,4 @@
-"""Damages of a study's directory: what a disk, an editor or somebody hostile may have made of its files.
+"""Damage a study's directory as a disk, an editor or an attacker might.
 
 Model     as damages.py has them for a run: a name and a function that spoils a directory
 """
@@ -24,11 +24,11 @@ STRANGE: dict[str, tuple[Any, ...]] = {
     "double": (float("nan"), -1.0, None),
     "int": (-(2**31), 2**31 - 1, -1, None),
 }
-MOST_COLUMNS = 12  # of a table; all columns after them are metrics, treated alike
+MOST_COLUMNS = 12  # columns of a table; all later ones are metrics, which are handled alike
 
 
 def study_damages(study: Path) -> Iterator[Damage]:
-    """All that are tried, drawn from the files alone."""
+    """Return all damages, derived only from the files."""
     names = [path.relative_to(study).as_posix() for path in sorted(study.rglob("*")) if path.is_file()]
     names = [name for name in names if not name.startswith("runs/") and not name.endswith((".svg", ".png"))]
     measured = [name for name in names if name.startswith("measured/")]
@@ -87,7 +87,7 @@ def _made_file(folder: str) -> Callable[[Path], None]:
 
 
 def _lines(study: Path, name: str) -> Iterator[Damage]:
-    """Yield the damages of a YAML file: each line missing, or with another value."""
+    """Yield the damages of a YAML file: each line is missing, or has another value."""
     lines = (study / name).read_text().splitlines(keepends=True)
     for number, line in enumerate(lines):
         key = line.partition(":")[0]

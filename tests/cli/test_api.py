@@ -1,4 +1,4 @@
-"""What a notebook uses, and what importing it costs."""
+"""Tests of the Python interface for notebooks, and of the cost of importing it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> mobilenet.Run:
     return mobilenet.run(FIRST, seed=3, out=place / "a <b> & c")
 
 
-def test_run_and_load(run: mobilenet.Run) -> None:
+def test_python_api_runs_a_scenario_and_loads_its_run(run: mobilenet.Run) -> None:
     assert run.manifest["seed"] == 3 and run.verdict == "valid"
     assert run.verdicts["causal_order"].answer == "valid"
     assert run.metrics["deliveries"] > 0 and run.counters["radio"]["frames"] > 0
@@ -48,7 +48,7 @@ def test_run_and_load(run: mobilenet.Run) -> None:
     assert mobilenet.load(str(run.path)).path == run.path
 
 
-def test_tables_are_pandas(run: mobilenet.Run) -> None:
+def test_tables_of_a_run_are_pandas_data_frames(run: mobilenet.Run) -> None:
     events = run.events
     assert isinstance(events, pd.DataFrame) and events is run.events
     assert list(events) == ["time_ns", "node", "event", "message", "station", "session", "detail"]
@@ -105,12 +105,12 @@ def test_delays_are_those_of_the_metrics(run: mobilenet.Run) -> None:
     assert len(delays) == (run.events["event"] == "deliver").sum() and (delays["delay_s"] >= 0).all()
 
 
-def test_types_are_for_others_too() -> None:
+def test_type_annotations_of_the_package_reach_its_users() -> None:
     assert (Path(mobilenet.__file__).parent / "py.typed").is_file()
 
 
 def test_a_script_beside_the_clone_imports_the_package(tmp_path: Path) -> None:
-    """Whose folder is called mobilenet as well, and is no package."""
+    """The folder of the clone is also called mobilenet, but is not a package."""
     (tmp_path / "mobilenet").symlink_to(Path(mobilenet.__file__).parents[1])
     (tmp_path / "script.py").write_text("import mobilenet\nprint(mobilenet.run.__name__)\n")
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -133,14 +133,14 @@ print(run.path)"""
         mobilenet.load(tmp_path / "kept/one").save(tmp_path / "kept")
 
 
-def test_names_of_the_package() -> None:
+def test_dir_of_the_package_lists_the_public_names() -> None:
     assert {"run", "load", "Run", "Scenario", "ScenarioError"} <= set(dir(mobilenet))
     with pytest.raises(AttributeError):
         mobilenet.walk  # noqa: B018
 
 
 def loaded_after(code: str, **environment: str) -> set[str]:
-    """The packages that a fresh interpreter has loaded after running it."""
+    """Return the packages that a fresh interpreter has loaded after running the code."""
     code += "\nimport json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     env = os.environ | environment
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
@@ -177,8 +177,8 @@ def test_a_run_needs_neither_spark_nor_java_nor_drawing(tmp_path: Path) -> None:
         ("studies.frames", "lab.studies.frames"),
     ],
 )
-def test_documented_modules_are_found_under_their_old_names(old: str, new: str) -> None:
-    """In a fresh process: nothing has imported either of them."""
+def test_documented_modules_can_be_imported_by_their_old_names(old: str, new: str) -> None:
+    """Runs in a fresh process, which has imported neither of them."""
     code = (
         f"import mobilenet.{old} as old, mobilenet.{new} as new\n"
         f"assert old is new and new.__name__ == new.__spec__.name == 'mobilenet.{new}'\n"
@@ -200,7 +200,7 @@ def test_the_map_needs_no_extra(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("command", "missing"), [("map --folium", "folium"), ("figures", "matplotlib")])
-def test_without_the_pictures_a_command_names_their_extra(command: str, missing: str, tmp_path: Path) -> None:
+def test_commands_mention_the_pictures_extra_if_it_is_missing(command: str, missing: str, tmp_path: Path) -> None:
     run = mobilenet.run(FIRST, out=tmp_path / "run", overrides=["duration_s=2"])
     code = (
         f"import sys; sys.modules['{missing}'] = None\nfrom mobilenet.cli.main import app; app(prog_name='mobilenet')"

@@ -1,4 +1,4 @@
-"""Nonsense on the command line: one line on stderr, exit code 2, and nothing left behind."""
+"""Tests that invalid arguments give one line on stderr and exit code 2, and leave no files behind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCENARIOS: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_scenario_that_is_none(name: str, tmp_path: Path) -> None:
+def test_a_malformed_scenario_is_rejected_in_one_line(name: str, tmp_path: Path) -> None:
     data, expected = SCENARIOS[name]
     if "data/" in data.decode("latin-1"):
         data = data.replace(b"../data/streets_sites.csv", str(ROOT / "data" / "streets_sites.csv").encode())
@@ -80,7 +80,7 @@ COMMAND_LINES = {
 
 
 @pytest.mark.parametrize("name", COMMAND_LINES)
-def test_a_command_line_that_is_none(name: str, tmp_path: Path) -> None:
+def test_a_malformed_command_line_is_rejected_in_one_line(name: str, tmp_path: Path) -> None:
     words, expected = COMMAND_LINES[name]
     complaint = one_line(mobilenet(*words, place=tmp_path), 2)
     assert expected in complaint and len(complaint) < 6000
@@ -124,7 +124,7 @@ OUTPUTS: dict[str, tuple[Callable[[Path], str], str]] = {
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_an_output_that_cannot_be(name: str, tmp_path: Path) -> None:
+def test_an_impossible_output_path_is_rejected_in_one_line(name: str, tmp_path: Path) -> None:
     prepare, expected = OUTPUTS[name]
     out = prepare(tmp_path)
     before = everything_below(tmp_path)
@@ -134,7 +134,7 @@ def test_an_output_that_cannot_be(name: str, tmp_path: Path) -> None:
         assert (tmp_path / "taken").read_text() == "mine"
 
 
-def test_a_run_that_is_there_may_be_replaced(tmp_path: Path) -> None:
+def test_an_existing_run_may_be_replaced(tmp_path: Path) -> None:
     words = ("run", FIRST, "--set", "duration_s=1", "--out", "it")
     assert mobilenet(*words, place=tmp_path).returncode == 0
     complaint = one_line(mobilenet(*words, place=tmp_path), 2)
@@ -143,12 +143,12 @@ def test_a_run_that_is_there_may_be_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_an_output_in_a_folder_of_somebody_else(tmp_path: Path) -> None:
+def test_an_output_in_a_read_only_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir(mode=0o500)
     assert "Permission denied" in one_line(mobilenet("run", FIRST, *SHORT, "--out", "locked/it", place=tmp_path), 2)
 
 
-def test_several_problems_are_a_line_each(tmp_path: Path) -> None:
+def test_each_of_several_problems_is_reported_on_its_own_line(tmp_path: Path) -> None:
     done = mobilenet("check", FIRST, "--set", "hosts.count=-1", "--set", "protocol.windw=3", place=tmp_path)
     assert done.returncode == 2 and done.stdout == ""
     assert [line.split(":")[0] for line in done.stderr.splitlines()] == [

@@ -1,4 +1,4 @@
-"""What `check` reports about a scenario before it runs, and the error if the file is a study."""
+"""Tests of `check`: its report on a scenario before it runs, and the error if the file is a study."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def test_check_warns_of_a_deadline_that_may_take_long(tmp_path: Path) -> None:
 
     (line,) = warnings("drain_s=1e6")
     assert line.startswith("warning: ") and re.search(r"1e\+06 s may take about \d+\.\d h", line)
-    assert warnings("wireless.loss=1") == []  # two minutes do not take long
+    assert warnings("wireless.loss=1") == []  # two minutes of simulation are quick
 
 
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
-def test_what_a_run_that_never_rests_takes_is_not_underestimated(protocol: str) -> None:
+def test_check_does_not_underestimate_a_run_that_never_rests(protocol: str) -> None:
     scenario = Scenario.load(FIRST, ["drain_s=2000", "wireless.loss=1", f"protocol={{name: {protocol}}}"])
     simulation = Simulation(scenario)
     outcome = simulation.run()
@@ -48,10 +48,10 @@ def test_what_a_run_that_never_rests_takes_is_not_underestimated(protocol: str) 
 @pytest.mark.parametrize(
     ("file", "changes"),
     [
-        ("dynamic.yaml", ["duration_s=60", "hosts.count=20"]),  # an even pace
-        ("static.yaml", ["duration_s=15", "hosts.count=150", "stations.layout.rings=5"]),  # still joining
+        ("dynamic.yaml", ["duration_s=60", "hosts.count=20"]),  # a constant rate
+        ("static.yaml", ["duration_s=15", "hosts.count=150", "stations.layout.rings=5"]),  # hosts still joining
         ("vcube/causal.yaml", []),
-        ("first.yaml", []),  # played as a whole
+        ("first.yaml", []),  # run in full
     ],
 )
 def test_a_forecast_is_within_a_factor_of_two(file: str, changes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,30 +62,30 @@ def test_a_forecast_is_within_a_factor_of_two(file: str, changes: list[str], mon
     assert whole.events / 2 < foreseen.events < 2 * whole.events and whole.rows / 2 < foreseen.rows < 2 * whole.rows
 
 
-def test_what_a_run_needs_more_of_than_there_is(tmp_path: Path) -> None:
+def test_check_reports_each_resource_that_a_run_would_exhaust(tmp_path: Path) -> None:
     lines = [*shortages(load_scenario(FIRST), Forecast(1e12, 1e7, 1e12), tmp_path)]
     assert [line.partition(" may")[0] for line in lines] == ["limits.max_events: the run", "the run", "the record"]
     assert [*shortages(load_scenario(FIRST), Forecast(3000, 0.1, 2000), tmp_path)] == []
 
 
-def test_cells_that_do_not_touch_are_told(tmp_path: Path) -> None:
+def test_check_warns_of_cells_that_do_not_touch(tmp_path: Path) -> None:
     done = mobilenet("check", SCENARIOS / "static.yaml", "--set", "wireless.range_m=20", place=tmp_path)
     assert done.returncode == 0 and "areas that do not touch" in done.stdout
     assert "warning" not in mobilenet("check", SCENARIOS / "static.yaml", place=tmp_path).stdout
 
 
 @pytest.mark.parametrize("command", ["check", "run"])
-def test_a_study_is_no_scenario(command: str, tmp_path: Path) -> None:
+def test_commands_that_expect_a_scenario_reject_a_study(command: str, tmp_path: Path) -> None:
     done = mobilenet(command, SCENARIOS / "studies" / "loss.yaml", place=tmp_path)
     assert "a study, not a scenario; `mobilenet study" in one_line(done, 2)
 
 
-def test_a_scenario_is_no_study(tmp_path: Path) -> None:
+def test_the_study_command_rejects_a_scenario(tmp_path: Path) -> None:
     done = mobilenet("study", FIRST, place=tmp_path)
     assert "a scenario, not a study; `mobilenet run" in one_line(done, 2)
 
 
-def test_a_dry_run_knows_metrics_and_says_what_spark_takes(tmp_path: Path) -> None:
+def test_a_dry_run_checks_metrics_and_reports_spark_overhead(tmp_path: Path) -> None:
     study = tmp_path / "study.yaml"
     text = f"scenario: {FIRST}\nset: {{duration_s: 5}}\nfactors: {{wireless.loss: [0, 0.1]}}\n"
     study.write_text(text + "compare: {factor: wireless.loss, baseline: 0, metrics: [delviery_delay_mean_s]}\n")
@@ -96,7 +96,7 @@ def test_a_dry_run_knows_metrics_and_says_what_spark_takes(tmp_path: Path) -> No
     assert done.returncode == 0 and "s for Spark itself" in " ".join(done.stdout.split())
 
 
-def test_diff_tells_a_changed_verdict(tmp_path: Path) -> None:
+def test_diff_reports_a_changed_verdict(tmp_path: Path) -> None:
     for name in ("a", "b"):
         assert mobilenet("run", FIRST, "--set", "duration_s=3", "--out", name, place=tmp_path).returncode == 0
     verdict = tmp_path / "b" / "verdict.json"
@@ -108,7 +108,7 @@ def test_diff_tells_a_changed_verdict(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "".join(f"k{i}: 1\n" for i in range(55_000)),  # each unknown
+        "".join(f"k{i}: 1\n" for i in range(55_000)),  # every key is unknown
         "{" + ",".join(f"k{i}: 1" for i in range(90_000)) + "}",
         "seed: [" + ",".join("1" for _ in range(480_000)) + "]",
         "names:\n" + "- a\n" * 240_000,
@@ -119,10 +119,10 @@ def test_diff_tells_a_changed_verdict(tmp_path: Path) -> None:
     ],
     ids=["keys", "flow", "list", "block", "deep", "questions", "folded", "digits"],
 )
-def test_what_is_malformed_is_refused_soon(text: str) -> None:
-    """In seconds of this processor, whatever a file of the largest size holds."""
+def test_a_large_malformed_scenario_is_rejected_within_seconds(text: str) -> None:
+    """A refusal takes seconds of CPU time, even for a file of the largest size."""
     began = time.process_time()
     with pytest.raises(ScenarioError) as refused:
         Scenario.from_text(text)
-    assert time.process_time() - began < 10  # alone: less than five
+    assert time.process_time() - began < 10  # on an idle machine: less than five
     assert len(str(refused.value).splitlines()) <= 21

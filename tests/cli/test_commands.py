@@ -1,4 +1,4 @@
-"""What each command prints, how it ends, and what it advises to do next."""
+"""Tests of what each command prints, of its exit code, and of the next steps that it suggests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .command import FIRST, SHORT, everything_below, mobilenet
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with one run in it, `runs/first-s1`."""
+    """Return a folder with one run, `runs/first-s1`."""
     place = tmp_path_factory.mktemp("place")
     done = mobilenet("run", FIRST, *SHORT, place=place)
     assert done.returncode == 0, done.stderr
@@ -31,7 +31,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(*words: str | Path) -> int:
-    """In this process, where things can be replaced."""
+    """Call a command in this process, where the test can replace functions."""
     from typer.main import get_command
 
     code = get_command(app).main([str(word) for word in words], prog_name="mobilenet", standalone_mode=False)
@@ -40,7 +40,7 @@ def call(*words: str | Path) -> int:
 
 @pytest.fixture
 def violated(place: Path, tmp_path: Path) -> Path:
-    """A copy of the run in which a host delivers a message twice, as if it had been written so."""
+    """Return a copy of the run whose record has one host deliver a message twice."""
     directory = tmp_path / "broken"
     directory.mkdir()
     for file in (place / "runs" / "first-s1").iterdir():
@@ -55,20 +55,20 @@ def violated(place: Path, tmp_path: Path) -> Path:
     return directory
 
 
-def test_run_says_how_it_went_and_what_next(place: Path) -> None:
+def test_run_prints_its_result_and_the_next_command(place: Path) -> None:
     lines = (place / "said").read_text().splitlines()
     assert "s simulated in" in lines[0] and "deliveries" in lines[1] and lines[2] == "verdict: valid"
     assert lines[-1] == "Next: mobilenet show runs/first-s1"
 
 
-def test_next_can_be_typed_as_it_is(tmp_path: Path) -> None:
+def test_the_printed_next_command_can_be_typed_as_it_is(tmp_path: Path) -> None:
     done = mobilenet("run", FIRST, *SHORT, "--out", "a b's", place=tmp_path)
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.endswith("""Next: mobilenet show 'a b'"'"'s'\n""")
     assert everything_below(tmp_path)[0] == "a b's"
 
 
-def test_a_second_run_finds_another_name(place: Path) -> None:
+def test_a_second_run_gets_another_directory_name(place: Path) -> None:
     done = mobilenet("run", FIRST, *SHORT, "--seed", "7", "--set", "hosts.count=3", place=place)
     again = mobilenet("run", FIRST, *SHORT, "--seed", "7", place=place)
     assert done.stdout.endswith("Next: mobilenet show runs/first-s7\n")
@@ -82,7 +82,7 @@ def test_a_second_run_finds_another_name(place: Path) -> None:
     assert "count: 3" in (one.path / "scenario.yaml").read_text()
 
 
-def test_the_manifest_tells_how_to_repeat(place: Path) -> None:
+def test_the_manifest_contains_the_command_that_repeats_the_run(place: Path) -> None:
     run = api.Run(place / "runs" / "first-s1")
     command = run.manifest["command"]
     assert command == "mobilenet run first-s1/scenario.yaml --out first-s1-again"
@@ -91,14 +91,14 @@ def test_the_manifest_tells_how_to_repeat(place: Path) -> None:
     assert api.Run(place / "runs" / "first-s1-again").manifest["fingerprint"] == run.manifest["fingerprint"]
 
 
-def test_check(place: Path) -> None:
+def test_check_accepts_a_scenario_with_an_override(place: Path) -> None:
     done = mobilenet("check", FIRST, "--set", "hosts.count=7", place=place)
     assert done.returncode == 0 and done.stderr == ""
     assert "no problems found; 30 s of simulated time, about" in done.stdout
     assert done.stdout.splitlines()[-1] == f"Next: mobilenet run {FIRST} --set hosts.count=7"
 
 
-def test_verify_and_show(place: Path) -> None:
+def test_verify_and_show_accept_a_valid_run(place: Path) -> None:
     done = mobilenet("verify", "runs/first-s1", place=place)
     assert done.returncode == 0 and done.stdout.count(" valid") >= 8
     assert done.stdout.splitlines()[-1] == "runs/first-s1: valid. Next: mobilenet report runs/first-s1"
@@ -131,7 +131,9 @@ def test_run_exits_with_1_when_the_run_is_violated(
     assert api.Run("runs/first-s1").verdict == "violated"
 
 
-def test_swarm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_swarm_prints_its_counts_and_the_next_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     campaign = pytest.importorskip("mobilenet.lab.hunt.swarm.campaign")
 
     def hunt(seeds: range, *options: object) -> Iterator[SimpleNamespace]:
@@ -154,12 +156,14 @@ def test_help_and_version(place: Path) -> None:
     for panel, commands in PANELS.items():
         listed = done.stdout.split(f"\n{panel}:\n")[1].split("\n\n")[0]
         assert [line.split()[0] for line in listed.splitlines()] == list(commands)
-        for line in listed.splitlines():  # a whole sentence, not cut
+        for line in listed.splitlines():  # a complete sentence
             assert len(line.split(maxsplit=1)[1]) <= 50 and line.endswith(".") and not line.endswith("..."), line
     assert mobilenet("--version", place=place).stdout == f"mobilenet {__version__}\n"
 
 
-def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_printed_line_by_line_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     clock = [100.0]
     monkeypatch.setattr(console.time, "perf_counter", lambda: clock[0])
     with progress.progress(False, "dynamic") as update:
@@ -171,7 +175,7 @@ def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
         "20 of 30 s simulated, 2.0 s per second, 5 s left\n30 s simulated, draining for 10 s\n"
     )
     with progress.progress(False, "slow") as update:
-        for done_s in (0.0, 0.4):  # nothing is simulated yet, or little
+        for done_s in (0.0, 0.4):  # little or nothing has been simulated yet
             clock[0] += 10
             update(done_s, 30.0)
     assert capsys.readouterr().err == (
@@ -214,7 +218,9 @@ def test_an_internal_error_says_how_to_report_it(
     assert everything_below(tmp_path) == []
 
 
-def test_out_of_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_exits_as_unfinished_if_memory_runs_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def hungry(*_: object) -> None:
         raise MemoryError
 

@@ -1,5 +1,6 @@
-"""Damaged directories: whatever is wrong with them, each command says it in lines of a bounded length, and none fails
-as an internal error. A few hundred damages, each met by one of the commands in turn.
+"""Tests that commands report damaged run directories in lines of bounded length, and never as an internal error.
+
+There are a few hundred damages, and each is given to one of the commands in turn.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ COMMANDS: tuple[Callable[[str], list[str]], ...] = (
     lambda run: ["compare", run],
 )
 DRAWING: tuple[Callable[[str], list[str]], ...] = (lambda run: ["figures", run], lambda run: ["report", run])
-DRAWN = 25  # one in so many meets one of those as well, which take seconds
-PART = 8  # tests, each of every so many-th damage
-THIN = 3  # one in so many damages is met here; MOBILENET_ALL_DAMAGES=1 meets them all
+DRAWN = 25  # one in this many damages is also given to these commands, which take seconds
+PART = 8  # each test covers every PART-th damage
+THIN = 3  # one in this many damages is tested; MOBILENET_ALL_DAMAGES=1 tests them all
 
 
 SOUND = {
@@ -49,7 +50,7 @@ SOUND = {
 
 @pytest.mark.parametrize("name", SOUND)
 def test_a_sound_run_is_not_blamed(name: str, tmp_path: Path) -> None:
-    """A run that is intact has no fault to report, whatever a command that reads it complains about."""
+    """Commands that read an intact run must not report faults in it."""
     api.run(FIRST.parent / name, out=tmp_path / "run", overrides=SOUND[name])
     assert fault(tmp_path / "run") is None
 
@@ -62,7 +63,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def wrong(words: list[str], capsys: pytest.CaptureFixture[str]) -> str | None:
-    """What is not as it should be in how a command ends."""
+    """Return the problems in how a command ended."""
     try:
         code = app(words, standalone_mode=False)
     except BaseException as error:
@@ -78,7 +79,9 @@ def wrong(words: list[str], capsys: pytest.CaptureFixture[str]) -> str | None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(PART))
-def test_every_damage_is_told(part: int, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_report_every_damage_to_a_run_directory(
+    part: int, whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     problems = []
     for number, (name, spoil) in islice(
         enumerate(damages(whole)), part, None, PART * (1 if os.environ.get("MOBILENET_ALL_DAMAGES") else THIN)

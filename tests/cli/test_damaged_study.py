@@ -1,5 +1,7 @@
-"""Damaged directories of studies: each command that reads one says what is wrong in one line, or makes it anew, and
-none fails as an internal error. More than a thousand damages, of which one in so many is met here.
+"""Tests that commands report damaged study directories in one line or rebuild them, and never fail as an internal
+error.
+
+There are more than a thousand damages, and a sample of them is tested here.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ REFUSING: tuple[Callable[[str], list[str]], ...] = tuple(
 )
 ALL = bool(os.environ.get("MOBILENET_ALL_DAMAGES"))
 THIN = 1 if ALL else 24
-AGAIN = 1 if ALL else 110  # one in so many meets the study that goes on, which takes seconds
+AGAIN = 1 if ALL else 110  # one in this many damages is also tested by resuming the study, which takes seconds
 STUDY = f"""scenario: {FIRST}
 set: {{duration_s: 12, warmup_s: 0}}
 factors: {{wireless.loss: [0, 0.2]}}
@@ -76,7 +78,9 @@ def first_refusal(
         return wrong(words(str(study)), capsys)  # type: ignore[arg-type]
 
 
-def test_every_damage_is_told(whole: Path, unpainted: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_report_every_damage_to_a_study_directory(
+    whole: Path, unpainted: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     problems = []
     for number, (name, spoil) in islice(enumerate(study_damages(whole)), 0, None, THIN):
         commands = COMMANDS if ALL else COMMANDS[number // THIN % len(COMMANDS) :][:1]
@@ -86,7 +90,7 @@ def test_every_damage_is_told(whole: Path, unpainted: None, capsys: pytest.Captu
     assert problems == []
 
 
-def test_a_study_goes_on_from_every_damage(
+def test_a_study_resumes_after_every_kind_of_damage(
     whole: Path,
     spark: SparkSession,
     unpainted: None,
@@ -102,7 +106,7 @@ def test_a_study_goes_on_from_every_damage(
     assert problems == []
 
 
-def test_verify_names_runs_that_differ_or_are_damaged(
+def test_verify_lists_runs_of_a_study_that_differ_or_are_damaged(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = tmp_path / "study"
@@ -118,7 +122,7 @@ def test_verify_names_runs_that_differ_or_are_damaged(
 
 
 @pytest.mark.parametrize("words", REFUSING)
-def test_what_reads_runs_sends_there(
+def test_commands_that_read_a_run_point_from_a_study_to_its_runs(
     words: Callable[[str], list[str]], whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert app(words(str(whole)), standalone_mode=False) == 2

@@ -1,4 +1,4 @@
-"""Where two runs part."""
+"""Tests of `mobilenet diff`: where two runs diverge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_same(runs: Path) -> None:
+def test_diff_of_two_identical_runs_finds_no_difference(runs: Path) -> None:
     comparison = difference(runs / "one", runs / "same")
     assert comparison.same
     assert comparison.events == (None, None)
@@ -30,7 +30,7 @@ def test_the_same(runs: Path) -> None:
 
 
 @pytest.mark.parametrize(("other", "key"), [("lossy", "wireless.loss"), ("shorter", "duration_s")])
-def test_the_first_event_that_is_not_the_same(runs: Path, other: str, key: str) -> None:
+def test_diff_finds_the_first_event_that_is_not_the_same(runs: Path, other: str, key: str) -> None:
     comparison = difference(runs / "one", runs / other)
     assert [row[0] for row in comparison.scenario] == [key]
     a, b = (
@@ -46,7 +46,7 @@ def test_the_first_event_that_is_not_the_same(runs: Path, other: str, key: str) 
     assert "deliveries" in [row[0] for row in comparison.metrics]
 
 
-def test_commands(runs: Path) -> None:
+def test_the_diff_command_prints_differences_and_the_next_step(runs: Path) -> None:
     result = command("diff", "one", "lossy", place=runs)
     assert result.returncode == 0
     assert "wireless.loss" in result.stdout

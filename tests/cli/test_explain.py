@@ -1,4 +1,4 @@
-"""`mobilenet explain`: whatever was written says where it comes from, and how to make it again, to the byte."""
+"""Tests of `mobilenet explain`: it prints the origin of any file, and commands that make the same bytes again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WALK = ROOT / "data" / "formats" / "walk.csv"
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run, and all that is written from it."""
+    """Return a folder with a run and all the files that commands make of it."""
     place = tmp_path_factory.mktemp("written")
     for words in (
         f"run {FIRST} {' '.join(SHORT)} --set record.causes=true --out run", "report run", "map run --losses",
@@ -81,7 +81,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_file_names_its_run_and_its_command(name: str, written: Path) -> None:
+def test_explain_finds_the_run_and_the_command_of_a_file(name: str, written: Path) -> None:
     explanation = explain(written, name, *(("--from", "run") if "/" not in name else ()))
     manifest = json.loads((written / "run" / "manifest.json").read_text())
     assert explanation["command"] == f"mobilenet {COMMANDS[name]}"
@@ -95,7 +95,7 @@ def test_a_file_names_its_run_and_its_command(name: str, written: Path) -> None:
     )
 
 
-def test_each_figure_and_table_has_it(written: Path) -> None:
+def test_each_figure_and_table_states_its_provenance(written: Path) -> None:
     run = written / "run"
     files = [path for path in run.rglob("*") if path.suffix in (".svg", ".png", ".pdf", ".html", ".parquet", ".csv")]
     assert len(files) > 20
@@ -103,8 +103,8 @@ def test_each_figure_and_table_has_it(written: Path) -> None:
         assert read_provenance(path) is not None, path
 
 
-def test_what_it_prints_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:
-    """From the run that is made again, elsewhere."""
+def test_the_command_that_explain_prints_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:
+    """The files are made from a repeated run in another folder."""
     done = mobilenet("explain", "run/figures/delays.svg", place=written)
     lines = done.stdout.splitlines()
     again = shlex.split(lines[-2].partition("recreate it: mobilenet ")[2])
@@ -118,7 +118,7 @@ def test_what_it_prints_makes_the_same_bytes(written: Path, tmp_path: Path) -> N
         assert path.read_bytes() == (moved / path.name).read_bytes(), path.name
 
 
-def test_another_run_is_not_taken_for_it(written: Path, tmp_path: Path) -> None:
+def test_explain_does_not_mistake_another_run_for_the_source(written: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(written / "run", other)
     manifest = json.loads((other / "manifest.json").read_text())
@@ -130,7 +130,7 @@ def test_another_run_is_not_taken_for_it(written: Path, tmp_path: Path) -> None:
     assert done.returncode == 1 and "another scenario" in done.stdout
 
 
-def test_files_without_it(written: Path, tmp_path: Path) -> None:
+def test_explain_reports_files_without_provenance(written: Path, tmp_path: Path) -> None:
     done = mobilenet("explain", "run/counters.json", place=written)
     assert done.stdout.startswith("run/counters.json: part of a run in run\n")
     (tmp_path / "own.svg").write_text("<svg/>")
@@ -170,13 +170,13 @@ def test_every_format_keeps_every_character(
 @pytest.mark.parametrize(
     "command", ["mobilenet run; rm -r x", "rm x", "mobilenet show `id`", "mobilenet show > x", 5, None]
 )
-def test_no_command_of_a_stranger_is_printed(command: Any, tmp_path: Path) -> None:
+def test_explain_prints_no_command_from_an_untrusted_file(command: Any, tmp_path: Path) -> None:
     document = {"mobilenet": "1", "command": command, "kind": "run", "scenario_sha256": "0" * 64}
     (tmp_path / "own.json").write_text(json.dumps({KEY: document}))
     assert "contains no provenance" in one_line(mobilenet("explain", "own.json", place=tmp_path), 2)
 
 
-def test_a_run_with_code_is_made_again_with_permission(tmp_path: Path) -> None:
+def test_explain_adds_allow_code_for_a_run_with_code(tmp_path: Path) -> None:
     scenario = ROOT / "scenarios" / "own_protocol" / "gossip.yaml"
     done = mobilenet("run", scenario, *SHORT, "--allow-code", "--out", "run", place=tmp_path)
     assert done.returncode in (0, 4), done
@@ -199,7 +199,7 @@ def test_pictures_that_replay_code_are_redrawn_with_permission(tmp_path: Path) -
             assert last.endswith(" --allow-code") is (name == "bare"), last
 
 
-def test_the_outermost_block_decides() -> None:
+def test_the_outermost_provenance_block_counts() -> None:
     with (
         stamping(new_provenance("mobilenet figures RUN", Inputs("run", "0"))),
         stamping(new_provenance("inner", Inputs("run", "1"))),
@@ -208,7 +208,7 @@ def test_the_outermost_block_decides() -> None:
     assert in_text("text", "% ") == "text"
 
 
-def test_a_study(finished: Result, tmp_path: Path) -> None:
+def test_explain_knows_the_files_of_a_study(finished: Result, tmp_path: Path) -> None:
     study = tmp_path / "study"
     shutil.copytree(finished.store.path, study)
     for words in ("figures study --latex --markdown", "report study", "export study --csv", "compare study"):

@@ -1,4 +1,4 @@
-"""Commands that make files of studies again say `--allow-code` where a scenario's protocol is a plug-in."""
+"""Tests that commands which rebuild files of studies with a plug-in print `--allow-code`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def last_line(file: str, place: Path) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def test_claims_and_their_studies(tmp_path: Path) -> None:
+def test_explain_adds_allow_code_for_claims_and_their_studies(tmp_path: Path) -> None:
     aloha(tmp_path)
     (tmp_path / "claims.yaml").write_text(CLAIMS)
     done = mobilenet("claims", "claims.yaml", "--out", "out", "--allow-code", "--workers", "1", place=tmp_path)
@@ -49,7 +49,7 @@ def test_claims_and_their_studies(tmp_path: Path) -> None:
     assert (tmp_path / "out-again" / "claims.json").read_bytes() == (tmp_path / "out" / "claims.json").read_bytes()
 
 
-def test_a_capacity_search_and_a_screening(tmp_path: Path) -> None:
+def test_explain_adds_allow_code_for_capacity_and_sensitivity(tmp_path: Path) -> None:
     aloha(tmp_path)
     bare = "aloha.yaml --set duration_s=1 --allow-code --workers 1 --out out"
     asked = "--vary hosts.count --from 2 --to 4 --require 'collision_ratio_addressed <= 0.9' --rare 0.5"

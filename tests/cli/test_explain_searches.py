@@ -1,4 +1,6 @@
-"""`mobilenet explain` in directories of searches and of answers, and for archives: it names what makes them again."""
+"""Tests of `mobilenet explain` for directories of searches and answers, and for archives: it names the command that
+makes them.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def require_same_files(one: Path, other: Path) -> None:
         assert file.read_bytes() == (other / file.relative_to(one)).read_bytes(), file
 
 
-def test_of_a_capacity_search(tmp_path: Path) -> None:
+def test_explain_gives_the_command_of_a_capacity_search(tmp_path: Path) -> None:
     asked = capacities.Question(FIRST, "wireless.loss", 0, 0.4, (REQUIRE,), budget=60, set=("duration_s=5",), rare=0.2)
     create(capacities.plan(asked).study, tmp_path / "found")
     with stamping_of(tmp_path / "found", capacities.normal_form(asked, False)):
@@ -59,8 +61,8 @@ def test_of_a_capacity_search(tmp_path: Path) -> None:
     require_same_files(tmp_path / "found", tmp_path / "again")
 
 
-def test_of_a_screening(tmp_path: Path) -> None:
-    """Its keys are given without ranges, and have other values in the scenario that is kept."""
+def test_explain_gives_the_command_of_a_screening(tmp_path: Path) -> None:
+    """The keys of the screening are given without ranges, and the saved scenario has other values for them."""
     asked = screening.Question(FIRST, ("workload.interval_s", "hosts.count"), seed=3, set=("duration_s=5",))
     planned = screening.plan(asked)
     create(planned.study, tmp_path / "found")
@@ -74,7 +76,7 @@ def test_of_a_screening(tmp_path: Path) -> None:
     require_same_files(tmp_path / "found", tmp_path / "again")
 
 
-def test_of_answers(tmp_path: Path) -> None:
+def test_explain_gives_the_command_of_claims_answers(tmp_path: Path) -> None:
     (tmp_path / "asked.yaml").write_text(CLAIMS)
     assert mobilenet("claims", "asked.yaml", "--out", "answers", "-q", place=tmp_path).returncode == 0
     for name in ("claims.yaml", "schedules.jsonl", "claims.csv", "claims.md", "claims.json"):
@@ -87,7 +89,7 @@ def test_of_answers(tmp_path: Path) -> None:
         assert (tmp_path / "answers" / kept).read_bytes() == (tmp_path / "answers-again" / kept).read_bytes()
 
 
-def test_of_an_archive(tmp_path: Path) -> None:
+def test_explain_gives_the_next_command_for_an_archive(tmp_path: Path) -> None:
     zip_files(tmp_path / "x.zip")
     assert next_of(tmp_path, "x.zip") == ["mobilenet", "artefact", "check", "x.zip"]
     (tmp_path / "x").mkdir()

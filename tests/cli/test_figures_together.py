@@ -1,4 +1,4 @@
-"""The files of one call of `figures` appear together, or none does; what a killed call left, the next one removes."""
+"""Tests that one call of `figures` writes all its files or none, and removes what a killed call has left."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def below(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_a_killed_call_leaves_what_was_there(
+def test_a_killed_figures_command_keeps_the_previous_figures(
     is_there: bool, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     painted: list[str] = []
@@ -85,7 +85,7 @@ def test_a_disk_that_fills_up_leaves_nothing(
 
 
 @pytest.mark.parametrize("width", ["nan", "inf", "-1", "0", "1e9", "wide"])
-def test_widths_that_no_figure_has(width: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures_rejects_impossible_widths(width: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert figures(run, run / "never", "--width", width) == 2
     complaint = capsys.readouterr().err
     assert "--width" in complaint and complaint.count("\n") == 1 and not (run / "never").exists()

@@ -1,4 +1,4 @@
-"""Half-written is never whole: a damaged run is refused, and the next process removes what a killed one has left."""
+"""Tests that incomplete runs and files are refused, and that the next process removes what a killed one has left."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def kill_after(work: Callable[[], object]) -> None:
-    """Do it in a process that is killed, by itself if `work` does not do it."""
+    """Call `work` in a process and kill it afterwards, unless `work` kills it first."""
     child = os.fork()
     if child == 0:
         work()
@@ -70,7 +70,7 @@ def test_a_truncated_text_is_refused(words: str, runs: Path, tmp_path: Path) -> 
     assert everything_below(tmp_path) == before
 
 
-def test_figures_of_a_killed_artefact_go_with_the_next_command(
+def test_the_next_command_removes_figures_of_a_killed_artefact(
     study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def kill(figure: Figure, name: Path, **options: object) -> None:
@@ -104,7 +104,7 @@ def test_a_study_without_runs_of_a_level_is_unfinished(number: int, tmp_path: Pa
 
 
 def test_a_study_file_does_not_make_a_folder_a_study(study: Store, tmp_path: Path) -> None:
-    """An archive lies next to the file of its study."""
+    """An archive lies next to the study file."""
     (tmp_path / "study.yaml").write_text("scenario: first.yaml\n")
     (tmp_path / "new.zip").write_text("")
     line = one_line(mobilenet("explain", "new.zip", place=tmp_path), 2)
@@ -115,7 +115,7 @@ def test_a_study_file_does_not_make_a_folder_a_study(study: Store, tmp_path: Pat
 # --- temporary folders
 
 
-def test_a_scratch_folder_goes_with_its_block_or_its_process(tmp_path: Path) -> None:
+def test_a_scratch_folder_is_removed_with_its_block_or_process(tmp_path: Path) -> None:
     def begin() -> None:
         with scratch_folder("trial", tmp_path) as folder:
             (folder / "x").write_text("x")
@@ -130,7 +130,7 @@ def test_a_scratch_folder_goes_with_its_block_or_its_process(tmp_path: Path) -> 
     assert everything_below(tmp_path) == [".trial-mine", "mobilenet-mine", "other.scratch"]
 
 
-def test_the_folder_of_a_living_process_stays(tmp_path: Path) -> None:
+def test_the_scratch_folder_of_a_live_process_is_kept(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from mobilenet.engine.scratch import scratch_folder\n"
         f"with scratch_folder('trial', Path({str(tmp_path)!r})) as folder: print(folder, flush=True); sys.stdin.read()"
@@ -147,9 +147,9 @@ def test_the_folder_of_a_living_process_stays(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_scratch_folders_in_each_other_and_locked_by_their_users(tmp_path: Path) -> None:
+def test_nested_and_locked_scratch_folders_are_removed(tmp_path: Path) -> None:
     with scratch_folder("a", tmp_path) as outer, scratch_folder("a", tmp_path), scratch_folder("a", outer) as inner:
-        api.run(FIRST, overrides=["duration_s=1"], out=outer / "run")  # locks the folder in which it is written
+        api.run(FIRST, overrides=["duration_s=1"], out=outer / "run")  # locks the folder that it writes to
         with create(Study.of(LOSS, tmp_path, "loss"), inner / "loss").alone():
             assert inner.is_dir()
     assert list(tmp_path.iterdir()) == []
@@ -158,7 +158,7 @@ def test_scratch_folders_in_each_other_and_locked_by_their_users(tmp_path: Path)
 # --- files
 
 
-def test_a_file_is_whole_or_as_before(tmp_path: Path) -> None:
+def test_a_written_file_is_complete_or_unchanged(tmp_path: Path) -> None:
     file = tmp_path / "a.md"
     write_whole(file, "old")
 
@@ -184,10 +184,10 @@ def test_a_file_is_whole_or_as_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", ["reference --out new.md", "schema --out new"])
-def test_what_is_written_in_the_place_of_a_file_is_whole(
+def test_a_killed_command_leaves_the_replaced_file_complete(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that is killed while it writes leaves what was there."""
+    """A process killed while it writes leaves the old file intact."""
     assert mobilenet(*words.split(), place=tmp_path).returncode == 0
     whole = {name: (tmp_path / name).read_bytes() for name in everything_below(tmp_path) if (tmp_path / name).is_file()}
     written = Path.write_text
@@ -205,7 +205,7 @@ def test_what_is_written_in_the_place_of_a_file_is_whole(
     assert {name for name in everything_below(tmp_path) if (tmp_path / name).is_file()} == whole.keys()
 
 
-def test_a_study_that_was_killed_as_it_began_begins_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_killed_at_its_start_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study.of(LOSS, tmp_path, "loss")
 
     def kill(*anything: object) -> None:
@@ -221,7 +221,7 @@ def test_a_study_that_was_killed_as_it_began_begins_again(tmp_path: Path, monkey
 # --- run directories
 
 
-def test_a_run_that_was_being_replaced_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_restored_if_its_replacement_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename, place = os.rename, tmp_path / "run"
     with run_directory(place) as partial:
         (partial / "x").write_text("old")

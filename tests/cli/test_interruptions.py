@@ -1,4 +1,6 @@
-"""A run that is stopped, killed, or meets a full disk: exit code 3, one line, and nothing that looks like a run."""
+"""Tests that a run which is stopped, killed, or meets a full disk gives exit code 3 and one line, and leaves no run
+directory.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from .command import COMMAND, FIRST, SHORT, begin, everything_below, mobilenet, 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_signal_ends_a_run_with_one_line_and_no_directory(number: signal.Signals, tmp_path: Path) -> None:
     process = begin("-q", place=tmp_path)
     process.send_signal(number)
     process.send_signal(number)  # as timeout(1) does
@@ -46,7 +48,7 @@ from mobilenet.cli.main import app; app()"""
 
 
 @pytest.mark.long
-def test_a_signal_whose_exception_is_lost_is_not(tmp_path: Path) -> None:
+def test_a_signal_is_handled_even_if_its_exception_is_lost(tmp_path: Path) -> None:
     words = [*COMMAND, "run", str(FIRST), *SHORT, "-q"]
     words[2] = LOST
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=30)
@@ -54,8 +56,8 @@ def test_a_signal_whose_exception_is_lost_is_not(tmp_path: Path) -> None:
     assert (tmp_path / "cleaned").exists()
 
 
-def test_a_signal_that_the_caller_has_us_ignore(tmp_path: Path) -> None:
-    """As under nohup(1), the run goes on."""
+def test_a_run_ignores_a_signal_that_its_caller_ignores(tmp_path: Path) -> None:
+    """The run continues, as under nohup(1)."""
     words = [*COMMAND, "run", str(FIRST), *SHORT, "-q"]
     shell = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     check = "import os, signal; from mobilenet import api; real = api.run\n" \
@@ -68,7 +70,7 @@ def test_a_signal_that_the_caller_has_us_ignore(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "runs/first-s1: valid\n", "")
 
 
-def test_killed(tmp_path: Path) -> None:
+def test_a_killed_run_leaves_only_a_partial_directory(tmp_path: Path) -> None:
     process = begin(place=tmp_path)
     process.kill()
     process.communicate(timeout=60)
@@ -78,10 +80,10 @@ def test_killed(tmp_path: Path) -> None:
         assert "never completed; this is not a run" in one_line(mobilenet(command, left, place=tmp_path), 2)
     done = mobilenet("run", FIRST, *SHORT, "--out", "runs/it", "-q", place=tmp_path)
     assert done.returncode == 0
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["it"]  # and the dead one is gone
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["it"]  # the killed run is gone
 
 
-def test_a_complete_partial_directory_is_not_taken_for_a_run(tmp_path: Path) -> None:
+def test_commands_reject_even_a_complete_partial_directory(tmp_path: Path) -> None:
     api.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
     left = tmp_path / ".it.partial-99999999"
     (tmp_path / "it").rename(left)
@@ -90,8 +92,8 @@ def test_a_complete_partial_directory_is_not_taken_for_a_run(tmp_path: Path) -> 
 
 
 @pytest.mark.long
-def test_two_runs_to_one_name(tmp_path: Path) -> None:
-    """The other one is alive: its directory is left alone; who is first gets the name."""
+def test_the_first_of_two_concurrent_runs_gets_the_name(tmp_path: Path) -> None:
+    """The other run is alive, so its directory is untouched; the first one to finish gets the name."""
     process = begin(place=tmp_path)
     try:
         done = mobilenet("run", FIRST, *SHORT, "--out", "runs/it", "-q", place=tmp_path)
@@ -103,7 +105,7 @@ def test_two_runs_to_one_name(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["it"]
 
 
-def test_a_name_that_is_taken_meanwhile(tmp_path: Path) -> None:
+def test_a_run_fails_if_its_output_name_is_taken_meanwhile(tmp_path: Path) -> None:
     with (
         pytest.raises(RecordError, match="appeared while this run was being written") as raised,
         run_directory(tmp_path / "it"),
@@ -113,7 +115,7 @@ def test_a_name_that_is_taken_meanwhile(tmp_path: Path) -> None:
     assert everything_below(tmp_path) == ["it"] and (tmp_path / "it").read_text() == "mine"
 
 
-def test_the_same_process_does_not_write_one_name_twice_at_once(tmp_path: Path) -> None:
+def test_one_process_cannot_write_a_run_directory_twice_at_once(tmp_path: Path) -> None:
     with run_directory(tmp_path / "it") as partial:
         (partial / "file").write_text("first")
         with pytest.raises(RecordError, match="cannot be written"), run_directory(tmp_path / "it"):
@@ -122,7 +124,7 @@ def test_the_same_process_does_not_write_one_name_twice_at_once(tmp_path: Path) 
     assert everything_below(tmp_path) == ["it", "it/file"]
 
 
-def test_folders_that_were_made_for_nothing_go_again(tmp_path: Path) -> None:
+def test_empty_folders_created_for_a_failed_run_are_removed(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     with pytest.raises(ZeroDivisionError), run_directory(tmp_path / "old" / "new" / "newer" / "it") as partial:
         (partial / "file").write_text("half")
@@ -134,7 +136,7 @@ def test_folders_that_were_made_for_nothing_go_again(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 40 kB, where that can be had."""
+    """Return a file system of 40 kB, where one can be mounted."""
     place = tmp_path / "disk"
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=40k", "none", str(place)]
@@ -148,7 +150,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=False)
 
 
-def test_a_full_disk(small_disk: Path) -> None:
+def test_a_full_disk_ends_a_run_with_one_line(small_disk: Path) -> None:
     complaint = one_line(mobilenet("run", FIRST, "-q", "--out", "deep/it", place=small_disk), 3)
     assert complaint == "deep/it: could not be written completely: No space left on device"
     assert everything_below(small_disk) == []
@@ -156,7 +158,7 @@ def test_a_full_disk(small_disk: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("size_bytes", [100, 1000, 8000])
-def test_a_limit_on_the_size_of_files(size_bytes: int, tmp_path: Path) -> None:
+def test_a_file_size_limit_ends_a_run_with_one_line(size_bytes: int, tmp_path: Path) -> None:
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
@@ -174,7 +176,7 @@ def test_a_limit_on_the_size_of_files(size_bytes: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_an_output_that_nobody_reads(tmp_path: Path) -> None:
+def test_show_ends_quietly_if_its_output_pipe_is_closed(tmp_path: Path) -> None:
     api.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
     reading, writing = os.pipe()
     os.close(reading)
@@ -190,7 +192,7 @@ def test_an_output_that_nobody_reads(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (3, "the output could not be written: No space left on device\n")
 
 
-def test_a_lock_tells_the_living_from_the_dead(tmp_path: Path) -> None:
+def test_locks_distinguish_live_from_dead_writers(tmp_path: Path) -> None:
     living, dead, other = (tmp_path / f".{name}" for name in ("it.partial-1", "it.partial-2", "that.partial-3"))
     for left in (living, dead, other):
         left.mkdir()

@@ -1,4 +1,4 @@
-"""How commands treat their caller: they are quiet when asked, write all or nothing, and cope with odd files."""
+"""Tests that commands are quiet when asked, write all files or none, and handle unusual files."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def mine(run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(run, tmp_path / "it"))
 
 
-def test_quiet_is_quiet(tmp_path: Path) -> None:
+def test_the_quiet_option_suppresses_messages(tmp_path: Path) -> None:
     answers = {("run", FIRST, *SHORT, "--out", "it"): "it: valid\n", ("map", "it"): "", ("export", "it", "--csv"): ""}
     for words, answer in answers.items():
         done = mobilenet(*words, "-q", place=tmp_path)
         assert (done.returncode, done.stdout, done.stderr) == (0, answer, "")
 
 
-def test_messages_keep_the_directory(tmp_path: Path) -> None:
+def test_messages_keep_directories_as_the_user_gave_them(tmp_path: Path) -> None:
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "deep" / "er" / "x.yaml").write_text("seed: 1\nseed: 2\n")
     for name in ("deep/er/x.yaml", str(tmp_path / "deep/er/x.yaml")):
@@ -41,7 +41,7 @@ def test_messages_keep_the_directory(tmp_path: Path) -> None:
         assert one_line(mobilenet("inspect-tracks", name, place=tmp_path), 2).startswith(f"{name}:")
 
 
-def test_force_replaces_a_run_and_nothing_else(mine: Path, tmp_path: Path) -> None:
+def test_the_force_option_replaces_only_run_directories(mine: Path, tmp_path: Path) -> None:
     words = ("run", FIRST, *SHORT, "-q", "--force", "--out")
     (mine / "note.txt").write_text("of the old one")
     assert mobilenet(*words, "it", "--seed", "7", place=tmp_path).returncode == 0
@@ -75,7 +75,7 @@ def test_markup_and_escapes_are_only_text(command: str, mine: Path, run: Path, t
 
 
 @pytest.mark.long
-def test_a_matplotlibrc_beside_one_changes_no_figure(mine: Path, tmp_path: Path) -> None:
+def test_a_matplotlibrc_in_the_current_folder_changes_no_figure(mine: Path, tmp_path: Path) -> None:
     assert in_a_process("figures", "it", "-o", "plain", place=tmp_path).returncode == 0
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nlines.linewidth: 9\nsavefig.dpi: 10\nfont.size: 30\n")
     assert in_a_process("figures", "it", "-o", "other", place=tmp_path).returncode == 0
@@ -85,7 +85,7 @@ def test_a_matplotlibrc_beside_one_changes_no_figure(mine: Path, tmp_path: Path)
         assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "other" / name).read_bytes(), name
 
 
-def test_what_killed_ones_left_of_a_picture_goes(mine: Path, tmp_path: Path) -> None:
+def test_map_removes_partial_pictures_of_killed_commands(mine: Path, tmp_path: Path) -> None:
     (mine / ".partial-99999999.map.html").write_text("cut")
     assert mobilenet("map", "it", "-q", place=tmp_path).returncode == 0
     assert (mine / "map.html").is_file() and not list(mine.glob(".partial*"))
@@ -100,13 +100,15 @@ def test_what_killed_ones_left_of_a_picture_goes(mine: Path, tmp_path: Path) -> 
         (("study", "long.yaml", "--dry-run"), "cannot be read: File name too long"),
     ],
 )
-def test_odd_values_are_one_line(words: tuple[str | Path, ...], complaint: str, tmp_path: Path) -> None:
+def test_odd_values_in_files_are_reported_in_one_line(
+    words: tuple[str | Path, ...], complaint: str, tmp_path: Path
+) -> None:
     (tmp_path / "nul.yaml").write_text('scenario: "a\\0b.yaml"\nfactors: {wireless.loss: [0, 0.1]}\n')
     (tmp_path / "long.yaml").write_text(f"scenario: {'a' * 300}.yaml\nfactors: {{wireless.loss: [0, 0.1]}}\n")
     assert complaint in one_line(mobilenet(*words, place=tmp_path), 2)
 
 
-def test_a_field_without_end(tmp_path: Path) -> None:
+def test_an_endless_gpx_attribute_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "x.gpx").write_text('<gpx a="' + "x" * 140_000)
     assert "internal" not in one_line(mobilenet("inspect-tracks", "x.gpx", place=tmp_path), 2)
     (tmp_path / "x.csv").write_text("t,id," + "x" * 140_000 + "\n")

@@ -1,4 +1,4 @@
-"""Short of memory a command ends as what could not be finished, never with the exit code that says violated."""
+"""Tests that a command without enough memory ends as unfinished, and never with the exit code for violated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MB = 1_000_000
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the limit is not held to")
 @pytest.mark.parametrize("limit_mb", [120, 200, 300, 420, 700])
-def test_without_memory(limit_mb: int, tmp_path: Path) -> None:
+def test_a_run_without_enough_memory_exits_as_unfinished(limit_mb: int, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     done = subprocess.run(
         [*COMMAND, "run", str(FIRST), *SHORT, "--out", "it"],

@@ -1,4 +1,4 @@
-"""No option is read and then ignored: with each option of each command, something is different.
+"""Tests that each option of each command changes something.
 
 Model     a case is a command on small inputs, without the option and with it. What is printed, which files are there
           afterwards, what they contain and how the command ends are compared; what already differs between two calls
@@ -33,11 +33,11 @@ FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
 WALK = str(ROOT / "data" / "formats" / "walk.csv")
 SITES = str(ROOT / "data" / "formats" / "sites_lonlat.csv")
 LONLAT = str(ROOT / "data" / "formats" / "walk_lonlat.csv")
-NOWHERE = "spark://127.0.0.1:1"  # refuses, so a command that reads --master cannot go on
+NOWHERE = "spark://127.0.0.1:1"  # refused, so a command that reads --master fails
 SPARK = ("study", "query", "capacity", "sensitivity", "robust", "claims")
-DRAWN = 8  # one of so many cases is in `make test`
-DRAWN_SLOW = 3  # one of so many others is in `make test-rest`
-DRAWN_ON_SPARK = 6  # and one of so many that start Spark in `make test-rest`
+DRAWN = 8  # `make test` runs one case in this many
+DRAWN_SLOW = 3  # `make test-rest` runs one slow case in this many
+DRAWN_ON_SPARK = 6  # and one case in this many that start Spark
 
 STUDY = """
 scenario: first.yaml
@@ -63,19 +63,21 @@ class Outcome(NamedTuple):
 
 
 class Case(NamedTuple):
-    """`base` without the option, and `words` with it; empty: `base` and the option's own words."""
+    """A command without the option (`base`) and with it (`words`); if `words` is empty, the option is appended to
+    `base`.
+    """
 
     base: str
     words: str
 
 
 def more(base: str, words: str) -> Case:
-    """A base of its own, and the option after it."""
+    """Return a case with the given base, to which the option is appended."""
     return Case(base, f"{base} {words}")
 
 
 def other(base: str, value: str, another: str) -> Case:
-    """An option that the base needs, with another value."""
+    """Return a case whose base has the option with another value, since it needs one."""
     assert value in base
     return Case(base, base.replace(value, another))
 
@@ -91,7 +93,7 @@ SENSITIVITY = (
 )
 SWARM = "swarm --count 2 --seed 1 --workers 1"
 INSPECT = f"inspect-tracks {WALK} --range-m 120"
-BASES = {  # of each command
+BASES = {  # for each command
     "run": "run first.yaml --set duration_s=4 --out new",
     "check": "check first.yaml",
     "show": "show study",
@@ -365,7 +367,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@cache  # many options share a base
+@cache  # many options have the same base
 def call(words: str, inputs: Path, time: int = 1) -> Outcome:
     """Call a command in a fresh copy of the inputs, for the first or the second time."""
     place = inputs.parent / "place"
@@ -382,7 +384,7 @@ def digest_of(path: Path) -> str:
 
 
 def without_times(text: str) -> str:
-    """Leave out what a clock decides."""
+    """Remove values that depend on the clock."""
     return re.sub(r"[0-9.,]+(e-\d+)? (s|MB|times real time|frames|events)\b", "#", text)
 
 

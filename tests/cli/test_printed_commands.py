@@ -1,4 +1,4 @@
-"""What the program prints as the next command can be run as it is printed, from another folder, until there is none."""
+"""Tests that the next command which the program prints runs as printed, from another folder, until none is left."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tests.conftest import SCENARIOS
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("unpainted")]
 
-# those in paper/ print the commands of their namesakes
+# those in paper/ print the same commands as the ones outside
 SHIPPED = sorted(path for path in SCENARIOS.rglob("*.yaml") if path.parent.name not in ("studies", "claims", "paper"))
-# they print the commands of repair_against_tcp and of static_comparison
+# these print the commands of repair_against_tcp and of static_comparison
 ALIKE = re.compile("repair_(?!against_tcp)|dynamic_comparison|fading|backbones")
 STUDIES = [file for file in sorted((SCENARIOS / "studies").glob("*.yaml")) if not ALIKE.match(file.stem)]
-FEW_HOSTS, FEW_PROCESSES = 8, 8  # how many there are changes no command
-LONGEST_S = 10  # simulated; what comes later in a scenario is tested elsewhere
-DRAWN = 2  # one of so many scenarios; `--repetitions 2` has all of them
+FEW_HOSTS, FEW_PROCESSES = 8, 8  # the number of nodes does not change the commands
+LONGEST_S = 10  # simulated time; later parts of a scenario are covered by other tests
+DRAWN = 2  # one scenario in this many runs; `--repetitions 2` runs them all
 
 
-Known = dict[tuple[str, ...], list[str]]  # what was done in a folder, and what it printed as the next command
+Known = dict[tuple[str, ...], list[str]]  # actions in a folder -> the next commands that they printed
 
 
 def follow(place: Path, *words: str | Path, known: Known | None = None) -> list[list[str]]:
-    """The commands after this one, each as it was printed by the one before; what is known is not run again."""
+    """Follow the printed commands one by one; those whose output is known are not run again."""
     known = {} if known is None else known
     commands: list[list[str]] = []
     command = list(map(str, words))
@@ -46,9 +46,9 @@ def follow(place: Path, *words: str | Path, known: Known | None = None) -> list[
 
 
 def next_after(command: list[str], place: Path) -> list[str]:
-    """[] after the last one."""
+    """Return the commands printed after this one; none follow the last one."""
     done = mobilenet(*command, place=place)
-    is_broken = "prompt_delivery violated: " in done.stdout  # scenarios/own_promise/ shows that
+    is_broken = "prompt_delivery violated: " in done.stdout  # expected of scenarios/own_promise/
     assert done.returncode in (Exit.FINE, Exit.UNKNOWN) or is_broken, (command, done.stdout, done.stderr)
     printed = re.findall(r"Next: mobilenet (.*)$", done.stdout, re.MULTILINE)
     assert printed or "Next: " in done.stdout, (command, done.stdout)
@@ -61,7 +61,7 @@ def with_few_hosts(scenario: AnyScenario) -> list[str]:
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: str(file.relative_to(SCENARIOS)))
-def test_of_a_scenario(file: Path, tmp_path: Path, repetitions: int) -> None:
+def test_printed_commands_for_a_scenario_run_as_printed(file: Path, tmp_path: Path, repetitions: int) -> None:
     if repetitions == 1 and crc32(str(file.relative_to(SCENARIOS)).encode()) % DRAWN:
         pytest.skip("on demand: pytest tests/cli/test_printed_commands.py --repetitions 2")
     scenario = load_scenario(file)
@@ -83,14 +83,14 @@ def test_of_a_scenario(file: Path, tmp_path: Path, repetitions: int) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
-def test_of_a_study(file: Path, tmp_path: Path) -> None:
+def test_printed_commands_for_a_study_run_as_printed(file: Path, tmp_path: Path) -> None:
     scenario = file.parent / re.search(r"^scenario: *(\S+)", file.read_text(), re.MULTILINE)[1]  # type: ignore[index]
     loaded = load_scenario(scenario)
     changes = ["--replications", "2"]
     if "hosts.count" not in file.read_text():
         changes += with_few_hosts(loaded)
     if isinstance(loaded, Scenario):
-        lasts_s = 4 if loaded.hosts.count else 8  # a host whose track is present for 5 s at most is left out
+        lasts_s = 4 if loaded.hosts.count else 8  # leaves out a host whose track is present for at most 5 s
         changes += ["--set", "warmup_s=0", "--set", f"duration_s={lasts_s}"]
     else:
         changes += ["--set", f"processes={FEW_PROCESSES}"]

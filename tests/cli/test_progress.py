@@ -1,4 +1,4 @@
-"""The time that is left: of the work in progress, and only when enough of it is done."""
+"""Tests of the remaining time: it covers the work in progress, and is printed only when enough is done."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_schedules_after_an_experiment_have_their_own_speed(
 
 
 def test_the_time_left_is_that_of_all_rounds(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    """10 runs a minute, of which 4 are left in this round and up to 1,000 in all."""
+    """The rate is 10 runs a minute, with 4 left in this round and up to 1,000 in total."""
     with progress.runs_progress(False) as update:
         for done in range(0, 21, 5):
             update(Standing(done, 0, 24 - done, 2, 1020 - done, "loss 0.2"))

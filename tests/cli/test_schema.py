@@ -1,6 +1,4 @@
-"""Schemas say of shipped files what the loader says: they are right; and that misspelt keys and wrong values are
-not.
-"""
+"""Tests that schemas agree with the loader: they accept shipped files, and reject misspelt keys and wrong values."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ def test_the_shipped_schemas_are_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SCENARIOS)))
-def test_a_shipped_file_names_its_schema_and_fits_it(path: Path) -> None:
+def test_a_shipped_file_links_to_its_schema_and_is_valid(path: Path) -> None:
     first = path.read_text(encoding="utf-8").splitlines()[0]
     prefix = "# yaml-language-server: $schema="
     assert first.startswith(prefix)
@@ -68,7 +66,7 @@ def test_a_shipped_file_names_its_schema_and_fits_it(path: Path) -> None:
         ("claims/paper_mobile.yaml", ("claims", "walking", "at_least"), "much"),
     ],
 )
-def test_what_the_loader_refuses_an_editor_marks(file: str, path: tuple[str, ...], value: Any) -> None:
+def test_the_schema_rejects_what_the_loader_rejects(file: str, path: tuple[str, ...], value: Any) -> None:
     document = content(SCENARIOS / file)
     *groups, key = path
     inside = document
@@ -83,7 +81,7 @@ def test_what_the_loader_refuses_an_editor_marks(file: str, path: tuple[str, ...
     [("gossip.py:Gossip", True), ("rumours", True), ("gossip.py", False), ("gossip.py:", False), ("a b", False)],
 )
 def test_the_class_of_a_plug_in_has_a_pattern(written: str, fits: bool) -> None:
-    """A file and a class in it, or what a package offers; the loader says the same."""
+    """The value is a file and a class in it, or an entry point of a package; the loader agrees."""
     own = schemas()["scenario.schema.json"]["$defs"]["OwnProtocol"]["properties"]["class"]
     assert bool(re.search(own["pattern"], written)) == fits
     text = (SCENARIOS / "first.yaml").read_text(encoding="utf-8").replace("name: mobile_causal", f"class: {written!r}")

@@ -1,4 +1,4 @@
-"""Names with invisible characters: messages spell them out, and a shell restores them."""
+"""Tests that messages escape invisible characters in names, and that a shell restores them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HIDDEN = ("\u202e", "\u2066", "\u200b", "\ufeff", "\x1b", "\x07", "\x85")
 
 
 @pytest.mark.parametrize("character", HIDDEN)
-def test_what_nobody_sees_is_spelled_out(character: str) -> None:
+def test_messages_spell_out_invisible_characters(character: str) -> None:
     text = f"a {character}b 'c'"
     assert character not in spell_out(text) and character not in plain(text) and character not in quote(Path(text))
     assert spell_out("a\tb\nc\N{NO-BREAK SPACE}d") == "a\tb\nc\N{NO-BREAK SPACE}d"
@@ -38,7 +38,7 @@ def test_a_shell_reads_what_was_quoted(name: str) -> None:
     assert done.stdout.decode() == name
 
 
-def test_one_is_not_many() -> None:
+def test_pluralize_distinguishes_one_from_many() -> None:
     words = [pluralize(number, what) for number, what in ((1, "run"), (2, "run"), (0, "crash"), (1000, "process"))]
     assert words == ["1 run", "2 runs", "0 crashes", "1,000 processes"]
     assert [pluralize(2, what) for what in ("delivery", "way", "more row")] == ["2 deliveries", "2 ways", "2 more rows"]

@@ -1,4 +1,4 @@
-"""Broken copies of a package: a few lines of its source are edited, and the copy is loaded under a private name.
+"""Make broken copies of a package: edit a few lines of its source, and load the copy under a private name.
 
 Model     an edit names a module of the package, whole lines of code that stand there exactly once, and what stands
           there instead. Comments, indentation and line breaks do not matter when it is found. Modules are
@@ -21,23 +21,23 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-COMMENT = re.compile(r"(^|  )\s*# .*")  # as the formatter writes it
+COMMENT = re.compile(r"(^|  )\s*# .*")  # as the formatter writes comments
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class EditError(Exception):
-    """An edit that does not fit the source."""
+    """Raised for an edit that does not fit the source."""
 
 
 class Edit(NamedTuple):
-    module: str  # of the package, without .py
+    module: str  # module of the package, without .py
     old: str
     new: str
-    within: str | None = None  # the function that has the old lines; None: only one place of the module has them
+    within: str | None = None  # the function that contains the old lines; None if they occur only once in the module
 
 
 def apply_edit(source: str, edit: Edit) -> str:
-    """The source with the old lines replaced, at the indentation at which they stand."""
+    """Return the source with the old lines replaced, at their indentation."""
     lines = source.splitlines()
     first, last = place(source, edit)
     indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
@@ -49,7 +49,7 @@ def apply_edit(source: str, edit: Edit) -> str:
 
 
 def place(source: str, edit: Edit) -> tuple[int, int]:
-    """The first and the last line of the old code; raise EditError unless it stands there exactly once."""
+    """Return the first and the last line of the old code; raise EditError unless it occurs exactly once."""
     there, wanted = _code(source.splitlines()), [word for word, _ in _code(edit.old.splitlines())]
     if not wanted:
         raise EditError(f"{edit.module}: an edit without old lines")
@@ -65,7 +65,7 @@ def place(source: str, edit: Edit) -> tuple[int, int]:
     matches = [
         (lines[first + 1], lines[last])
         for first, last in ends
-        if lines[first] != lines[first + 1] and lines[last] != lines[last + 1]  # whole lines
+        if lines[first] != lines[first + 1] and lines[last] != lines[last + 1]  # whole lines only
     ]
     if len(matches) != 1:
         raise EditError(f"{edit.module}: this code stands there {len(matches)} times, not once:\n{edit.old}")
@@ -73,7 +73,7 @@ def place(source: str, edit: Edit) -> tuple[int, int]:
 
 
 def _span(source: str, edit: Edit) -> tuple[int, int]:
-    """The first line of a function, and the first one after it."""
+    """Return the first line of a function, and the first one after it."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and node.name == edit.within:
             return node.lineno - 1, node.end_lineno or node.lineno
@@ -81,12 +81,12 @@ def _span(source: str, edit: Edit) -> tuple[int, int]:
 
 
 def _code(lines: list[str]) -> list[tuple[str, int]]:
-    """Words and signs with the numbers of their lines, without comments."""
+    """Return the tokens with their line numbers, without comments."""
     return [(word, number) for number, line in enumerate(lines) for word in WORD.findall(COMMENT.sub("", line))]
 
 
 def mutate(package: str, name: str, edits: Iterable[Edit], shared: Collection[str] = ()) -> ModuleType:
-    """The package anew with these edits, beside the original (so that its relative imports mean the same)."""
+    """Load the package again with these edits, next to the original, so that its relative imports mean the same."""
     original = import_module(package)
     folder = Path(str(original.__file__)).parent
     by_module: dict[str, list[Edit]] = {}
@@ -119,7 +119,7 @@ def mutate(package: str, name: str, edits: Iterable[Edit], shared: Collection[st
 
 
 class _Copies:
-    """Finds and loads the modules of one copy."""
+    """Finder and loader of the modules of one copy."""
 
     def __init__(self, copy: str, folder: Path, sources: dict[str, str]) -> None:
         self._copy, self._folder, self._sources = copy, folder, sources

@@ -1,4 +1,4 @@
-"""What a message declares is what an encoding of it takes: an encoder of the tests' own, value by value."""
+"""Tests that the declared size of a message is that of its encoding, by an independent encoder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLASSES = [
 
 
 def encode(value: Any, hint: Any, around: Any) -> bytes:
-    """The value as its type says; `around` is the message that it is in."""
+    """Encode the value by its type; `around` is the message that contains it."""
     if get_origin(hint) is Annotated:
         plain, *marks = get_args(hint)
         for mark in marks:
@@ -78,7 +78,7 @@ def values_of(hint: Any, cls: type) -> st.SearchStrategy[Any]:
     return st.builds(hint, **{name: values_of(each, hint) for name, each in hints.items()})
 
 
-def test_all_messages_are_looked_at() -> None:
+def test_the_size_check_covers_all_message_classes() -> None:
     assert len(CLASSES) == 23 + 13
 
 
@@ -96,7 +96,7 @@ def test_a_message_has_the_size_of_its_encoding(cls: type, data: st.DataObject) 
     assert one.payload_bytes == body
 
 
-def test_a_field_that_says_nothing_of_bytes_is_refused() -> None:
+def test_a_message_field_without_a_size_is_rejected() -> None:
     with pytest.raises(TypeError, match="has no size in bytes"):
 
         @message()
@@ -105,7 +105,7 @@ def test_a_field_that_says_nothing_of_bytes_is_refused() -> None:
             what: str
 
 
-def test_a_message_of_ones_own() -> None:
+def test_a_custom_message_has_a_computed_size() -> None:
     @message(head=2)
     class Rumour(NamedTuple):
         id: MessageId

@@ -1,4 +1,4 @@
-"""docs/guide/port.md has every call of the port, as its docstrings have it, and no other."""
+"""Tests that docs/guide/port.md has every call of the port, with its docstring, and no others."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def calls(name: str) -> dict[str, tuple[str, ...]]:
-    """The methods of a class, and what each takes."""
+    """Return the methods of a class with their arguments."""
     methods = [node for node in CLASSES[name].body if isinstance(node, ast.FunctionDef)]
     return {node.name: tuple(a.arg for a in node.args.args[1:]) for node in methods}
 
 
-def test_the_page_is_as_the_docstrings_have_it() -> None:
+def test_the_port_page_matches_the_docstrings() -> None:
     assert with_tables(TEXT) == TEXT, "python -m tests.write_port_page"
 
 
-def test_the_page_shows_every_class() -> None:
+def test_the_port_page_shows_every_class() -> None:
     assert sorted(classes_in(TEXT)) == sorted(set(CLASSES) - NOT_FOR_PLUG_INS)
 
 
@@ -41,15 +41,15 @@ def test_every_call_is_described() -> None:
     assert [(name, what) for name, what, words in descriptions if not words.endswith(".")] == []
 
 
-def test_a_new_call_would_be_missed() -> None:
-    """The comparison can fail: a row that is not in the docstrings, and one that is missing."""
+def test_a_new_call_would_be_missing_from_the_port_page() -> None:
+    """The comparison can fail: a row is not in the docstrings, or one is missing."""
     row = next(line for line in TEXT.splitlines() if line.startswith("| `on_associated("))
     assert with_tables(TEXT.replace(row, row + " More.")) == TEXT
     assert with_tables(TEXT.replace(row + "\n", "")) == TEXT
 
 
-def test_the_network_calls_what_the_page_says() -> None:
-    """The hooks that a plug-in's class must have, or may have, with their arguments."""
+def test_the_network_calls_the_hooks_on_the_port_page() -> None:
+    """Covers the required and the optional hooks of a plug-in's class, with their arguments."""
     of_hosts = {**OF_BOTH, **ON_THE_RADIO, **OF_HOSTS, "on_end": ()}
     of_stations = {**OF_BOTH, **ON_THE_RADIO, **OF_STATIONS, **ON_WIRES, **OF_STATIONS_IF_THERE}
     assert calls("HostProtocol") == of_hosts
@@ -60,8 +60,8 @@ def test_the_network_calls_what_the_page_says() -> None:
     assert tuple(OF_STATIONS_IF_THERE) == ASSOCIATION
 
 
-def test_every_port_has_what_the_page_says() -> None:
-    """That of a run, and that of tests and swarms."""
+def test_every_port_has_the_calls_on_the_port_page() -> None:
+    """Covers the port of a run, and the port of tests and swarms."""
     parts = (0, Clock(), midpoint, Effects())
     for name in calls("Port") | calls("HostPort"):
         assert hasattr(HostNode, name) and hasattr(ControlledHostPort(*parts), name), name

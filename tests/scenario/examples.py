@@ -1,4 +1,4 @@
-"""The shipped plug-ins, and copies of them with an edit."""
+"""Copy the shipped plug-ins with an edit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ FOLDER = Path(__file__).parents[2] / "scenarios"
 
 
 def edit(folder: Path, example: str, old: str, new: str) -> Path:
-    """The scenario of an example, such as `own_protocol/ring`, copied into that folder with its edited code."""
+    """Copy an example, such as `own_protocol/ring`, into the folder with edited code; return its scenario."""
     source = FOLDER / example
     text = source.with_suffix(".py").read_text(encoding="utf-8")
     assert old in text

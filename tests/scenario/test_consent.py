@@ -1,4 +1,4 @@
-"""Code that comes with a scenario runs only where the user allowed it, by whichever command or call it is reached."""
+"""Tests that code of a scenario runs only where the user allowed it, through any command or call."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ PATROL, FAIRNESS = "own_mobility/patrol", "own_metric/fairness"
         (FAIRNESS, own_metrics),
     ],
 )
-def test_code_runs_only_where_somebody_allowed_it(example: str, reach: Callable[[Any], object], tmp_path: Path) -> None:
+def test_code_of_a_scenario_runs_only_if_the_user_allowed_it(
+    example: str, reach: Callable[[Any], object], tmp_path: Path
+) -> None:
     for file in (SCENARIOS / example).parent.glob("*.*"):
         mark = f"open({str(tmp_path / 'ran')!r}, 'w').close()\n" if file.suffix == ".py" else ""
         text = file.read_text(encoding="utf-8").replace('"""\n\n', f'"""\n\n{mark}', 1)
@@ -55,7 +57,7 @@ def test_code_runs_only_where_somebody_allowed_it(example: str, reach: Callable[
 
 @pytest.mark.parametrize("example", [GOSSIP, RING, FAIRNESS])
 def test_a_file_is_read_and_run_once_for_a_run(example: str, tmp_path: Path) -> None:
-    """And what was read is kept, whatever becomes of the file meanwhile."""
+    """The code that was read is kept, even if the file changes meanwhile."""
     own = SCENARIOS / f"{example}.py"
     for file in own.parent.glob("*.*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())

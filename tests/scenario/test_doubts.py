@@ -1,4 +1,4 @@
-"""What `check` names as reasons why nothing may be delivered, and what it takes for enough."""
+"""Tests of the reasons that `check` gives why no message may be delivered, and of when it is satisfied."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def of_two_stations(backbone: dict[str, Any], **changes: Any) -> list[str]:
         ({}, [CUT, CUT | {"at_s": 59, "do": "mend"}]),
     ],
 )
-def test_where_hosts_cannot_join_before_the_end(backbone: dict[str, Any], interventions: list[Any]) -> None:
+def test_check_doubts_that_hosts_can_join_before_the_end(backbone: dict[str, Any], interventions: list[Any]) -> None:
     doubts = of_two_stations(backbone, interventions=interventions)
     assert any("s to join, but the active part ends after 60 s" in line for line in doubts)
 
@@ -94,16 +94,16 @@ def test_where_hosts_cannot_join_before_the_end(backbone: dict[str, Any], interv
     ("backbone", "interventions"),
     [
         ({"delay_ms": 2000}, []),
-        ({}, [CUT | {"at_s": 20}]),  # they have joined by then
+        ({}, [CUT | {"at_s": 20}]),  # the hosts have joined by then
         ({}, [CUT, CUT | {"at_s": 20, "do": "mend"}]),  # they join then
     ],
 )
-def test_where_hosts_join_in_time(backbone: dict[str, Any], interventions: list[Any]) -> None:
+def test_check_has_no_doubt_if_hosts_can_join_in_time(backbone: dict[str, Any], interventions: list[Any]) -> None:
     assert not [line for line in of_two_stations(backbone, interventions=interventions) if "join" in line]
 
 
 @pytest.mark.parametrize(("mean_s", "announced"), [(0.05, True), (5.0, False)])
-def test_hosts_that_crash_before_they_have_joined(mean_s: float, announced: bool) -> None:
+def test_check_doubts_hosts_that_crash_before_joining(mean_s: float, announced: bool) -> None:
     crashes = {"schedule": "random", "rate_per_host_per_min": 10 / mean_s, "mean_duration_s": mean_s}
     lines = of_two_stations({"delay_ms": 1500}, faults=crashes, workload={"interval_s": 1})
     assert any("number of broadcasts from members" in line for line in lines) == announced
@@ -114,6 +114,6 @@ def test_a_join_over_tcp_needs_no_other_station() -> None:
     assert not [line for line in of_two_stations(slow, protocol={"name": "tcp_flooding"}) if "to join" in line]
 
 
-def test_a_run_in_which_nobody_joins_is_unknown_as_announced(tmp_path: Path) -> None:
+def test_a_run_in_which_no_host_joins_is_unknown_as_announced(tmp_path: Path) -> None:
     scenario = given_scenario(PLAIN | {"stations": {"layout": TWO_STATIONS}, "interventions": [CUT], "drain_s": 200})
     assert api.run(scenario, out=tmp_path / "run").verdict == "unknown"

@@ -1,4 +1,6 @@
-"""A custom metric that fails does not spoil the run: it has no value, and the run reports which, where and why."""
+"""Tests that a failing custom metric does not spoil the run: it has no value, and the run reports which failed, where
+and why.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ HEAD = "from mobilenet.metrics import metric\n\n\n@metric('words')\n"
 
 
 def scenario_with(folder: Path, body: str) -> Path:
-    """One with two metrics: `wrong`, whose function has this body, and `right`."""
+    """Write a scenario with two metrics: `wrong`, whose function has this body, and `right`."""
     source = f"{HEAD}def wrong(run):\n    {body}\n\n\n@metric('deliveries')\ndef right(run):\n"
     (folder / "own.py").write_text(source + "    return sum(1 for _ in run.deliveries())\n", encoding="utf-8")
     scenario = folder / "own.yaml"
@@ -42,7 +44,7 @@ def scenario_with(folder: Path, body: str) -> Path:
         ("run.manifest.clear(); run.counters.clear(); raise KeyError", "own.py:6: KeyError"),
     ],
 )
-def test_the_run_is_kept_and_says_what_failed(body: str, complaint: str, tmp_path: Path) -> None:
+def test_a_run_is_kept_and_reports_the_metric_that_failed(body: str, complaint: str, tmp_path: Path) -> None:
     run = mobilenet.run(scenario_with(tmp_path, body), out=tmp_path / "run", overrides=SHORT, allow_code=True)
     assert run.verdict == "valid"
     assert run.metrics["wrong"] is None and run.metrics["right"] == run.metrics["deliveries"] > 0
@@ -55,7 +57,7 @@ def test_the_run_is_kept_and_says_what_failed(body: str, complaint: str, tmp_pat
 
 
 @pytest.mark.lab
-def test_the_command_says_so_and_ends_with_bad_input(tmp_path: Path) -> None:
+def test_run_reports_a_failed_metric_with_the_bad_input_code(tmp_path: Path) -> None:
     scenario = scenario_with(tmp_path, "return 1 / 0")
     options = [option for change in SHORT for option in ("--set", change)]
     done = command("run", scenario, "--allow-code", "--out", "run", *options, place=tmp_path)
@@ -72,13 +74,13 @@ def test_the_command_says_so_and_ends_with_bad_input(tmp_path: Path) -> None:
 
 
 def test_code_of_a_run_directory_runs_only_when_allowed(tmp_path: Path) -> None:
-    """Whatever its scenario names by now."""
+    """The code in the directory was replaced after the run."""
     run = mobilenet.run(scenario_with(tmp_path, "return 1"), out=tmp_path / "run", overrides=SHORT, allow_code=True)
     (run.path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n" + HEAD + "def wrong(run): ...")
     measure(run.path, "steady_state")
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_is_no_metric_is_still_refused_before_the_run() -> None:
+def test_an_object_that_is_not_a_metric_is_rejected_early() -> None:
     with pytest.raises(ValueError, match="is not a metric"):
         own_metric(len, "own.py:len")

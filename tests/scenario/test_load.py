@@ -1,4 +1,4 @@
-"""The strict part of YAML: what is read, and that everything else is refused in one line."""
+"""Tests of the strict subset of YAML: what is read, and that everything else is refused in one line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def refusal(data: bytes) -> str:
     return message
 
 
-def test_values_are_those_of_the_core_schema() -> None:
+def test_yaml_values_follow_the_core_schema() -> None:
     text = b"""
 a: [1, -2, +3, 0, 1.5, .5, 1e3, -2E-2]
 b: [true, False, null, ~, ]
@@ -40,7 +40,7 @@ g: |
     }
 
 
-def test_values_remember_the_line_of_their_key() -> None:
+def test_yaml_values_remember_the_line_of_their_key() -> None:
     root = parse(b"# first line\na: 1\nb:\n  c: 2\n  d:\n    - 3\n    - 4\n", "f.yaml")
     assert root.value["a"].where == "f.yaml:2"
     assert root.value["b"].where == "f.yaml:3"
@@ -91,14 +91,14 @@ def test_values_remember_the_line_of_their_key() -> None:
         (b"x" * (MOST_BYTES + 1), None, "bytes"),
     ],
 )
-def test_refused_in_one_line(data: bytes, line: int | None, part: str) -> None:
+def test_malformed_yaml_is_rejected_in_one_line(data: bytes, line: int | None, part: str) -> None:
     message = refusal(data)
     assert part in message
     if line is not None:
         assert message.startswith(f"f.yaml:{line}: ")
 
 
-def test_bombs_cost_nothing() -> None:
+def test_yaml_bombs_are_rejected_quickly() -> None:
     laughs = b"a: &a [x, x, x, x, x, x, x, x, x]\n" + b"".join(
         b"%c: &%c [%s]\n" % (c + 1, c + 1, b", ".join([b"*%c" % c] * 9)) for c in range(ord("a"), ord("i"))
     )
@@ -114,7 +114,7 @@ def test_bombs_cost_nothing() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_read_or_refused_in_one_line(data: bytes) -> None:
+def test_any_bytes_are_parsed_or_rejected_in_one_line(data: bytes) -> None:
     try:
         parse(data, "f.yaml")
     except ScenarioError as error:
@@ -122,7 +122,7 @@ def test_any_bytes_are_read_or_refused_in_one_line(data: bytes) -> None:
 
 
 @given(st.text(alphabet="ab:,-[]{}#&*!|>'\"%@ \n\t0.1~?", max_size=60))
-def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
+def test_any_text_is_parsed_or_rejected_in_one_line(text: str) -> None:
     try:
         parse(text.encode(), "f.yaml")
     except ScenarioError as error:
@@ -144,7 +144,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_is_written_is_read_back(value: object) -> None:
+def test_written_yaml_values_are_read_back(value: object) -> None:
     text = "v: " + inline(value)
     assert parse(text.encode(), "f.yaml").plain() == {"v": value}
 

@@ -1,4 +1,4 @@
-"""What a plug-in measures is shown under its own name, everywhere; what was not measured is absent, and never 0."""
+"""Tests that plug-in measurements appear everywhere under their own name; a missing one is absent, and never 0."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> mobilenet.Run:
     return mobilenet.run(write_scenario(folder), out=folder / "run", overrides=SETTINGS, allow_code=True)
 
 
-def test_its_buffers_have_metrics_of_their_name(run: mobilenet.Run) -> None:
+def test_buffers_of_a_plug_in_have_metrics_of_the_same_name(run: mobilenet.Run) -> None:
     assert run.verdict == "valid"
     assert run.manifest["buffers"] == {"hosts": ["waiting"], "stations": ["waiting", "known"]}
     own = {name for name in run.metrics if name.startswith(("host_", "station_"))}
@@ -76,7 +76,7 @@ def test_its_buffers_have_metrics_of_their_name(run: mobilenet.Run) -> None:
     assert meaning("station_waiting_max") == "maximum number of messages in the buffer waiting of a station (messages)"
 
 
-def test_who_measures_nothing_has_no_buffers(tmp_path: Path) -> None:
+def test_a_plug_in_that_measures_nothing_has_no_buffers(tmp_path: Path) -> None:
     for change in ("protocol={name: beacon}", "protocol={class: 'gossip.py:Gossip'}"):
         other_run = mobilenet.run(
             FOLDER / "gossip.yaml", out=tmp_path / str(len(change)), overrides=(*SETTINGS, change), allow_code=True
@@ -86,14 +86,14 @@ def test_who_measures_nothing_has_no_buffers(tmp_path: Path) -> None:
         assert "backlog_slope" not in measure(other_run.path, "terminating").metrics
 
 
-def test_studies_have_them_over_time(run: mobilenet.Run) -> None:
+def test_studies_have_plug_in_buffers_over_time(run: mobilenet.Run) -> None:
     measurements = measure(run.path, "terminating")
     assert list(measurements.buffers) == ["station_waiting", "station_known", "host_waiting"]
     assert np.nansum(np.array(measurements.buffers["host_waiting"], dtype=float)) > 0
     assert "backlog_slope" in measurements.metrics and "host_rbuffer_mean" not in measurements.metrics
 
 
-def test_studies_draw_each_under_its_name() -> None:
+def test_studies_draw_each_plug_in_buffer_under_its_name() -> None:
     table = pd.DataFrame({"buffer": ["station_sbuffer", "host_rbuffer", "host_sbuffer", "station_a/b", "host_waiting"]})
     assert _buffers_to_show(table)[2:] == [
         ("host_waiting", "host_waiting_buffer", "What hosts keep (waiting)"),
@@ -101,8 +101,8 @@ def test_studies_draw_each_under_its_name() -> None:
     ]
 
 
-def test_a_study_may_ask_for_them(tmp_path: Path) -> None:
-    """Its names are known when it has run; of a protocol of ours they are known before."""
+def test_a_study_may_use_metrics_of_plug_in_buffers(tmp_path: Path) -> None:
+    """The names of a plug-in's measurements are known after its run, those of a built-in protocol before."""
     text = "scenario: {}\nreplications: {{min: 2}}\nfactors: {{seed: [1, 2]}}\n"
     file = tmp_path / "study.yaml"
     file.write_text(text.format(write_scenario(tmp_path)), "utf-8")
@@ -112,7 +112,7 @@ def test_a_study_may_ask_for_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_pictures_show_them(run: mobilenet.Run, tmp_path: Path) -> None:
+def test_maps_and_figures_show_plug_in_buffers(run: mobilenet.Run, tmp_path: Path) -> None:
     buffers = document(run.path)["buffers"]
     assert buffers["hosts"]["names"] == ["waiting"] and buffers["stations"]["names"] == ["waiting", "known"]
     drawn = {each.path.stem for each in run_figures(run.path, tmp_path)}
@@ -124,7 +124,7 @@ def test_pictures_show_them(run: mobilenet.Run, tmp_path: Path) -> None:
     assert "a host holds back (RBuffer)" not in page
 
 
-def test_at_rest_they_are_empty(run: mobilenet.Run) -> None:
+def test_plug_in_buffers_must_be_empty_at_rest(run: mobilenet.Run) -> None:
     tables = {name: read_columns(run.path, name) for name in ("events", "samples", "positions")}
     counters, manifest = read_json(run.path, "counters.json"), read_manifest(run.path)
     last = max(
@@ -137,13 +137,13 @@ def test_at_rest_they_are_empty(run: mobilenet.Run) -> None:
     assert verdicts["drained"].explanation == "h2 still holds 3 messages in its waiting after quiescence"
 
 
-def test_the_manifest_says_what_the_scenario_says(run: mobilenet.Run, tmp_path: Path) -> None:
-    """A run repeats itself from the scenario that it keeps, which names them."""
+def test_the_buffers_in_the_manifest_are_those_of_the_scenario(run: mobilenet.Run, tmp_path: Path) -> None:
+    """A run repeats itself from its saved scenario, which names them."""
     again = mobilenet.run(run.path / "scenario.yaml", out=tmp_path / "again", allow_code=True)
     assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
 
 
-def test_what_it_declares_is_what_it_measures(tmp_path: Path) -> None:
+def test_a_plug_in_must_measure_the_buffers_it_declares(tmp_path: Path) -> None:
     declared = '    buffers = ("waiting",)\n'
     complaint = refusal(write_scenario(tmp_path, declared))
     assert "buffers is ('waiting',), but its host and station name ('known', 'waiting') in BUFFERS" in complaint

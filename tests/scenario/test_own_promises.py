@@ -1,4 +1,6 @@
-"""What a plug-in promises beyond its order: judged by its own code, only where that may run, and never left out."""
+"""Tests of a plug-in's promises beyond its order: its own code judges them, only with permission, and
+none is skipped.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ BROKEN = "prompt_delivery violated: h0 delivers h4:0 only after 0.058 s"
 
 
 @pytest.mark.lab
-def test_the_guide_shows_the_example_and_what_it_prints(tmp_path: Path) -> None:
+def test_the_guide_shows_the_promise_example_and_its_output(tmp_path: Path) -> None:
     guide, source = (ROOT / "docs/guide/plug-ins.md").read_text(), (FOLDER / f"{PROMPT}.py").read_text()
     assert source[source.index("@promise") :] in guide and len(source.splitlines()) < 40
     run = command("run", FOLDER / f"{PROMPT}.yaml", "--allow-code", "--out", "run", place=tmp_path)
@@ -34,7 +36,7 @@ def test_the_guide_shows_the_example_and_what_it_prints(tmp_path: Path) -> None:
     assert "each delivery comes at most 50 ms after" in (tmp_path / "run/report.html").read_text(encoding="utf-8")
 
 
-def test_its_code_judges_a_record_only_where_it_may_run(tmp_path: Path) -> None:
+def test_code_of_a_promise_judges_a_record_only_if_allowed(tmp_path: Path) -> None:
     run = mobilenet.run(FOLDER / f"{PROMPT}.yaml", out=tmp_path / "run", allow_code=True)
     assert run.verdicts["prompt_delivery"].answer == "violated"
     verdicts, notes, wrong = judge_anew(run.path)
@@ -44,7 +46,7 @@ def test_its_code_judges_a_record_only_where_it_may_run(tmp_path: Path) -> None:
     judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)
     assert judged.returncode == 1 and BROKEN in judged.stdout and "the two records are the same" in judged.stdout
     (run.path / "metrics.json").write_text((run.path / "metrics.json").read_text().replace(": ", ": 1", 1))
-    judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)  # both are said
+    judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)  # both are printed
     assert judged.returncode == 1 and BROKEN in judged.stdout and "metrics.json: window_s: 120, but" in judged.stdout
     (run.path / "prompt.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     command("verify", "run", place=tmp_path)
@@ -65,7 +67,7 @@ def test_its_code_judges_a_record_only_where_it_may_run(tmp_path: Path) -> None:
         ("run.manifest.clear(); return None", ""),
     ],
 )
-def test_an_answer_that_is_none_is_unknown(body: str, complaint: str, tmp_path: Path) -> None:
+def test_a_malformed_answer_of_a_promise_makes_it_unknown(body: str, complaint: str, tmp_path: Path) -> None:
     scenario = edit(tmp_path, PROMPT, BODY, f"    {body}\n")
     run = mobilenet.run(scenario, out=tmp_path / "run", allow_code=True)
     verdict = run.verdicts["prompt_delivery"]
@@ -74,7 +76,7 @@ def test_an_answer_that_is_none_is_unknown(body: str, complaint: str, tmp_path: 
     assert complaint in judged.stdout and "Traceback" not in judged.stdout + judged.stderr
 
 
-def test_a_long_sentence_is_shortened_once(tmp_path: Path) -> None:
+def test_a_long_explanation_of_a_promise_is_shortened_once(tmp_path: Path) -> None:
     run = mobilenet.run(edit(tmp_path, PROMPT, BODY, "    return 'x' * 3000\n"), out=tmp_path / "run", allow_code=True)
     assert len(run.verdicts["prompt_delivery"].explanation) <= 1000
     assert judge_anew(run.path)[1:] == judge_anew(run.path, True)[1:] == ([], [])
@@ -90,7 +92,7 @@ def test_a_long_sentence_is_shortened_once(tmp_path: Path) -> None:
         ("(prompt_delivery,)", "(prompt_delivery,) * 2", "there is already a property prompt_delivery"),
     ],
 )
-def test_nonsense_is_refused_before_the_run(old: str, new: str, complaint: str, tmp_path: Path) -> None:
+def test_a_malformed_promise_is_rejected_before_the_run(old: str, new: str, complaint: str, tmp_path: Path) -> None:
     scenario = edit(tmp_path, PROMPT, old, new)
     code = tmp_path / "prompt.py"
     code.write_text(code.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
@@ -99,7 +101,7 @@ def test_nonsense_is_refused_before_the_run(old: str, new: str, complaint: str, 
     assert complaint in str(caught.value) and "\n" not in str(caught.value) and not (tmp_path / "run").exists()
 
 
-def test_after_an_error_it_is_unknown(tmp_path: Path) -> None:
+def test_a_custom_promise_is_unknown_after_an_error(tmp_path: Path) -> None:
     scenario = edit(tmp_path, PROMPT, "        self.port.broadcast(parcel)", "        1 / 0")
     with pytest.raises(ScenarioError, match="ZeroDivisionError"):
         mobilenet.run(scenario, out=tmp_path / "run", allow_code=True)
@@ -126,7 +128,7 @@ Ring.checks = (silence,)
 """
 
 
-def test_one_among_processes_has_promises_too(tmp_path: Path) -> None:
+def test_a_broadcast_among_processes_may_have_custom_promises(tmp_path: Path) -> None:
     ring = edit(
         tmp_path, "own_protocol/ring", "from dataclasses", "from mobilenet.verify import promise\nfrom dataclasses"
     )
@@ -144,7 +146,7 @@ RUNS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_check_reads_only_the_tables_that_it_declares(name: str, tmp_path: Path) -> None:
+def test_a_promise_reads_only_the_tables_that_it_declares(name: str, tmp_path: Path) -> None:
     run = mobilenet.run(FOLDER / name, out=tmp_path / "run", overrides=RUNS[name], allow_code=True)
     known = read_run(run.path)
     others = known.counters, known.manifest, known.expected, known.captures

@@ -1,4 +1,4 @@
-"""Protocols of one's own: plugged in by a file or a package, run only when allowed, judged like the others."""
+"""Tests of custom protocols: plugged in from a file or a package, run only when allowed, and judged like the others."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def edit(scenario: Path, old: str, new: str) -> None:
 
 
 def run(scenario: Path) -> mobilenet.Run:
-    """For a short time, into the folder `run` above that of the scenario."""
+    """Run a scenario for a short time, into the folder `run` next to its folder."""
     return mobilenet.run(scenario, out=scenario.parents[1] / "run", overrides=SMALL, allow_code=True)
 
 
-def test_it_is_short() -> None:
+def test_the_gossip_plug_in_is_at_most_70_lines_long() -> None:
     assert len((FOLDER / "gossip.py").read_text().splitlines()) <= 70
 
 
@@ -64,7 +64,7 @@ def test_code_runs_only_when_allowed(gossip: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_it_is_judged_by_what_it_promises(gossip: Path, tmp_path: Path) -> None:
+def test_a_plug_in_is_judged_by_what_it_promises(gossip: Path, tmp_path: Path) -> None:
     done = run(gossip)
     assert done.verdict == "valid"
     assert done.metrics["deliveries"] > 50
@@ -80,7 +80,7 @@ def test_best_effort_still_forbids_delivering_twice(gossip: Path, tmp_path: Path
     assert done.verdicts["duplication"].answer == "violated"
 
 
-def test_its_run_repeats_itself(gossip: Path, tmp_path: Path) -> None:
+def test_a_run_of_a_plug_in_repeats_from_its_directory(gossip: Path, tmp_path: Path) -> None:
     first = run(gossip)
     again = mobilenet.run(first.path / "scenario.yaml", out=tmp_path / "again", allow_code=True)
     assert (first.path / "gossip.py").read_text() == gossip.with_name("gossip.py").read_text()
@@ -103,7 +103,7 @@ def test_its_run_repeats_itself(gossip: Path, tmp_path: Path) -> None:
         ("protocol.promises=much", "unknown value much"),
     ],
 )
-def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message: str) -> None:
+def test_a_class_that_is_not_a_protocol_is_rejected(gossip: Path, tmp_path: Path, change: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         mobilenet.run(gossip, out=tmp_path / "run", overrides=[change], allow_code=True)
     assert not (tmp_path / "run").exists()
@@ -207,7 +207,7 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
         ),
     ],
 )
-def test_faults_in_its_code_are_told_with_their_line(
+def test_errors_in_plug_in_code_are_reported_with_their_line(
     gossip: Path, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     edit(gossip, old, new)
@@ -216,7 +216,7 @@ def test_faults_in_its_code_are_told_with_their_line(
     assert not (tmp_path / "run").exists() or mobilenet.load(tmp_path / "run").verdict == "unknown"
 
 
-def test_more_events_than_meant_end_a_run(gossip: Path, tmp_path: Path) -> None:
+def test_a_plug_in_that_exceeds_the_event_limit_ends_the_run(gossip: Path, tmp_path: Path) -> None:
     edit(gossip, "self.port.send(self.cell, rumour)", "self.later(1e-9, lambda: self.tell(rumour))")
     with pytest.raises(ScenarioError, match=r"limits.max_events: 900,001 events at .* s, more than 900,000"):
         mobilenet.run(gossip, out=tmp_path / "run", overrides=[*SMALL, "limits.max_events=900000"], allow_code=True)
@@ -228,14 +228,14 @@ def test_more_events_than_meant_end_a_run(gossip: Path, tmp_path: Path) -> None:
     assert command("verify", "told", "--repeat", "--allow-code", place=tmp_path).returncode == 4
 
 
-def test_waits_that_are_over_are_used_again(gossip: Path) -> None:
+def test_expired_timers_of_a_plug_in_are_reused(gossip: Path) -> None:
     simulation = Simulation(Scenario.load(gossip, SMALL), allow_code=True)
     simulation.run()
     most = max(len(node._timers) for node in simulation.hosts)
     assert 0 < most < 20  # and not one for each of some hundred waits
 
 
-def test_a_package_may_offer_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_package_may_provide_a_protocol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(FOLDER / "gossip.py", tmp_path / "gossip_package.py")
     information = tmp_path / "gossip_package-1.0.dist-info"
     information.mkdir()

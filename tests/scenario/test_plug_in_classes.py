@@ -1,4 +1,4 @@
-"""What is wrong with a plug-in's class is told before anything runs, in one line with file and line."""
+"""Tests that errors in a plug-in's class are reported before anything runs, in one line with file and line number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = SCENARIOS / "own_protocol"
 
 
 def edit(folder: Path, name: str, old: str, new: str) -> Path:
-    """A shipped example with another class."""
+    """Copy a shipped example with another class."""
     source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     assert old in source
     (folder / f"{name}.py").write_text(source.replace(old, new), encoding="utf-8")
@@ -53,7 +53,7 @@ def test_a_broadcast_without_buffers_is_valid(old: str, new: str, keeps_sizes: b
     assert run.manifest["buffers"] == []
 
 
-def test_a_scenario_names_no_other_buffers_than_the_class(tmp_path: Path) -> None:
+def test_a_scenario_may_list_only_the_buffers_of_its_class(tmp_path: Path) -> None:
     scenario = edit(tmp_path, "ring", BUFFERS, "BUFFERS = ()")
     assert "protocol.buffers: ring.py:Ring has the buffers []" in refusal(scenario, "protocol.buffers=[pending]")
 
@@ -101,7 +101,7 @@ def test_a_broadcast_that_cannot_work_is_refused(old: str, new: str, complaint: 
         ("self.port.deliver(message", "self.port.deliver(7", "deliver: the message is 7, expected a MessageId"),
     ],
 )
-def test_what_a_broadcast_hands_over_is_looked_at(old: str, new: str, complaint: str, tmp_path: Path) -> None:
+def test_values_that_a_broadcast_hands_over_are_checked(old: str, new: str, complaint: str, tmp_path: Path) -> None:
     scenario = edit(tmp_path, "ring", old, new)
     with pytest.raises(ScenarioError, match=rf"ring.py:\d+: ValueError: {complaint}"):
         mobilenet.run(scenario, out=tmp_path / "run", allow_code=True)
@@ -124,7 +124,9 @@ HOST = "class Host(BaseHost):"
         ('    promises = "best_effort"', "    promises = 'best_effort'\n    buffers = 'a'", "buffers is 'a', expected"),
     ],
 )
-def test_parties_that_cannot_work_are_refused(old: str, new: str, complaint: str, tmp_path: Path) -> None:
+def test_host_and_station_classes_that_cannot_work_are_rejected(
+    old: str, new: str, complaint: str, tmp_path: Path
+) -> None:
     assert re.match(
         rf"protocol.class: {tmp_path}/gossip.py:\d+: {complaint}", refusal(edit(tmp_path, "gossip", old, new))
     )

@@ -1,4 +1,4 @@
-"""What is left of a run that a plug-in's error ended: when, where and at what it failed, and the record until then."""
+"""Tests of a run ended by a plug-in's error: when, where and why it failed, and the record until then."""
 
 from __future__ import annotations
 
@@ -57,14 +57,16 @@ def run_to_error(scenario: Path, changes: tuple[str, ...] = SMALL) -> PluginErro
          "        if parcel.id not in self.seen:", r"in on_message, at \d\.\d{6} s at s\d, handling Parcel"),
     ],
 )  # fmt: skip
-def test_the_error_says_when_where_and_at_what(example: str, old: str, new: str, where: str, tmp_path: Path) -> None:
+def test_a_plug_in_error_states_its_time_node_and_event(
+    example: str, old: str, new: str, where: str, tmp_path: Path
+) -> None:
     error = run_to_error(edit(tmp_path, example, old, new))
     name = Path(example).name
     assert re.match(rf"{tmp_path}/{name}.py:\d+: RuntimeError: enough \({where}; ", str(error)), error
     assert isinstance(error.__cause__, RuntimeError) and error.directory == tmp_path / "run"
 
 
-def test_processes_and_walkers_too(tmp_path: Path) -> None:
+def test_errors_of_processes_and_walkers_state_time_and_node(tmp_path: Path) -> None:
     ring = edit(tmp_path, RING, "if hop.id.source", f"if hop.id.ts: raise KeyError(hop)\n        {'if hop.id.source'}")
     assert re.search(r"at \d+\.\d{6} s at p\d+, handling Hop from p\d+", str(run_to_error(ring, ())))
     verdicts, *_ = judge_anew(tmp_path / "run")
@@ -87,7 +89,7 @@ EDITS_OF_THE_ERROR: list[Callable[[dict[str, Any]], Any]] = [
 
 
 @pytest.mark.lab
-def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
+def test_the_record_before_a_plug_in_error_is_kept_but_not_valid(tmp_path: Path) -> None:
     scenario = edit(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
     options = [option for change in SMALL for option in ("--set", change)]
     done = command("run", scenario, "--allow-code", "--out", "run", *options, place=tmp_path)
@@ -96,7 +98,7 @@ def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     run = mobilenet.load(tmp_path / "run")
     assert run.manifest["ended_by_error"].startswith("gossip.py:") and 3 < run.manifest["simulated_s"] < 4
     assert run.verdict == "unknown" and run.metrics["window_s"] == run.manifest["simulated_s"]
-    assert divergence(run.path, allow_code=True) is None  # it ends in the same way
+    assert divergence(run.path, allow_code=True) is None  # the repeated run ends in the same way
     for number, edit_error in enumerate(EDITS_OF_THE_ERROR):
         edited = Path(shutil.copytree(run.path, tmp_path / f"edited-{number}"))
         with editing(edited / "manifest.json") as facts:
@@ -123,20 +125,20 @@ def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     assert list((tmp_path / "run").glob(f"spacetime-h*-{moment}.svg")), "the error is what to look at"
 
 
-def test_what_had_been_violated_until_then_is(tmp_path: Path) -> None:
+def test_a_violation_before_a_plug_in_error_is_reported(tmp_path: Path) -> None:
     twice = HEARD.replace("rumour.id not in", "True or rumour.id not in")
     run_to_error(edit(tmp_path, GOSSIP, HEARD, FAILS_LATER + twice))
     assert mobilenet.load(tmp_path / "run").verdicts["duplication"].answer == "violated"
 
 
-def test_nothing_is_kept_of_what_never_began(tmp_path: Path) -> None:
+def test_a_run_whose_plug_in_fails_at_the_start_leaves_nothing(tmp_path: Path) -> None:
     scenario = edit(tmp_path, GOSSIP, "self.heard: set[MessageId] = set()", "raise RuntimeError('no')")
     with pytest.raises(ScenarioError, match=r"gossip.py:\d+: RuntimeError: no"):
         mobilenet.run(scenario, out=tmp_path / "run", overrides=SMALL, allow_code=True)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_study_counts_it_as_failed(tmp_path: Path) -> None:
+def test_a_study_counts_a_run_with_a_plug_in_error_as_failed(tmp_path: Path) -> None:
     scenario = edit(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
     (tmp_path / "study.yaml").write_text(f"scenario: {scenario.name}\nreplications: {{min: 2}}\n")
     store = create(Study.load(tmp_path / "study.yaml"), tmp_path / "study", allow_code=True)

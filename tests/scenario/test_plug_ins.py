@@ -1,4 +1,4 @@
-"""Plug-ins that are shipped as examples: each is one short file, touches nothing of the package, and is judged."""
+"""Tests of the shipped example plug-ins: each is one short file, does not change the package, and is judged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLES = ("own_protocol/gossip", "own_protocol/courier", "own_mobility/patrol"
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_is_one_short_file_with_a_valid_run(example: str, tmp_path: Path) -> None:
+def test_a_plug_in_example_is_one_short_file_with_a_valid_run(example: str, tmp_path: Path) -> None:
     assert len((FOLDER / f"{example}.py").read_text(encoding="utf-8").splitlines()) <= 80
     once = mobilenet.run(FOLDER / f"{example}.yaml", out=tmp_path / "once", overrides=SHORT, allow_code=True)
     assert once.verdict == "valid"
@@ -32,14 +32,14 @@ def test_an_example_is_one_short_file_with_a_valid_run(example: str, tmp_path: P
         mobilenet.run(FOLDER / f"{example}.yaml", out=tmp_path / "forbidden")
 
 
-def test_what_a_class_declares_stands_in_the_scenario_of_the_run(tmp_path: Path) -> None:
+def test_the_kept_scenario_has_the_declarations_of_the_class(tmp_path: Path) -> None:
     run = mobilenet.run(FOLDER / "own_protocol/courier.yaml", out=tmp_path / "run", overrides=SHORT, allow_code=True)
     text = (run.path / "scenario.yaml").read_text(encoding="utf-8")
     assert "promises: best_effort" in text and "rto_min_s" in text
     assert run.manifest["promises"]["broadcast"] == "best_effort"
 
 
-def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> None:
+def test_custom_metrics_are_computed_from_the_record(tmp_path: Path) -> None:
     run = mobilenet.run(FOLDER / "own_metric/fairness.yaml", out=tmp_path / "run", overrides=SHORT, allow_code=True)
     delays = []
     sent = {}
@@ -129,7 +129,7 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
         ("own_protocol/gossip", None, "protocol.tcp={}", "gossip.py:Gossip has no connections"),
     ],
 )
-def test_nonsense_is_told_in_one_line(
+def test_a_malformed_plug_in_is_reported_in_one_line(
     example: str, code: str | None, change: str, complaint: str, tmp_path: Path
 ) -> None:
     for file in (FOLDER / example).parent.iterdir():
@@ -144,7 +144,7 @@ def test_nonsense_is_told_in_one_line(
     assert not (tmp_path / "run").exists() or mobilenet.load(tmp_path / "run").verdict == "unknown"
 
 
-def test_a_broadcast_of_ones_own_runs_among_processes(tmp_path: Path) -> None:
+def test_a_custom_broadcast_runs_among_processes(tmp_path: Path) -> None:
     ring = FOLDER / "own_protocol/ring.yaml"
     run = mobilenet.run(ring, out=tmp_path / "run", allow_code=True)
     assert run.verdict == "valid" and run.metrics["deliveries"] == 16 * 16 * 3
@@ -166,7 +166,7 @@ def test_a_broadcast_of_ones_own_runs_among_processes(tmp_path: Path) -> None:
         ("", "", ("protocol.settings={x: 1}",), "x: unknown key; no settings are defined here"),
     ],
 )
-def test_nonsense_of_a_broadcast_is_told_in_one_line(
+def test_a_malformed_broadcast_is_reported_in_one_line(
     old: str, new: str, changes: tuple[str, ...], complaint: str, tmp_path: Path
 ) -> None:
     ring = edit(tmp_path, "own_protocol/ring", old, new)
@@ -175,12 +175,12 @@ def test_nonsense_of_a_broadcast_is_told_in_one_line(
     assert complaint in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_ring_that_loses_its_last_hop_is_found_out(tmp_path: Path) -> None:
+def test_a_ring_that_omits_its_last_hop_is_violated(tmp_path: Path) -> None:
     lazy = edit(tmp_path, "own_protocol/ring", "if hop.id.source != self.port.me:", "if hop.id.source != self.next:")
     assert mobilenet.run(lazy, out=tmp_path / "run", allow_code=True).verdict == "violated"
 
 
-def test_a_study_compares_metrics_of_ones_own(tmp_path: Path) -> None:
+def test_a_study_compares_custom_metrics(tmp_path: Path) -> None:
     study = tmp_path / "study.yaml"
     study.write_text(
         f"""scenario: {FOLDER / "own_metric/fairness.yaml"}

@@ -1,4 +1,6 @@
-"""Errors of the Python API name its arguments, never options of the command line or lines of a missing file."""
+"""Tests that errors of the Python API name its arguments, never options of the command line or lines
+of a missing file.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def refusal(action: Callable[..., Any], *arguments: Any, **named: Any) -> str:
         ({"seed": "x"}, "seed=x: seed: expected a whole number, got x"),
     ],
 )
-def test_arguments_are_named(action: Any, named: dict[str, Any], expected: str) -> None:
+def test_errors_in_python_mention_the_argument(action: Any, named: dict[str, Any], expected: str) -> None:
     assert refusal(action, FIRST, **named).startswith(expected)
     assert refusal(action, KEYS, **named).startswith(expected)
     assert refusal(action, mobilenet.Scenario.load(FIRST), **named).startswith(expected)
@@ -65,11 +67,11 @@ def test_keys_of_a_dictionary_have_no_lines() -> None:
     assert refusal(mobilenet.run, 3).startswith("scenario: got 3 (int), expected the name of a file, a dictionary or")
 
 
-def test_a_scenario_that_is_read_in_python() -> None:
+def test_errors_of_scenario_load_mention_its_arguments() -> None:
     assert refusal(mobilenet.Scenario.load, FIRST, ["hosts.cout=3"]) == f"overrides: hosts.cout=3: {COUT}"
 
 
-def test_lines_of_a_file_are_still_told(tmp_path: Path) -> None:
+def test_errors_in_a_file_state_its_line_in_python(tmp_path: Path) -> None:
     text = FIRST.read_text(encoding="utf-8").replace("count:", "cout:")
     (tmp_path / "own.yaml").write_text(text, encoding="utf-8")
     line = next(n for n, line in enumerate(text.splitlines(), 1) if "cout:" in line)
@@ -88,17 +90,19 @@ def test_lines_of_a_file_are_still_told(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.lab
-def test_studies_are_named(changes: dict[str, Any], expected: str, tmp_path: Path) -> None:
+def test_errors_of_studies_in_python_mention_the_argument(
+    changes: dict[str, Any], expected: str, tmp_path: Path
+) -> None:
     changed = {**STUDY, **changes}
     assert refusal(mobilenet.study, changed, out=tmp_path / "out").startswith(expected)
 
 
-def test_a_study_needs_a_directory() -> None:
+def test_a_study_in_python_requires_an_output_directory() -> None:
     assert refusal(mobilenet.study, STUDY) == "out: missing; a study that is given as a dictionary needs a directory"
 
 
 @pytest.mark.lab
-def test_a_directory_that_exists(tmp_path: Path) -> None:
+def test_runs_in_python_reject_an_existing_directory(tmp_path: Path) -> None:
     out = tmp_path / "run"
     first = mobilenet.run(KEYS, out=out)
     assert refusal(mobilenet.run, KEYS, out=out) == (
@@ -117,7 +121,7 @@ def test_a_directory_that_exists(tmp_path: Path) -> None:
 
 
 @pytest.mark.lab
-def test_the_command_line_has_its_own_words(tmp_path: Path) -> None:
+def test_errors_on_the_command_line_mention_the_option(tmp_path: Path) -> None:
     for verb in ("run", "live"):
         done = invoke(verb, FIRST, "--set", "hosts.cout=3")
         assert done.exit_code == 2 and f"--set hosts.cout=3: {COUT}" in done.output
@@ -129,7 +133,7 @@ def test_the_command_line_has_its_own_words(tmp_path: Path) -> None:
     assert done.exit_code == 2 and "exists and is not a study; name another directory with --out" in done.output
 
 
-def test_words_go_along_to_another_process() -> None:
+def test_the_source_of_an_override_survives_pickling() -> None:
     one = pickle.loads(pickle.dumps(as_options(["hosts.cout=3"])[0]))
     assert isinstance(one, Change) and one == "hosts.cout=3"
     with pytest.raises(ScenarioError, match=r"^--set hosts\.cout=3: hosts\.cout"):

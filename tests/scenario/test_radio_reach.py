@@ -1,4 +1,6 @@
-"""A radio that reaches no node, or farther than the model computes: the error has the key at fault, and a fix."""
+"""Tests of radios that reach no node, or farther than the model computes: the error names the key at
+fault, and a fix.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def scene(*radio: str) -> Scenario:
         ),
     ],
 )
-def test_power_too_low_is_told_with_the_range(radio: list[str], begin: str) -> None:
+def test_check_warns_of_low_power_and_states_the_power_needed(radio: list[str], begin: str) -> None:
     (warning,) = warnings(scene(*radio))
     assert warning.startswith(begin) and "for 100 m, you need 18.1 dBm" in warning
     assert model_of(scene("tx_dbm=18.1").wireless).cell_m == pytest.approx(100, abs=1)
@@ -71,7 +73,9 @@ def test_power_too_low_is_told_with_the_range(radio: list[str], begin: str) -> N
          {"path_loss.reference_loss_db": "42.3 dB or less"}),
     ],
 )  # fmt: skip
-def test_what_binds_is_told_and_what_is_advised_helps(radio: list[str], begin: str, advice: dict[str, str]) -> None:
+def test_the_reach_warning_states_the_limiting_key_and_a_remedy(
+    radio: list[str], begin: str, advice: dict[str, str]
+) -> None:
     (warning,) = warnings(scene(*radio))
     assert (
         warning.startswith(f"wireless.{begin}") and "hardly any nodes hear each other; for 100 m, you need" in warning
@@ -84,7 +88,7 @@ def test_what_binds_is_told_and_what_is_advised_helps(radio: list[str], begin: s
         assert model_of(scene(*mended).wireless).cell_m >= 100
 
 
-def test_where_no_value_of_a_key_does_alone_it_is_said_what_does() -> None:
+def test_the_reach_warning_helps_if_no_single_key_suffices() -> None:
     (warning,) = warnings(scene("noise_figure_db=50", "preamble_sinr_db=50"))
     assert warning.startswith("wireless.preamble_sinr_db: with 50 dB, preambles are detected at -0.96 dBm or more")
     assert warning.endswith(
@@ -99,14 +103,14 @@ def test_where_no_value_of_a_key_does_alone_it_is_said_what_does() -> None:
     assert warning.endswith("for 100 m, you need a loss of 102.3 dB or less there")
 
 
-def test_groupcast_without_payload_has_no_effect() -> None:
+def test_check_warns_of_groupcast_without_a_payload() -> None:
     repeats = ["wireless.groupcast=unsolicited_retry", "workload.payload_bytes=0"]
     (warning,) = warnings(Scenario.from_text(TEXT, repeats))
     assert warning.startswith("wireless.groupcast: has no effect with workload.payload_bytes: 0")
     assert not warnings(Scenario.from_text(TEXT, repeats[:1]))
 
 
-def test_a_run_in_which_nobody_hears_anybody_runs() -> None:
+def test_a_run_in_which_no_node_hears_another_completes() -> None:
     run = Simulation(scene("tx_dbm=-50"))
     run.run()
     assert not any(event == "deliver" for event in run.recording.events.event)
@@ -142,7 +146,7 @@ def test_power_too_high_is_refused_by_the_key_at_fault(radio: list[str], key: st
         ["preamble_rssi_dbm=-106.5", "preamble_sinr_db=-20", "path_loss={exponent: 2.5}"],
     ],
 )
-def test_what_the_refusal_advises_is_taken(radio: list[str]) -> None:
+def test_the_value_that_a_reach_error_suggests_is_accepted(radio: list[str]) -> None:
     assert 0.9 * FARTHEST_M < model_of(scene(*radio).wireless).cell_m < FARTHEST_M
 
 

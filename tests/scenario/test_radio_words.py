@@ -1,4 +1,6 @@
-"""A run's radio in one line: every setting that affects reception appears wherever that line is shown."""
+"""Tests of the one-line description of a run's radio: every setting that affects reception appears wherever it is
+shown.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ TOWN = (
 )
 
 
-def test_of_the_town(tmp_path: Path) -> None:
+def test_the_radio_of_the_town_is_described(tmp_path: Path) -> None:
     scenario = Scenario.load(SCENARIOS / "town.yaml")
     assert radio_words(scenario.wireless, scenario.folder) == TOWN
     assert "; buildings of buildings.geojson (9 dB" in radio_words(scenario.wireless, tmp_path)
@@ -66,12 +68,12 @@ def test_of_the_town(tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_every_kind(wireless: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_every_kind_of_radio_is_described(wireless: dict[str, object], words: str, tmp_path: Path) -> None:
     assert radio_words(WirelessParameters.model_validate(wireless), tmp_path) == words
 
 
 @pytest.mark.lab
-def test_show_and_report_say_it(tmp_path: Path) -> None:
+def test_show_and_report_describe_the_radio(tmp_path: Path) -> None:
     run = mobilenet.run(
         SCENARIOS / "town.yaml", out=tmp_path / "run", overrides=["duration_s=8", "warmup_s=0", "drain_s=1"]
     ).path
@@ -83,14 +85,14 @@ def test_show_and_report_say_it(tmp_path: Path) -> None:
     assert f"Radio: {TOWN}." in page and "power, noise and interference determine" in page and "unit disk." not in page
 
 
-def test_processes_have_none(tmp_path: Path) -> None:
+def test_a_run_of_processes_has_no_radio_description(tmp_path: Path) -> None:
     run = mobilenet.run(SCENARIOS / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["processes=4"]).path
     assert radio_of_run(run) is None
     assert "radio:" not in CliRunner().invoke(app, ["show", str(run)]).output
 
 
 def study_of(folder: Path, *radios: str) -> Path:
-    """What a study's directory has of its configurations."""
+    """Return what a study's directory records of its configurations."""
     for i, radio in enumerate(radios):
         at = folder / "configurations" / f"c{i:03d}"
         at.mkdir(parents=True)
@@ -115,14 +117,14 @@ POWER = "model: sinr, mode: g, broadcast_rate_mbps: 6"
          "wireless.capture_db (none, 5), wireless.fading vary"),
     ],
 )  # fmt: skip
-def test_of_a_study(radios: list[str], varying: str | None, tmp_path: Path) -> None:
+def test_the_radio_of_a_study_is_described(radios: list[str], varying: str | None, tmp_path: Path) -> None:
     first = Scenario.from_text((SCENARIOS / "first.yaml").read_text(encoding="utf-8"), [f"wireless={radios[0]}"])
     words = radio_words(first.wireless, tmp_path)
     suffix = f"; this is the radio of the first configuration, and {varying}" if varying else ""
     assert radio_of_study(study_of(tmp_path, *radios)) == words + suffix
 
 
-def test_of_a_study_that_cannot_be_read(tmp_path: Path) -> None:
+def test_an_unreadable_study_has_no_radio_description(tmp_path: Path) -> None:
     assert radio_of_study(tmp_path) is None
     study = study_of(tmp_path, "{loss: oops}", "{loss: 0.1}")
     assert (radio_of_study(study) or "").endswith("; 10 % lost at random")

@@ -1,4 +1,4 @@
-"""The reference of all keys is what the declarations say, and complete."""
+"""Tests that the reference of all keys matches the declarations, and is complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mobilenet.scenario.processes import ProcessScenario
 from tests.conftest import SCENARIOS
 
 
-def test_the_file_is_up_to_date() -> None:
+def test_the_reference_of_keys_is_up_to_date() -> None:
     assert (SCENARIOS / "REFERENCE.md").read_text() == reference(), "mobilenet reference -o scenarios/REFERENCE.md"
 
 
@@ -31,7 +31,7 @@ def leaves(value: object, path: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("file", sorted((SCENARIOS).rglob("*.yaml")), ids=lambda file: file.name)
-def test_every_key_of_every_scenario_is_in_it(file: Path) -> None:
+def test_the_reference_has_every_key_of_every_scenario(file: Path) -> None:
     if file.parent.name in ("studies", "claims"):
         return
     listed = {re.sub(r"\{[^}]*\}", "", path) for path in re.findall(r"^\| `([^`]+)` \|", reference(), re.MULTILINE)}
@@ -49,7 +49,7 @@ def test_every_key_has_a_meaning_and_a_source(model: type[Parameters]) -> None:
         assert "null" not in key.kind or "none:" not in key.meaning, f"{key}: YAML calls it null"
 
 
-def test_every_row_has_all_columns_and_a_source_that_is_listed() -> None:
+def test_every_reference_row_has_all_columns_and_a_listed_source() -> None:
     text = reference()
     sources = re.findall(r"^- (\[\d+\]) `mobilenet\.[\w.]+`: \S.*$", text, re.MULTILINE)
     assert sources == [f"[{i}]" for i in range(1, len(sources) + 1)]
@@ -66,7 +66,7 @@ def test_every_row_has_all_columns_and_a_source_that_is_listed() -> None:
     assert used == set(sources)
 
 
-def test_ranges_of_elements_and_of_what_a_validator_holds() -> None:
+def test_the_reference_has_ranges_of_elements_and_validators() -> None:
     bounds_of = {key.path: key.bounds for key in (*keys(Scenario), *keys(ProcessScenario))}
     walk = "hosts.mobility{model: random_waypoint}."
     assert bounds_of[walk + "speed_mps"] == "each ≥ 0.001, ≤ 1000, highest ≤ 1000 × lowest"
@@ -82,7 +82,7 @@ def test_ranges_of_elements_and_of_what_a_validator_holds() -> None:
     assert bounds_of["network{kind: abstract}.link"] == "0 or ≥ 1e-09, ≤ 1e+07"
 
 
-def test_a_line() -> None:
+def test_the_reference_states_the_default_and_range_of_a_key() -> None:
     key_at = {key.path: key for key in keys(Scenario)}
     assert (key_at["wireless.loss"].default, key_at["wireless.loss"].bounds) == ("0", "≥ 0, ≤ 1")
     assert key_at["stations.layout{shape: hexagon}.spacing_m"].unit == "m"
@@ -95,7 +95,7 @@ def test_a_line() -> None:
     assert key_at["duration_s"].default == "must be given"
 
 
-def test_the_range_of_a_pair_is_held_as_before() -> None:
+def test_the_range_of_a_pair_of_values_is_enforced() -> None:
     text = (SCENARIOS / "first.yaml").read_text()
     with pytest.raises(ScenarioError) as caught:
         Scenario.from_text(text, ["hosts.mobility={model: random_waypoint, speed_mps: [1, 1001], pause_s: [2, 1]}"])
@@ -104,7 +104,7 @@ def test_the_range_of_a_pair_is_held_as_before() -> None:
     assert pause.endswith("hosts.mobility.pause_s: expected 0 <= shortest <= longest <= 1000000")
 
 
-def test_the_list_has_the_keys_that_were_asked_for() -> None:
+def test_the_list_of_keys_has_the_requested_ones() -> None:
     text = listing(["wireless.loss"])
     assert text.startswith("wireless.loss\n    number, ≥ 0, ≤ 1, default 0\n") and text.count("\n") == 2
     inside = listing(["fading"])
@@ -116,6 +116,6 @@ def test_the_list_has_the_keys_that_were_asked_for() -> None:
     assert all(key.path in whole for key in keys(Scenario))
 
 
-def test_a_key_that_is_not_there_is_refused_with_the_nearest() -> None:
+def test_the_list_of_keys_suggests_the_nearest_key() -> None:
     with pytest.raises(LookupError, match="neither a key nor a metric; did you mean wireless"):
         listing(["wireles.los"])

@@ -1,6 +1,4 @@
-"""The shipped plug-in with handoffs: valid for what it promises, its handoffs are measured, and they are why hosts get
-what they missed.
-"""
+"""Tests of the shipped plug-in with handoffs: it keeps its promises, and its handoffs bring hosts what they missed."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ CHURN = "churn={leave_rate_per_host_per_min: 4, mean_away_s: 2}"
 
 
 @pytest.mark.parametrize("changes", [[], [CRASHES], [CHURN], [CRASHES, CHURN, HOLES]])
-def test_it_keeps_its_promise_and_its_handoffs_are_measured(changes: list[str], tmp_path: Path) -> None:
+def test_roaming_is_valid_and_its_handoffs_are_measured(changes: list[str], tmp_path: Path) -> None:
     run = mobilenet.run(FOLDER / "roaming.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
     assert run.verdict == "valid" and "promises: fifo" in (run.path / "scenario.yaml").read_text()
     metrics = run.metrics
@@ -37,13 +35,13 @@ def test_it_keeps_its_promise_and_its_handoffs_are_measured(changes: list[str], 
     assert ('{"cause": "recovery"}' in causes) == (CRASHES in changes)
 
 
-def test_it_is_short() -> None:
+def test_the_roaming_plug_in_is_at_most_100_lines_long() -> None:
     lines = (FOLDER / "roaming.py").read_text(encoding="utf-8").splitlines()
     assert len([line for line in lines if line]) <= 100
 
 
-def test_without_what_it_keeps_hosts_get_fewer_messages(tmp_path: Path) -> None:
-    """What a host missed reaches it only in a handoff; the promise of order holds all the same."""
+def test_without_kept_messages_roaming_hosts_receive_fewer(tmp_path: Path) -> None:
+    """A host gets what it missed only in a handoff; the promised order holds in any case."""
     ratios = {}
     for keep in (30, 0):
         run = mobilenet.run(
@@ -65,7 +63,7 @@ def test_a_station_radios_only_for_hosts_that_are_associated(tmp_path: Path) -> 
     first = network.broadcast(0)
     network.flush()
     assert network.deliveries(1) == [first]
-    assert network.packets(sender="s1") == []  # no host is there
+    assert network.packets(sender="s1") == []  # the cell has no hosts
     network.move(1, 1)
     network.deliver(network.packet("Hello", sender="h1"))
     assert network.packet("Welcome", receiver="h1").message.missed == ()
@@ -81,14 +79,14 @@ def test_a_station_radios_only_for_hosts_that_are_associated(tmp_path: Path) -> 
     assert handoffs[-2:] == [("session_opened", 3, 1, "cell"), ("session_confirmed", 3, 1, {"recovered": 1})]
 
 
-def test_schedules_that_do_their_worst_find_nothing() -> None:
+def test_swarm_schedules_find_no_violation_by_roaming() -> None:
     reference = f"{FOLDER / 'roaming.py'}:Roaming"
     results = [judge_seed(seed, protocol=reference) for seed in range(1, 13)]
     assert {result.answer for result in results} <= {"valid", "unknown"}, results
     assert sum(result.answer == "valid" for result in results) >= 10
 
 
-def test_a_mistake_in_it_is_found(tmp_path: Path) -> None:
+def test_a_mistake_in_the_roaming_plug_in_is_found(tmp_path: Path) -> None:
     path = edit(tmp_path, "own_protocol/roaming", "self.stable.expected[news.id.host] = news.id.seq + 1", "pass")
     run = mobilenet.run(path, out=tmp_path / "run", allow_code=True)
     assert run.verdict == "violated" and "h29:0 twice" in run.verdicts["duplication"].explanation

@@ -1,4 +1,4 @@
-"""Scenarios: what is composed, what is refused and with which words, and the way back to text."""
+"""Tests of scenarios: composition, refusals with their messages, and conversion back to text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def refusal(text: str = TEXT, *overrides: str) -> str:
     return str(caught.value)
 
 
-def test_defaults() -> None:
+def test_a_scenario_has_the_documented_defaults() -> None:
     scenario = Scenario.from_text(TEXT)
     model = model_of(scenario.wireless)
     assert isinstance(model, ByDistance) and model.interference_m == model.detection_m == 120
@@ -61,7 +61,7 @@ def test_defaults() -> None:
     assert scenario.record.positions_interval_s == 1
 
 
-def test_frozen() -> None:
+def test_a_scenario_cannot_be_modified() -> None:
     with pytest.raises(ValueError):
         Scenario.from_text(TEXT).seed = 2
 
@@ -106,7 +106,7 @@ def test_frozen() -> None:
         ("seed: 1", "- 3", None),
     ],
 )
-def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | None) -> None:
+def test_scenario_errors_state_line_path_and_advice(old: str, new: str, expected: str | None) -> None:
     assert old in TEXT
     message = refusal(TEXT.replace(old, new))
     assert expected is None or message == expected
@@ -185,7 +185,7 @@ def a_value(key: str) -> object:
 
 @pytest.mark.parametrize(("mac", "key"), OF_ONE_MAC)
 def test_keys_of_the_other_mac_are_refused_in_files(mac: str, key: str) -> None:
-    """The default value is no excuse."""
+    """They are refused even with the default value."""
     (other,) = set(ONLY) - {mac}
     text = TEXT.replace("  range_m: 120", f"  range_m: 120\n  mac: {other}\n  {key}: {a_value(key)}")
     assert refusal(text) == f"a.yaml:10: wireless.{key}: has no effect with mac: {other}; {out(key)}"
@@ -240,11 +240,11 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
         ),
     ],
 )
-def test_the_mac_is_chosen_with_its_own_keys(text: str, overrides: list[str], expected: str) -> None:
+def test_keys_of_a_mac_require_that_mac(text: str, overrides: list[str], expected: str) -> None:
     assert refusal(text, *overrides) == expected
 
 
-def test_another_mac_for_a_scenario_that_names_none_of_its_keys() -> None:
+def test_an_override_may_choose_another_mac() -> None:
     wireless = Scenario.from_text(
         TEXT, ["wireless.mac=acking", "wireless.bitrate_mbps=2", "wireless.queue_frames=7"]
     ).wireless
@@ -254,7 +254,7 @@ def test_another_mac_for_a_scenario_that_names_none_of_its_keys() -> None:
 
 
 @pytest.mark.parametrize(("text", "mac"), [(TEXT, "dcf"), (ACKING, "acking")])
-def test_the_effective_scenario_names_the_keys_of_its_mac_alone(text: str, mac: str) -> None:
+def test_the_effective_scenario_has_only_the_keys_of_its_mac(text: str, mac: str) -> None:
     scenario = Scenario.from_text(text)
     (other,) = set(ONLY) - {mac}
     named = effective(scenario)
@@ -265,7 +265,7 @@ def test_the_effective_scenario_names_the_keys_of_its_mac_alone(text: str, mac: 
     assert scenario.with_changes(["seed=5"]).with_changes(["seed=1"]) == scenario
 
 
-def test_an_error_in_an_override_names_the_option() -> None:
+def test_an_error_in_an_override_mentions_the_option() -> None:
     assert refusal(TEXT, "wireless.range_m=-3").startswith("overrides: wireless.range_m=-3: wireless.range_m: ")
 
 
@@ -274,7 +274,7 @@ def test_each_problem_has_its_line() -> None:
     assert [line.split(":")[1] for line in lines] == ["8", "10"]
 
 
-def test_overrides() -> None:
+def test_overrides_change_the_scenario() -> None:
     scenario = Scenario.from_text(
         TEXT,
         [
@@ -294,7 +294,7 @@ def test_overrides() -> None:
     assert listed.stations.layout.points_m == ((0, 0), (5, 9))
 
 
-def test_an_override_leaves_a_key_out() -> None:
+def test_an_override_can_remove_a_key() -> None:
     without = Scenario.from_text(TEXT, ["wireless.range_m=100", "wireless.range_m=default", "churn.mean_s=default"])
     assert without == Scenario.from_text(TEXT, ["wireless.range_m=default"]) and without.churn is None
     by_power = Scenario.from_text(TEXT, ["wireless.range_m=default", "wireless.model=sinr"])
@@ -304,7 +304,7 @@ def test_an_override_leaves_a_key_out() -> None:
     )
 
 
-def test_effective_text_names_every_default() -> None:
+def test_the_effective_scenario_lists_every_default() -> None:
     text = effective(Scenario.from_text(TEXT))
     for key in (
         "interference_range_m: null",
@@ -343,7 +343,7 @@ def test_effective_text_names_every_default() -> None:
         ["null", "{schedule: paper}", "{schedule: random, rate_per_host_per_min: 1, mean_duration_s: 0.1}"]
     ),
 )
-def test_effective_text_loads_to_the_same(
+def test_the_effective_scenario_loads_as_the_same_scenario(
     seed, name, duration_s, loss, slow, fast, wireless, capture_db, frames, faults
 ) -> None:  # type: ignore[no-untyped-def]
     overrides = [f"seed={seed}", f"duration_s={duration_s!r}"]
@@ -365,13 +365,13 @@ def test_effective_text_loads_to_the_same(
     assert effective(again) == effective(scenario)
 
 
-def test_pickled_with_its_folder() -> None:
+def test_a_pickled_scenario_keeps_its_folder() -> None:
     scenario = Scenario.load(SCENARIOS / "streets.yaml")
     again = pickle.loads(pickle.dumps(scenario))
     assert again == scenario and again.folder == scenario.folder
 
 
-def test_a_missing_or_unreadable_file(tmp_path: Path) -> None:
+def test_a_missing_or_unreadable_scenario_file_is_reported(tmp_path: Path) -> None:
     for path in (tmp_path / "nowhere.yaml", tmp_path):
         with pytest.raises(ScenarioError, match="cannot be read") as caught:
             Scenario.load(path)
@@ -379,7 +379,7 @@ def test_a_missing_or_unreadable_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_scenario_of_the_collection(path: Path) -> None:
+def test_every_shipped_scenario_loads(path: Path) -> None:
     scenario = Scenario.load(path)
     assert path.read_text().startswith("# "), "each one is introduced to its reader"
     assert Scenario.from_text(effective(scenario), folder=SCENARIOS) == scenario
@@ -407,7 +407,7 @@ def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
     ],
 )
 def test_the_rows_of_frames_and_messages_are_in_the_estimate(name: str, overrides: list[str]) -> None:
-    """In the right order of magnitude, and rather too many: ten seconds of each are counted."""
+    """The estimate is of the right order of magnitude, and rather too high: ten seconds of each are counted."""
     scenario = Scenario.load(SCENARIOS / f"{name}.yaml", ["warmup_s=0", "duration_s=10", "drain_s=10", *overrides])
     recording = Simulation(scenario.with_changes(["record.frames=true", "record.messages=true"])).run().recording
     for table in ("frames", "messages"):
@@ -422,17 +422,17 @@ def test_tables_that_would_fill_the_disk_are_refused() -> None:
     assert "limits.max_events: about" in refusal(TEXT, limit, "record.messages=true")
 
 
-def test_nobody_needs_ground_where_nobody_walks() -> None:
+def test_a_scenario_without_hosts_requires_no_covered_ground() -> None:
     assert Scenario.from_text(TEXT, ["wireless.range_m=1e-9", "hosts.count=0"]).hosts.count == 0
 
 
-def test_two_sites_of_the_same_name(tmp_path: Path) -> None:
+def test_two_sites_of_the_same_name_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "sites.csv").write_text("name,x_m,y_m\na,0,0\na,100,0\n")
     with pytest.raises(ScenarioError, match="another station has the name 'a'"):
         Scenario.from_text(TEXT, ["stations.layout={shape: csv, file: sites.csv}"], tmp_path)
 
 
-def test_a_radio_that_receives_by_power() -> None:
+def test_a_scenario_may_have_a_radio_that_receives_by_power() -> None:
     values = "{model: sinr, mode: g, broadcast_rate_mbps: 6, tx_dbm: 18, fading: {model: nakagami}}"
     scenario = Scenario.from_text(TEXT, [f"wireless={values}", "hosts.attachment={hysteresis_db: 4}"])
     wireless = scenario.wireless
@@ -457,7 +457,7 @@ def test_a_radio_that_receives_by_power() -> None:
         (["hosts.attachment={hysteresis_db: 5}"], "hosts.attachment.hysteresis_db: has no effect"),
     ],
 )  # fmt: skip
-def test_keys_of_another_model_of_reception(overrides: list[str], expected: str) -> None:
+def test_keys_of_another_reception_model_are_rejected(overrides: list[str], expected: str) -> None:
     assert expected in refusal(TEXT, *overrides)
 
 
@@ -473,7 +473,7 @@ CHAIN = f"network={{kind: wired, bandwidth_mbps: 0.001, delay_ms: 2000, edges: [
     ],
 )
 def test_the_estimate_counts_tests_of_a_detector_that_errs(changes: list[str]) -> None:
-    """Such a run need not come to rest, so they are counted to its end."""
+    """Such a run need not come to rest, so the tests are counted to its end."""
     path = SCENARIOS / "vcube" / "reliable.yaml"
     scenario = load_scenario(path, [*changes, "faults=[{process: p1, at: 0}]", "duration=1000"])
     assert isinstance(scenario, ProcessScenario)

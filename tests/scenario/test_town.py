@@ -1,5 +1,5 @@
-"""The made-up town: its files are what its script makes, no host goes through a wall, its walls matter, and they travel
-with the run.
+"""Tests of the fictitious town: its script makes its files, no host crosses a wall, walls matter, and runs keep the
+files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def script() -> dict[str, Any]:
     return runpy.run_path(str(TOWN / "make_town.py"))
 
 
-def test_the_files_are_what_the_script_makes(script: dict[str, Any]) -> None:
+def test_files_of_the_town_are_reproduced_by_their_script(script: dict[str, Any]) -> None:
     town = script["Town"]()
     assert (TOWN / "buildings.geojson").read_text() == script["geojson"](town)
     assert (TOWN / "sites.csv").read_text() == script["sites_csv"](town)
@@ -46,7 +46,7 @@ def test_the_files_are_what_the_script_makes(script: dict[str, Any]) -> None:
         assert (name, hashlib.sha256((TOWN / name).read_bytes()).hexdigest()) in digests
 
 
-def test_nobody_goes_through_a_wall(script: dict[str, Any]) -> None:
+def test_no_host_of_the_town_walks_through_a_wall(script: dict[str, Any]) -> None:
     town = script["Town"]()
     tracks = script["tracks"](town)
     assert len(tracks) == 57 and script["through_walls"](town, tracks) == []
@@ -54,12 +54,12 @@ def test_nobody_goes_through_a_wall(script: dict[str, Any]) -> None:
     assert script["through_walls"](town, across) == ["ghost"]
 
 
-def test_park_and_market_are_no_buildings(script: dict[str, Any]) -> None:
+def test_the_park_and_the_market_of_the_town_are_not_buildings(script: dict[str, Any]) -> None:
     features = script["Town"]().features
     assert len(read_buildings(TOWN / "buildings.geojson")) == len(features) - 2 == 114
 
 
-def test_walls_take_what_the_street_leaves() -> None:
+def test_walls_of_the_town_block_links_between_streets() -> None:
     scenario = Scenario.load(FILE, ["wireless.shadowing=null"])
     sites = station_positions(scenario.stations.layout, scenario.folder)
     place = Place(scenario.folder, scenario.origin, scenario.seed)
@@ -68,7 +68,7 @@ def test_walls_take_what_the_street_leaves() -> None:
         for world in (scenario, scenario.with_changes(["wireless.obstacles=null"]))
     )
     serving, open_air = town.serving, plain.serving
-    x, y = sites[4].tolist()  # the baker's: 80 m along the street, and as far across the court to the south-east
+    x, y = sites[4].tolist()  # the baker: 80 m along the street, and as far across the courtyard to the south-east
     assert serving.power(4, x - 80, y + 4) == open_air.power(4, x - 80, y + 4)
     assert serving.power(4, x + 57, y - 57) <= open_air.power(4, x + 57, y - 57) - 1800
 
@@ -105,7 +105,7 @@ def test_walls_travel_with_a_run_and_with_a_configuration(tmp_path: Path) -> Non
         ),
     ],
 )
-def test_walls_that_cannot_be_read_are_told_before_the_run(content: str | None, what: str, tmp_path: Path) -> None:
+def test_unreadable_walls_are_reported_before_the_run(content: str | None, what: str, tmp_path: Path) -> None:
     write_scenario(tmp_path, Scenario.load(FILE))
     (tmp_path / "buildings.geojson").unlink()
     if content is not None:

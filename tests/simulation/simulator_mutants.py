@@ -1,4 +1,4 @@
-"""Mutants of the simulator itself: one expression of its code is edited, and a checked run has to notice.
+"""Mutants of the simulator: one expression of its code is edited, and a checked run has to report it.
 
 Model     a mutant is a function in which one piece of source stands instead of another. Compiled modules cannot be
           edited, so mutants run interpreted, all in one process of their own:
@@ -41,7 +41,7 @@ FIRST, RELIABLE, CAUSAL = "first.yaml", "vcube/reliable.yaml", "vcube/causal.yam
 TCP = "protocol={name: tcp_flooding}"
 NO_CRASH = ["processes=8", "faults=[]", "detector=null"]
 WITH_CRASH = ["processes=16", "faults=[{process: p8, at: 0.3}]", "workload.messages=4"]
-DISTURBED = [  # by frames from beyond the range; one of them is sent in the nanosecond in which positions change
+DISTURBED = [  # by frames from beyond the range; one is sent in the nanosecond in which positions change
     "seed=926485439", "duration_s=5.466", "hosts.count=10", "workload={interval_s: 0.911}",
     "stations={layout: {shape: points, points_m: [[0, 65.8], [160.574, 44], [257.549, 50.4], [488.209, -41.4],"
     " [716.271, -59.3], [893.718, -48.6], [1129.904, -68]]}}",
@@ -64,7 +64,7 @@ WORLDS: dict[str, tuple[str, list[str]]] = {  # scenario, overrides
 
 
 class Mutant(NamedTuple):
-    """`reports`: words of the fault that the run has to report."""
+    """A mutant; `reports` holds words of the fault that the run has to report."""
 
     owner: type
     function: str
@@ -190,7 +190,7 @@ MUTANTS: dict[str, Mutant] = {
 
 
 def with_edit(function: Any, old: str, new: str) -> Any:
-    """The function with one piece of its source replaced."""
+    """Return the function with one piece of its source replaced."""
     source = textwrap.dedent(inspect.getsource(function))
     assert source.count(old) == 1, (function, old)
     names: dict[str, Any] = {}
@@ -199,7 +199,7 @@ def with_edit(function: Any, old: str, new: str) -> Any:
 
 
 def report_of(mutant: Mutant) -> str | None:
-    """What a checked run reports; None: nothing."""
+    """Return what a checked run reports, or None."""
     original = getattr(mutant.owner, mutant.function)
     setattr(mutant.owner, mutant.function, with_edit(original, mutant.old, mutant.new))
     try:

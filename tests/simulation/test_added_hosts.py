@@ -1,4 +1,4 @@
-"""Hosts that a user adds by hand join, walk and broadcast like the others, and the verifier checks this."""
+"""Tests that hosts added by hand join, walk and broadcast like the others, and that the verifier checks this."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run(scenario(ADDED), out=tmp_path_factory.mktemp("added") / "run")
 
 
-def test_they_are_there_from_then_on(done: Run) -> None:
+def test_added_hosts_exist_from_the_time_they_are_added(done: Run) -> None:
     assert done.verdict == "valid" and done.manifest["hosts"] == 8
     events = done.events
     assert events[events.node == "h6"].time_ns.min() == 5 * 10**9
@@ -52,16 +52,16 @@ def test_they_are_there_from_then_on(done: Run) -> None:
     }
 
 
-def test_they_walk_from_their_place_on(done: Run) -> None:
+def test_added_hosts_walk_from_where_they_were_added(done: Run) -> None:
     track = done.positions[done.positions.node == "h7"]
     assert track.time_ns.iloc[0] == 9 * 10**9
     assert np.hypot(track.x_m.iloc[0] - 300, track.y_m.iloc[0] + 20) <= 5 * (9 - 8.123456789) + 1e-3
     first = done.positions[done.positions.node == "h6"]
-    assert first.time_ns.iloc[0] == 6 * 10**9  # all of 5 s was over when it came
+    assert first.time_ns.iloc[0] == 6 * 10**9  # it came when 5 s had passed
     assert np.hypot(first.x_m.diff(), first.y_m.diff()).max() > 4.5
 
 
-def test_nobody_elses_draws_change() -> None:
+def test_adding_a_host_changes_no_draw_of_the_others() -> None:
     with_it, without = play(ADDED[:1]), play([])
     for what in ("broadcast", "refused"):
         columns = [outcome.recording.events.columns() for outcome in (with_it, without)]
@@ -91,7 +91,7 @@ def test_nobody_elses_draws_change() -> None:
         ["churn={leave_rate_per_host_per_min: 6}", "faults={schedule: paper, station: s1, first_at_s: 7, every_s: 4}"],
     ],
 )
-def test_everywhere_and_put_in_while_it_runs(more: list[str], tmp_path: Path) -> None:
+def test_hosts_can_be_added_anywhere_during_a_run(more: list[str], tmp_path: Path) -> None:
     wanted = ADDED[:2] if "hosts.count=0" in str(more) else ADDED
     wanted = [*wanted, {"at_s": 13, "do": "loss", "loss": 0.2}, {"at_s": 14, "do": "add", "to_m": [200, 0]}]
     wanted = sorted(wanted, key=lambda one: one["at_s"])
@@ -121,7 +121,7 @@ def test_a_live_run_judges_what_they_broadcast_and_goes_back() -> None:
 
 
 @pytest.mark.lab
-def test_hosts_of_recorded_tracks_get_company_that_stands(tmp_path: Path) -> None:
+def test_hosts_added_to_recorded_tracks_stand_still(tmp_path: Path) -> None:
     rows = ["host,t_s,x_m,y_m", *(f"bus {i},{t},{i * 40 + t},10" for i in range(3) for t in range(31))]
     (tmp_path / "tracks.csv").write_text("\n".join(rows) + "\n")
     text = FIRST.read_text().replace("  count: 6\n", "")
@@ -152,7 +152,7 @@ def test_hosts_of_recorded_tracks_get_company_that_stands(tmp_path: Path) -> Non
         ({"churn": {"changes": [{"host": "h3", "at_s": 1, "kind": "leave"}]}}, "churn.changes"),
     ],
 )
-def test_lists_name_only_hosts_that_have_a_track(lists: dict[str, Any], key: str, tmp_path: Path) -> None:
+def test_a_scenario_may_list_only_hosts_with_a_track(lists: dict[str, Any], key: str, tmp_path: Path) -> None:
     rows = ["t,id,x,y", *(f"{t},bus {i},{i * 40 + t},10" for i in range(3) for t in range(31))]
     (tmp_path / "tracks.csv").write_text("\n".join(rows) + "\n")
     world: dict[str, Any] = {
@@ -167,7 +167,7 @@ def test_lists_name_only_hosts_that_have_a_track(lists: dict[str, Any], key: str
 
 
 @pytest.mark.lab
-def test_pictures_and_pages_have_them(done: Run) -> None:
+def test_figures_and_pages_show_added_hosts(done: Run) -> None:
     data = document(done.path)
     assert "8 hosts" in run_page(done.path)
     assert data["about"]["verdict"] == "valid"
@@ -177,7 +177,7 @@ def problem(outcome: Outcome, scenario: Scenario) -> str | None:
     return obedience(outcome.recording.tables()["events"], expectations(scenario)).unasked
 
 
-def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
+def test_an_added_host_cannot_be_used_before_it_exists() -> None:
     add = {"at_s": 5, "do": "add", "to_m": [0, 0]}
     for wrong, complaint in (
         (
@@ -201,14 +201,14 @@ def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
         ("programs/udp.yaml", "with datagrams, every host has its address from the beginning, so no host can be added"),
     ],
 )
-def test_programs_cannot_be_added_to(world: str, complaint: str) -> None:
+def test_hosts_cannot_be_added_to_runs_of_programs(world: str, complaint: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         Scenario.load(SCENARIOS / world, ['interventions=[{"at_s": 1, "do": "add", "to_m": [0, 0]}]'])
     assert str(caught.value).endswith(complaint)
 
 
 @pytest.mark.parametrize("world", ["own_protocol/gossip.yaml", "own_mobility/patrol.yaml"])
-def test_plug_ins_have_company_too(world: str, tmp_path: Path) -> None:
+def test_hosts_can_be_added_to_runs_of_plug_ins(world: str, tmp_path: Path) -> None:
     add = 'interventions=[{"at_s": 2, "do": "add", "to_m": [10, 20]}]'
     loaded = Scenario.load(SCENARIOS / world, ["duration_s=6", add])
     done = run(loaded, out=tmp_path / "run", allow_code=True)
@@ -216,7 +216,7 @@ def test_plug_ins_have_company_too(world: str, tmp_path: Path) -> None:
     assert done.verdict == "valid" and {"join", "deliver"} <= set(done.events[done.events.node == newest].event)
 
 
-def test_they_count_for_the_size_of_a_run() -> None:
+def test_added_hosts_count_for_the_size_of_a_run() -> None:
     assert estimated_events(scenario([ADDED[0]] * 6)) > 1.5 * estimated_events(scenario([]))
     with pytest.raises(ScenarioError, match="for 7 hosts"):
         scenario(ADDED[:1], "limits.max_events=10")

@@ -1,4 +1,6 @@
-"""Stations of plug-ins hear of hosts that come and go, when the simulated attachment changes, and nothing else does."""
+"""Tests that plug-in stations are notified when hosts arrive and leave in the simulation, and that nothing else
+changes.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ def play(path: Path) -> tuple[Simulation, list[Entry]]:
 
 
 def expected_calls(log: list[Entry]) -> list[Entry]:
-    """What stations have to hear, from what their hosts do."""
+    """Return the calls that stations should get, derived from the calls of their hosts."""
     calls: list[Entry] = []
     at: dict[int, int] = {}
     for now, hook, host, station in log:
@@ -85,13 +87,13 @@ def expected_calls(log: list[Entry]) -> list[Entry]:
 
 
 @pytest.mark.parametrize("more", [WALKS, CRASHES])
-def test_stations_hear_of_each_change_before_the_host(more: str, tmp_path: Path) -> None:
+def test_stations_are_notified_of_an_association_before_the_host(more: str, tmp_path: Path) -> None:
     simulation, log = play(scenario(tmp_path, more))
     heard = [entry for entry in log if "associated" in entry[1]]
     assert heard == expected_calls(log)
     kinds = [entry[1] for entry in heard]
     assert kinds.count("on_associated") > 20 and kinds.count("on_disassociated") > 10
-    for place, (now, hook, host, station) in enumerate(log):  # the host comes right after its station
+    for place, (now, hook, host, station) in enumerate(log):  # the call of a host follows that of its station
         if hook == "on_associated":
             assert log[place + 1] == (now, "on_cell", host, station)
     now_there = {host: station for _, hook, host, station in log if hook == "on_associated"}
@@ -109,7 +111,7 @@ def test_a_crash_keeps_the_association_until_the_recovery(tmp_path: Path) -> Non
         assert before[-1][1:] == ("on_associated", host, station)
 
 
-def test_who_is_gone_for_good_is_no_longer_associated(tmp_path: Path) -> None:
+def test_a_host_whose_track_has_ended_is_not_associated(tmp_path: Path) -> None:
     path = scenario(tmp_path)
     walks = [f"{t},a,{t},0" for t in range(0, 45, 5)] + [f"{t},b,{t},5" for t in range(0, 20, 5)]
     (tmp_path / "walks.csv").write_text("\n".join(["t,id,x,y", *walks]) + "\n")
@@ -122,7 +124,7 @@ def test_who_is_gone_for_good_is_no_longer_associated(tmp_path: Path) -> None:
     assert module.LOG[-1][0] == 10e9  # leave_before_end_s before its last sample
 
 
-def test_hooks_change_nothing_that_is_recorded(tmp_path: Path) -> None:
+def test_association_hooks_do_not_change_the_record(tmp_path: Path) -> None:
     silent = NOTED.replace("on_associated", "on_anything").replace("on_disassociated", "on_more")
     fingerprints = []
     for text in (GOSSIP + NOTED, GOSSIP + silent):
@@ -133,20 +135,20 @@ def test_hooks_change_nothing_that_is_recorded(tmp_path: Path) -> None:
     assert fingerprints[0] == fingerprints[1]
 
 
-def test_a_hook_that_takes_something_else_is_refused(tmp_path: Path) -> None:
+def test_an_association_hook_with_wrong_arguments_is_rejected(tmp_path: Path) -> None:
     text = (GOSSIP + NOTED).replace("def on_associated(self, host)", "def on_associated(self)")
     with pytest.raises(ScenarioError, match=r"noted.py:\d+: NotedStation.on_associated takes \(\), but .* \(host\)"):
         mobilenet.run(scenario(tmp_path, "", text), out=tmp_path / "run", allow_code=True)
     assert not (tmp_path / "run").exists()
 
 
-def test_an_error_in_a_hook_is_reported_with_its_place(tmp_path: Path) -> None:
+def test_an_error_in_an_association_hook_states_its_place(tmp_path: Path) -> None:
     text = (GOSSIP + NOTED).replace('LOG.append((self.port.now, "on_dis', '1 / 0  # (("')
     with pytest.raises(ScenarioError, match=r"noted.py:\d+: ZeroDivisionError: .*at s\d, handling the end of an assoc"):
         mobilenet.run(scenario(tmp_path, "", text), out=tmp_path / "run", allow_code=True)
 
 
-def test_on_the_controlled_network_they_are_called_too(tmp_path: Path) -> None:
+def test_the_controlled_network_calls_association_hooks_too(tmp_path: Path) -> None:
     noted = load_named("protocol.class", "noted.py:Noted", scenario(tmp_path).parent, True)
     network = Network(noted, noted.settings(), cells=[0, None], parents=[0])
     network.move(0, 1)

@@ -1,4 +1,4 @@
-"""Hosts and links that are impaired by hand: what is lost, what is late, and what the verifier makes of the record."""
+"""Tests of hosts and links impaired by hand: losses, delays, and the verdict on the record."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_messages_on_an_impaired_link_do_not_overtake_each_other() -> None:
     assert link.sent == link.delivered + link.lost == 5
 
 
-def test_more_of_a_host_s_frames_are_lost_and_its_own_are_late(done: Run) -> None:
+def test_an_impaired_host_loses_more_frames_and_sends_late(done: Run) -> None:
     assert done.verdict == "valid" and done.manifest["quiescent"]
     frames = done.frames[done.frames.start_ns.between(3e9, 8e9)]
     own = (frames.sender == "h1") | (frames.receiver == "h1")
@@ -84,7 +84,7 @@ def test_more_of_a_host_s_frames_are_lost_and_its_own_are_late(done: Run) -> Non
     assert len(late) and (late >= 0.4).all() and (waits_s[when[waits_s.index] < 3e9] < 0.4).all()
 
 
-def test_a_link_takes_longer(done: Run) -> None:
+def test_an_impaired_link_takes_longer(done: Run) -> None:
     hops = done.messages[(done.messages.medium == "wired") & done.messages.sender.isin(["s0", "s1"])]
     hops = hops[hops.receiver.isin(["s0", "s1"])]
     took_s = (hops.receive_ns - hops.send_ns) / 1e9
@@ -93,7 +93,7 @@ def test_a_link_takes_longer(done: Run) -> None:
         assert took_s[since == state].min() == pytest.approx(least_s, abs=0.002) or not (since == state).any()
 
 
-def test_it_repeats_and_is_the_same_live() -> None:
+def test_a_run_with_impairments_repeats_and_equals_a_live_one() -> None:
     once = simulate(scenario(SOME)).recording.fingerprint()
     live = LiveSession(scenario([]))
     for one in scenario(SOME).interventions:
@@ -103,7 +103,7 @@ def test_it_repeats_and_is_the_same_live() -> None:
     assert live.fingerprint == once != simulate(scenario([])).recording.fingerprint()
 
 
-def test_one_that_is_none_changes_nothing() -> None:
+def test_an_impairment_without_values_changes_nothing() -> None:
     none = [{"at_s": 3, **HOST}, {"at_s": 3, **LINK}]
     runs = [simulate(scenario(some, "wireless.loss=0.1")).recording.fingerprint() for some in (none, [])]
     assert runs[0] == runs[1]
@@ -118,14 +118,14 @@ def test_tcp_sends_again_what_an_impaired_link_loses(tmp_path: Path) -> None:
     assert fates == {"received": counted["delivered"], "random": counted["lost"]} and counted["lost"] > 3
 
 
-def test_a_crash_empties_the_line_of_delayed_frames(tmp_path: Path) -> None:
+def test_a_crash_drops_the_delayed_frames_of_a_host(tmp_path: Path) -> None:
     down = {"at_s": 6, "do": "crash", "host": "h1"}, {"at_s": 10, "do": "recover", "host": "h1"}
     recorded_run = run(scenario([{"at_s": 3, **HOST, "delay_s": 2}, *down]), out=tmp_path / "run")
     sent_s = recorded_run.frames[recorded_run.frames.sender == "h1"].start_ns / 1e9
     assert recorded_run.verdict == "valid" and not ((sent_s > 6.001) & (sent_s < 12)).any()
 
 
-def test_bounds_include_delays() -> None:
+def test_the_bound_on_a_run_s_rest_includes_impairment_delays() -> None:
     late, never = scenario([{"at_s": 3, **HOST, "delay_s": 5}, {"at_s": 4, **LINK, "delay_s": 7}]), scenario([])
     waits_s = rest(late).longest_wait_s, rest(never).longest_wait_s
     assert None not in waits_s and waits_s[0] >= waits_s[1] + 5  # type: ignore[operator]
@@ -134,7 +134,7 @@ def test_bounds_include_delays() -> None:
     assert lossy.most_loss == 0.9 and surely_heard_every_s(lossy) == NEVER_S
 
 
-def test_words() -> None:
+def test_impairments_are_described_in_words() -> None:
     sentences = [in_words(one) for one in scenario(SOME).interventions]
     assert (
         sentences[0] == "loss of 30 % and delay of 0.4 s of h1 at 3 s"

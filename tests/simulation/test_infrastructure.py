@@ -1,4 +1,4 @@
-"""Links that are cut and radios that are switched off by hand: what goes on, what is held, lost and warned of."""
+"""Tests of links cut and radios switched off by hand: what continues, what is held or lost, and the warnings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def play(interventions: list[dict[str, Any]], *more: str) -> Outcome:
 
 
 class Wire:
-    """One link, and what arrives over it."""
+    """A link that records what arrives over it."""
 
     def __init__(self) -> None:
         self.kernel = Kernel()
@@ -58,7 +58,7 @@ class Wire:
         self.kernel.run_until(ms * MILLISECOND)
 
 
-def test_a_cut_link_holds_in_order_what_is_sent_and_not_what_was() -> None:
+def test_a_cut_link_holds_new_messages_but_not_earlier_ones() -> None:
     wire = Wire()
     for name in "ab":
         wire.send(name)
@@ -75,7 +75,7 @@ def test_a_cut_link_holds_in_order_what_is_sent_and_not_what_was() -> None:
     assert wire.link.sent == wire.link.delivered == 5 and wire.link.bytes == 5000 and not wire.link.lost
 
 
-def test_who_waits_for_the_wire_goes_first_however_short_the_cut() -> None:
+def test_queued_messages_stay_first_after_a_short_cut() -> None:
     wire = Wire()
     for name in "abcd":
         wire.send(name)
@@ -87,7 +87,7 @@ def test_who_waits_for_the_wire_goes_first_however_short_the_cut() -> None:
     assert [name for name, _ in wire.arrived] == [*"abcde"]
 
 
-def test_a_link_that_loses_loses_what_is_on_it_too() -> None:
+def test_a_link_cut_with_loss_also_loses_messages_in_transit() -> None:
     wire = Wire()
     wire.send("a")
     wire.until(11)
@@ -102,7 +102,7 @@ def test_a_link_that_loses_loses_what_is_on_it_too() -> None:
 
 
 @pytest.mark.parametrize("kind", BACKBONES)
-def test_a_held_wire_delays_and_breaks_nothing(kind: str, tmp_path: Path) -> None:
+def test_a_cut_that_holds_messages_only_delays_them(kind: str, tmp_path: Path) -> None:
     done = run(scenario(HELD, f"stations.backbone={{kind: {kind}}}"), out=tmp_path / "run")
     assert done.verdict == "valid" and not done.warnings and done.manifest["quiescent"]
     assert "lost" not in done.counters["wired"]
@@ -110,7 +110,7 @@ def test_a_held_wire_delays_and_breaks_nothing(kind: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("kind", BACKBONES)
-def test_what_a_wire_loses_is_counted_and_warned_of(kind: str, tmp_path: Path) -> None:
+def test_messages_lost_on_a_cut_wire_are_counted_and_warned_of(kind: str, tmp_path: Path) -> None:
     more = [f"stations.backbone={{kind: {kind}}}", "record.messages=true"]
     done = run(scenario(LOST, *more), out=tmp_path / "run")
     wired = done.counters["wired"]
@@ -124,7 +124,7 @@ def test_what_a_wire_loses_is_counted_and_warned_of(kind: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_a_cut_lost_is_unknown_at_rest_and_only_that(
+def test_only_deliveries_lost_by_a_cut_are_unknown_at_rest(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     static = ["hosts={count: 4, mobility: {model: static}}", "workload={interval_s: 1}", f"seed={seed}"]
@@ -142,8 +142,8 @@ def test_what_a_cut_lost_is_unknown_at_rest_and_only_that(
     assert twice.verdicts["duplication"].answer == "violated"
 
 
-def test_a_cut_that_lost_nothing_excuses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host that drops one message is not excused by a cut before any message, or by none."""
+def test_a_cut_without_losses_excuses_no_missing_delivery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cut ends before any message, so a host that drops one is not excused."""
     short = [{**LOST[0], "at_s": 0}, {**LOST[1], "at_s": 0.001}]
     deliver = HostNode.deliver
 
@@ -157,18 +157,18 @@ def test_a_cut_that_lost_nothing_excuses_nothing(tmp_path: Path, monkeypatch: py
     assert done.verdicts["delivery"].answer == "violated"
 
 
-def test_tcp_sends_again_what_a_wire_loses(tmp_path: Path) -> None:
+def test_tcp_retransmits_data_lost_on_a_cut_wire(tmp_path: Path) -> None:
     done = run(scenario(LOST, "protocol={name: tcp_flooding}"), out=tmp_path / "run")
     assert done.counters["wired"]["lost"] > 0
     assert done.verdict == "valid" and not done.warnings
 
 
-def test_a_mended_link_of_no_cut_and_a_second_cut_do_nothing() -> None:
+def test_mending_an_intact_link_or_cutting_it_twice_does_nothing() -> None:
     twice = [HELD[0], {**LOST[0], "at_s": 6}, HELD[1], {**HELD[1], "at_s": 16}]
     assert play(twice).recording.fingerprint() == play(HELD).recording.fingerprint()
 
 
-def test_everything_works_again_when_the_active_part_is_over() -> None:
+def test_links_and_stations_are_restored_after_the_active_part() -> None:
     done = play([HELD[0], SILENT[0]])
     rows = [row for row in rows_of(done) if row[1] in ("mend", "radio_on")]
     assert rows == [(20 * 10**9, "mend", "s0", "s1"), (20 * 10**9, "radio_on", "s1", None)]
@@ -193,7 +193,7 @@ def test_a_station_off_the_air_neither_sends_nor_hears(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "more", [["protocol={name: tcp_flooding}"], ["wireless={model: sinr}"], ["wireless.mac=acking"]]
 )
-def test_on_other_radios_and_over_connections_too(more: list[str], tmp_path: Path) -> None:
+def test_runs_with_cuts_are_valid_on_all_radios_and_over_tcp(more: list[str], tmp_path: Path) -> None:
     done = run(scenario([*SILENT, {**HELD[0], "at_s": 8}], *more), out=tmp_path / "run")
     assert done.verdict == "valid", done.verdicts
 
@@ -204,7 +204,7 @@ def test_hosts_of_a_station_off_the_air_may_have_gaps(tmp_path: Path) -> None:
     assert done.verdict == "valid" and (done.events.event == "gap").any()
 
 
-# --- what the verifier refuses
+# --- records that the verifier refuses
 
 SEEN = [  # time_s, node, event, station, session, detail
     (0.0, "h0", "in_coverage", "s0", None, None),
@@ -226,7 +226,7 @@ def gaps_of(seen: list[tuple[Any, ...]]) -> str | None:
     return judge.violations.get("gaps")
 
 
-def test_who_is_with_a_station_off_the_air_need_not_be_heard() -> None:
+def test_hosts_of_a_station_off_the_air_may_be_unheard() -> None:
     assert gaps_of(SEEN) is None
     loud = [row for row in SEEN if not row[2].startswith("radio")]
     assert "although it was silent for at most 2.000 s" in str(gaps_of(loud))
@@ -236,11 +236,11 @@ def test_who_is_with_a_station_off_the_air_need_not_be_heard() -> None:
     assert "although it was silent for at most 2.000 s" in str(gaps_of(on_again))
 
 
-# --- what is told of it
+# --- warnings
 
 
 @pytest.mark.lab
-def test_warnings_are_told_wherever_the_verdict_is(tmp_path: Path) -> None:
+def test_warnings_of_lost_messages_accompany_the_verdict(tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(scenario(LOST), out=out)
     (warning,) = warnings_by(scenario(LOST))
@@ -255,6 +255,6 @@ def test_warnings_are_told_wherever_the_verdict_is(tmp_path: Path) -> None:
     assert Run(out).warnings == [warning]
 
 
-def test_most_runs_warn_of_nothing(tmp_path: Path) -> None:
+def test_runs_that_lose_no_wired_message_have_no_warnings(tmp_path: Path) -> None:
     done = run(scenario([*HELD, *SILENT]), out=tmp_path / "run")
     assert done.warnings == [] and "warnings" not in json.loads((done.path / "verdict.json").read_text())

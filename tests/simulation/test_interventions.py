@@ -1,4 +1,6 @@
-"""What is done to a run by hand: it happens at its time, the run repeats, and the verifier holds the record to it."""
+"""Tests of interventions by hand: they take effect on time, the run repeats, and the verifier checks the record for
+them.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def outcome() -> Outcome:
     return play(ALL)
 
 
-def test_they_happen_at_their_time(done: Run) -> None:
+def test_interventions_happen_at_their_time(done: Run) -> None:
     assert done.verdict == "valid"
     events = done.events
     what = {(row.event, row.node, row.time_ns) for row in events.itertuples()}
@@ -74,19 +76,19 @@ def test_they_happen_at_their_time(done: Run) -> None:
     assert done.counters["radio"]["lost"]["random"] > 0
 
 
-def test_a_dragged_host_walks_on_from_there(done: Run) -> None:
+def test_a_dragged_host_walks_on_from_its_new_position(done: Run) -> None:
     track = done.positions[done.positions.node == "h2"].set_index("time_ns")
     assert np.hypot(track.x_m[11 * 10**9] - 400, track.y_m[11 * 10**9] - 30) < 5.001
     steps = np.hypot(track.x_m.diff(), track.y_m.diff())[track.index > 11 * 10**9]
     assert (steps <= 5.001).all() and steps.max() > 4.5
 
 
-def test_it_is_the_same_run_from_the_directory(done: Run, tmp_path: Path) -> None:
+def test_a_run_with_interventions_repeats_from_its_directory(done: Run, tmp_path: Path) -> None:
     again = run(done.path / "scenario.yaml", out=tmp_path / "again")
     assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
 
 
-def test_an_empty_list_changes_nothing() -> None:
+def test_an_empty_list_of_interventions_changes_nothing() -> None:
     assert play([]).recording.fingerprint() == simulate(Scenario.load(FIRST, ["duration_s=20"])).recording.fingerprint()
 
 
@@ -125,7 +127,7 @@ ANY = st.one_of(
     st.lists(ANY, max_size=12, unique_by=lambda one: (whom(one), one["at_s"])),
     st.sampled_from(["null", "{schedule: random, rate_per_host_per_min: 6, mean_duration_s: 1}"]),
 )
-def test_whatever_is_done_the_run_is_valid_and_repeats(
+def test_runs_with_random_interventions_are_valid_and_repeatable(
     tmp_path_factory: pytest.TempPathFactory, interventions: list[dict[str, Any]], faults: str
 ) -> None:
     changes = ("duration_s=12", f"faults={faults}", "wireless.loss=0.05")
@@ -138,7 +140,7 @@ def test_whatever_is_done_the_run_is_valid_and_repeats(
     if faults == "null":
         asked = [(one.host, one.at_s) for one in in_order(values.interventions) if one.do == "crash"]
         crashes = first.events[first.events.event == "crash"]
-        assert [*zip(crashes.node, crashes.time_ns / 1e9, strict=True)] == asked  # all that were not left out
+        assert [*zip(crashes.node, crashes.time_ns / 1e9, strict=True)] == asked  # all that took effect
 
 
 WRONG = [
@@ -173,7 +175,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("one", "complaint"), WRONG)
-def test_wrong_ones_are_refused(one: dict[str, Any], complaint: str) -> None:
+def test_malformed_interventions_are_rejected(one: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario([{"at_s": 5, "do": "crash", "host": "h3"}, one] if one["at_s"] == 5 else [one])
     assert complaint in str(caught.value)
@@ -195,7 +197,7 @@ NO_EFFECT = [
 
 
 @pytest.mark.parametrize(("interventions", "more", "place", "complaint"), NO_EFFECT)
-def test_one_without_effect_is_refused(
+def test_an_intervention_without_effect_is_rejected(
     interventions: list[dict[str, Any]], more: list[str], place: int, complaint: str
 ) -> None:
     with pytest.raises(ScenarioError) as caught:
@@ -203,7 +205,7 @@ def test_one_without_effect_is_refused(
     assert f"interventions.{place}.do: {complaint}" in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_one_without_effect_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_a_rejected_intervention_without_effect_states_its_line(tmp_path: Path) -> None:
     path = tmp_path / "twice.yaml"
     last = "  - {at_s: 6, do: crash, host: h1}\n  - {at_s: 7, do: crash, host: h1}\n"
     path.write_text(FIRST.read_text() + "interventions:\n" + last)
@@ -216,7 +218,7 @@ def test_one_without_effect_is_refused_with_its_line(tmp_path: Path) -> None:
     ("interventions", "more"),
     [
         (of("h1", ("crash", 4), ("recover", 6), ("crash", 7)), []),
-        (of("h1", ("crash", 7), ("crash", 4), ("recover", 6)), []),  # in order of their times
+        (of("h1", ("crash", 7), ("crash", 4), ("recover", 6)), []),  # sorted by time
         (of("h1", ("crash", 4)) + of("h2", ("crash", 5)), []),
         (of("h1", ("crash", 9)), [OUTAGE]),
         (of("h1", ("recover", 7), ("crash", 8), ("recover", 10)), [OUTAGE]),  # the outage does not end a later one
@@ -224,12 +226,14 @@ def test_one_without_effect_is_refused_with_its_line(tmp_path: Path) -> None:
         (of("h1", ("recover", 4), ("crash", 5), ("crash", 6)), ["faults={schedule: paper, station: s0}"]),
     ],
 )
-def test_one_that_may_have_an_effect_is_not_refused(interventions: list[dict[str, Any]], more: list[str]) -> None:
+def test_an_intervention_that_may_have_an_effect_is_accepted(
+    interventions: list[dict[str, Any]], more: list[str]
+) -> None:
     more = [one.replace("per_min: 1}", "per_min: 1, mean_duration_s: 3}") for one in more]
     assert len(scenario(interventions, *more).interventions) == len(interventions)
 
 
-def test_links_and_stations_have_one_at_a_time() -> None:
+def test_a_link_or_station_has_one_intervention_at_a_time() -> None:
     link = [{"at_s": 1, "do": "cut", "link": ["s0", "s1"]}, {"at_s": 1, "do": "mend", "link": ["s1", "s0"]}]
     with pytest.raises(
         ScenarioError, match=r"interventions.1: another intervention on s0-s1 at 1 s; expected at most one at a time"
@@ -238,7 +242,7 @@ def test_links_and_stations_have_one_at_a_time() -> None:
     scenario([link[0], {"at_s": 1, "do": "cut", "link": ["s1", "s2"]}])
 
 
-def test_in_a_mesh_all_pairs_have_a_link() -> None:
+def test_in_a_mesh_the_link_of_any_pair_can_be_cut() -> None:
     mesh = "stations.backbone={kind: vcube_causal}"
     scenario([{"at_s": 1, "do": "cut", "link": ["s0", "s2"]}], mesh)
     with pytest.raises(ScenarioError, match="no link between s0 and s3; all pairs of s0 to s2 have a link"):
@@ -246,7 +250,7 @@ def test_in_a_mesh_all_pairs_have_a_link() -> None:
 
 
 @pytest.mark.parametrize("more", [[], ["wireless.loss=0.1", "record.messages=true"], ["protocol={name: tcp_flooding}"]])
-def test_put_in_while_it_runs_they_do_the_same(more: list[str]) -> None:
+def test_interventions_made_during_a_run_have_the_same_effect(more: list[str]) -> None:
     live = LiveSession(scenario([], *more))
     for one in in_order(scenario(ALL).interventions):
         live.play(one.at_s)
@@ -257,7 +261,7 @@ def test_put_in_while_it_runs_they_do_the_same(more: list[str]) -> None:
     assert in_order(live.scenario.interventions) == in_order(scenario(ALL).interventions)
 
 
-def test_what_is_over_cannot_be_put_in() -> None:
+def test_an_intervention_in_the_past_is_rejected() -> None:
     run = Simulation(scenario([]))
     run.run()
     one = scenario(ALL[:1])
@@ -265,7 +269,7 @@ def test_what_is_over_cannot_be_put_in() -> None:
         run.intervene(one, one.interventions[0])
 
 
-def test_there_must_be_an_interval_to_change() -> None:
+def test_changing_the_interval_requires_broadcasts_that_have_one() -> None:
     with pytest.raises(
         ScenarioError, match="arrivals are 'none', so broadcasts have no interval that could be changed"
     ):

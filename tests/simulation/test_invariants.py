@@ -1,4 +1,4 @@
-"""--check-simulator reports planted faults of the simulator, accepts sound runs, and changes no record."""
+"""Tests that --check-simulator reports planted faults of the simulator, accepts correct runs, and changes no record."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SOUND: dict[str, tuple[str, list[str]]] = {
 
 @pytest.fixture(scope="module")
 def reports() -> dict[str, str | None]:
-    """What checked runs of all mutants report."""
+    """Return the reports of checked runs of all mutants."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.simulation.simulator_mutants"],
         env=os.environ | {"MOBILENET_COMPILED": "0"}, cwd=ROOT, check=True, capture_output=True, text=True,
@@ -51,13 +51,13 @@ def reports() -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_mutant_of_the_simulator_is_noticed(name: str, reports: dict[str, str | None]) -> None:
+def test_check_simulator_detects_each_simulator_mutant(name: str, reports: dict[str, str | None]) -> None:
     report = reports[name]
     assert report is not None and report.startswith("at ") and MUTANTS[name].reports in report
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_a_sound_run_is_the_same_with_and_without(name: str) -> None:
+def test_check_simulator_does_not_change_a_sound_run(name: str) -> None:
     file, overrides = SOUND[name]
     plain, watched = (
         simulate(load_scenario(SCENARIOS / file, overrides), check_simulator=checks).recording
@@ -67,7 +67,7 @@ def test_a_sound_run_is_the_same_with_and_without(name: str) -> None:
     assert watched.counters == plain.counters
 
 
-def test_the_files_of_a_run_are_the_same_with_and_without(tmp_path: Path) -> None:
+def test_check_simulator_does_not_change_the_files_of_a_run(tmp_path: Path) -> None:
     overrides = ["duration_s=4", "record.frames=true", "record.messages=true", "record.causes=true"]
     plain, watched = (
         mobilenet.run(FIRST, out=tmp_path / name / "run", overrides=overrides, check_simulator=name == "watched")
@@ -92,5 +92,5 @@ def test_a_fault_is_reported_and_leaves_no_run(tmp_path: Path, monkeypatch: pyte
         mobilenet.run(FIRST, out=tmp_path / "another", overrides=["duration_s=3"], check_simulator=True)
 
 
-def test_beginners_do_not_see_the_option(tmp_path: Path) -> None:
+def test_the_run_help_hides_the_check_simulator_option(tmp_path: Path) -> None:
     assert "--check-simulator" not in call("run", "--help", place=tmp_path).stdout

@@ -1,4 +1,4 @@
-"""What the record takes from a message, of whatever kind its fields are: protocols name and fill them freely."""
+"""Tests of the record of messages with any fields, since protocols choose their names and contents freely."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mobilenet.simulation.message_fields import DEEPEST, MOST_WRITTEN, carried_m
 from mobilenet.simulation.plugin_code import PluginError
 from tests.conftest import SCENARIOS
 
-CHAIN = 5000  # longer than Python may recurse
+CHAIN = 5000  # longer than Python's limit on recursion
 
 
 def message(**fields: Any) -> Any:
@@ -31,7 +31,7 @@ class Block(BaseMessage):
 
 
 def chain(length: int, first: Any = None) -> Any:
-    """Blocks of which each points twice to the one before it."""
+    """Return blocks, each of which points twice to the previous one."""
     for _ in range(length):
         first = Block(first, [first])
     return first
@@ -102,7 +102,7 @@ def test_a_message_is_about_what_is_in_its_envelopes() -> None:
 
 
 @pytest.mark.parametrize("identifier", [(), (7,), (1, 2, 3), ("a", "b"), MessageId("a", 0), [1, 2], None])
-def test_what_is_no_identifier_is_none(identifier: Any) -> None:
+def test_a_malformed_message_identifier_is_not_recorded(identifier: Any) -> None:
     whole = message(id=ProcessMessage(1, 2))
     assert carried_messages(whole) == ["p1:2"]
     odd = type(whole)(identifier)
@@ -121,11 +121,11 @@ def test_what_is_no_identifier_is_none(identifier: Any) -> None:
         message(ref=CYCLE),
     ],
 )
-def test_what_only_has_the_names_of_fields_carries_nothing(odd: Any) -> None:
+def test_objects_that_merely_have_field_names_carry_no_message(odd: Any) -> None:
     assert carried_messages(odd) == []
 
 
-def test_what_a_message_carries_is_found_however_deep_it_is() -> None:
+def test_carried_messages_are_found_at_any_depth() -> None:
     for kind in (list, tuple):
         assert carried_messages(message(ref=lists_in_lists(kind, CHAIN))) == []
     both = [message(id=MessageId(host, 7)) for host in range(2)]
@@ -133,7 +133,7 @@ def test_what_a_message_carries_is_found_however_deep_it_is() -> None:
 
 
 @pytest.mark.parametrize("kind", [lambda part: (part,) * 20, lambda part: frozenset({part, (part, 1)}), Block])
-def test_what_shares_its_parts_is_written_in_bounded_space(kind: Any) -> None:
+def test_fields_with_shared_parts_are_written_in_bounded_space(kind: Any) -> None:
     shared: Any = (1,)
     for _ in range(CHAIN):
         shared = kind(shared)
@@ -141,7 +141,7 @@ def test_what_shares_its_parts_is_written_in_bounded_space(kind: Any) -> None:
     assert text is not None and len(text) < 20 * MOST_WRITTEN
 
 
-def test_numbers_that_cannot_be_compared_have_one_order() -> None:
+def test_sets_with_nan_are_written_in_one_order() -> None:
     nan = [float("nan") for _ in range(9)]
     texts = {contents(message(values={*order, 1.0, 0.25})).detail for order in (nan, nan[::-1], nan[3:] + nan[:3])}
     assert len(texts) == 1
@@ -149,7 +149,7 @@ def test_numbers_that_cannot_be_compared_have_one_order() -> None:
 
 @pytest.mark.parametrize("payload", ["'7'", "float('nan')", "0.5", "-1", "2**53", "None"])
 @pytest.mark.parametrize("send", ["self.port.broadcast(rumour)", "self.wired.broadcast(rumour)"])
-def test_a_payload_that_no_counter_can_hold_names_the_code(send: str, payload: str, tmp_path: Path) -> None:
+def test_an_error_about_an_oversized_payload_cites_the_code(send: str, payload: str, tmp_path: Path) -> None:
     code = (SCENARIOS / "own_protocol/gossip.py").read_text()
     assert send in code
     code = code.replace(send, send.replace("rumour", "Odd()"))
@@ -162,7 +162,7 @@ def test_a_payload_that_no_counter_can_hold_names_the_code(send: str, payload: s
 
 @pytest.mark.parametrize("changes", [["record.causes=true"], ["record.causes=false"], ["network={kind: wired}"]])
 @pytest.mark.parametrize("size", ["'7'", "{}", "7.0", "1.5", "-1", "2**63", "True", "float('nan')"])
-def test_a_size_that_no_column_can_hold_names_the_code(size: str, changes: list[str], tmp_path: Path) -> None:
+def test_an_error_about_an_oversized_message_cites_the_code(size: str, changes: list[str], tmp_path: Path) -> None:
     code = (SCENARIOS / "own_protocol/ring.py").read_text()
     (tmp_path / "ring.py").write_text(code.replace("    id: M", f"    size_bytes = {size}\n    id: M", 1))
     (tmp_path / "ring.yaml").write_text((SCENARIOS / "own_protocol/ring.yaml").read_text())
@@ -171,7 +171,7 @@ def test_a_size_that_no_column_can_hold_names_the_code(size: str, changes: list[
 
 
 @pytest.mark.parametrize("size", ["float('nan')", "1.5", "'x'", "2**63"])
-def test_a_buffer_size_beyond_its_column_names_the_code(size: str, tmp_path: Path) -> None:
+def test_an_error_about_a_huge_buffer_size_cites_the_code(size: str, tmp_path: Path) -> None:
     code = (SCENARIOS / "own_protocol/ring.py").read_text()
     (tmp_path / "ring.py").write_text(code.replace("return (len(self.pending),)", f"return ({size},)", 1))
     (tmp_path / "ring.yaml").write_text((SCENARIOS / "own_protocol/ring.yaml").read_text())
@@ -180,7 +180,7 @@ def test_a_buffer_size_beyond_its_column_names_the_code(size: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("payload", ["2**70", "True", "1.5", "float('nan')", "-1"])
-def test_a_payload_that_no_connection_can_carry_names_the_code(payload: str, tmp_path: Path) -> None:
+def test_an_error_about_a_bad_tcp_payload_cites_the_code(payload: str, tmp_path: Path) -> None:
     code = (SCENARIOS / "own_protocol/courier.py").read_text()
     (tmp_path / "courier.py").write_text(code.replace("Parcel(message, body)", f"Parcel(message, {payload})"))
     (tmp_path / "courier.yaml").write_text((SCENARIOS / "own_protocol/courier.yaml").read_text())
@@ -188,7 +188,7 @@ def test_a_payload_that_no_connection_can_carry_names_the_code(payload: str, tmp
         mobilenet.run(tmp_path / "courier.yaml", out=tmp_path / "run", allow_code=True)
 
 
-def test_a_long_text_is_written_only_in_part() -> None:
+def test_a_long_text_in_a_message_is_truncated_in_the_record() -> None:
     for value in ("x" * 3_000_000, ["x" * 3_000_000] * 20, {"x" * 3_000_000: 16**3_000_000}):
         detail = contents(message(values=value)).detail
         assert detail is not None and len(detail) < 10_000

@@ -1,4 +1,4 @@
-"""Observers see every event, in order, and change nothing."""
+"""Tests that observers see every event, in order, and change nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_observers_see_the_record_and_change_nothing() -> None:
     assert fast.ends == slow.ends == [alone.simulated_ns]
 
 
-def test_who_does_not_listen_costs_no_rows() -> None:
+def test_an_observer_without_row_handlers_receives_no_rows() -> None:
     class Silent(Observer):
         looks = 0
 

@@ -1,4 +1,6 @@
-"""Custom simpy processes: the shipped examples, what they may do and see, paired worlds, and how errors end a run."""
+"""Tests of custom simpy processes: the shipped examples, their permissions, paired worlds, and errors
+that end a run.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ limits: {process_s: 0.5, max_events: 100000}
 
 
 def write(folder: Path, code: str, entry: str = "", more: str = "") -> Path:
-    """A scenario with one process, `p` of p.py."""
+    """Write a scenario with one process, `p` in p.py."""
     (folder / "p.py").write_text(code, encoding="utf-8")
     entry = f"own_processes: [{{process: 'p.py:p'{', ' if entry else ''}{entry}}}]\n"
     (folder / "scenario.yaml").write_text(SCENARIO + more + entry, encoding="utf-8")
@@ -71,7 +73,7 @@ def events(simulation: Simulation, *kinds: str) -> list[tuple[float, str, str]]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_is_short_valid_and_repeats(example: str, tmp_path: Path) -> None:
+def test_a_custom_process_example_is_short_valid_and_repeatable(example: str, tmp_path: Path) -> None:
     assert len((FOLDER / f"{example}.py").read_text(encoding="utf-8").splitlines()) <= 30
     run = mobilenet.run(FOLDER / f"{example}.yaml", out=tmp_path / "run", allow_code=True, check_simulator=True)
     assert run.verdict == "valid", run.verdicts
@@ -81,12 +83,12 @@ def test_an_example_is_short_valid_and_repeats(example: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_the_page_has_the_example_as_it_runs(example: str) -> None:
+def test_the_page_on_custom_processes_has_the_shipped_example(example: str) -> None:
     code = (FOLDER / f"{example}.py").read_text(encoding="utf-8").split('"""\n\n', 1)[1]
     assert f"```python\n{code}```" in (ROOT / "docs" / "guide" / "simpy.md").read_text(encoding="utf-8")
 
 
-def test_what_the_examples_do() -> None:
+def test_the_custom_process_examples_have_their_stated_effects() -> None:
     bus = play(FOLDER / "bus.yaml")
     places = bus.recording.positions.lists
     at = {
@@ -132,7 +134,7 @@ def test_no_hash_seed_changes_an_example() -> None:
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_the_number_of_workers_changes_nothing(tmp_path: Path) -> None:
+def test_the_number_of_workers_does_not_change_custom_processes(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(
         f"scenario: {FOLDER / 'overload.yaml'}\nset: {{duration_s: 5}}\nreplications: {{min: 2, max: 2}}\n"
         "factors: {workload.interval_s: [1, 2]}\n",
@@ -170,7 +172,7 @@ def test_a_process_without_run_keeps_worlds_paired(tmp_path: Path) -> None:
     assert len(events(one, "crash")) > 2
 
 
-def test_two_processes_draw_from_streams_of_their_own(tmp_path: Path) -> None:
+def test_two_custom_processes_draw_from_separate_streams(tmp_path: Path) -> None:
     code = "def p(env, draws):\n    print(draws.random())\n    yield env.timeout(1)\n"
     path = write(tmp_path, code)
     text = path.read_text(encoding="utf-8").replace(
@@ -182,7 +184,7 @@ def test_two_processes_draw_from_streams_of_their_own(tmp_path: Path) -> None:
     assert len(set(done.stdout.split())) == 8
 
 
-def test_what_a_process_asks_is_in_the_record_and_judged_there(tmp_path: Path) -> None:
+def test_requests_of_a_process_are_recorded_and_judged(tmp_path: Path) -> None:
     code = (
         "def p(env, host):\n"
         "    yield env.timeout(8)\n"
@@ -214,7 +216,7 @@ def test_requests_of_one_moment_are_judged_in_their_order(protocol: str, at_s: f
     assert run.verdicts["membership"].answer == "valid", run.verdicts["membership"].explanation
 
 
-def test_a_request_in_the_record_counts_only_where_processes_are(tmp_path: Path) -> None:
+def test_recorded_requests_count_only_if_processes_exist(tmp_path: Path) -> None:
     path = write(tmp_path, "def p(env, host):\n    yield env.timeout(8)\n    host.leave()\n", "hosts: [h1]")
     scenario = Scenario.load(path)
     events = Simulation(scenario, allow_code=True).run().recording.tables()["events"]
@@ -225,7 +227,7 @@ def test_a_request_in_the_record_counts_only_where_processes_are(tmp_path: Path)
 
 
 def test_ties_follow_when_a_process_begins_to_wait(tmp_path: Path) -> None:
-    """A planned crash comes first, then the process, then what is done by hand."""
+    """A planned crash comes first, then the process, then the intervention."""
     code = "def p(env, host):\n    yield env.timeout(5)\n    host.broadcast()\n"
     faults = "faults: {schedule: explicit, outages: [{host: h0, at_s: 5, duration_s: 1}]}\n"
     faults += "interventions: [{at_s: 5, do: recover, host: h0}]\n"
@@ -235,7 +237,7 @@ def test_ties_follow_when_a_process_begins_to_wait(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_live_run_has_the_same_events(tmp_path: Path) -> None:
+def test_custom_processes_have_the_same_events_in_a_live_run(tmp_path: Path) -> None:
     live = mobilenet.live(FOLDER / "charging.yaml", allow_code=True)
     live.play(30)
     live.rewind(10)
@@ -316,7 +318,7 @@ def test_a_host_added_by_hand_has_the_processes_of_all_hosts(tmp_path: Path) -> 
     assert mobilenet.run(path, overrides=changes, out=tmp_path / "run", allow_code=True).verdict == "valid"
 
 
-def test_nothing_happens_after_the_active_part(tmp_path: Path) -> None:
+def test_custom_processes_have_no_effect_after_the_active_part(tmp_path: Path) -> None:
     code = (
         "def p(env, host):\n"
         "    try:\n"
@@ -330,7 +332,7 @@ def test_nothing_happens_after_the_active_part(tmp_path: Path) -> None:
     assert {at_s for at_s, _, _ in events(run, "broadcast", "refused", "crash")} == {3.0}
 
 
-def test_simpy_works_as_ever_and_interrupts_too(tmp_path: Path) -> None:
+def test_custom_processes_may_use_all_of_simpy(tmp_path: Path) -> None:
     code = (
         "import simpy\n"
         "def p(env, world, settings):\n"
@@ -474,7 +476,9 @@ def test_an_error_in_a_process_ends_the_run_with_one_line(kind: str, tmp_path: P
         ("q = 1\n", "", r"p\.py has no p"),
     ],
 )
-def test_what_is_no_process_is_refused_before_the_run(code: str, entry: str, expected: str, tmp_path: Path) -> None:
+def test_an_object_that_is_not_a_process_is_rejected_early(
+    code: str, entry: str, expected: str, tmp_path: Path
+) -> None:
     path = write(tmp_path, code, entry)
     with pytest.raises(ScenarioError, match=rf"^own_processes\.0\.process: {expected}"):
         mobilenet.run(path, out=tmp_path / "run", allow_code=True)
@@ -482,7 +486,7 @@ def test_what_is_no_process_is_refused_before_the_run(code: str, entry: str, exp
 
 
 def test_a_process_cannot_catch_an_error_of_the_protocol(tmp_path: Path) -> None:
-    """Otherwise a process without `run` would see the run."""
+    """Otherwise a process without the argument `run` could reach the run through the exception."""
     source = (SCENARIOS / "own_protocol" / "gossip.py").read_text(encoding="utf-8")
     source = source.replace("        rumour = Rumour(message, body)\n", "        raise RuntimeError('busy')\n", 1)
     (tmp_path / "gossip.py").write_text(source, encoding="utf-8")
@@ -494,7 +498,7 @@ def test_a_process_cannot_catch_an_error_of_the_protocol(tmp_path: Path) -> None
         mobilenet.run(write(tmp_path, code), overrides=changes, out=tmp_path / "run", allow_code=True)
 
 
-def test_what_a_process_does_at_its_end_is_quiet(tmp_path: Path) -> None:
+def test_cleanup_of_a_custom_process_prints_no_error(tmp_path: Path) -> None:
     code = "def p(env):\n    try:\n        yield env.timeout(99)\n    finally:\n        yield env.timeout(1)\n"
     path = write(tmp_path, code)
     words = f"from tests.simulation.test_own_processes import *; play(Path({str(path)!r}))"
@@ -515,7 +519,7 @@ def test_what_a_process_does_at_its_end_is_quiet(tmp_path: Path) -> None:
         ("speed: 1", r"own_processes\.0\.speed: unknown key"),
     ],
 )
-def test_a_wrong_declaration_is_refused_when_it_is_read(entry: str, expected: str, tmp_path: Path) -> None:
+def test_a_wrong_process_declaration_is_rejected_on_loading(entry: str, expected: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=expected):
         Scenario.load(write(tmp_path, GENERATOR, entry))
 

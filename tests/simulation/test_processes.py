@@ -1,4 +1,4 @@
-"""What happens to hosts from outside is a simpy process, and the page on time lists each of them."""
+"""Tests that external events on hosts are simpy processes, and that the page on time lists each of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODULES = (lifecycle, interventions, infrastructure, mobile, applications, own_p
 
 
 def processes(module: ModuleType) -> Iterator[str]:
-    """The functions of a module that return a process."""
+    """Return the functions of a module that return a process."""
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.FunctionDef) and node.returns is not None and ast.unparse(node.returns) == "Process":
             yield node.name
@@ -29,6 +29,6 @@ def test_the_page_lists_each_process() -> None:
     assert listed == {name for module in MODULES for name in processes(module)}
 
 
-def test_nothing_in_their_modules_is_scheduled_in_another_way() -> None:
+def test_modules_of_simpy_processes_schedule_no_plain_calls() -> None:
     for module in MODULES:
         assert not re.findall(r"kernel\.(?:at|after|calendar\.put)\b", inspect.getsource(module)), module

@@ -1,4 +1,4 @@
-"""Whole runs on the radio that receives by power."""
+"""Tests of whole runs on the radio with reception by SINR."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CACHES = (links.cell_m, links.reach_m, links.cutoff_m, links.serving_reach_m)
 
 @pytest.fixture
 def bound(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """The bound of interference may be moved."""
+    """Yield a monkeypatch for the bound of interference, and clear the caches afterwards."""
     yield monkeypatch
     for cached in CACHES:
         cached.cache_clear()
@@ -44,7 +44,7 @@ def pairs(*overrides: str) -> dict[str, int]:
 
 
 def test_interference_from_beyond_the_bound_moves_no_receptions(bound: pytest.MonkeyPatch) -> None:
-    """A network of 1.7 km: the bound is at 1 393 m, with ten times less it would be at 3 000 m."""
+    """The network is 1.7 km wide; the bound is at 1 393 m, and at 3 000 m with a tenth of the power."""
     wireless = f"wireless={{{SINR}}}"
     parameters = WirelessParameters(model="sinr", mode="g", broadcast_rate_mbps=6)
     assert links.cutoff_m(parameters) == pytest.approx(1392.6, abs=0.1)
@@ -57,12 +57,12 @@ def test_interference_from_beyond_the_bound_moves_no_receptions(bound: pytest.Mo
     assert sum(abs(usual[outcome] - wider[outcome]) for outcome in usual) < 2e-4 * sum(usual.values())
     bound.setattr(links, "BELOW_NOISE_CDB", -1000)
     links.cutoff_m.cache_clear()
-    narrower = pairs(wireless)  # nothing below ten times the noise: now it does move
+    narrower = pairs(wireless)  # ignores powers below ten times the noise: now the receptions do change
     assert sum(abs(usual[outcome] - narrower[outcome]) for outcome in usual) > 1e-3 * sum(usual.values())
 
 
-def test_the_world_is_the_same_whatever_the_protocol_sends(tmp_path: Path) -> None:
-    """Standing hosts, shadowing: each link has one power, with either protocol, in every frame."""
+def test_the_radio_world_does_not_depend_on_the_protocol(tmp_path: Path) -> None:
+    """Hosts stand still under shadowing: each link has one power, in every frame and with either protocol."""
     changes = [
         f"wireless={{{SINR}, shadowing: {{sigma_db: 7}}}}", "hosts.attachment={hysteresis_db: 3}", "hosts.count=12",
         "duration_s=8", "warmup_s=0", "record.frames=true",
@@ -79,7 +79,7 @@ def test_the_world_is_the_same_whatever_the_protocol_sends(tmp_path: Path) -> No
     assert len(np.unique(both.iloc[:, 0])) > 20
 
 
-def test_a_run_is_judged_and_its_pairs_are_conserved(tmp_path: Path) -> None:
+def test_a_sinr_run_is_judged_and_conserves_its_pairs(tmp_path: Path) -> None:
     changes = [
         f"wireless={{{SINR}, shadowing: {{sigma_db: 7}}, fading: {{model: nakagami}}}}", "duration_s=20", "warmup_s=0",
         "hosts.attachment={hysteresis_db: 2}", "hosts.count=20", "record.frames=true",
@@ -104,7 +104,7 @@ def test_a_run_is_judged_and_its_pairs_are_conserved(tmp_path: Path) -> None:
     ("wireless", "expected"),
     [
         ("model: sinr, mode: g, broadcast_rate_mbps: 54", ["54 Mb/s reaches"]),
-        (f"{SINR}, preamble_sinr_db: 50", ["stations are received only up to 6.5 m"]),  # the noise counts as well
+        (f"{SINR}, preamble_sinr_db: 50", ["stations are received only up to 6.5 m"]),  # the noise counts, too
         (f"{SINR}, unicast_rate_mbps: 6", []),
         (f"{SINR}, unicast_rate_mbps: 6, tx_dbm: -20", ["stations are received only up to 5.4 m"]),
         (
@@ -113,7 +113,7 @@ def test_a_run_is_judged_and_its_pairs_are_conserved(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_warnings(wireless: str, expected: list[str]) -> None:
+def test_check_warns_of_unsuitable_sinr_settings(wireless: str, expected: list[str]) -> None:
     area = "hosts.mobility.area={box_m: [-100, -100, 100, 100]}"
     scenario = Scenario.load(ROOT / "scenarios" / "radio_check.yaml", [f"wireless={{{wireless}}}", area])
     lines = warnings(scenario)

@@ -1,4 +1,4 @@
-"""A run directory, and ways to damage it.
+"""Damage a run directory, so that the verifier must find it.
 
 Model     `Copy.events` and so on are the tables as columns; what is changed is written back by `save`, which also
           renews the fingerprint, the digests of files and, unless told otherwise, the number of rows, so that a
@@ -40,7 +40,7 @@ workload: {interval_s: 1}
 
 
 class Table(dict[str, list[Any]]):
-    """Columns by their names, which are attributes as well."""
+    """The columns of a table, which are also available as attributes."""
 
     def __getattr__(self, column: str) -> list[Any]:
         if column not in self:
@@ -51,11 +51,11 @@ class Table(dict[str, list[Any]]):
         self[column] = values
 
     def each(self, *columns: str) -> Iterator[Any]:
-        """Row by row the values in these columns, in a tuple."""
+        """Yield the values of these columns row by row, as tuples."""
         return zip(*(self[column] for column in columns), strict=True)
 
     def where(self, **values: Any) -> list[int]:
-        """The rows that have these values."""
+        """Return the rows that have these values."""
         wanted = tuple(values.values())
         return [row for row, cells in enumerate(self.each(*values)) if cells == wanted]
 
@@ -70,7 +70,7 @@ class Table(dict[str, list[Any]]):
             self[name][row] = value
 
     def insert(self, row: int, **values: Any) -> None:
-        """A new row before `row`."""
+        """Insert a new row before `row`."""
         for name, column in self.items():
             column.insert(row, values.get(name))
 
@@ -85,15 +85,15 @@ class Table(dict[str, list[Any]]):
             self[name] = [column[row] for row in order]
 
     def detail_of(self, row: int) -> dict[str, Any]:
-        """The detail of that row."""
+        """Return the detail of that row."""
         return json.loads(self.detail[row] or "{}")  # type: ignore[no-any-return]
 
     def say(self, row: int, **values: Any) -> None:
-        """The detail says this as well, or instead."""
+        """Set or add these keys in the detail."""
         self.detail[row] = json.dumps(self.detail_of(row) | values)
 
     def add(self, row: int, **numbers: float) -> None:
-        """These numbers of the detail are greater by that."""
+        """Increase these numbers in the detail."""
         detail = self.detail_of(row)
         self.say(row, **{name: detail[name] + number for name, number in numbers.items()})
 
@@ -122,7 +122,7 @@ class Copy:
         (self.path / "counters.json").write_text(json.dumps(self.counters))
         sign(self.path, self.manifest)
 
-    # --- tables that only some runs have
+    # --- tables of some runs only
 
     @property
     def frames(self) -> Table:
@@ -152,43 +152,43 @@ class Copy:
         return self.rows(event, node)[-1]
 
     def after(self, time_ns: float) -> int:
-        """The first event later than that."""
+        """Return the first event after that time."""
         return next(row for row, at_ns in enumerate(self.events.time_ns) if at_ns > time_ns)
 
     def remove(self, *rows: int) -> None:
         self.events.remove(rows)
 
     def insert(self, row: int, **values: Any) -> None:
-        """A new event before `row`, at its time."""
+        """Insert a new event before `row`, at its time."""
         self.events.insert(row, **{"time_ns": self.events.time_ns[row]} | values)
 
     def insert_at(self, time_ns: int, /, **values: Any) -> None:
-        """A new event behind all others of its time."""
+        """Insert a new event after all others of its time."""
         self.insert(self.after(time_ns), **values | {"time_ns": time_ns})
 
     def repeat(self, row: int, before: int) -> None:
         self.insert(before, **self.events.row(row) | {"time_ns": self.events.time_ns[before]})
 
     def move(self, row: int, before: int) -> None:
-        """The event happens right before an earlier one instead, at its time."""
+        """Move the event to just before an earlier one, at that one's time."""
         self.repeat(row, before)
         self.remove(row + 1)
 
     def shift(self, row: int, time_ns: int) -> None:
-        """The event happens at another time instead, behind all others of it."""
+        """Move the event to another time, after all others of that time."""
         values = self.events.row(row)
         self.remove(row)
         self.insert_at(time_ns, **values)
 
     def swap(self, a: int, b: int) -> None:
-        """What happens at two moments, exchanged."""
+        """Exchange the events at two moments."""
         for name, column in self.events.items():
             if name != "time_ns":
                 column[a], column[b] = column[b], column[a]
 
 
 Damage = Callable[[Copy], None]
-Runs = dict[str, Path]  # by their names
+Runs = dict[str, Path]  # runs by name
 
 
 def verdicts_after(
@@ -201,13 +201,13 @@ def verdicts_after(
 
 
 class Edits:
-    """Decorates edits of recorded runs, and lists them by how they edit and the name of the run."""
+    """Decorator for edits of recorded runs, which lists them by kind of edit and name of the run."""
 
     def __init__(self) -> None:
         self.all: dict[tuple[str, str], tuple[Any, Damage]] = {}
 
     def __call__(self, caught_by: Any, names: str) -> Callable[[Damage], Damage]:
-        """Register a damage of the runs with these names, separated by blanks.
+        """Register a damage of the runs with these names, separated by spaces.
 
         `caught_by`: the property that has to be violated, or words of its explanation, or both.
         """

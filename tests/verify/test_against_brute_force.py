@@ -1,7 +1,7 @@
-"""The verifier and the slow judge agree, on traces that are right, nearly right, and nonsense.
+"""Tests that the verifier and the slow judge agree on traces that are correct, nearly correct, or nonsense.
 
 Model     a small reference run: messages are numbered by one sequencer in the order of their broadcasts, and each
-          member delivers in that order, late and with gaps; then somebody removes, repeats, moves or renames events
+          member delivers in that order, late and with gaps; then events are removed, repeated, moved or renamed
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -27,8 +27,11 @@ COUNTED = ("creation", "duplication", "membership", "causal_order", "delivery")
 
 
 def columns(rows: list[Row], gaps_allowed: bool = True) -> dict[str, list[Any]]:
-    """Each gap that is allowed is preceded by a station that gives up on the host: whether it may is judged elsewhere.
-    A host that no station knows any more begins to join again."""
+    """Return the columns of a trace.
+
+    A station that gives up on the host precedes each allowed gap; other tests check whether it may. A host that no
+    station knows any longer begins to join again.
+    """
     log = EventLog()
     for time, (host, event, message) in enumerate(rows):
         if event in brute.GAPS and gaps_allowed:
@@ -46,12 +49,12 @@ def verify(rows: list[Row], gaps_allowed: bool) -> set[str]:
 
 
 def sound(draws: Random, gaps: bool) -> list[Row]:
-    """A trace that keeps every promise, but for what members have not delivered yet when it is cut."""
+    """Draw a trace that keeps every promise, except for deliveries that are outstanding when it is cut."""
     rows: list[Row] = []
-    stream: list[str] = []  # in the order of their broadcasts; a message that is given up is never in it
-    position: dict[str, int] = {}  # members: what they deliver next
+    stream: list[str] = []  # in the order of their broadcasts, without messages that were given up
+    position: dict[str, int] = {}  # members -> position of their next delivery
     numbers = dict.fromkeys(HOSTS, 0)
-    waiting: dict[str, list[str]] = {host: [] for host in HOSTS}  # broadcast, not in the stream yet
+    waiting: dict[str, list[str]] = {host: [] for host in HOSTS}  # broadcast, but not yet in the stream
     done: dict[str, set[str]] = {host: set() for host in HOSTS}
     weights = {
         "join": 2,
@@ -94,7 +97,7 @@ def sound(draws: Random, gaps: bool) -> list[Row]:
                     rows.append((host, "deliver", message))
                 if kind == "deliver":
                     break
-    if draws.random() < 0.7:  # let everything arrive
+    if draws.random() < 0.7:  # let all messages arrive
         for host in HOSTS:
             stream += waiting[host]
         for host, start in sorted(position.items()):
@@ -103,7 +106,7 @@ def sound(draws: Random, gaps: bool) -> list[Row]:
 
 
 def damage(draws: Random, gaps: bool) -> list[Row]:
-    """The same with a few events removed, repeated, moved, renamed, or inserted."""
+    """Remove, repeat, move, rename or insert a few events."""
     rows = sound(draws, gaps)
     for _ in range(draws.choice((1, 1, 2, 3))):
         if not rows:
@@ -127,7 +130,7 @@ def damage(draws: Random, gaps: bool) -> list[Row]:
 
 
 def nonsense(draws: Random, gaps: bool) -> list[Row]:
-    """Members that broadcast in order and deliver anything at any time, and now and then what makes no sense at all."""
+    """Draw members that broadcast in order and deliver anything at any time, with a few impossible events."""
     hosts = HOSTS[:3]
     rows: list[Row] = [(host, "join", None) for host in hosts]
     numbers = dict.fromkeys(hosts, 0)
@@ -157,7 +160,7 @@ def violated_checks(kind: str, seed: int, gaps: bool) -> set[str]:
 
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_both_judges_say_the_same(kind: str, gaps: bool) -> None:
+def test_the_verifier_and_the_slow_judge_agree(kind: str, gaps: bool) -> None:
     counts = Counter(check for seed in range(500) for check in violated_checks(kind, seed, gaps) or {"valid"})
     assert set(counts) == {"valid", "delivery"} if kind == "sound" else min(counts[check] for check in COUNTED) > 10, (
         counts
@@ -166,7 +169,7 @@ def test_both_judges_say_the_same(kind: str, gaps: bool) -> None:
 
 @settings(max_examples=500)
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 2**63), st.booleans())
-def test_both_judges_say_the_same_of_other_traces(kind: str, seed: int, gaps: bool) -> None:
+def test_the_verifier_and_the_slow_judge_agree_on_any_trace(kind: str, seed: int, gaps: bool) -> None:
     violated_checks(kind, seed, gaps)
 
 

@@ -1,4 +1,6 @@
-"""A plug-in whose nodes share more than messages, or invent handoffs, is caught, whatever the run records."""
+"""Tests that plug-ins whose nodes share more than messages, or invent handoffs, are caught, whatever
+the run records.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tests.conftest import SCENARIOS
 
 FOLDER = SCENARIOS / "own_protocol"
 HONEST = "        self.on_receive(self.port.me, rumour)\n"
-# the other hosts deliver it a second later, although no frame reaches them
+# the other hosts deliver it a second later, without receiving any frame
 CHEATS = f"""{HONEST}        for other in HOSTS:
             other.later(1.0, lambda host=other: host.on_receive(0, rumour))
 """
@@ -26,7 +28,7 @@ GLOBAL += "        HOSTS.append(self)\n\n"
 
 
 def play(folder: Path, name: str, source: str, *changes: str) -> mobilenet.Run:
-    """Run a shipped scenario with another source of its plug-in."""
+    """Run a shipped scenario with another source for its plug-in."""
     (folder / f"{name}.py").write_text(source, encoding="utf-8")
     (folder / f"{name}.yaml").write_text((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     return mobilenet.run(folder / f"{name}.yaml", out=folder / "run", overrides=changes, allow_code=True)
@@ -52,7 +54,7 @@ def test_a_host_delivers_only_what_has_reached_it(record: str, cheats: bool, tmp
 
 
 @pytest.mark.parametrize("record", RECORDS[:3])
-def test_a_handoff_that_no_message_brought_is_violated(record: str, tmp_path: Path) -> None:
+def test_a_handoff_without_a_message_is_violated(record: str, tmp_path: Path) -> None:
     handoff = """class Host(BaseHost):
     def on_cell(self, cell):
         super().on_cell(cell)
@@ -82,7 +84,7 @@ DEAF = {
 
 @pytest.mark.parametrize("wish", DEAF)
 @pytest.mark.parametrize("is_covered", [True, False])
-def test_a_host_in_coverage_that_ignores_a_wish_is_not_valid(wish: str, is_covered: bool, tmp_path: Path) -> None:
+def test_a_host_that_ignores_a_join_or_leave_is_not_valid(wish: str, is_covered: bool, tmp_path: Path) -> None:
     method, words = DEAF[wish]
     deaf = f"    def {wish}(self):\n        if self.port.me:\n            super().{wish}()\n\n"
     source = with_change("gossip", "class Host(BaseHost):\n", f"class Host(BaseHost):\n{deaf}{method}")
@@ -131,7 +133,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("slow", SLOW)
-def test_a_wish_reaches_a_host_that_is_busy_with_another_one(slow: str, tmp_path: Path) -> None:
+def test_a_host_receives_a_join_or_leave_during_another_one(slow: str, tmp_path: Path) -> None:
     source = with_change("gossip", "class Host(BaseHost):\n", f"class Host(BaseHost):\n{SLOW[slow]}")
     wishes = ("join", "leave") if slow == "join" else ("leave", "join")
     changes = [f"{{host: h0, at_s: {3 + 0.5 * i}, kind: {wish}}}" for i, wish in enumerate(wishes)]
@@ -150,7 +152,7 @@ def test_a_wish_reaches_a_host_that_is_busy_with_another_one(slow: str, tmp_path
     ],
 )
 def test_a_process_delivers_only_what_has_reached_it(record: Sequence[str], words: str, tmp_path: Path) -> None:
-    """The source lets all others deliver at once; what travels is ignored."""
+    """The source lets all others deliver at once, and messages in transit are ignored."""
     ends = """        self.port.send(self.next, Hop(message))
         for other in RINGS if message.source == self.port.me else ():
             if other is not self:
@@ -165,8 +167,8 @@ def test_a_process_delivers_only_what_has_reached_it(record: Sequence[str], word
 
 
 @pytest.mark.parametrize("is_linked", [True, False])
-def test_what_takes_no_time_is_passed_on_at_once(is_linked: bool) -> None:
-    """h0 broadcasts, s0 and s1 pass it on within the nanosecond, in any order of the rows, and h1 delivers it."""
+def test_a_message_may_be_forwarded_within_one_nanosecond(is_linked: bool) -> None:
+    """h0 broadcasts, s0 and s1 forward it within the nanosecond, with rows in any order, and h1 delivers it."""
     events = {
         "time_ns": [5, 5], "event": ["broadcast", "deliver"], "node": ["h0", "h1"], "message": ["h0:0", "h0:0"],
     }  # fmt: skip

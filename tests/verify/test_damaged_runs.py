@@ -1,4 +1,4 @@
-"""Run directories that were whole and are not any more: each is rejected, and by the property that it breaks."""
+"""Tests that damaged run directories are rejected, each by the property that it violates."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def damage(check: str) -> Callable[[Damage], Damage]:
 
 
 def deliveries_of_one_sender(copy: Copy, node: str = "h0") -> tuple[int, int]:
-    """Two deliveries at a node, one after the other, of messages of the same sender."""
+    """Return two consecutive deliveries at a node of messages from the same sender."""
     rows = copy.rows("deliver", node)
     origin = {row: copy.events.message[row].split(":")[0] for row in rows}
     return next((a, b) for a, b in combinations(rows, 2) if origin[a] == origin[b] != node)
@@ -64,7 +64,7 @@ def deliveries_of_one_sender(copy: Copy, node: str = "h0") -> tuple[int, int]:
 
 @damage("delivery")
 def a_delivery_removed(copy: Copy) -> None:
-    """The last one of all: nothing depends on it."""
+    """Remove the last delivery, on which nothing depends."""
     copy.remove(copy.last("deliver"))
 
 
@@ -199,12 +199,12 @@ def rewrite(path: Path, name: str, change: Callable[[dict[str, Any]], object]) -
 
 
 def manifest(**values: Any) -> Callable[[Path], None]:
-    """The manifest says that."""
+    """Return a damage that changes the manifest."""
     return lambda path: rewrite(path, "manifest", lambda document: document.update(values))
 
 
 def contents(name: str, data: bytes) -> Callable[[Path], object]:
-    """The file has these bytes."""
+    """Return a damage that replaces the bytes of a file."""
     return lambda path: (path / name).write_bytes(data)
 
 
@@ -231,7 +231,7 @@ def truncate(path: Path, name: str) -> None:
 
 
 def without_digest(path: Path, name: str) -> None:
-    """The manifest as a run would write it that had no such file."""
+    """Write the manifest of a run without this file."""
     digests = {other: digest for other, digest in file_digests(path).items() if other != name}
     with mock.patch("mobilenet.record.writer.file_digests", lambda _: digests):
         sign(path, json.loads((path / "manifest.json").read_text()))
@@ -259,7 +259,7 @@ UNREADABLE: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_is_no_run_directory_is_refused_in_one_line(name: str, whole: Path, tmp_path: Path) -> None:
+def test_an_unreadable_run_directory_is_rejected_in_one_line(name: str, whole: Path, tmp_path: Path) -> None:
     path = Copy(whole, tmp_path / "damaged").path
     UNREADABLE[name](path)
     with pytest.raises(RunError) as refusal:
@@ -279,7 +279,7 @@ def test_what_is_no_run_directory_is_refused_in_one_line(name: str, whole: Path,
         (2_000_000, 60_000, "in the air"),
     ],
 )
-def test_a_datagram_takes_a_frame(received_ns: int, size: int, words: str | None) -> None:
+def test_a_datagram_takes_at_least_the_time_of_a_frame(received_ns: int, size: int, words: str | None) -> None:
     expected_of_it = expectations(Scenario.from_text(SCENARIO))
     assert isinstance(expected_of_it, Expectations)
     events: dict[str, list[Any]] = {
@@ -313,7 +313,7 @@ def test_the_command_line_says_2_for_unreadable(name: str, whole: Path, tmp_path
     assert CliRunner().invoke(app, ["verify", str(path)]).exit_code == 2
 
 
-INPUTS = {  # a run's input file
+INPUTS = {  # an input file of the run
     "gossip.py": ("own_protocol/gossip.yaml", ["duration_s=3", "hosts.count=3"]),
     "ring.py": ("own_protocol/ring.yaml", ["processes=4"]),
     "flood.py": ("programs/flood.yaml", ["duration_s=3", "hosts.count=3"]),
@@ -322,7 +322,7 @@ INPUTS = {  # a run's input file
 
 
 @pytest.mark.parametrize("name", [*INPUTS, "of a swarm"])
-def test_an_input_file_without_a_digest_is_named(name: str, tmp_path: Path) -> None:
+def test_an_input_file_without_a_digest_is_reported(name: str, tmp_path: Path) -> None:
     if name in INPUTS:
         scenario, changes = INPUTS[name]
         mobilenet.run(SCENARIOS / scenario, out=tmp_path / "run", overrides=changes, allow_code=True)

@@ -1,5 +1,5 @@
-"""verdict.json and metrics.json follow from the record: `show` wants them, `verify` does not, and makes missing ones
-anew.
+"""Tests that verdict.json and metrics.json follow from the record: `show` needs them, `verify`
+rebuilds missing ones.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def command(*words: str | Path) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("name", DERIVED_FILES)
-def test_show_says_what_is_missing_and_how_to_get_it(name: str, run: Path) -> None:
+def test_show_reports_a_missing_file_and_how_to_recreate_it(name: str, run: Path) -> None:
     (run / name).unlink()
     code, output = command("show", run)
     assert code == 2 and output == f"{run / name}: missing; `mobilenet verify '{run}'` recreates it from the record\n"
 
 
 @pytest.mark.parametrize("names", [DERIVED_FILES[:1], DERIVED_FILES[1:], DERIVED_FILES])
-def test_verify_makes_them_anew_as_they_were(names: tuple[str, ...], run: Path) -> None:
+def test_verify_recreates_derived_files_exactly(names: tuple[str, ...], run: Path) -> None:
     before = {name: json.loads((run / name).read_text()) for name in DERIVED_FILES}
     for name in names:
         (run / name).unlink()
@@ -60,7 +60,7 @@ def test_verify_makes_them_anew_as_they_were(names: tuple[str, ...], run: Path) 
     assert command("show", run)[0] == 0
 
 
-def test_verify_changes_no_file_and_names_the_wrong_one(run: Path) -> None:
+def test_verify_reports_a_wrong_derived_file_without_changing_it(run: Path) -> None:
     text = (run / "verdict.json").read_text().replace('"valid"', '"violated"').replace('""', '"late"')
     (run / "verdict.json").write_text(text)
     code, output = command("verify", run)
@@ -71,7 +71,7 @@ def test_verify_changes_no_file_and_names_the_wrong_one(run: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["{", "[]", "{}", '{"checks": 3}', '{"checks": {"record": {}}}', '{"checks": {"record": 1}}']
 )
-def test_a_garbled_verdict(text: str, run: Path) -> None:
+def test_a_garbled_verdict_file_is_reported(text: str, run: Path) -> None:
     (run / "verdict.json").write_text(text)
     verdicts, notes, wrong = judge_anew(run)
     assert verdicts["record"].answer == "valid" and notes == [] and len(wrong) == 1 and "verdict.json" in wrong[0]
@@ -81,7 +81,7 @@ def test_a_garbled_verdict(text: str, run: Path) -> None:
     assert code == 2 and len(output.splitlines()) == 1
 
 
-def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_works_where_it_cannot_write(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, value: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -93,7 +93,9 @@ def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
-    """Even where the record stays possible: a scenario, samples or counters that the run did not write."""
+    """They are noticed even if the record stays possible: scenario, samples or counters differ from
+    what the run wrote.
+    """
     for name, old, new in (
         ("scenario.yaml", "max_events: 1", "max_events: 2"), ("counters.json", '"queue_drops": 0',
         '"queue_drops": 55'), ("manifest.json", "\n", "\r"),
@@ -112,7 +114,7 @@ def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("delivery_delay_mean_s", 1e-9), ("no_metric", None)])
-def test_edited_metrics_are_told(name: str, value: float | None, whole: Path, tmp_path: Path) -> None:
+def test_verify_reports_edited_metrics(name: str, value: float | None, whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "edited"
     shutil.copytree(whole, path)
     metrics = json.loads((path / "metrics.json").read_text())
@@ -123,7 +125,7 @@ def test_edited_metrics_are_told(name: str, value: float | None, whole: Path, tm
 
 @pytest.mark.parametrize("text", [b"{", b"[]", b"\xff", b"[" * 100_000, b"{}", b'{"deliveries": []}'])
 @pytest.mark.parametrize("name", DERIVED_FILES)
-def test_verify_goes_on_without_a_garbled_file(name: str, text: bytes, run: Path) -> None:
+def test_verify_continues_without_a_garbled_file(name: str, text: bytes, run: Path) -> None:
     (run / name).write_bytes(text)
     code, output = command("verify", run)
     lines = [line for line in output.splitlines() if name in line]
@@ -136,7 +138,7 @@ def test_verify_goes_on_without_a_garbled_file(name: str, text: bytes, run: Path
 
 @pytest.mark.parametrize("small_bytes", [0, 10**9])
 @pytest.mark.parametrize("table", ["events", "samples", "positions"])
-def test_show_sees_damaged_tables(table: str, small_bytes: int, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_detects_damaged_tables(table: str, small_bytes: int, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "SMALL_BYTES", small_bytes)
     assert command("show", run)[0] == 0
     path = run / f"{table}.parquet"
@@ -154,7 +156,7 @@ def test_show_sees_damaged_tables(table: str, small_bytes: int, run: Path, monke
 
 
 @pytest.mark.parametrize("name", DERIVED_FILES)
-def test_a_damaged_file_ends_with_the_code_of_damage(name: str, run: Path) -> None:
+def test_a_damaged_file_gives_the_exit_code_of_damage(name: str, run: Path) -> None:
     whole = (run / name).read_bytes()
     for damaged in (whole.replace(b"\n", b"\r", 1), whole.replace(b"valid", b"vamid").replace(b": ", b":", 1), b""):
         (run / name).write_bytes(damaged)

@@ -1,4 +1,4 @@
-"""What the kernel counts at a device, against the record: any damage and any packet too many or too few is found.
+"""Tests the kernel's counters of a device against the record: any damage and any extra or missing packet is found.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -23,7 +23,7 @@ BEFORE_CHECKSUM = {ICMP: 2, TCP: 16, UDP: 6}
 
 
 def checksum(data: bytes) -> int:
-    """Compute the checksum of RFC 1071, one 16-bit word at a time."""
+    """Compute the checksum of RFC 1071 word by word."""
     total = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -48,29 +48,29 @@ protocols = st.sampled_from([ICMP, TCP, UDP])
 
 
 @given(protocols, st.binary(max_size=200))
-def test_right_checksums_are_right(protocol: int, payload: bytes) -> None:
+def test_correct_packet_checksums_are_accepted(protocol: int, payload: bytes) -> None:
     assert wrong_checksum(packet(protocol, payload)) is None
 
 
 @given(protocols, st.binary(min_size=1, max_size=200), st.data())
-def test_each_changed_bit_is_seen(protocol: int, payload: bytes, data: st.DataObject) -> None:
+def test_each_changed_bit_of_a_packet_is_detected(protocol: int, payload: bytes, data: st.DataObject) -> None:
     sound = packet(protocol, payload)
     place = data.draw(st.sampled_from([i for i in range(len(sound)) if i not in (0, 2, 3, 6, 7, 9)]))
     damaged = bytearray(sound)
     damaged[place] ^= 1 << data.draw(st.integers(0, 7))
-    is_off = protocol == UDP and bytes(damaged[26:28]) == b"\0\0"  # a UDP checksum of 0 is none
+    is_off = protocol == UDP and bytes(damaged[26:28]) == b"\0\0"  # a UDP checksum of 0 means none
     assert is_off or wrong_checksum(bytes(damaged)) is not None
 
 
-def test_what_cannot_be_seen_in_one_packet_is_not_judged() -> None:
+def test_checksums_of_fragments_are_not_judged() -> None:
     fragment = bytearray(packet(UDP, b"abc"))
     fragment[6:8] = b"\x20\0"
     fragment[10:12] = b"\0\0"
     fragment[10:12] = struct.pack(">H", checksum(bytes(fragment[:20])))
     fragment[-1] ^= 1
     assert wrong_checksum(bytes(fragment)) is None
-    assert wrong_checksum(bytes([0x45, *bytes(19)])) is None  # its length is 0
-    assert wrong_checksum(b"") is None and wrong_checksum(b"\x45\0\0") is None  # of a hostile capture
+    assert wrong_checksum(bytes([0x45, *bytes(19)])) is None  # with length 0
+    assert wrong_checksum(b"") is None and wrong_checksum(b"\x45\0\0") is None  # from a hostile capture
 
 
 PACKETS = [
@@ -97,12 +97,12 @@ SOUND: dict[str, Any] = {
         (SOUND | {"devices": {"h1": {"in": 1, "damaged": 1}}}, "the kernel of h1 discarded 1 packet with wrong check"),
     ],
 )
-def test_the_kernel_counts_as_many(real_time: dict[str, Any], expected: str | None) -> None:
+def test_captures_have_as_many_packets_as_the_kernel_counts(real_time: dict[str, Any], expected: str | None) -> None:
     problem = devices_problem(PACKETS, real_time)
     assert (problem is None) if expected is None else (problem is not None and expected in problem)
 
 
-def test_a_packet_that_was_damaged_before_it_was_captured() -> None:
+def test_a_packet_damaged_before_its_capture_is_detected() -> None:
     damaged = PACKETS[0]._replace(packet=PACKETS[0].packet[:-1] + b"y")
     problem = devices_problem([damaged], {"devices": {}})
     assert problem == "packets: h0 sends h0:0 with a wrong UDP checksum; the kernel makes right ones"
@@ -110,7 +110,7 @@ def test_a_packet_that_was_damaged_before_it_was_captured() -> None:
 
 @pytest.mark.parametrize("is_root", [False, True])
 def test_no_program_can_become_the_root_of_the_system(is_root: bool) -> None:
-    """If mobilenet runs as root. A program that is root in its host may become each user that is mapped."""
+    """mobilenet runs as root here. A program that is root in its host may become any mapped user."""
     users = users_for(0, is_root)
     outside = dict(users["users"])
     assert outside[users["become"]] == OVERFLOW_ID

@@ -1,4 +1,4 @@
-"""A run that was stopped is judged up to there.
+"""Tests that a stopped run is judged up to its end.
 
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -33,5 +33,5 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> dict[float, Path]:
 
 
 @pytest.mark.parametrize("at_s", STOPPED_S)
-def test_nothing_is_violated_until_it_was_stopped(at_s: float, stopped: dict[float, Path]) -> None:
+def test_a_sound_run_that_was_stopped_is_unknown(at_s: float, stopped: dict[float, Path]) -> None:
     assert {verdict.answer for verdict in verify_run(stopped[at_s]).values()} == {"unknown"}

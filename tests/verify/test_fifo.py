@@ -1,4 +1,4 @@
-"""FIFO order and deliveries to all are judged where a protocol promises them, and only there."""
+"""Tests that FIFO order and delivery to all are judged where a protocol promises them, and only there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = ("duration_s=20", "hosts.count=8")
 
 
 def record(*rows: str) -> dict[str, list[Any]]:
-    """`h1 broadcast h1:0` and so on, a second apart."""
+    """Return a record of lines such as `h1 broadcast h1:0`, one second apart."""
     parts = [(*row.split(), None)[:3] for row in rows]
     return {
         "time_ns": [10**9 * row for row in range(len(rows))],
@@ -34,7 +34,7 @@ BEGIN = ("h1 join", "h2 join", "h1 broadcast h1:0", "h1 broadcast h1:1", "h1 bro
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_the_order_of_a_sender(order: tuple[int, ...]) -> None:
+def test_the_fifo_check_finds_overtaking_of_one_sender(order: tuple[int, ...]) -> None:
     problem = fifo_problem(record(*BEGIN, *(f"h2 deliver h1:{number}" for number in order)), True)
     assert (problem is None) == (order == (0, 1, 2))
     relaxed = fifo_problem(record(*BEGIN, *(f"h2 deliver h1:{number}" for number in order)), False)
@@ -49,13 +49,13 @@ def test_a_gap_is_a_violation_only_if_all_is_promised(some: tuple[int, ...]) -> 
     assert f"overtook h1:{missing} at h2" in str(fifo_problem(events, True))
 
 
-def test_who_joins_late_is_owed_nothing_older() -> None:
+def test_a_late_joiner_is_not_owed_older_messages_in_fifo_order() -> None:
     late = (*BEGIN, "h3 join", "h1 broadcast h1:3", "h3 deliver h1:3")
     assert fifo_problem(record(*late), True) is None
     assert "h1:3 overtook h1:1 at h3" in str(fifo_problem(record(*late, "h3 deliver h1:1"), True))
 
 
-def test_other_senders_may_overtake() -> None:
+def test_fifo_order_allows_overtaking_between_senders() -> None:
     events = record(
         "h1 join", "h2 join", "h1 broadcast h1:0", "h2 broadcast h2:0", "h1 deliver h2:0", "h1 deliver h1:0"
     )
@@ -63,7 +63,7 @@ def test_other_senders_may_overtake() -> None:
 
 
 def with_promise(folder: Path, declared: str, source: str = "") -> Path:
-    """Gossip with other declarations."""
+    """Copy the gossip plug-in with other declarations."""
     text = source or (FOLDER / "gossip.py").read_text(encoding="utf-8")
     (folder / "gossip.py").write_text(text.replace('promises = "best_effort"', declared), encoding="utf-8")
     scenario = folder / "gossip.yaml"
@@ -87,13 +87,13 @@ END = ["drained"]
         ('promises, delivers_to_all = "causal", False', ["causal_order"]),
     ],
 )
-def test_what_is_promised_is_judged(declared: str, judged: list[str], tmp_path: Path) -> None:
+def test_only_the_promised_properties_are_judged(declared: str, judged: list[str], tmp_path: Path) -> None:
     run = mobilenet.run(with_promise(tmp_path, declared), out=tmp_path / "run", overrides=SMALL, allow_code=True)
     assert list(run.verdicts) == [*BASE, *judged, *END]
     assert verify_run(run.path) == run.verdicts
 
 
-def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
+def test_malformed_promises_of_a_class_are_rejected(tmp_path: Path) -> None:
     for declared, complaint in (
         ('promises = "total"', "promises is 'total', expected causal, fifo or best_effort"),
         ("delivers_to_all = 'yes'", "delivers_to_all is 'yes', expected True, False or None"),

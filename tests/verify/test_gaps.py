@@ -1,5 +1,6 @@
-"""Gaps at T = 3 s, on both networks: true ones are valid, early ones are not, and the measured silence is the
-network's.
+"""Tests of gaps at T = 3 s on both networks: true ones are valid, early ones are not.
+
+The measured silence is that of the network.
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ def silent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_silence_is_what_the_radio_did_not_bring(silent: Path) -> None:
-    """Against the table of messages, which is written elsewhere."""
+def test_the_silence_of_a_host_follows_from_radio_receptions(silent: Path) -> None:
+    """The oracle is the table of messages, which other code writes."""
     events, messages = mobilenet.Run(silent).events, mobilenet.Run(silent).messages
     heard = messages[(messages.medium == "radio") & (messages.fate == "received")]
     expired = events[events.event == "expire"]
@@ -139,10 +140,10 @@ def test_the_silence_is_what_the_radio_did_not_bring(silent: Path) -> None:
         own = heard[(heard.receiver == row.node) & (heard.sender == detail["host"]) & (heard.receive_ns <= row.time_ns)]
         silent_s = (row.time_ns - own.receive_ns.max()) / 1e9
         assert detail["silent_s"] == pytest.approx(silent_s, abs=2e-6)  # handed up when the last in range has the frame
-        assert T_S <= silent_s < T_S * 9 / 8 + 0.01  # looked at eight times per T
+        assert T_S <= silent_s < T_S * 9 / 8 + 0.01  # checked eight times per T
 
 
-def test_nothing_is_noted_where_nobody_is_given_up(tmp_path: Path) -> None:
+def test_without_expiry_no_gap_is_recorded(tmp_path: Path) -> None:
     run = mobilenet.run(Scenario.from_text(SILENT_HOSTS, ["protocol.expiry_s=null"]), out=tmp_path / "run")
     assert not set(run.events.event) & {"expire", "gap"} and run.verdict == "valid"
 
@@ -161,7 +162,7 @@ DAMAGES: dict[str, Damage] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_gap_that_does_not_fit(name: str, silent: Path, tmp_path: Path) -> None:
+def test_an_inconsistent_gap_is_violated(name: str, silent: Path, tmp_path: Path) -> None:
     assert read_columns(silent, "events")["event"].count("gap") >= 2
     verdicts = verdicts_after(silent, tmp_path / "damaged", DAMAGES[name])
     assert verdicts["gaps"].answer == "violated" and 1 <= len(verdicts["gaps"].explanation.splitlines()) < 10

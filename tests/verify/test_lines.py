@@ -1,6 +1,6 @@
-"""Whoever edits events of programs, or what they were told and said, is caught by the lines, events and counters.
+"""Tests that edits of programs' events, inputs or outputs are found from the lines, events and counters.
 
-Model     each edit is made in a run that was really recorded
+Model     each edit is applied to a real recorded run
 Source    ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
 """
 
@@ -72,7 +72,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return {name: place / name for name in (*RUNS, "reports")}
 
 
-def test_as_they_were_recorded_none_has_an_edited_record(runs: Runs) -> None:
+def test_unedited_runs_of_programs_are_not_accused(runs: Runs) -> None:
     assert {overall(verify_run(runs[name])) for name in ("flood", "nodes")} == {"valid"}
     assert verify_run(runs["reports"])["record"].answer == "valid"
     assert [check for check, verdict in verify_run(runs["bug"]).items() if verdict.answer == "violated"] == [
@@ -80,14 +80,14 @@ def test_as_they_were_recorded_none_has_an_edited_record(runs: Runs) -> None:
     ]
 
 
-def test_a_number_of_nodes_that_no_run_has_does_not_count(runs: Runs, tmp_path: Path) -> None:
+def test_an_impossible_number_of_nodes_is_ignored(runs: Runs, tmp_path: Path) -> None:
     def more(copy: Copy) -> None:
         copy.manifest.update(hosts=10**30, stations=10**30)
 
     assert verdicts_after(runs["flood"], tmp_path / "edited", more)["record"].answer == "valid"
 
 
-def test_an_end_that_no_run_has_is_refused(runs: Runs, tmp_path: Path) -> None:
+def test_an_impossible_end_time_of_a_run_is_rejected(runs: Runs, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"manifest.json: simulated_s is .1e\+308., which no run writes there"):
         verdicts_after(runs["flood"], tmp_path / "edited", lambda copy: copy.manifest.update(simulated_s=1e308))
 
@@ -96,14 +96,14 @@ edit = Edits()
 
 
 @pytest.mark.parametrize(("how", "name"), edit.all)
-def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
+def test_an_edit_of_program_lines_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
     words, function = edit.all[how, name]
     verdict = verdicts_after(runs[name], tmp_path / "edited", function)["record"]
     assert verdict.answer == "violated" and words in verdict.explanation
 
 
 def lines_with(copy: Copy, key: str, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """All lines that do, or tell of, that: their rows, and what they say."""
+    """Return the rows and contents of all lines with that key and kind."""
     for row, line in enumerate(copy.lines.line):
         content = json.loads(line)
         if content.get(key) == kind:
@@ -111,20 +111,20 @@ def lines_with(copy: Copy, key: str, kind: str) -> Iterator[tuple[int, dict[str,
 
 
 def change(copy: Copy, key: str, kind: str, **values: Any) -> None:
-    """These lines say this as well, or instead of what they say under the same keys."""
+    """Set or add these keys in these lines."""
     for row, content in lines_with(copy, key, kind):
         copy.lines.line[row] = json.dumps(content | values)
 
 
 def replace(copy: Copy, key: str, kind: str, **values: Any) -> None:
-    """These lines say nothing but this, and when."""
+    """Replace the whole content of these lines, and their times."""
     for row, content in lines_with(copy, key, kind):
         copy.lines.line[row] = json.dumps(values | ({"t": content["t"]} if "t" in content else {}))
 
 
 @edit("of deliver", "bug")
 def deliveries_name_the_messages_that_the_order_wants(copy: Copy) -> None:
-    """The lines still show the mistake."""
+    """Rename deliveries to the order that is required; the lines still show the mistake."""
     due: dict[tuple[str, str], list[int]] = {}
     for row in copy.rows("deliver"):
         due.setdefault((copy.events.node[row], copy.events.message[row].split(":")[0]), []).append(row)
@@ -329,7 +329,7 @@ def no_station_serves_a_member(copy: Copy) -> None:
 
 @edit("1 frames are reported as dropped", "flood")
 def a_frame_was_dropped_that_is_not_counted(copy: Copy) -> None:
-    """Each frame has a tag, and a timer becomes the news of one."""
+    """Add a tag to each frame, and turn a timer event into a report of a dropped frame."""
     for action in ("send", "broadcast"):
         change(copy, "do", action, tag=5)
     *_, (row, content) = lines_with(copy, "ev", "timer")
@@ -352,7 +352,7 @@ def broadcasts_of(copy: Copy) -> set[tuple[str, int]]:
 
 
 def one_action_more(copy: Copy, line: str, place: int | None = None) -> None:
-    """In the answer that ends there, or else in the last one of s0 or p0."""
+    """Add an action to the answer that ends at `line`, or to the last one of s0 or p0."""
     if place is None:
         place = max(row for row, node in enumerate(copy.lines.node) if node in ("s0", "p0"))
     copy.lines.insert(place, **copy.lines.row(place) | {"line": line})
@@ -395,8 +395,8 @@ for line in sys.stdin:
 """
 
 
-def test_what_an_error_left_half_done_is_no_contradiction(tmp_path: Path) -> None:
-    """The answer is recorded as a whole, and only its first action took effect."""
+def test_an_answer_cut_short_by_an_error_is_no_contradiction(tmp_path: Path) -> None:
+    """The whole answer is recorded, and only its first action took effect."""
     (tmp_path / "fails.py").write_text(FAILS)
     (tmp_path / "run.yaml").write_text((SCENARIOS / "maelstrom.yaml").read_text())
     changes = [*FLAT, "protocol={command: [python3, fails.py], order: none}"]
@@ -408,7 +408,7 @@ def test_what_an_error_left_half_done_is_no_contradiction(tmp_path: Path) -> Non
 
 @edit("could have arrived", "nodes")
 def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
-    """It is told of the next one from the same process instead, which is in transit then."""
+    """Replace the input by the next message from the same process, which is in transit at that time."""
     table, sent = copy.lines, {}
     for row, content in lines_with(copy, "do", "send"):
         sent[table.node[row], f"p{content['to']}", json.dumps(content["message"])] = table.time_ns[row]
@@ -424,7 +424,7 @@ def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
     raise AssertionError
 
 
-def test_timers_of_a_host_that_left_for_good_need_not_be_told(tmp_path: Path) -> None:
+def test_timers_of_a_departed_host_need_not_fire(tmp_path: Path) -> None:
     for file in ("flood.py", "flood.yaml"):
         (tmp_path / file).write_text((SCENARIOS / file).read_text())
     rows = [f"h{host},{t},{x},0" for host, x, last in ((0, 0, 20), (1, 10, 60)) for t in range(0, last + 1, 5)]

@@ -1,4 +1,4 @@
-"""Judging safety during a run gives the verdict of the judges of whole runs, and the event that violates it."""
+"""Tests that judging safety during a run gives the verdict of the judges of whole runs, and the violating event."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_violations_do_not_depend_on_how_the_run_is_cut(kind: str) -> None:
     assert violated > 10 or kind == "sound"
 
 
-def test_fifo_order_in_pieces() -> None:
+def test_fifo_order_can_be_judged_in_pieces() -> None:
     violated = 0
     for seed in range(300):
         events = columns(KINDS["damaged"](Random(seed), False), False)

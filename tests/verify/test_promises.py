@@ -1,4 +1,6 @@
-"""What a run promises is derived from its scenario.yaml: a manifest edited by hand is refused, on both networks."""
+"""Tests that promises of a run are derived from its scenario.yaml, and that an edited manifest is refused on both
+networks.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ SCENARIOS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.parametrize("network", ["radio", "adversary"])
-def test_a_scenario_that_is_not_that_of_the_run(network: str, name: str, runs: Runs, tmp_path: Path) -> None:
+def test_verify_rejects_a_scenario_that_is_not_that_of_the_run(
+    network: str, name: str, runs: Runs, tmp_path: Path
+) -> None:
     copy = Copy(runs[network], tmp_path / "damaged")
     file = copy.path / "scenario.yaml"
     changed = SCENARIOS[name](file.read_text())
@@ -54,12 +58,12 @@ def test_a_scenario_that_is_not_that_of_the_run(network: str, name: str, runs: R
     assert result.exit_code == 2 and len(result.output.splitlines()) == 1 and "damaged" in result.output
 
 
-def test_a_scenario_whose_files_are_gone(tmp_path: Path) -> None:
+def test_verify_reports_a_scenario_whose_files_are_missing(tmp_path: Path) -> None:
     streets = Path(mobilenet.__file__).parents[1] / "scenarios" / "streets.yaml"
     path = mobilenet.run(
         streets, out=tmp_path / "run", overrides=["warmup_s=0", "duration_s=10", "hosts.mobility.max_hosts=5"]
     ).path
-    assert json.loads((path / "manifest.json").read_text())["hosts"] is None  # as many as there are tracks
+    assert json.loads((path / "manifest.json").read_text())["hosts"] is None  # the number of tracks
     assert verify_run(path)["record"].answer == "valid"
     for file in path.glob("*.csv*"):
         file.unlink()
@@ -68,7 +72,7 @@ def test_a_scenario_whose_files_are_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flavour", sorted(FLAVOURS))
-def test_what_is_said_of_a_schedule_is_read_back(flavour: str, tmp_path: Path) -> None:
+def test_the_description_of_a_schedule_is_read_back(flavour: str, tmp_path: Path) -> None:
     from mobilenet.scenario.yaml_writer import to_yaml
 
     for seed in range(20):

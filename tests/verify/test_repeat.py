@@ -1,4 +1,4 @@
-"""`mobilenet verify --repeat` finds what no check of the record can find: the run is repeated and compared.
+"""Tests that `mobilenet verify --repeat` finds what the record cannot show, by repeating the run.
 
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -114,7 +114,7 @@ EDITS: dict[str, tuple[Callable[[Copy], object], str]] = {
 
 
 def _change_the_middle(texts: list[str | None]) -> None:
-    """Of the first long one, and its length stays."""
+    """Change the middle of the first long text, and keep its length."""
     row = next(row for row, text in enumerate(texts) if text is not None and len(text) > 100)
     text = str(texts[row])
     texts[row] = f"{text[:60]}X{text[61:]}"
@@ -127,7 +127,7 @@ def _rewrite(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_every_edit_is_found(name: str, whole: Path, tmp_path: Path) -> None:
+def test_verify_repeat_finds_every_edit(name: str, whole: Path, tmp_path: Path) -> None:
     copy = Copy(whole, tmp_path / "copy")
     edit, words = EDITS[name]
     edit(copy)
@@ -135,13 +135,13 @@ def test_every_edit_is_found(name: str, whole: Path, tmp_path: Path) -> None:
     where = divergence(copy.path)
     assert where is not None and where.startswith(words)
     one, _, other = where.partition(", but the repeat has ")
-    assert not one.endswith(f" {other}")  # the place that differs is shown
+    assert not one.endswith(f" {other}")  # the differing place is shown
     result = CliRunner().invoke(app, ["verify", str(copy.path), "--repeat", "--quiet"])
     assert result.exit_code == 1 and result.output.endswith(f"{copy.path}: not the same when repeated\n")
 
 
 @pytest.mark.parametrize("bits", ["fff8000000000000", "7ff8000000000001"])  # another sign, and another payload
-def test_another_nan_is_found(bits: str, tmp_path: Path) -> None:
+def test_verify_repeat_finds_a_different_nan(bits: str, tmp_path: Path) -> None:
     radio = ["wireless={model: sinr}", "record={frames: true}"]
     copy = Copy(mobilenet.run(Scenario.from_text(SCENARIO, radio), out=tmp_path / "run").path, tmp_path / "copy")
     values = copy.links.sinr_db
@@ -154,7 +154,7 @@ def test_another_nan_is_found(bits: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["-0.0", "false"])
-def test_another_zero_of_a_metric_is_found(value: str, whole: Path, tmp_path: Path) -> None:
+def test_verify_repeat_finds_a_different_zero_of_a_metric(value: str, whole: Path, tmp_path: Path) -> None:
     path = copy_run(whole, tmp_path / "copy")
     _rewrite(path / "metrics.json", '"mac_queue_drops": 0', f'"mac_queue_drops": {value}')
     assert any("metrics.json: " in line for line in judge_anew(path)[2])
@@ -176,7 +176,7 @@ def test_a_difference_only_in_derived_files_is_damage(
 
 
 @pytest.mark.parametrize("name", ["events.parquet", "counters.json", "manifest.json", "scenario.yaml"])
-def test_verify_itself_names_a_file_with_another_byte(name: str, whole: Path, tmp_path: Path) -> None:
+def test_verify_reports_a_file_with_a_changed_byte(name: str, whole: Path, tmp_path: Path) -> None:
     path = copy_run(whole, tmp_path / "copy") / name
     data = path.read_bytes()
     for place in (len(data) // 3, len(data) - 2):
@@ -187,7 +187,7 @@ def test_verify_itself_names_a_file_with_another_byte(name: str, whole: Path, tm
     assert overall(verify_run(path.parent)) == "valid"
 
 
-def test_a_key_that_is_there_twice_is_refused(whole: Path, tmp_path: Path) -> None:
+def test_a_duplicate_key_in_a_json_file_is_rejected(whole: Path, tmp_path: Path) -> None:
     path = copy_run(whole, tmp_path / "copy")
     _rewrite(path / "counters.json", '"radio":', '"radio": {}, "radio":')
     with editing(path / "manifest.json"):
@@ -197,7 +197,7 @@ def test_a_key_that_is_there_twice_is_refused(whole: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("value", ["NaN", "-Infinity"])
-def test_what_is_no_number_is_refused(value: str, whole: Path, tmp_path: Path) -> None:
+def test_a_malformed_number_in_a_json_file_is_rejected(value: str, whole: Path, tmp_path: Path) -> None:
     path = copy_run(whole, tmp_path / "copy")
     _rewrite(path / "counters.json", '"queue_drops": 0', f'"queue_drops": {value}')
     with editing(path / "manifest.json"):
@@ -206,7 +206,7 @@ def test_what_is_no_number_is_refused(value: str, whole: Path, tmp_path: Path) -
         divergence(path)
 
 
-def test_the_command_says_where_the_records_differ(whole: Path, tmp_path: Path) -> None:
+def test_verify_repeat_states_where_the_records_differ(whole: Path, tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["verify", str(whole), "--repeat"]).exit_code == 0
     copy = Copy(whole, tmp_path / "copy")
     EDITS["a message later"][0](copy)
@@ -225,7 +225,7 @@ def test_a_run_of_processes_is_repeated(tmp_path: Path) -> None:
     "options", [{}, {"protocol": SELECTIVE}, {"backbone": "vcube_reliable"}, {"protocol": f"{GOSSIP}:Gossip"}]
 )
 @pytest.mark.parametrize("seed", [4, 5])
-def test_runs_of_swarms_are_repeated(seed: int, options: dict[str, str], tmp_path: Path) -> None:
+def test_verify_repeat_repeats_runs_of_swarms(seed: int, options: dict[str, str], tmp_path: Path) -> None:
     keep_run(seed, tmp_path / "run", **options)
     assert divergence(tmp_path / "run", allow_code=True) is None
 
@@ -285,7 +285,7 @@ def test_a_schedule_of_programs_uses_the_files_of_the_run(tmp_path: Path, monkey
     assert divergence(Path("../run"), allow_code=True) is None
 
 
-def test_a_program_that_is_too_slow_accuses_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_repeat_does_not_blame_the_record_for_a_timeout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flood = (SCENARIOS / "programs" / "flood.py").read_text()
     (tmp_path / "flood.py").write_text(f'import os, time\nif os.environ.get("SLOW"): time.sleep(30)\n{flood}')
     (tmp_path / "flood.yaml").write_text((SCENARIOS / "programs" / "flood.yaml").read_text())
@@ -298,7 +298,7 @@ def test_a_program_that_is_too_slow_accuses_no_record(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("name", DERIVED_FILES)
-def test_what_is_not_a_file_is_damage(name: str, whole: Path, tmp_path: Path) -> None:
+def test_a_record_file_that_is_a_pipe_counts_as_damage(name: str, whole: Path, tmp_path: Path) -> None:
     path = copy_run(whole, tmp_path / "copy", name)
     os.mkfifo(path / name)
     result = CliRunner().invoke(app, ["verify", str(path), "--repeat"])
@@ -306,7 +306,7 @@ def test_what_is_not_a_file_is_damage(name: str, whole: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", DERIVED_FILES)
-def test_a_file_that_is_missing_is_not_called_compared(name: str, whole: Path, tmp_path: Path) -> None:
+def test_a_missing_file_is_not_reported_as_compared(name: str, whole: Path, tmp_path: Path) -> None:
     path = copy_run(whole, tmp_path / "copy", name)
     result = CliRunner().invoke(app, ["verify", str(path), "--repeat"])
     what = {"verdict.json": "verdict, ", "metrics.json": "metric, "}.pop(name)
@@ -316,7 +316,7 @@ def test_a_file_that_is_missing_is_not_called_compared(name: str, whole: Path, t
 
 
 @pytest.mark.parametrize("steps", [0, 7])
-def test_a_run_that_was_stopped_is_repeated_up_to_there(steps: int, tmp_path: Path) -> None:
+def test_a_stopped_run_is_repeated_up_to_where_it_stopped(steps: int, tmp_path: Path) -> None:
     session = LiveSession(Scenario.from_text(SCENARIO))
     session.play(6.123456789)
     for _ in range(steps):
@@ -354,7 +354,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", EDITS_OF_STOPPED_RUNS)
-def test_an_edit_of_a_run_that_was_stopped_is_named(name: str, stopped: Path, tmp_path: Path) -> None:
+def test_verify_repeat_reports_an_edit_of_a_stopped_run(name: str, stopped: Path, tmp_path: Path) -> None:
     copy = Copy(stopped, tmp_path / "copy")
     edit, code, words = EDITS_OF_STOPPED_RUNS[name]
     edit(copy)
@@ -373,7 +373,7 @@ def test_an_edit_of_a_run_that_was_stopped_is_named(name: str, stopped: Path, tm
         (lambda copy: copy.counters.pop("radio"), "counters.json: radio"),
     ],
 )
-def test_verify_itself_names_a_key_that_no_run_has_so(
+def test_verify_reports_impossible_values_of_keys(
     edit: Callable[[Copy], object], key: str, whole: Path, tmp_path: Path
 ) -> None:
     copy = Copy(whole, tmp_path / "copy")
@@ -383,7 +383,7 @@ def test_verify_itself_names_a_key_that_no_run_has_so(
         judge_anew(copy.path)
 
 
-def test_a_run_of_processes_is_never_stopped_by_hand(tmp_path: Path) -> None:
+def test_a_run_of_processes_recorded_as_stopped_is_rejected(tmp_path: Path) -> None:
     path = mobilenet.run(SCENARIOS / "vcube" / "reliable.yaml", out=tmp_path / "run").path
     with editing(path / "manifest.json") as manifest:
         manifest["ended_by_error"] = "stopped by hand at 3 s"
@@ -397,7 +397,7 @@ def test_a_run_of_processes_is_never_stopped_by_hand(tmp_path: Path) -> None:
         lambda copy: copy.events.change(copy.first("broadcast"), message=None),
     ],
 )
-def test_a_record_that_no_run_writes_is_refused_in_one_line(
+def test_an_impossible_record_is_rejected_in_one_line(
     edit: Callable[[Copy], object], whole: Path, tmp_path: Path
 ) -> None:
     copy = Copy(whole, tmp_path / "copy")
@@ -429,7 +429,7 @@ COLUMNS_NO_RUN_HAS: dict[str, tuple[str, Callable[[pa.Table], pa.Table], str]] =
 
 
 @pytest.mark.parametrize("name", COLUMNS_NO_RUN_HAS)
-def test_other_columns_are_found(name: str, whole: Path, tmp_path: Path) -> None:
+def test_unexpected_columns_in_a_table_are_found(name: str, whole: Path, tmp_path: Path) -> None:
     file, edit, words = COLUMNS_NO_RUN_HAS[name]
     path = copy_run(whole, tmp_path / "copy") / f"{file}.parquet"
     pq.write_table(edit(pq.read_table(path)), path)

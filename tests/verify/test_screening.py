@@ -1,4 +1,4 @@
-"""Screening whole columns and examining event by event find the same problem, in the same words."""
+"""Tests that screening whole columns and examining each event find the same problem, with the same message."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ASKED = frozenset((*SAFETY, "delivery"))
 
 
 def compare(kind: str, seed: int, gaps: bool, asked: frozenset[str]) -> bool:
-    """Whether the trace passed; both judges must say the same of it."""
+    """Return whether the trace passed; both judges must agree on it."""
     events = columns(KINDS[kind](Random(seed), gaps), gaps)
     gap_after_s = 0.0 if gaps else None
     reference = BroadcastJudge(events, gap_after_s, 0.0)
@@ -50,7 +50,7 @@ def compare(kind: str, seed: int, gaps: bool, asked: frozenset[str]) -> bool:
 
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_of_traces_that_are_drawn(kind: str, gaps: bool) -> None:
+def test_quick_and_full_checks_agree_on_drawn_traces(kind: str, gaps: bool) -> None:
     passed = Counter(compare(kind, seed, gaps, ASKED) for seed in range(600))
     assert passed[True] > (200 if kind == "sound" else 20 if kind == "damaged" else 0)
     assert passed[False] > 50
@@ -58,11 +58,13 @@ def test_of_traces_that_are_drawn(kind: str, gaps: bool) -> None:
 
 @settings(max_examples=400)
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 2**63), st.booleans(), st.sets(st.sampled_from(sorted(ASKED))))
-def test_of_other_traces_and_of_whatever_is_asked(kind: str, seed: int, gaps: bool, asked: set[str]) -> None:
+def test_quick_and_full_checks_agree_on_any_trace_and_question(
+    kind: str, seed: int, gaps: bool, asked: set[str]
+) -> None:
     compare(kind, seed, gaps, frozenset(asked | {"creation", "duplication", "membership"}))
 
 
-def test_what_is_sound_and_complete_always_passes() -> None:
+def test_a_sound_and_complete_trace_passes_the_quick_check() -> None:
     for seed in range(300):
         events = columns(KINDS["sound"](Random(seed), False), False)
         reference = BroadcastJudge(events, None, 0.0)
@@ -95,7 +97,7 @@ PROCESSES = {
 
 
 def judged_both_ways(record: Record, expected: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The answers, which are the same whether anything may pass or not."""
+    """Return the answers, which are the same whether screening is allowed or not."""
     verdicts = verify(Evidence.of_columns(*record, expected))
     with monkeypatch.context() as patch:
         patch.setattr(ScreenedBroadcast, "passes", lambda _: False)
@@ -105,7 +107,7 @@ def judged_both_ways(record: Record, expected: Any, monkeypatch: pytest.MonkeyPa
 
 
 def damage(draws: Random, record: Record) -> Record:
-    """A few events or samples removed, repeated, moved, or given something that another row of their kind has."""
+    """Remove, repeat or move a few events or samples, or give them a value from another row of their kind."""
     tables, counters, facts = record
     tables = {name: {column: list(cells) for column, cells in table.items()} for name, table in tables.items()}
     for _ in range(draws.choice((1, 1, 2, 4))):
@@ -132,7 +134,7 @@ def damage(draws: Random, record: Record) -> Record:
 
 
 @pytest.mark.parametrize("name", PROCESSES)
-def test_of_records_of_processes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_and_full_checks_agree_on_records_of_processes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     record = record_of(ProcessScenario.from_text(PROCESSES[name]))
     assert set(judged_both_ways(record, None, monkeypatch).values()) <= {"valid", "unknown"}
     counts = Counter[tuple[str, str]]()
@@ -142,7 +144,7 @@ def test_of_records_of_processes(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert counts["agreement", "violated"] + counts["order", "violated"] > 1, counts
 
 
-def test_of_records_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_and_full_checks_agree_on_records_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = Scenario.from_text(SCENARIO)
     record = record_of(scenario)
     from mobilenet.scenario.plans.hosts import expectations
@@ -158,7 +160,9 @@ def test_of_records_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(FLAVOURS)), st.integers(0, 2**32))
-def test_of_swarms(tmp_path_factory: pytest.TempPathFactory, seed: int, flavour: str, damage_seed: int) -> None:
+def test_quick_and_full_checks_agree_on_swarm_runs(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, flavour: str, damage_seed: int
+) -> None:
     folder = tmp_path_factory.mktemp("swarm")
     record_adversary(draw(seed, flavour), folder)
     manifest = read_manifest(folder)
@@ -171,7 +175,7 @@ def test_of_swarms(tmp_path_factory: pytest.TempPathFactory, seed: int, flavour:
 
 
 def test_only_the_first_overtaking_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every message overtakes all before it: once that took time with the square of the deliveries."""
+    """Every message overtakes all earlier ones: this once took time quadratic in the deliveries."""
     log = EventLog()
     log.add(0, "h0", "join")
     log.add(0, "h1", "join")
@@ -193,7 +197,7 @@ def test_only_the_first_overtaking_is_explained(monkeypatch: pytest.MonkeyPatch)
 
 
 def fingerprint_by_rows(columns: dict[str, list[Any]]) -> str:
-    """As it is told in docs/run-directory.md, value by value."""
+    """Compute the fingerprint as docs/run-directory.md defines it, value by value."""
     import hashlib
     import struct
 
@@ -223,7 +227,9 @@ rows = st.lists(
 
 
 @given(rows)
-def test_a_table_has_what_its_lists_have(tmp_path_factory: pytest.TempPathFactory, table_rows: list[Any]) -> None:
+def test_the_columns_of_a_table_equal_its_lists(
+    tmp_path_factory: pytest.TempPathFactory, table_rows: list[Any]
+) -> None:
     from mobilenet.record.reader import read_coded
 
     lists = {name: [row[i] for row in table_rows] for i, name in enumerate(COLUMNS["events"])}

@@ -1,4 +1,4 @@
-"""Runs without any fault that were once called violated, each for a bound that did not follow from its scenario.
+"""Tests of correct runs that were once called violated, because a bound did not follow from the scenario.
 
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -360,7 +360,7 @@ def files(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("what", "seed"), [(what, seed) for what, (_, seeds) in RUNS.items() for seed in seeds])
-def test_a_sound_run_is_valid(what: str, seed: int, tmp_path: Path) -> None:
+def test_a_sound_run_once_called_violated_is_valid(what: str, seed: int, tmp_path: Path) -> None:
     files(tmp_path)
     (tmp_path / "scenario.yaml").write_text(RUNS[what][0])
     run = mobilenet.run(tmp_path / "scenario.yaml", seed=seed, out=tmp_path / "run", allow_code=True)
@@ -382,7 +382,7 @@ def test_a_host_that_joins_after_its_track_is_accused(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     "scenario",
     [
-        # lists are sampled when a message is queued, and many wait in the MACs of hosts when the run ends
+        # lists are sampled when a message is queued, and many still wait in the MACs of hosts when the run ends
         HOSTS_WITH_FULL_QUEUES,
         # a host ignores the first copy of a frame, after other frames with the same message that it did not ignore
         COPIES_AFTER_OTHER_FRAMES,
@@ -394,7 +394,7 @@ def test_a_run_that_does_not_come_to_rest_is_not_accused(scenario: str, tmp_path
 
 
 def test_hidden_terminals_with_equal_timeouts_may_never_rest(tmp_path: Path) -> None:
-    """Two segments collide at each timeout of TCP, since each is sent only once."""
+    """At each timeout of TCP two segments collide, since each is sent only once."""
     run = mobilenet.run(Scenario.from_text(TIME_OUT_TOGETHER), out=tmp_path / "run")
     assert not run.manifest["quiescent"]
     assert {run.verdicts[check].answer for check in ("delivery", "drained")} == {"unknown"}

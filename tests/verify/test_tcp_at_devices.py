@@ -1,4 +1,4 @@
-"""TCP at the devices of both ends: what is sound is accepted in any order, and each fault is found.
+"""Tests of TCP at the devices of both ends: correct traffic is accepted in any order, and each fault is found.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -51,8 +51,8 @@ FIRST = st.integers(0, 2**32 - 1)
 
 
 @given(FIRST, st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20), st.booleans()), max_size=30))
-def test_any_order_of_retransmissions_is_sound(first: int, sends: list[tuple[int, int, bool]]) -> None:
-    """A sends parts of one stream, again and in any order; B acknowledges what has come without a gap."""
+def test_any_order_of_tcp_retransmissions_is_accepted(first: int, sends: list[tuple[int, int, bool]]) -> None:
+    """A sends parts of one stream, again and in any order; B acknowledges what arrived without a gap."""
     stream, talk, got, sent_to = bytes(range(80)), Talk(first), [False] * 80, 0
     for start, length, is_lost in sends:
         start = min(start, sent_to)
@@ -79,7 +79,7 @@ def test_faults_of_tcp_are_found(first: int, more: int) -> None:
     assert f"acknowledges {1 + more} more bytes than have arrived" in problem(data, (B, 0, ACK, b"", 11 + more))
     assert "never sent" in problem(data, arrives=b"0123456780")
     assert "never sent" in problem(data, arrives=b"0123456789" + b"x" * (1 + more))
-    assert problem(data, (A, 0, ACK, b"0123456788")) == ""  # a file that sendfile() sends has changed meanwhile
+    assert problem(data, (A, 0, ACK, b"0123456788")) == ""  # a file sent by sendfile() has changed meanwhile
     assert problem(data, (A, 10, ACK | FIN), (B, 0, ACK, b"", 11)) == ""
     assert "1 more bytes than have arrived" in problem(data, (B, 0, ACK, b"", 11))
     assert "acknowledges" in problem((*data, 0, True), (B, 0, ACK, b"", 10 - more))
@@ -94,7 +94,7 @@ def test_bytes_lost_before_the_device_may_come_later() -> None:
 
 
 def test_late_segments_belong_to_their_earlier_connection() -> None:
-    """The same ports with another first number, while a segment of the old connection is on the way."""
+    """The same ports have another initial number, while a segment of the old connection is in transit."""
     old, new = Talk(7), Talk(90_000)
     old.say(A, 0, ACK, b"0123456789")
     old.say(B, 0, ACK, acknowledged=10)

@@ -1,4 +1,4 @@
-"""One trace for each thing that the verifier may say, by hand."""
+"""Tests with one trace, written by hand, for each answer of the verifier."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SENT = BOTH + "h0 broadcast h0:0\nh0 deliver h0:0\nh0 broadcast h0:1\nh0 deliver
         SENT + "h1 deliver h0:0\nh1 deliver h0:1",
         SENT + "h1 leave",
         SENT + "h1 deliver h0:0\nh1 leave",
-        SENT + "h1 deliver h0:0\nh1 leave\nh1 join",  # what was broadcast before is not owed again
-        SENT + "h1 deliver h0:0\nh1 leave\nh1 join\nh1 deliver h0:1",  # but may come
-        # a late joiner need not have what came before
+        SENT + "h1 deliver h0:0\nh1 leave\nh1 join",  # earlier broadcasts are not due again
+        SENT + "h1 deliver h0:0\nh1 leave\nh1 join\nh1 deliver h0:1",  # but may arrive
+        # a late joiner need not have earlier messages
         SENT + "h2 join\nh1 deliver h0:0\nh1 deliver h0:1\nh2 deliver h0:1",
         SENT + "h1 crash\nh1 recover\nh1 deliver h0:0\nh1 deliver h0:1",
         BOTH
         + "h0 broadcast h0:0\nh1 broadcast h1:0\nh0 deliver h1:0\nh0 deliver h0:0\nh1 deliver h0:0\nh1 deliver h1:0",
     ],
 )
-def test_valid(lines: str) -> None:
+def test_traces_that_keep_every_promise_are_valid(lines: str) -> None:
     assert answers(lines) == {}
 
 
@@ -47,7 +47,7 @@ def test_valid(lines: str) -> None:
         ("membership", SENT + "h1 leave\nh1 crash\nh1 join"),
         ("causal_order", SENT + "h1 deliver h0:1\nh1 deliver h0:0"),
         ("causal_order", SENT + "h1 deliver h0:1\nh1 leave"),
-        # old, too late
+        # the old message comes too late
         ("causal_order", SENT + "h2 join\nh2 deliver h0:1\nh2 deliver h0:0\nh1 deliver h0:0\nh1 deliver h0:1"),
         (
             "causal_order",
@@ -63,16 +63,16 @@ def test_valid(lines: str) -> None:
         ),
         ("gaps", SENT + "h1 gap"),
         ("delivery", SENT + "h1 deliver h0:0"),
-        ("delivery", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0"),  # one's own
+        ("delivery", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0"),  # the host's own message
     ],
 )
-def test_violated(check: str, lines: str) -> None:
+def test_each_violation_is_reported_with_its_property(check: str, lines: str) -> None:
     verdict_of = verdicts(lines)
     assert verdict_of[check].answer == "violated"
     assert 1 <= len(verdict_of[check].explanation.splitlines()) < 10
 
 
-def test_an_explanation_says_which_overtook_which_and_where() -> None:
+def test_an_explanation_states_which_message_overtook_which() -> None:
     lines = "h0 join\nh1 join\nh0 broadcast h0:0\nh0 broadcast h0:1\nh1 handoff_start\nh1 handoff_end\nh1 deliver h0:1"
     assert (
         verdicts(lines)["causal_order"].explanation == "h0:1 overtook h0:0 at h1:\n"
@@ -96,11 +96,13 @@ def test_an_explanation_says_which_overtook_which_and_where() -> None:
         ("h0 broadcast h0:0", {"broadcast": None}, {}),
     ],
 )
-def test_unknown_and_at_rest(lines: str, options: dict[str, Any], expected: dict[str, str]) -> None:
+def test_missing_deliveries_are_unknown_unless_at_rest(
+    lines: str, options: dict[str, Any], expected: dict[str, str]
+) -> None:
     assert answers(lines, **options) == expected
 
 
-# --- gaps: T = 10 s, and a reachable host is heard once a second
+# --- gaps: T = 10 s, and a reachable host is heard every second
 
 HERE = "h0 in_coverage\nh1 in_coverage\nh0 join\nh1 join\n"
 LATER = "50 h0 broadcast h0:0\n"
@@ -115,14 +117,14 @@ def gaps(lines: str) -> str:
     "lines",
     [
         "60 h1 out_of_coverage\n70 s0 expire h1 10\nh1 gap",
-        "60 h1 out_of_coverage\n69.1 s0 expire h1 10\nh1 gap",  # it may have been silent for the second before it went
+        "60 h1 out_of_coverage\n69.1 s0 expire h1 10\nh1 gap",  # it may have been silent for the second before it left
         "60 h1 crash\n70 s0 expire h1 10.5\nh1 recover\nh1 gap",
         "60 h1 handoff_start\n70 s0 expire h1 10\nh1 handoff_end\nh1 gap",
-        # too short to be heard between
+        # in coverage for too short a time to be heard
         "60 h1 out_of_coverage\n65 h1 in_coverage\n65.5 h1 crash\n70 s0 expire h1 10.9\nh1 recover\nh1 gap",
-        # said again
+        # the gap is repeated
         "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n70.1 h1 handoff_start\n70.2 h1 handoff_end\nh1 gap",
-        # given up where it was last, and it comes back elsewhere
+        # given up where it was last, and returns elsewhere
         (
             "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s1 expire h1 10\nh1 recover\nh1"
             " handoff_start\nh1 handoff_end s0\nh1 gap"
@@ -146,16 +148,16 @@ def test_a_host_given_up_after_its_silence_may_have_a_gap(lines: str) -> None:
         # heard between 65 and 67
         "60 h1 out_of_coverage\n65 h1 in_coverage\n67 h1 out_of_coverage\n75 s0 expire h1 15\nh1 gap",
         "60 h1 out_of_coverage\n70 s0 expire h1 10\n90 h1 in_coverage\n92 h1 gap",  # heard again before it
-        # heard since the first
+        # heard since the first gap
         "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n75 h1 handoff_start\n75.1 h1 handoff_end\nh1 gap",
         # heard since it was given up
         "60 h1 crash\n70 s0 expire h1 10\n80 h1 recover\n82 h1 crash\n95 h1 recover\nh1 gap",
         "60 h1 leave\n61 h1 join\nh1 gap",
-        # another one than the one that it was with
+        # given up by a station that it was not with
         "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s0 expire h1 19\nh1 recover\nh1 gap",
     ],
 )
-def test_a_gap_of_a_host_that_was_heard_or_that_nobody_gave_up(lines: str) -> None:
+def test_a_gap_of_a_host_heard_or_not_given_up_is_violated(lines: str) -> None:
     assert gaps(lines) == "violated"
 
 
@@ -163,7 +165,7 @@ def test_giving_up_a_host_violates_a_promise_without_gaps() -> None:
     assert answers(SENT + "h1 leave\n60 s0 expire h1 50") == {"gaps": "violated"}
 
 
-def test_what_is_given_up_is_owed_to_nobody() -> None:
+def test_messages_that_were_given_up_are_not_owed() -> None:
     gap = "50 s0 expire h1 49\n50 h1 gap\n50 h1 handoff_start because_of join\nh1 handoff_end\n"
     lines = (
         HERE + "h1 out_of_coverage\nh1 broadcast h1:0\n" + gap + "h1 broadcast h1:1\nh0 deliver h1:1\nh1 deliver h1:1"
@@ -175,7 +177,7 @@ def test_what_is_given_up_is_owed_to_nobody() -> None:
     assert answers(lines.replace("because_of join", "because_of cell"), gap_after_s=10.0)["delivery"] == "violated"
 
 
-def test_what_was_given_up_and_yet_delivered_is_owed() -> None:
+def test_a_message_given_up_but_delivered_once_is_owed_to_all() -> None:
     lines = HERE + "h2 join\nh1 out_of_coverage\nh1 broadcast h1:0\n50 s0 expire h1 49\nh1 gap\nh0 deliver h1:0"
     verdict_of = verdicts(lines, gap_after_s=10.0)
     assert verdict_of["delivery"].answer == "violated" and "h2" in verdict_of["delivery"].explanation

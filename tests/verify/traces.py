@@ -1,4 +1,4 @@
-"""Traces written by hand, and the verdicts on them.
+"""Judge traces written by hand.
 
 Shapes    a line is `[seconds] host event [message]`, as in `2.5 h0 deliver h1:0`; without seconds, a moment after the
           last. A host's `join` and `handoff_end` are followed by a station, if any, and a station's `expire` by the
@@ -81,5 +81,5 @@ def verdicts(
 
 
 def answers(lines: str, **options: Any) -> dict[str, str]:
-    """Only what is not valid."""
+    """Return the answers that are not valid."""
     return {check: verdict.answer for check, verdict in verdicts(lines, **options).items() if verdict.answer != "valid"}

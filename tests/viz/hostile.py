@@ -1,5 +1,5 @@
-"""Sixty strings with a special meaning in some program: HTML, scripts, templates, quotes, writing directions,
-control characters, length.
+"""Sixty strings with a special meaning in some program: HTML, scripts, templates, quotes, text direction, control
+characters, length.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ STRINGS = (
     "<base href=//example.org>",
     "<meta http-equiv=refresh content=0;url=//example.org>", "<link rel=stylesheet href=//example.org/x.css>",
     "<img src=//example.org/x.png>", "<plaintext>",
-    # comments and ends of other languages
+    # comments and terminators of other languages
     "<!--", "-->", "<!-- <script>", "]]>", "<![CDATA[", "*/", "/*", "//", "<?php echo 1 ?>", "<%= 7 * 7 %>",
     # templates, formats and shells
     "{{ 7 * 7 }}", "{% raw %}", "{# #}", "${7*7}", "`${window.hit=1}`", "%(x)s", "%s%n", "{0}", "$(touch hit)",
     "; touch hit;",
     # quotes, escapes and spreadsheets
     "'", '"', "`", "\\", "\\\"", "&lt;b&gt;", "&#x3c;b&#x3e;", "=HYPERLINK(1)", "[red]rich[/red]", ":smile:",
-    # writing directions, invisible and wide characters
+    # text direction, invisible and wide characters
     "\u202egnp.exe", "\u2066\u2067\u2069", "\u200b\u200d\ufeff", "\u2028\u2029", "e\u0301" * 20, "\U0001f4a3" * 10,
     "\u0635\u0628\u0627\u062d \u05e9\u05dc\u05d5\u05dd",
-    # places that are not text for everybody
+    # strings that some programs do not take as text
     "name\twith\ttabs", "line\nbreak\r\n", "x" * 10_000,
 )  # fmt: skip
 assert len(STRINGS) == 60

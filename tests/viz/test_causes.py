@@ -1,4 +1,4 @@
-"""Pictures give no cause that does not follow from the record: docs/validation/causes.md has all of them."""
+"""Tests that pictures state only causes that follow from the record; docs/validation/causes.md lists them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NAMES = {
     "span.mn-why",
     "Cause",
     r'"cause": "(\w+)"',
-}  # keys, classes and headings, not sentences
+}  # keys, classes and headings, which are not sentences
 
 
 def texts(path: Path) -> list[str]:
@@ -62,11 +62,11 @@ def texts(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("sentence", "file", "record"), ROWS)
-def test_each_sentence_is_there(sentence: str, file: str, record: str) -> None:
+def test_each_listed_sentence_about_a_cause_is_in_the_code(sentence: str, file: str, record: str) -> None:
     assert any(sentence in text for text in texts(ROOT / file)) and len(record) > 5
 
 
-def test_no_other_sentence_gives_a_cause() -> None:
+def test_no_unlisted_sentence_gives_a_cause() -> None:
     listed = [(sentence, file) for sentence, file, _ in ROWS]
     other_sentences = [
         (path.name, text)
@@ -80,17 +80,17 @@ def test_no_other_sentence_gives_a_cause() -> None:
     assert len(listed) > 20
 
 
-def test_a_sentence_that_is_not_listed_would_be_found() -> None:
+def test_an_unlisted_sentence_about_a_cause_would_be_found() -> None:
     assert CAUSAL.search("late because the station is busy") and not CAUSAL.search("Delivered to all")
 
 
-def test_every_outcome_has_its_words() -> None:
+def test_every_frame_outcome_has_a_description() -> None:
     assert set(OUTCOMES) == (set(OF_FRAMES) - {"received"}) | {"bit_errors", "preamble_missed", LINK_CUT, OUT_OF_RANGE}
 
 
 @pytest.fixture(scope="module")
 def maps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the map has of a run of each promise."""
+    """Return the data of the map for a run of each promise."""
     folder, document_of = tmp_path_factory.mktemp("causes"), {}
     for promise, scenario in (
         ("causal", "first.yaml"),
@@ -106,13 +106,13 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("promise", ["causal", "fifo", "best_effort"])
 def test_only_causal_messages_have_to_follow_others(promise: str, maps: dict[str, Any]) -> None:
-    """A late message of gossip was lost, or not sent yet; it does not wait for another one."""
+    """A late gossip message was lost, or not sent yet; it does not wait for another one."""
     document = maps[promise]
     assert document["about"]["is_causal"] == (promise == "causal")
     assert bool(document["messages"]["before"]["data"]) == (promise == "causal")
 
 
-def test_a_session_without_a_cause_has_none(tmp_path: Path) -> None:
+def test_no_cause_is_shown_for_a_session_without_one(tmp_path: Path) -> None:
     path = edit(tmp_path, "own_protocol/roaming", 'self.begin_handoff("cell")', 'self.begin_handoff("")')
     events = mobilenet.run(path, out=tmp_path / "run", allow_code=True).events
     assert len(handoffs(events)) > 5
@@ -124,7 +124,7 @@ def test_a_session_without_a_cause_has_none(tmp_path: Path) -> None:
 
 
 def test_a_station_whose_radio_is_off_is_not_called_down(tmp_path: Path) -> None:
-    """No host crashes here and all stand still in range, yet frames are lost as at a receiver that is down."""
+    """No host crashes here, and all stand still in range, yet frames are lost as at a receiver that is down."""
     changes = {
         "duration_s": 5,
         "warmup_s": 0,
@@ -140,7 +140,7 @@ def test_a_station_whose_radio_is_off_is_not_called_down(tmp_path: Path) -> None
 
 
 def test_a_host_of_a_silent_station_is_not_called_out_of_range(tmp_path: Path) -> None:
-    """It stands in the cell all the time; what the station sends to it is lost because its radio is off."""
+    """The host stays in the cell; messages from the station are lost because its radio is off."""
     path = edit(tmp_path, "own_protocol/gossip", "self.port.broadcast(rumour)", "self.port.send(0, rumour)")
     changes = {"duration_s": 8, "hosts.mobility": {"model": "static"}, "record.messages": True}
     run = mobilenet.run(path, out=tmp_path / "one", overrides=changes, allow_code=True)

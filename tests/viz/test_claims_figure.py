@@ -1,4 +1,6 @@
-"""The figure of evaluated claims: measured values next to what is required, and what cannot be drawn."""
+"""Tests of the figure of evaluated claims: measured values next to the requirements, and claims that
+cannot be drawn.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def write(place: Path, rows: Any) -> Path:
 
 
 @pytest.mark.parametrize("width_in", [None, 3.5])
-def test_values_are_beside_what_is_required(
+def test_the_claims_figure_shows_values_beside_requirements(
     width_in: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figures: list[Any] = []
@@ -67,7 +69,7 @@ def test_many_claims_have_several_figures(tmp_path: Path) -> None:
     assert "Not drawn" not in (folder / "captions.txt").read_text()
 
 
-def test_without_numbers_the_figure_says_so(tmp_path: Path) -> None:
+def test_the_claims_figure_says_which_claims_have_no_numbers(tmp_path: Path) -> None:
     (drawn,) = claims_figures(write(tmp_path, ROWS[-2:]), tmp_path / "figures", Look((".svg",)))
     assert drawn.note.endswith("Not drawn: 2 claims without a value or a bound.") and drawn.path.is_file()
 
@@ -79,5 +81,5 @@ def test_damaged_answers_are_an_error(text: str, tmp_path: Path) -> None:
         claims_figures(tmp_path, tmp_path / "figures")
 
 
-def test_options_of_studies_are_refused(tmp_path: Path) -> None:
+def test_the_claims_figure_rejects_options_of_studies(tmp_path: Path) -> None:
     assert "--x applies only to studies" in refusal("figures", write(tmp_path, ROWS), "--x", "processes")

@@ -1,4 +1,4 @@
-"""The figures of a factorial study: its effects, and no picture of more configurations than one has room for.
+"""Tests of the figures of a factorial study: effects, and no figure with more configurations than fit.
 
 Source    ours: docs/guide/studies.md
 """
@@ -46,7 +46,7 @@ def factorial(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 @pytest.mark.parametrize("width_in", [3.5, 7.2])
-def test_only_effects_and_nothing_covers_anything(
+def test_the_effects_figure_has_only_effects_and_no_overlaps(
     width_in: float, factorial: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows: list[int] = []
@@ -60,7 +60,7 @@ def test_only_effects_and_nothing_covers_anything(
     drawn = study_figures(factorial, tmp_path, style.Look((".svg",), captions=False, width_in=width_in))
     assert [figure.path.stem for figure in drawn] == ["effects"] and rows == [6, 6, 6]
     assert "The 6 largest of 10 effects" in drawn[0].note and drawn[0].note.count("Probably unstable: ") <= 2
-    assert has_room(study_tables(factorial))  # 8 combinations of the others
+    assert has_room(study_tables(factorial))  # 8 combinations of the other factors
 
 
 @pytest.mark.parametrize(("counts", "expected"), [([2, 2, 2, 2], True), ([2, 2, 2, 2, 2], False), ([9, 2], True)])
@@ -71,7 +71,7 @@ def test_comparisons_with_too_many_combinations_are_not_drawn(counts: list[int],
 
 
 def factorial_of(counts: list[int], label: str = "") -> StudyTables:
-    """A study with these numbers of levels, in the tables' form; `label`: of its first configuration."""
+    """Return a study with these numbers of levels, as tables; `label` names its first configuration."""
     factors = [f"part.long_name_of_factor_{number}" for number in range(len(counts))]
     summary = [
         {"configuration": number, **dict(zip(factors, map(str, levels), strict=True)), "metric": DELAY, "n": 3,
@@ -83,7 +83,7 @@ def factorial_of(counts: list[int], label: str = "") -> StudyTables:
 
 @pytest.fixture(autouse=True)
 def complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No run is missing."""
+    """Pretend that no run is missing."""
     monkeypatch.setattr(study_tables_module, "missing_runs", lambda directory: None)
 
 
@@ -97,10 +97,10 @@ def test_a_long_legend_leaves_the_panels_their_width(width_in: float) -> None:
 
 
 @pytest.mark.parametrize(("counts", "expected"), [([2, 6], ["curve"]), ([2, 2, 3], ["effects"])])
-def test_figures_of_many_configurations(
+def test_figures_of_many_configurations_are_limited(
     counts: list[int], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two factors keep their means. More factors without effects have a sentence in their place."""
+    """Two factors keep their means. With more factors without effects, a sentence replaces the figure."""
     tables, texts = factorial_of(counts, "unstable"), []
     monkeypatch.setattr(studies, "study_tables", lambda study: tables)
     monkeypatch.setattr(studies, "study_effects", lambda *given: [])

@@ -1,5 +1,5 @@
-"""Figures that a stranger can read: nothing lies on anything else, captions say how it was measured, empty ones say
-so in words.
+"""Tests that figures are readable: texts do not overlap, captions describe the measurement, and empty figures have a
+sentence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Checked = Callable[[Path], list[Any]]
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Checked:
-    """Draws the figures of a run, and looks at each before it is saved."""
+    """Return a function that draws the figures of a run, and checks each before it is saved."""
 
     def look(figure: Any, target: Path) -> None:
         assert overlapping(figure) == [], target
@@ -41,7 +41,7 @@ def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Checked:
 
 
 @pytest.mark.long
-def test_of_a_run_of_hosts(run: Path, checked: Checked) -> None:
+def test_figures_of_a_run_of_hosts_have_captions_and_no_overlaps(run: Path, checked: Checked) -> None:
     notes = {figure.path.stem: figure.note for figure in checked(run)}
     assert all(note.startswith("n = 1 run. ") for note in notes.values())
     for name in ("station_buffers", "host_buffers", "delays_over_time", "radio"):
@@ -53,7 +53,7 @@ def test_of_a_run_of_hosts(run: Path, checked: Checked) -> None:
 
 
 @pytest.mark.parametrize("name", ["causal", "causal_reliable", "bundling"])
-def test_of_processes(name: str, checked: Checked, tmp_path: Path) -> None:
+def test_figures_of_a_run_of_processes_have_no_overlaps(name: str, checked: Checked, tmp_path: Path) -> None:
     done = mobilenet.run(
         ROOT / "scenarios" / "vcube" / f"{name}.yaml", out=tmp_path / "run", overrides=["processes=16"]
     )
@@ -64,7 +64,7 @@ def test_of_processes(name: str, checked: Checked, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_with_own_names_and_dollars(run: Path, checked: Checked, tmp_path: Path) -> None:
+def test_figures_show_names_with_dollars_as_text(run: Path, checked: Checked, tmp_path: Path) -> None:
     copy = copy_run(run, tmp_path / "a $run$ of _ours_")
     with editing(copy / "manifest.json") as manifest:
         manifest["station_names"] = {"s0": "$\\frac", "s1": "Mast\n1"}
@@ -72,8 +72,8 @@ def test_with_own_names_and_dollars(run: Path, checked: Checked, tmp_path: Path)
 
 
 @pytest.mark.long
-def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
-    """Figures without places need none; that of the field leaves them out and says so."""
+def test_the_field_figure_leaves_out_invalid_positions(run: Path, tmp_path: Path) -> None:
+    """Figures without positions do not need them; that of the field omits them with a note."""
     copy = copy_run(run, tmp_path / "run")
     places = pq.read_table(copy / "positions.parquet")
     x_m = places["x_m"].to_numpy().copy()
@@ -92,8 +92,8 @@ def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) -> None:
-    """No change of cell was confirmed: the picture says so."""
+def test_figures_handle_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) -> None:
+    """No change of cell was confirmed, and the figure has a note on it."""
     copy = copy_run(run, tmp_path / "run")
     events = pq.read_table(copy / "events.parquet")
     at = events.column_names.index("detail")
@@ -106,8 +106,8 @@ def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) 
 
 
 @pytest.mark.long
-def test_figures_for_a_paper(run: Path, tmp_path: Path) -> None:
-    """PDF of a given width; titles and captions in a file beside them."""
+def test_figures_for_a_paper_have_the_requested_format(run: Path, tmp_path: Path) -> None:
+    """The files are PDFs of a given width, with titles and captions in a separate file."""
     words = ["figures", str(run), "-o", str(tmp_path / "out"), "--format", "pdf,png", "--width", "3.5", "--plain"]
     done = invoke(*words)
     assert done.exit_code == 0, done.output
@@ -127,7 +127,7 @@ def test_figures_for_a_paper(run: Path, tmp_path: Path) -> None:
         ("vcube/causal", "Messages waiting for their causal past"),
     ],
 )
-def test_what_is_held_back_is_causal_where_the_order_is(
+def test_figures_call_held_messages_causal_only_in_causal_order(
     name: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda self, file, **options: Path(file).touch())

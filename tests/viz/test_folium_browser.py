@@ -1,4 +1,4 @@
-"""Maps of folium in a real browser without a network: they play smoothly, and layers of a user lie on them."""
+"""Tests of folium maps in a real browser without a network: they play smoothly, and user layers lie on top."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def browser() -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def dynamic(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run of the guide, whole, in the folder where its program looks for it."""
+    """Return the whole run of the guide, in the folder where its program expects it."""
     folder = tmp_path_factory.mktemp("folium")
     (folder / "runs").mkdir()
     return mobilenet.run(SCENARIOS / "dynamic.yaml", out=folder / "runs" / "dynamic").path
@@ -67,13 +67,13 @@ def open_map(browser: Page, file: Path) -> None:
     assert [url for url in browser.requests if url.startswith("file:")] == [file.resolve().as_uri()]
 
 
-def test_it_plays_and_each_layer_can_be_switched(browser: Page, run: Path, tmp_path: Path) -> None:
+def test_the_folium_map_plays_and_each_layer_can_be_switched(browser: Page, run: Path, tmp_path: Path) -> None:
     draw(run, tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
     assert browser.evaluate(NAMES) == LAYERS
     for scheme in ("light", "dark"):
         browser.prefer(prefers_color_scheme=scheme)
-        assert obstacles(browser, lesser=()) == []  # folium lays out the page, which has no landmarks
+        assert obstacles(browser, lesser=()) == []  # folium lays out the page, without landmarks
     browser.evaluate(SPACE)
     browser.until("parseFloat(document.querySelector('.time-text').textContent) > 1")
     browser.evaluate(SPACE)
@@ -86,7 +86,7 @@ def test_it_plays_and_each_layer_can_be_switched(browser: Page, run: Path, tmp_p
     assert len(pictures) > len(LAYERS)
 
 
-def test_a_click_on_a_handoff_shows_what_it_was(browser: Page, run: Path, tmp_path: Path) -> None:
+def test_a_click_on_a_handoff_in_the_folium_map_describes_it(browser: Page, run: Path, tmp_path: Path) -> None:
     draw(run, tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
     browser.evaluate(f"document.querySelectorAll('.leaflet-control-layers-selector')[{LAYERS.index('Hosts')}].click()")
@@ -112,7 +112,7 @@ def test_a_click_on_a_handoff_shows_what_it_was(browser: Page, run: Path, tmp_pa
         assert word in words
 
 
-def test_hostile_names_stay_text_on_the_map(browser: Page, run: Path, tmp_path: Path) -> None:
+def test_hostile_names_stay_text_in_the_folium_map_in_a_browser(browser: Page, run: Path, tmp_path: Path) -> None:
     draw(hostile(run, tmp_path / "run"), tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
     labels = browser.evaluate(
@@ -124,7 +124,7 @@ def test_hostile_names_stay_text_on_the_map(browser: Page, run: Path, tmp_path: 
     assert browser.evaluate("document.querySelectorAll('.leaflet-tooltip img').length") == 0
 
 
-def test_tiles_are_all_that_it_asks_for(run: Path, tmp_path: Path) -> None:
+def test_the_folium_map_requests_nothing_but_tiles(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     on_earth(tmp_path / "run" / "scenario.yaml")
     for tiles in (False, True):
@@ -136,7 +136,7 @@ def test_tiles_are_all_that_it_asks_for(run: Path, tmp_path: Path) -> None:
             assert hosts == ({"tile.openstreetmap.org"} if tiles else set())
 
 
-def test_in_a_notebook(browser: Page, run: Path, tmp_path: Path) -> None:
+def test_the_folium_map_works_in_a_notebook(browser: Page, run: Path, tmp_path: Path) -> None:
     cell = mobilenet.load(run).folium()._repr_html_()
     (tmp_path / "notebook.html").write_text(f"<!doctype html><div style='width: 900px'>{cell}</div>", encoding="utf-8")
     browser.open(tmp_path / "notebook.html")
@@ -147,7 +147,7 @@ def test_in_a_notebook(browser: Page, run: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_layers_of_the_guide_lie_on_the_map(browser: Page, dynamic: Path) -> None:
+def test_layers_from_the_guide_appear_on_the_folium_map(browser: Page, dynamic: Path) -> None:
     (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/guide/folium.md").read_text(), re.DOTALL)
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=dynamic.parent.parent, env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -169,7 +169,9 @@ def test_layers_of_the_guide_lie_on_the_map(browser: Page, dynamic: Path) -> Non
 @pytest.mark.long
 @pytest.mark.timeout(420)
 def test_seventy_hosts_play_smoothly_for_a_minute(browser: Page, dynamic: Path, tmp_path: Path) -> None:
-    """The best of three, because others may use the machine: at least 25 frames a second, and none above 250 ms."""
+    """The best of three attempts counts, because the machine may be busy: at least 25 frames a second, and none above
+    250 ms.
+    """
     assert draw(dynamic, tmp_path / "map.html") <= 30_000_000
     open_map(browser, tmp_path / "map.html")
     for _ in range(3):

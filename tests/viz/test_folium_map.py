@@ -1,4 +1,4 @@
-"""A run as a folium.Map: its layers are what the record has, and its page is whole and the same each time."""
+"""Tests of a run as a folium.Map: its layers match the record, and its page is complete and reproducible."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def page_of(map_: folium.Map) -> str:
     return str(map_.get_root().render())
 
 
-def test_it_is_a_map_with_named_layers(map_: folium.Map) -> None:
+def test_a_run_becomes_a_folium_map_with_named_layers(map_: folium.Map) -> None:
     assert isinstance(map_, folium.Map) and list(layers(map_)) == LAYERS
     assert any(isinstance(child, folium.LayerControl) for child in map_._children.values())
 
 
-def test_the_page_links_to_nothing_and_is_the_same_each_time(lively: mobilenet.Run, map_: folium.Map) -> None:
+def test_the_folium_page_has_no_links_and_is_reproducible(lively: mobilenet.Run, map_: folium.Map) -> None:
     page = page_of(map_)
     markup = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
     assert "<script" not in markup and not re.search(r"<(?:link|img|iframe|base)\b|@import", markup)
@@ -85,7 +85,7 @@ def test_handoffs_are_those_of_the_metrics(lively: mobilenet.Run, map_: folium.M
     assert [one["properties"] for one in features(map_, "Handoffs")] == list(drawn.values())
 
 
-def test_each_host_is_one_point_at_each_step_and_where_it_was(lively: mobilenet.Run, map_: folium.Map) -> None:
+def test_the_folium_map_shows_each_host_where_it_was(lively: mobilenet.Run, map_: folium.Map) -> None:
     points: dict[tuple[str, int], list[float]] = {}
     for one in features(map_, "Hosts"):
         begin_ms, end_ms = one["properties"]["begin_ms"], one["properties"]["end_ms"]
@@ -114,23 +114,25 @@ def test_states_of_hosts_are_those_of_the_events(lively: mobilenet.Run, map_: fo
     assert {motion.NO_CELL, 0, 1, 2} <= {one["properties"]["state"] for one in features(map_, "Hosts")}
 
 
-def test_many_hosts_have_longer_steps(lively: mobilenet.Run, map_: folium.Map, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folium_map_of_many_hosts_has_longer_steps(
+    lively: mobilenet.Run, map_: folium.Map, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert len(features(map_, "Hosts")) > 3000
     monkeypatch.setattr(motion, "POINTS", 1000)
     points = features(lively.folium(), "Hosts")
     assert len(points) <= 1000 and {one["properties"]["begin_ms"] % 500 for one in points} == {0}
 
 
-def test_a_host_that_stands_still_is_one_point(tmp_path: Path) -> None:
-    """And a run without handoffs and wires has a map, too."""
+def test_a_host_that_stands_still_is_one_point_of_the_folium_map(tmp_path: Path) -> None:
+    """A run without handoffs and wires has a map, too."""
     (tmp_path / "calm.yaml").write_text(CALM)
     map_ = mobilenet.run(tmp_path / "calm.yaml", out=tmp_path / "run").folium()
     assert features(map_, "All handoffs") == [] and "Wires" not in layers(map_) and len(page_of(map_)) > 1_000_000
     assert {one["properties"]["host"] for one in features(map_, "Hosts")} == {0, 1, 2, 3}
-    assert len(features(map_, "Hosts")) <= 8  # in no cell until the first event
+    assert len(features(map_, "Hosts")) <= 8  # outside of all cells until the first event
 
 
-def test_buffers_are_warm_where_they_were_full(lively: mobilenet.Run, map_: folium.Map) -> None:
+def test_the_folium_heat_map_shows_full_buffers(lively: mobilenet.Run, map_: folium.Map) -> None:
     (heat,) = layers(map_)["Buffers of hosts"]._children.values()
     weights = [weight for _, _, weight in heat.data]
     assert 0 <= min(weights) < max(weights) == 1
@@ -138,7 +140,7 @@ def test_buffers_are_warm_where_they_were_full(lively: mobilenet.Run, map_: foli
     assert len(samples) and samples.value.max() > 0
 
 
-def test_hostile_names_stay_text(run: Path, map_: folium.Map, tmp_path: Path) -> None:
+def test_hostile_names_stay_text_in_the_folium_page(run: Path, map_: folium.Map, tmp_path: Path) -> None:
     page, plain = (page_of(each) for each in (mobilenet.load(hostile(run, tmp_path / "run")).folium(), map_))
     for sign in ("<script", "</script", "<img", "<!--", "onerror=alert(1)>", "{{", "{%", "\u202e", "\x1b"):
         assert page.count(sign) == plain.count(sign), sign
@@ -146,7 +148,7 @@ def test_hostile_names_stay_text(run: Path, map_: folium.Map, tmp_path: Path) ->
     assert "<title>&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt; – mobilenet</title>" in page
 
 
-def test_tiles_are_requested_only_on_demand(run: Path, tmp_path: Path) -> None:
+def test_the_folium_map_requests_tiles_only_on_demand(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     on_earth(tmp_path / "run" / "scenario.yaml")
     there = mobilenet.load(tmp_path / "run")
@@ -159,13 +161,13 @@ def test_tiles_are_requested_only_on_demand(run: Path, tmp_path: Path) -> None:
     assert "tile.openstreetmap.org" in page_of(there.folium(tiles=True))
 
 
-def test_without_an_origin_locations_are_metres(lively: mobilenet.Run, map_: folium.Map) -> None:
+def test_without_an_origin_the_folium_map_is_in_metres(lively: mobilenet.Run, map_: folium.Map) -> None:
     assert map_.crs == "Simple" and lively.locations([150, 2], [-30, 4]).tolist() == [[-30, 150], [4, 2]]
     with pytest.raises(RunError, match="--tiles needs a position on Earth"):
         lively.folium(tiles=True)
 
 
-def test_layers_that_are_added_later_are_in_the_control(lively: mobilenet.Run) -> None:
+def test_layers_added_later_appear_in_the_folium_control(lively: mobilenet.Run) -> None:
     map_ = lively.folium()
     map_._repr_html_()
     folium.FeatureGroup(name="A bus line").add_to(map_)
@@ -174,7 +176,7 @@ def test_layers_that_are_added_later_are_in_the_control(lively: mobilenet.Run) -
     assert variable is not None and page.index(f"var {variable[1]} = ") < page.index(variable[0])
 
 
-def test_walls_and_the_best_stations_of_a_radio_by_power(powered: Path) -> None:  # noqa: F811
+def test_the_folium_map_shows_walls_and_the_strongest_stations(powered: Path) -> None:  # noqa: F811
     map_ = mobilenet.load(powered).folium()
     (walls,) = [child for child in layers(map_)["Walls"]._children.values() if isinstance(child, folium.GeoJson)]
     (first, second) = (one["geometry"]["coordinates"] for one in walls.data["features"])
@@ -183,19 +185,19 @@ def test_walls_and_the_best_stations_of_a_radio_by_power(powered: Path) -> None:
     assert isinstance(picture, folium.raster_layers.ImageOverlay) and "data:image/png;base64," in page_of(map_)
 
 
-def test_holes(tmp_path: Path) -> None:
+def test_the_folium_map_shows_holes_in_coverage(tmp_path: Path) -> None:
     done = mobilenet.run(SCENARIOS / "holes.yaml", out=tmp_path / "run", overrides=["duration_s=3", "warmup_s=0"])
     assert {"Holes", "Hosts"} <= set(layers(done.folium()))
 
 
-def test_a_run_of_processes_is_refused(tmp_path: Path) -> None:
+def test_the_folium_map_rejects_a_run_of_processes(tmp_path: Path) -> None:
     scenario = SCENARIOS / "vcube" / "bundling.yaml"
     done = mobilenet.run(scenario, out=tmp_path / "run", overrides=["processes=8"])
     assert "no places to show on a map" in refusal("map", done.path, "--folium")
     assert not (done.path / "folium.html").exists()
 
 
-def test_the_command(run: Path, map_: folium.Map, tmp_path: Path) -> None:
+def test_the_map_command_draws_a_folium_map(run: Path, map_: folium.Map, tmp_path: Path) -> None:
     copy = shutil.copytree(run, tmp_path / "run")
     result = invoke("map", copy, "--folium")
     assert result.exit_code == 0 and result.stdout.splitlines()[-1].startswith(f"Next: open {copy}/folium.html")
@@ -223,7 +225,7 @@ def test_the_vendored_files_are_those_that_folium_links_to() -> None:
     assert [version for version in versions if f"{version} |" not in listed] == []
     assert (
         code_of("https://cdn.jsdelivr.net/npm/leaflet.markercluster@1.1.0/dist/leaflet.markercluster.js") is None
-    )  # not ours
+    )  # written by folium
 
 
 def test_each_vendored_library_has_a_licence_and_loads_nothing() -> None:

@@ -1,4 +1,6 @@
-"""Figures of frames, for both radio models: pairs counted anew one by one, reasons as in the table, words for each."""
+"""Tests of figures of frames for both radio models: pairs recounted one by one, and the reasons of the table with their
+texts.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def places(run: Path) -> dict[str, list[tuple[int, float, float]]]:
 
 
 def place(track: list[tuple[int, float, float]], time_ns: int) -> tuple[float, float]:
-    """One second apart, from the first moment on."""
+    """Return positions one second apart, from the first moment on."""
     if len(track) == 1:
         return track[0][1:]
     i = min(time_ns // 10**9, len(track) - 1)
@@ -67,7 +69,7 @@ def place(track: list[tuple[int, float, float]], time_ns: int) -> tuple[float, f
     return ax + share * (bx - ax), ay + share * (by - ay)
 
 
-def test_pairs_are_those_counted_one_by_one(run: Path) -> None:
+def test_pairs_in_frame_figures_agree_with_a_count_one_by_one(run: Path) -> None:
     tracks, table = places(run), pd.read_parquet(run / "frames.parquet")
     pairs: dict[str, Counter[int]] = {"s": Counter(), "h": Counter()}
     received: dict[str, Counter[int]] = {"s": Counter(), "h": Counter()}
@@ -105,7 +107,7 @@ def test_a_sample_of_frames_has_the_same_shares(run: Path, monkeypatch: pytest.M
 
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[float]]:
-    """Those of the figure of losses, by their words, when it has been drawn; no figure is saved."""
+    """Return the bars of the losses figure by their texts, without saving figures."""
     widths_of: dict[str, list[float]] = {}
 
     def look(figure: Any, target: Path) -> None:
@@ -136,7 +138,7 @@ def test_bars_are_the_shares_of_the_table(run: Path, tmp_path: Path, bars: dict[
 def test_a_run_without_recorded_frames_shows_its_losses(
     run: Path, tmp_path: Path, bars: dict[str, list[float]]
 ) -> None:
-    """The bars of all receptions are the shares of the table that this one does not have."""
+    """The bars of all receptions are the shares in the table of losses, which this run lacks."""
     table = pd.read_parquet(run / "frames.parquet")
     is_sinr = (run / "links.parquet").exists()
     copy = copy_run(run, tmp_path / "run", "frames.*", "links.*")
@@ -159,6 +161,6 @@ def test_the_map_counts_as_lost_to_others_what_the_metric_does(run: Path) -> Non
     assert round(float((shares * counts).sum())) == lost > 0 and counts.sum() == len(fates)
 
 
-def test_every_fate_has_words() -> None:
-    assert not any("collision" in words for words, _ in REASONS.values())  # which in metrics is three of them
+def test_every_fate_of_a_frame_has_a_description() -> None:
+    assert not any("collision" in words for words, _ in REASONS.values())  # in metrics, it covers three of them
     assert set(SINR_OUTCOMES) - {"received"} == set(REASONS) <= set(OUTCOMES)

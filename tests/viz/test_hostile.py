@@ -1,4 +1,4 @@
-"""Hostile strings as names of hosts, stations, scenarios and files: text, and nothing else, wherever they come out."""
+"""Tests that hostile names of hosts, stations, scenarios and files come out as plain text everywhere."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixty stations and sixty hosts, each with such a name."""
+    """Return a run of sixty stations and sixty hosts, each with such a name."""
     folder = tmp_path_factory.mktemp("hostile")
     with (folder / "tracks.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(("t", "id", "x", "y"))
         for t in range(0, 61, 10):
             for number, name in enumerate(STRINGS):
-                # names of spaces alone, or of more than 1 000 characters, are refused
+                # names of only spaces, or of more than 1 000 characters, are refused
                 rows.writerow((t, name[:900] + str(number), 10 * number, 5 + t))
     names = [text[:150] + f" {number}" for number, text in enumerate(STRINGS)]
     (folder / "all.yaml").write_text(
@@ -44,7 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return mobilenet.run(folder / "all.yaml", out=folder / "run").path
 
 
-def test_the_run_keeps_the_names(run: Path) -> None:
+def test_a_run_keeps_hostile_names_unchanged(run: Path) -> None:
     manifest = mobilenet.Run(run).manifest
     assert {name.strip() for name in manifest["host_names"].values()} == {
         f"{text[:900]}{number}".strip() for number, text in enumerate(STRINGS)
@@ -56,7 +56,7 @@ def test_the_run_keeps_the_names(run: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("draw", [maps.draw, report.draw], ids=["map", "report"])
-def test_in_a_browser(run: Path, tmp_path: Path, draw: object) -> None:
+def test_hostile_names_stay_text_in_a_browser(run: Path, tmp_path: Path, draw: object) -> None:
     page_file = tmp_path / "page.html"
     draw(run, page_file)  # type: ignore[operator]
     with Page() as page:
@@ -77,7 +77,7 @@ def test_in_a_browser(run: Path, tmp_path: Path, draw: object) -> None:
 
 
 @pytest.mark.parametrize("text", STRINGS, ids=range(60))
-def test_as_names_of_files(text: str, tmp_path: Path) -> None:
+def test_hostile_names_of_files_work(text: str, tmp_path: Path) -> None:
     name = text.replace("/", "∕").replace("\0", "")[:60] + ".yaml"
     (tmp_path / name).write_bytes(FIRST.read_bytes())
     done = mobilenet.run(tmp_path / name, out=tmp_path / (name + " run"), overrides=SHORT)
@@ -93,7 +93,7 @@ def test_as_names_of_files(text: str, tmp_path: Path) -> None:
     [STRINGS[0], STRINGS[38], STRINGS[48], STRINGS[50], STRINGS[58]],
     ids=["script", "shell", "rich", "bidi", "lines"],
 )
-def test_on_the_command_line(text: str, tmp_path: Path) -> None:
+def test_hostile_names_work_on_the_command_line(text: str, tmp_path: Path) -> None:
     name = text.replace("/", "∕") + ".yaml"
     (tmp_path / name).write_bytes(FIRST.read_bytes())
     result = command("run", name, "--out", "run " + name, "--set", "duration_s=6", place=tmp_path)
@@ -105,13 +105,13 @@ def test_on_the_command_line(text: str, tmp_path: Path) -> None:
         ("spacetime", "run " + name),
     ):
         result = command(*words, place=tmp_path)
-        assert result.returncode in (0, 2), result.stderr  # in six seconds there may be no handoff
+        assert result.returncode in (0, 2), result.stderr  # six seconds may pass without a handoff
         assert "Traceback" not in result.stderr
     assert not (tmp_path / "hit").exists()
 
 
 @pytest.mark.long
-def test_a_folder_that_turns_the_direction_of_writing(tmp_path: Path) -> None:
+def test_a_folder_name_with_a_bidi_override_is_spelled_out(tmp_path: Path) -> None:
     done = mobilenet.run(FIRST, out=tmp_path / "of \u202e 'z", overrides=SHORT)
     report.draw(done.path, tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")

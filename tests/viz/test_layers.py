@@ -1,4 +1,4 @@
-"""Opening a run to draw it does not import the simulator."""
+"""Tests that opening a run to draw it does not import the simulator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SIMULATOR = (
         "mobilenet.record.compare",
     ],
 )
-def test_what_it_loads(module: str) -> None:
+def test_drawing_a_run_does_not_import_the_simulator(module: str) -> None:
     code = f"import sys, {module}; print(*[name for name in {SIMULATOR!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == []

@@ -1,4 +1,4 @@
-"""--log-y: small values can be read next to outliers, and what is zero or less is said."""
+"""Tests of --log-y: small values are readable next to outliers, and values of zero or less are reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOG_Y = Look((".svg",), log_y=True)
 
 @pytest.fixture
 def scales(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """The scales of the vertical axes of each figure that is saved."""
+    """Return the scales of the vertical axes of each figure that is saved."""
     seen: dict[str, list[str]] = {}
 
     def save(figure: Any, target: Path) -> None:
@@ -32,7 +32,7 @@ def scales(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     return seen
 
 
-def test_of_a_run(run: Path, tmp_path: Path, scales: dict[str, list[str]]) -> None:
+def test_log_y_applies_to_figures_of_a_run(run: Path, tmp_path: Path, scales: dict[str, list[str]]) -> None:
     drawn = run_figures(run, tmp_path / "figures", LOG_Y)
     logarithmic = {"delays_over_time", "station_buffers", "host_buffers"}
     assert {name for name, each in scales.items() if "log" in each} == logarithmic
@@ -42,7 +42,7 @@ def test_of_a_run(run: Path, tmp_path: Path, scales: dict[str, list[str]]) -> No
     assert not any("log" in each for each in scales.values())
 
 
-def test_of_a_study(finished: Result, tmp_path: Path, scales: dict[str, list[str]]) -> None:
+def test_log_y_applies_to_figures_of_a_study(finished: Result, tmp_path: Path, scales: dict[str, list[str]]) -> None:
     study = finished.store.path
     compare_study(study)
     drawn = study_figures(study, tmp_path / "figures", LOG_Y)
@@ -65,15 +65,15 @@ def test_zero_and_less_are_marked() -> None:
         assert (bare.get_yscale(), bare.get_ylim(), list(bare.texts)) == ("linear", limits, [])
 
 
-def test_an_axis_has_an_end() -> None:
-    """Rounding leaves buffers with 1e-17 messages."""
+def test_a_logarithmic_axis_has_a_lower_end() -> None:
+    """Rounding leaves 1e-17 messages in buffers."""
     with page(6, 3) as (_, axes):
         axes.plot([1, 2, 3], [1e-17, 1, 300])
         log_values(axes)
         assert axes.get_ylim()[0] > 1e-5
 
 
-def test_claims_refuse(tmp_path: Path) -> None:
+def test_figures_of_claims_reject_log_y(tmp_path: Path) -> None:
     (tmp_path / "claims.json").write_text("{}")
     result = invoke("figures", tmp_path, "--log-y")
     assert result.exit_code == 2 and "--log-y does not apply to claims" in result.stderr.replace("\n", " ")

@@ -1,4 +1,4 @@
-"""What is in a map is what is in the run directory, one to one."""
+"""Tests that a map contains exactly what the run directory does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def host_names(data: dict[str, Any]) -> list[str]:
 
 
 def tracks(data: dict[str, Any]) -> dict[tuple[str, int], tuple[float, float]]:
-    """(host, time) -> place, as the page's scripts decode them."""
+    """Return (host, time) -> position, as decoded by the scripts of the page."""
     t, moments = data["tracks"], unpack_column(data["moments_ns"])
     first, count, dx, dy = (unpack_column(t[name]).astype(int) for name in ("first", "count", "x_cm", "y_cm"))
     moment = None if t["moment"] is None else unpack_column(t["moment"])
@@ -58,19 +58,19 @@ def same_places(run: Path, data: dict[str, Any]) -> None:
         assert abs(x - row.x_m) <= 0.005 + 1e-9 and abs(y - row.y_m) <= 0.005 + 1e-9  # rounded to a centimetre
 
 
-def test_places_are_those_recorded_to_half_a_centimetre(run: Path, page: Path) -> None:
+def test_map_positions_match_the_record_to_half_a_centimetre(run: Path, page: Path) -> None:
     same_places(run, document_in(page))
 
 
-def test_places_with_holes_in_time_and_leaps(run: Path, tmp_path: Path) -> None:
+def test_map_positions_handle_gaps_in_time_and_jumps(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     positions = table(run, "positions")
-    positions.loc[positions.index % 7 == 3, "x_m"] += 900.0  # farther than 16 bits of centimetres tell
+    positions.loc[positions.index % 7 == 3, "x_m"] += 900.0  # beyond the range of 16 bits in centimetres
     positions[(positions.index % 5 != 1) | (positions.time_ns == 0)].to_parquet(tmp_path / "run" / "positions.parquet")
     same_places(tmp_path / "run", document(tmp_path / "run"))
 
 
-def test_events_are_complete(run: Path, page: Path) -> None:
+def test_a_map_contains_every_event_of_the_record(run: Path, page: Path) -> None:
     data, record = document_in(page), table(run, "events")
     e, names = data["events"], host_names(data)
     columns = (unpack_column(e[name]) for name in ("time_ns", "kind", "host", "station", "session"))
@@ -167,7 +167,7 @@ def test_a_sample_of_messages_keeps_their_predecessors(run: Path) -> None:
 
 
 def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
-    """Against happened-before written down in full: for each message the set of all that precede it."""
+    """The oracle is happened-before in full: the set of all predecessors of each message."""
     data, record = document(run), table(run, "events")
     knows: dict[str, set[str]] = {}
     past: dict[str, set[str]] = {}
@@ -186,7 +186,7 @@ def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
         maximal = {a for a in past[name] if not any(a in past[b] for b in past[name])}
         late += ours != maximal
         assert maximal <= ours <= past[name], name
-    # a host that joins late delivers some messages without their past, and keeps them apart
+    # a host that joins late delivers some messages without their past, and keeps these separate
     assert late <= len(ids) // 20
 
 
@@ -201,12 +201,12 @@ def test_the_wires_are_those_that_the_run_had(run: Path, tmp_path: Path) -> None
         out=tmp_path / "mesh",
     )
     assert document(mesh.path)["stations"]["edges"] == [(a, b) for a in range(3) for b in range(a)]
-    assert edges({"station_links": None}, 17) == []  # a knot
+    assert edges({"station_links": None}, 17) == []  # invalid edges
     assert edges({"station_links": [[0, 1], [0, 9], "no", [1], [0, None]]}, 2) == [(0, 1)]
     assert edges({"station_links": 3}, 2) == edges({}, 2) == []
 
 
-def test_losses_are_counted_where_receivers_were(run: Path) -> None:
+def test_a_map_counts_losses_where_the_receivers_were(run: Path) -> None:
     data, frames = document(run), table(run, "frames")
     grid = data["places"]["losses"]
     mean, count = unpack_column(grid["mean"]), unpack_column(grid["count"])
@@ -217,7 +217,7 @@ def test_losses_are_counted_where_receivers_were(run: Path) -> None:
     assert delays["total"] == (metrics_of_all.event == "deliver").sum()
 
 
-def test_buffers_are_the_largest_in_each_bin(run: Path) -> None:
+def test_a_map_shows_the_largest_buffer_in_each_bin(run: Path) -> None:
     data, samples = document(run), table(run, "samples")
     own = data["buffers"]["stations"]
     assert own["names"] == ["SBuffer", "RBuffer"]
@@ -261,7 +261,7 @@ def damage(text: str) -> Callable[[Path], None]:
         ("frames.parquet", damage("no table")),
     ],
 )
-def test_a_damaged_run_is_one_line_and_no_file(
+def test_map_rejects_a_damaged_run_in_one_line_without_a_file(
     run: Path, tmp_path: Path, file: str, change: Callable[[Path], None]
 ) -> None:
     shutil.copytree(run, tmp_path / "run")
@@ -272,7 +272,7 @@ def test_a_damaged_run_is_one_line_and_no_file(
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
-def test_where_a_map_cannot_be(run: Path, tmp_path: Path) -> None:
+def test_map_rejects_an_impossible_output_path(run: Path, tmp_path: Path) -> None:
     (tmp_path / "file.html").write_text("old")
     for target in (tmp_path, tmp_path / "file.html" / "map.html", tmp_path / "map.png", Path("/proc/map.html")):
         with pytest.raises(RecordError):

@@ -1,4 +1,4 @@
-"""Maps in a real browser without a network: they load, move, answer clicks and keys, and complain of nothing."""
+"""Tests of maps in a real browser without a network: they load, move, answer clicks and keys, and log no errors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def pixels(browser: Page, host: int) -> list[float]:
     return list(coordinates)
 
 
-def test_hosts_move_when_it_plays_and_rest_when_it_does_not(browser: Page, page: Path) -> None:
+def test_hosts_on_the_map_move_only_while_it_plays(browser: Page, page: Path) -> None:
     open_map(browser, page)
     browser.evaluate("Mobilenet.app.clock.seek(5)")
     browser.until("document.querySelector('.mn-time').textContent.startsWith('5.0 s')")
@@ -75,7 +75,7 @@ def test_hosts_move_when_it_plays_and_rest_when_it_does_not(browser: Page, page:
     assert browser.screenshot() != picture
 
 
-def test_keys(browser: Page, page: Path) -> None:
+def test_keys_control_the_time_of_the_map(browser: Page, page: Path) -> None:
     open_map(browser, page)
     browser.evaluate("Mobilenet.app.clock.seek(5)")
     browser.key("ArrowRight")
@@ -108,7 +108,7 @@ def test_the_time_line_is_a_slider(browser: Page, page: Path) -> None:
     assert browser.evaluate("Mobilenet.app.clock.t") == pytest.approx(end / 2, abs=end / 100)
 
 
-def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path) -> None:
+def test_the_map_has_cards_of_hosts_stations_and_messages(browser: Page, page: Path) -> None:
     open_map(browser, page)
     browser.evaluate("Mobilenet.app.clock.seek(11.7)")
     browser.until("document.querySelector('.mn-time').textContent.startsWith('11.7')")
@@ -121,7 +121,7 @@ def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path
     assert obstacles(browser) == []
     assert browser.evaluate("[...document.querySelectorAll('aside')].every((one) => one.ariaLabel)")
     lines = browser.evaluate("[...document.querySelectorAll('button.mn-event')].map((line) => line.textContent)")
-    assert lines and all(re.match(r"[0-9:.]+( s)?\s+h\d+", line) for line in lines)  # as they are read out
+    assert lines and all(re.match(r"[0-9:.]+( s)?\s+h\d+", line) for line in lines)  # as a screen reader reads them
     assert browser.evaluate("Mobilenet.find(Mobilenet.app, 'H5').id") == 5
     assert "user-scalable" not in browser.evaluate("document.querySelector('meta[name=viewport]').content")
     browser.evaluate("Mobilenet.app.select({kind: 'station', id: 1})")
@@ -137,7 +137,7 @@ def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path
     assert browser.evaluate(f"{CARD}.querySelector('h2').textContent").startswith("Message h")
 
 
-def test_a_message_shows_which_hosts_have_or_lack_it(browser: Page, page: Path) -> None:
+def test_a_message_on_the_map_shows_which_hosts_have_or_lack_it(browser: Page, page: Path) -> None:
     open_map(browser, page)
     waits = browser.evaluate(
         "(() => { const run = Mobilenet.app.run, msg = run.messages; for (let m = 0; m < msg.count; m++) { const t ="
@@ -150,8 +150,8 @@ def test_a_message_shows_which_hosts_have_or_lack_it(browser: Page, page: Path) 
     assert f"{waits[0]} of {waits[0] + waits[1]} hosts" in text and f"lacks {waits[2]}" in text.replace("\n", " ")
 
 
-def test_no_reason_is_given_that_the_events_do_not_show(browser: Page, page: Path) -> None:
-    """A host that is up, covered and in no handoff, and that lacks nothing that the message follows."""
+def test_the_map_gives_no_reason_that_the_events_do_not_show(browser: Page, page: Path) -> None:
+    """The host is up, in coverage, in no handoff, and lacks no predecessor of the message."""
     open_map(browser, page)
     count = browser.evaluate(
         "(() => { const run = Mobilenet.app.run, msg = run.messages, all = Mobilenet.DOWN | Mobilenet.HANDING; for (let"
@@ -165,7 +165,7 @@ def test_no_reason_is_given_that_the_events_do_not_show(browser: Page, page: Pat
     assert "arrived" not in browser.evaluate(f"{CARD}.innerText")
 
 
-def test_a_late_delivery_shows_its_story(browser: Page, tmp_path: Path) -> None:
+def test_a_late_delivery_on_the_map_shows_its_causes(browser: Page, tmp_path: Path) -> None:
     run = mobilenet.run(
         SCENARIOS / "first.yaml", out=tmp_path / "run", overrides={"record.causes": True, "wireless.loss": 0.2}
     )
@@ -218,7 +218,7 @@ def test_layers_toggle(browser: Page, page: Path) -> None:
     )
     browser.click_on("[data-heat=losses]")
     assert browser.evaluate("document.querySelector('.mn-heat').textContent").startswith("0 %")
-    # few receptions are small squares, and the colour is only the share
+    # few receptions give small squares, and the colour shows only the share
     browser.until("new Set(drawn.filter(([name, alpha]) => name === 'fillRect' && alpha === 0.9).map((one) =>"
                   " Math.round(one[4]))).size > 3")  # fmt: skip
     browser.evaluate("drawn.length = 0; document.querySelector('[data-layer=buffers]').click()")
@@ -229,7 +229,7 @@ def test_layers_toggle(browser: Page, page: Path) -> None:
     assert "Mean delay" in browser.evaluate("document.querySelector('.mn-heat').textContent")
 
 
-def test_without_frames_the_layer_says_so(browser: Page, run: Path, tmp_path: Path) -> None:
+def test_the_frames_layer_says_if_no_frames_were_recorded(browser: Page, run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     (tmp_path / "run" / "frames.parquet").unlink()
     draw(tmp_path / "run", tmp_path / "map.html")
@@ -238,7 +238,7 @@ def test_without_frames_the_layer_says_so(browser: Page, run: Path, tmp_path: Pa
     assert "record: {frames: true}" in browser.evaluate("document.querySelector('.mn-heat').textContent")
 
 
-def test_hostile_names_do_nothing(browser: Page, run: Path, tmp_path: Path) -> None:
+def test_hostile_names_execute_nothing_in_the_map(browser: Page, run: Path, tmp_path: Path) -> None:
     draw(hostile(run, tmp_path / "run"), tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
     browser.evaluate("window.alert = () => { window.attacked = true; }")
@@ -257,8 +257,8 @@ def test_hostile_names_do_nothing(browser: Page, run: Path, tmp_path: Path) -> N
     assert browser.evaluate("document.querySelector('.mn-head h1').textContent").startswith("</script><img")
 
 
-def test_on_earth_metres_are_leaflets(browser: Page, run: Path, tmp_path: Path) -> None:
-    """Where Leaflet puts a place, we draw it; and as many metres lie between two as Leaflet measures."""
+def test_metres_on_the_map_agree_with_leaflet(browser: Page, run: Path, tmp_path: Path) -> None:
+    """We draw a place where Leaflet puts it, and distances equal those that Leaflet measures."""
     shutil.copytree(run, tmp_path / "run")
     on_earth(tmp_path / "run" / "scenario.yaml")
     draw(tmp_path / "run", tmp_path / "map.html")
@@ -278,7 +278,7 @@ def test_on_earth_metres_are_leaflets(browser: Page, run: Path, tmp_path: Path) 
 
 
 def test_two_thousand_hosts_stay_smooth(browser: Page, tmp_path: Path) -> None:
-    """Drawing without a graphics card; the limit is generous, because others may use the machine."""
+    """The browser draws without a graphics card; the limit is generous, because the machine may be busy."""
     draw(write_run(tmp_path / "run", hosts=2000, seconds=120, broadcasts=100), tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
     milliseconds = min(browser.evaluate("Mobilenet.app.measure(30)") for _ in range(3))
@@ -286,7 +286,7 @@ def test_two_thousand_hosts_stay_smooth(browser: Page, tmp_path: Path) -> None:
     assert milliseconds < 50
 
 
-def test_what_has_the_focus_keeps_its_keys(browser: Page, page: Path) -> None:
+def test_a_focused_control_of_the_map_keeps_its_keys(browser: Page, page: Path) -> None:
     open_map(browser, page)
     browser.evaluate(
         "(document.querySelector('.mn-layers').open = true, document.querySelector('[data-layer=names]').focus())"
@@ -314,7 +314,7 @@ def test_what_has_the_focus_keeps_its_keys(browser: Page, page: Path) -> None:
     ):
         assert browser.evaluate(f"{taken}({[selector, key]!r})") is own, (selector, key)
     browser.evaluate("Mobilenet.app.clock.pause()")
-    browser.click_on("[data-layer=names]")  # by the mouse: Space plays again
+    browser.click_on("[data-layer=names]")  # set by the mouse, so Space plays again
     browser.key(" ")
     browser.until("Mobilenet.app.clock.playing")
 
@@ -349,9 +349,9 @@ def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
         browser.evaluate("Mobilenet.app.select({kind: 'host', id: 1})")
         assert browser.evaluate("document.querySelector('.mn-content').offsetHeight > 50")
         browser.evaluate("Mobilenet.app.select(null)")
-        for _ in range(3):  # who is jumped to is not below the card
+        for _ in range(3):  # the selected host is not hidden by the card
             browser.key("h")
-            # the card has its size
+            # the card now has its size
             browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
             top, own, card = browser.evaluate(
                 "((p) => [document.querySelector('.mn-left').getBoundingClientRect().bottom,"
@@ -394,7 +394,7 @@ def test_the_focus_stays_in_the_lists_and_goes_to_the_card(browser: Page, page: 
     )
 
 
-def test_a_long_list_opens(browser: Page, page: Path) -> None:
+def test_a_long_list_of_the_map_can_be_expanded(browser: Page, page: Path) -> None:
     open_map(browser, page)
     browser.evaluate(
         "(() => { const box = document.createElement('div'); document.body.append(box); box.id = 'long';"
@@ -409,7 +409,7 @@ def test_a_long_list_opens(browser: Page, page: Path) -> None:
     assert browser.evaluate("document.querySelector('#long').textContent") == "h0h1h2h3h4"
 
 
-def test_it_opens_where_there_is_something_to_see_and_turns_dark(browser: Page, page: Path) -> None:
+def test_the_map_opens_at_an_event_and_has_a_dark_mode(browser: Page, page: Path) -> None:
     open_map(browser, page)
     opened = browser.evaluate("Mobilenet.app.clock.t")
     assert opened == browser.evaluate("Mobilenet.app.opening()") >= 0
@@ -422,13 +422,13 @@ def test_it_opens_where_there_is_something_to_see_and_turns_dark(browser: Page, 
     assert browser.evaluate("document.documentElement.classList.contains('mn-dark')") is False
 
 
-def test_what_it_opens_at_has_just_happened(browser: Page, page: Path) -> None:
+def test_the_map_opens_just_after_its_first_event(browser: Page, page: Path) -> None:
     open_map(browser, page)
     first = "Math.min(Mobilenet.app.marks.times[0], Mobilenet.app.run.messages.time[0])"
     assert 0 < browser.evaluate(f"Mobilenet.app.clock.t - {first}") < 0.2
 
 
-def test_with_nothing_but_broadcasts_it_opens_at_the_first(browser: Page, tmp_path: Path) -> None:
+def test_a_map_with_only_broadcasts_opens_at_the_first_one(browser: Page, tmp_path: Path) -> None:
     calm = tmp_path / "calm.yaml"
     calm.write_text(CALM, encoding="utf-8")
     draw(mobilenet.run(calm, out=tmp_path / "calm").path, tmp_path / "calm.html")
@@ -443,7 +443,7 @@ def test_with_nothing_but_broadcasts_it_opens_at_the_first(browser: Page, tmp_pa
     assert browser.screenshot() != opened, "the ring of the broadcast is there"
 
 
-def test_interventions_are_marked_while_they_last(browser: Page, tmp_path: Path) -> None:
+def test_the_map_marks_interventions_while_they_last(browser: Page, tmp_path: Path) -> None:
     calm = tmp_path / "calm.yaml"
     wishes = "{at_s: 5, do: impair, host: h2, loss: 0.25, delay_s: 0.05}, {at_s: 10, do: impair, host: h2}"
     off = "{at_s: 6, do: radio_off, station: s0}, {at_s: 9, do: radio_on, station: s0}"
@@ -464,7 +464,7 @@ def test_interventions_are_marked_while_they_last(browser: Page, tmp_path: Path)
     assert pictures[1] not in (pictures[0], pictures[2])
 
 
-def test_a_selection_has_an_address_and_is_found_by_name(browser: Page, page: Path) -> None:
+def test_a_map_selection_has_a_url_and_is_found_by_name(browser: Page, page: Path) -> None:
     open_map(browser, page)
     label = browser.evaluate("Mobilenet.app.run.messages.label(3)")
     browser.evaluate(f"location.hash = '#{label}@4.5'")

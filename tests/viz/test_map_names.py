@@ -1,5 +1,5 @@
-"""One's own names stand wherever a host or a station is named; nothing in a card is cut off; one look for each
-station.
+"""Tests that users' names appear wherever a host or station is named, that no text in a card is cut off, and that all
+stations look alike.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  
 
 pytestmark = pytest.mark.browser
 
-SEEN_BY = {  # Machado, Oliveira, Fernandes (2009), the whole deficiency
+SEEN_BY = {  # Machado, Oliveira, Fernandes (2009), for complete deficiency
     "everybody": np.eye(3),
     "protanopes": np.array(
         [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
@@ -60,7 +60,7 @@ def card(browser: Page, what: str, t: float = 12) -> str:
     return str(browser.evaluate(f"{CARD}.innerText"))
 
 
-def test_cards_name_hosts_and_stations(browser: Page) -> None:
+def test_cards_show_the_names_of_hosts_and_stations(browser: Page) -> None:
     index = browser.evaluate(
         "(() => { const r = Mobilenet.app.run.handoffs; return [...r.from].findIndex((s, i) => s >= 0 && s !=="
         " r.to[i]); })()"
@@ -86,8 +86,8 @@ def test_cards_name_hosts_and_stations(browser: Page) -> None:
     assert "Broadcast by\nh" in card(browser, "{kind: 'message', id: 5}").replace("\n\n", "\n")
 
 
-def test_nothing_in_a_card_is_cut_off(browser: Page) -> None:
-    """With long waits behind each host, at the moment at which most is missing."""
+def test_no_text_in_a_map_card_is_cut_off(browser: Page) -> None:
+    """Each host has long waits, and the moment is the one with the most missing messages."""
     browser.evaluate(
         "(() => { const { run, clock } = Mobilenet.app, msg = run.messages; let best = [0, 0, 0]; for (let m = 0; m <"
         " msg.count; m += 3) for (const d of [0.02, 0.1, 0.3]) { const n = run.progress(m, msg.time[m] +"
@@ -105,8 +105,8 @@ def test_nothing_in_a_card_is_cut_off(browser: Page) -> None:
     assert browser.evaluate("[...document.querySelectorAll('.mn-why')].every((e) => e.scrollWidth <= e.clientWidth)")
 
 
-def test_what_hosts_keep_has_a_legend_and_at_first_words(browser: Page) -> None:
-    """What is written on a canvas is caught on its way there."""
+def test_buffers_of_hosts_on_the_map_have_a_legend_and_a_hint(browser: Page) -> None:
+    """Texts are recorded as they are written to a canvas."""
     browser.evaluate(
         "(() => { window.written = []; const own = CanvasRenderingContext2D.prototype.fillText;"
         " CanvasRenderingContext2D.prototype.fillText = function (words, x, y, ...rest) { window.written.push([words,"
@@ -116,11 +116,11 @@ def test_what_hosts_keep_has_a_legend_and_at_first_words(browser: Page) -> None:
     written = browser.evaluate("window.written")
     words = [each for each, _ in written]
     assert any(each.startswith("SBuffer ") for each in words) and any(each.startswith("RBuffer ") for each in words)
-    assert "0 s" in words and not any(each.startswith(("-", "−")) for each in words)  # no axis begins before the run
+    assert "0 s" in words and not any(each.startswith(("-", "−")) for each in words)  # axes begin with the run
     browser.evaluate("window.written = []")
     card(browser, "{kind: 'handoff', id: 2}")
     labels = [y for each, y in browser.evaluate("window.written") if re.match(r"s\d", str(each)) and y < 20]
-    assert labels and min(labels) >= 9  # ten pixels high, and whole
+    assert labels and min(labels) >= 9  # ten pixels high, and complete
 
 
 def _lab(colour: str, seen: np.ndarray) -> np.ndarray:
@@ -136,7 +136,7 @@ def _lab(colour: str, seen: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("eyes", SEEN_BY)
-def test_stations_are_told_apart(eyes: str) -> None:
+def test_station_colours_are_distinguishable(eyes: str) -> None:
     places = [_lab(colour, SEEN_BY[eyes]) for colour in STATIONS]
     assert min(float(np.linalg.norm(a - b)) for a, b in combinations(places, 2)) > 15
 

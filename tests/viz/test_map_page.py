@@ -1,4 +1,4 @@
-"""A map's file asks for nothing, and nothing of a run is anything but text in it."""
+"""Tests that a map's file makes no requests, and contains the strings of a run only as text."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ HOSTILE = (
 
 
 def without_names(html: str) -> str:
-    """Namespaces are names, and Leaflet's link is one that people click."""
+    """Remove namespaces, which are only names, and Leaflet's link, which users click."""
     return re.sub(r"https?://www\.w3\.org/[\w/]*|https://leafletjs\.com", "", html)
 
 
-def test_a_page_names_no_place_outside_itself(page: Path) -> None:
+def test_the_map_page_refers_to_nothing_outside_itself(page: Path) -> None:
     html = page.read_text(encoding="utf-8")
     assert not re.search(r"""(?:src|href)\s*=\s*["']?\s*(?:https?:)?//""", without_names(html))
     assert not re.search(
@@ -41,19 +41,19 @@ def test_a_page_names_no_place_outside_itself(page: Path) -> None:
     assert set(re.findall(r"https?://[^\s\"'<>)]+", without_names(html))) == set()
 
 
-def test_the_same_run_makes_the_same_page(run: Path, page: Path, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_map_page(run: Path, page: Path, tmp_path: Path) -> None:
     draw(run, tmp_path / "again.html")
     assert (tmp_path / "again.html").read_bytes() == page.read_bytes()
 
 
 def renew_digests(run: Path) -> None:
-    """As if the files had been written so."""
+    """Renew the digests, as if the run had written these files."""
     with editing(run / "manifest.json") as manifest:
         manifest["files"] = file_digests(run)
 
 
 def hostile(run: Path, folder: Path) -> Path:
-    """A copy of the run in which everything that can come from outside is hostile."""
+    """Copy the run, with hostile strings wherever content comes from outside."""
     shutil.copytree(run, folder)
     with editing(folder / "manifest.json") as manifest:
         manifest["host_names"] = {f"h{i}": HOSTILE[i % len(HOSTILE)] for i in range(12)}
@@ -73,7 +73,7 @@ def hostile(run: Path, folder: Path) -> Path:
     return folder
 
 
-def test_hostile_names_stay_text(run: Path, page: Path, tmp_path: Path) -> None:
+def test_hostile_names_stay_text_in_the_map_page(run: Path, page: Path, tmp_path: Path) -> None:
     draw(hostile(run, tmp_path / "run"), tmp_path / "map.html")
     html, plain = ((path).read_text(encoding="utf-8") for path in (tmp_path / "map.html", page))
     for sign in ("<script", "</script", "<img", "onerror", "<!--", "\u202e", "\u2028"):
@@ -92,7 +92,7 @@ def test_hostile_names_stay_text(run: Path, page: Path, tmp_path: Path) -> None:
     assert max(map(len, data["hosts"]["names"])) <= 200
 
 
-def test_text_that_is_shown() -> None:
+def test_text_shown_in_a_map_has_no_control_characters() -> None:
     assert harmless_text("Rue de l'École 5") == "Rue de l'École 5"
     assert harmless_text("a\u202eb\x1b\n\ud800") == "a\ufffdb\ufffd\ufffd\ufffd"
     assert harmless_text("x" * 1000) == "x" * 199 + "…"
@@ -102,12 +102,12 @@ def test_text_that_is_shown() -> None:
 
 
 def on_earth(scenario: Path) -> None:
-    """Whether it already says where it lies or not."""
+    """Set the origin of the scenario, replacing any earlier one."""
     scenario.write_text(re.sub(r"(?m)^origin:.*\n", "", scenario.read_text()) + "origin: {lon: -46.6, lat: -23.5}\n")
     renew_digests(scenario.parent)
 
 
-def test_tiles_are_requested_only_on_demand(run: Path, tmp_path: Path) -> None:
+def test_the_map_page_requests_tiles_only_on_demand(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     on_earth(tmp_path / "run" / "scenario.yaml")
     draw(tmp_path / "run", tmp_path / "map.html")

@@ -1,6 +1,4 @@
-"""What a map shows of a radio by power: squares as the scenario's budget has them, walls as the file, links as
-recorded.
-"""
+"""Tests of a map with reception by SINR: squares follow the scenario's budget, walls the file, and links the record."""
 
 from __future__ import annotations
 
@@ -82,7 +80,7 @@ def test_each_square_has_the_power_of_the_strongest_station(powered: Path, shows
     assert best[is_heard].tolist() == arrives.argmax(axis=0)[is_heard].tolist() and set(best.tolist()) == {0, 1, 2, 255}
 
 
-def test_walls_are_those_of_the_file(shows: dict[str, Any]) -> None:
+def test_walls_on_the_map_are_those_of_the_file(shows: dict[str, Any]) -> None:
     walls = shows["walls"]
     assert unpack_column(walls["rings"]).tolist() == [2, 1] and unpack_column(walls["corners"]).tolist() == [4, 4, 3]
     x, y = (np.cumsum(unpack_column(walls[name]).astype(int)) / 100 for name in ("x_cm", "y_cm"))
@@ -104,7 +102,7 @@ def receptions(run: Path) -> pd.DataFrame:
     return frames.assign(host=frames.receiver.str[1:].astype(int)).sort_values(["host", "end_ns"], kind="stable")
 
 
-def test_links_are_those_recorded(powered: Path, shows: dict[str, Any]) -> None:
+def test_links_on_the_map_are_those_recorded(powered: Path, shows: dict[str, Any]) -> None:
     ours, record = links_of(shows), receptions(powered)
     assert shows["links"]["every_s"] == 0 and len(ours) == len(record) > 1000
     assert ours.host.tolist() == record.host.tolist()
@@ -116,7 +114,7 @@ def test_links_are_those_recorded(powered: Path, shows: dict[str, Any]) -> None:
     assert [called[i] for i in ours.sender] == record.sender.tolist()
 
 
-def test_of_many_links_the_last_of_each_moment(powered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_map_keeps_the_last_of_many_links_at_each_moment(powered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(radio, "LINKS", 300)
     shows = document(powered)["radio"]
     ours, every_ms = links_of(shows), 1000 * shows["links"]["every_s"]
@@ -126,20 +124,20 @@ def test_of_many_links_the_last_of_each_moment(powered: Path, monkeypatch: pytes
     assert ours.time_ms.tolist() == [-(-value // 1_000_000) for value in last]
 
 
-def test_squares_grow_where_there_would_be_too_many(powered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_map_squares_grow_if_there_would_be_too_many(powered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(radio, "SQUARES", 400)
     power = document(powered)["radio"]["power"]
     assert 300 < power["rows"] * power["columns"] <= 400 and power["side_m"] > 10
 
 
-def test_without_walls_or_frames_there_are_none(powered: Path, tmp_path: Path) -> None:
+def test_the_map_omits_walls_and_links_that_are_missing(powered: Path, tmp_path: Path) -> None:
     shutil.copytree(powered, tmp_path / "run")
     (tmp_path / "run" / "walls.geojson").unlink()
     (tmp_path / "run" / "links.parquet").unlink()
     assert document(tmp_path / "run")["radio"] == {"walls": None, "power": None, "links": None}
 
 
-def test_by_distance_there_is_nothing_to_show(run: Path) -> None:
+def test_a_radio_by_distance_has_no_power_on_the_map(run: Path) -> None:
     assert document(run)["radio"] is None
 
 
@@ -160,7 +158,7 @@ def test_the_figure_of_the_field_draws_walls(powered: Path, tmp_path: Path, monk
 
 @pytest.mark.browser
 @pytest.mark.parametrize("with_walls", [True, False])
-def test_in_a_browser(with_walls: bool, powered: Path, tmp_path: Path) -> None:
+def test_the_radio_layers_of_the_map_work_in_a_browser(with_walls: bool, powered: Path, tmp_path: Path) -> None:
     if chromium() is None:
         message = f"none of {', '.join(NAMES)} is installed (Debian: apt-get install chromium)"
         pytest.fail(message) if is_required() else pytest.skip(message)
@@ -176,15 +174,15 @@ def test_in_a_browser(with_walls: bool, powered: Path, tmp_path: Path) -> None:
         assert "Last frame received" in card and " dBm, " in card
         assert ("Best station here" in card) is with_walls
         far = "(Mobilenet.app.run.place = () => ({x: 1e6, y: 0}), Mobilenet.app.redraw())"
-        if with_walls:  # nothing is computed there, which is not the same as no station
+        if with_walls:  # a place outside is not computed, which differs from having no station
             browser.evaluate(far)
             browser.until(f"{CARD}.innerText.includes('not computed here')")
         assert (("best station" in words) and ("2 buildings" in words)) is with_walls
         assert ("median reach in the open, 120 m" in words) is not with_walls
         (west, south), (east, north) = browser.evaluate("Mobilenet.app.bounds")
-        if with_walls:  # what is there, and a tenth of the reach around it
+        if with_walls:  # the walls, and a margin of a tenth of the reach
             assert [west, south, east, north] == pytest.approx([-72, -72, 222, 202], abs=0.1)
-        else:  # circles
+        else:  # circles only
             assert west < -120 and north > 250
         if with_walls:
             for what in ("[data-layer=walls]", "[data-layer=cells]", "[data-heat=power]"):

@@ -1,4 +1,4 @@
-"""The means of a study at the levels of a factor: what interrupts a line, and where labels stand.
+"""Tests of the figure of a study's means over a factor's levels: gaps in lines, and positions of labels.
 
 Source    ours: docs/guide/studies.md
 """
@@ -24,7 +24,7 @@ DELAY = "delivery_delay_mean_s"
 
 
 def tables(levels: list[Any], without: int | None = None) -> StudyTables:
-    """A study of one factor, the delay of which was not measured at the level `without`."""
+    """Return a study of one factor, whose delay was not measured at the level `without`."""
     names = [str(level["value"] if isinstance(level, dict) else level) for level in levels]
     summary = [
         {"configuration": number, "loss": name, "metric": metric, "n": 3, "infinite": 0, "label": "",
@@ -38,7 +38,7 @@ def tables(levels: list[Any], without: int | None = None) -> StudyTables:
 
 @pytest.fixture(autouse=True)
 def complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No run is missing."""
+    """Pretend that no run is missing."""
     monkeypatch.setattr(study_tables, "missing_runs", lambda directory: None)
 
 
@@ -49,7 +49,7 @@ def test_a_level_without_a_value_interrupts_its_line() -> None:
     assert list(line.get_xdata()) == [0, 1, 2] and list(np.isnan(line.get_ydata())) == [False, True, False]
 
 
-def test_what_claims_require_is_marked(tmp_path: Path) -> None:
+def test_the_means_figure_marks_what_claims_require(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"claim": "a", "answer": "holds", "experiment": "study", "configuration": 0, "quantity": DELAY, "at_least": 2,
          "at_most": 4},
@@ -87,7 +87,7 @@ def test_labels_of_numbers_stand_on_the_axis() -> None:
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["overload", "quiet"]
 
 
-def test_numbers_that_are_close_have_no_tick_each() -> None:
+def test_close_numbers_do_not_each_have_an_axis_tick() -> None:
     with style.page(3.5, 3) as (figure, axes):
         draw_means(axes, tables([0.02, 0.2, 1, 2]), "loss", DELAY)
         figure.draw_without_rendering()

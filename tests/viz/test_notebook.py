@@ -1,4 +1,4 @@
-"""Runs and studies draw and show themselves in a notebook, and change nothing of matplotlib. Names are not markup."""
+"""Tests of runs and studies in a notebook: they draw themselves, leave matplotlib unchanged, and escape names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STUDY: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished study, made without Spark."""
+    """Return a finished study, made without Spark."""
     out = tmp_path_factory.mktemp("notebook") / "study <i>"
     declared = Study.of(STUDY, Path())
     store = create(declared, out)
@@ -68,7 +68,7 @@ def test_a_run_draws_a_figure_that_belongs_to_the_caller(run: mobilenet.Run) -> 
     assert title(other) == "Paths of hosts"
     assert first._repr_png_() == again._repr_png_() != other._repr_png_()  # type: ignore[attr-defined]
     assert first._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
-    first.axes[0].set_title("mine")  # it can still be changed, and drawn again
+    first.axes[0].set_title("mine")  # it can still be changed and redrawn
     assert first._repr_png_() != again._repr_png_()  # type: ignore[attr-defined]
 
 
@@ -86,7 +86,7 @@ def test_a_study_draws_the_means_that_its_tables_have(study: Path) -> None:
     assert by_loss.get_xlabel() == "wireless.loss"
 
 
-def test_a_study_says_what_it_found_and_gives_tables_for_papers(study: Path) -> None:
+def test_a_study_gives_its_findings_and_tables_for_papers(study: Path) -> None:
     study_frames = mobilenet.StudyFrames(study)
     lines = study_frames.sentences()
     assert lines and all("mean delay (s)" in line or "deliver" in line for line in lines)
@@ -102,7 +102,7 @@ def test_a_study_says_what_it_found_and_gives_tables_for_papers(study: Path) -> 
     assert narrow.get_figwidth() == 3.5 and narrow.axes[0].get_ylabel() == "share of deliveries"
 
 
-def test_figures_that_are_not_there(run: mobilenet.Run, study: Path, tmp_path: Path) -> None:
+def test_a_notebook_reports_figures_that_do_not_exist(run: mobilenet.Run, study: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"^figure 'delay': not available for this run; expected one of delays, "):
         run.plot("delay")
     study_frames = mobilenet.StudyFrames(study)
@@ -133,12 +133,12 @@ def test_a_study_shows_its_means_with_intervals_and_labels(study: Path) -> None:
     assert "Means over n = 2 replications" in html and repr(study_frames).startswith("<StudyFrames ")
 
 
-def test_what_the_root_returns_can_draw(run: mobilenet.Run) -> None:
+def test_runs_returned_by_the_package_can_draw_figures(run: mobilenet.Run) -> None:
     assert type(run) is mobilenet.Run and type(mobilenet.load(run.path)) is mobilenet.Run
     assert mobilenet.run.__doc__ and "overrides" in mobilenet.run.__doc__
 
 
-def test_what_may_be_unstable_stands_below_sentences_and_tables(study: Path, tmp_path: Path) -> None:
+def test_sentences_and_tables_are_followed_by_unstable_settings(study: Path, tmp_path: Path) -> None:
     copy = copy_run(study, tmp_path / "study", "runs")
     summary = read_table(copy, "tables/summary").to_pandas()
     summary.loc[summary["configuration"] == 0, "label"] = "probably unstable"
@@ -158,7 +158,7 @@ def test_tables_and_captions_count_the_runs_that_are_missing(study: Path, tmp_pa
     assert sentence in frames.sentences() and sentence in frames.to_latex() and sentence in frames.to_markdown()
 
 
-def test_a_valid_run_that_lost_deliveries_names_the_share(tmp_path: Path) -> None:
+def test_a_valid_run_that_lost_deliveries_states_the_share(tmp_path: Path) -> None:
     gossip = SCENARIOS / "own_protocol" / "gossip.yaml"
     changes = {"duration_s": 6, "wireless.loss": 0.6}
     run = mobilenet.run(gossip, out=tmp_path / "run", overrides=changes, allow_code=True)

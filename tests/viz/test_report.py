@@ -1,4 +1,4 @@
-"""Reports of runs and studies: what they say is what the record says, and they need nothing from outside."""
+"""Tests of reports of runs and studies: their statements match the record, and they load nothing from outside."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def words(page: Path) -> str:
-    """The page's text, without what is inside pictures and frames."""
+    """Return the page's text, without what is inside pictures and frames."""
     text = re.sub(
         r"<(style|iframe)\b.*?(</\1>|srcdoc=\"[^\"]*\"></iframe>)",
         " ",
@@ -41,7 +41,7 @@ def report(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_it_says_what_the_run_recorded(run: Path, report: Path) -> None:
+def test_the_report_says_what_the_run_recorded(run: Path, report: Path) -> None:
     opened, text = mobilenet.Run(run), words(report)
     assert text.startswith(f"{run.name} valid {run.name}")
     assert "exactly once and in causal order? Yes." in text
@@ -53,11 +53,11 @@ def test_it_says_what_the_run_recorded(run: Path, report: Path) -> None:
     for check in opened.verdicts:
         assert f"{check} valid" in text
     assert " ".join((run / "scenario.yaml").read_text().split()) in text
-    # where hosts went is there twice: on paper instead of the map
+    # the field appears twice: a figure replaces the map in print
     assert len(re.findall(r"<img alt='([^']+)' src='data:image/svg", report.read_text())) == 10
 
 
-def test_it_asks_for_nothing(report: Path) -> None:
+def test_the_report_requests_nothing_from_outside(report: Path) -> None:
     outside = re.sub(r"src='data:[^']*'", "", report.read_text(encoding="utf-8"))
     outside = (
         outside.replace("http://www.w3.org", "")
@@ -68,14 +68,14 @@ def test_it_asks_for_nothing(report: Path) -> None:
 
 
 @pytest.mark.browser
-def test_in_a_browser_without_a_network(report: Path) -> None:
+def test_the_report_works_in_a_browser_without_a_network(report: Path) -> None:
     with Page(1400, 900) as page:
         page.prefer(prefers_color_scheme="dark")
         page.open(report)
         page.until("document.querySelector('iframe').contentDocument.querySelector('.mn-time') !== null")
         pictures = "[...document.images].every(i => i.complete && i.naturalWidth > 100) && document.images.length"
         page.until(f"({pictures}) > 0")
-        # the report is white, and so is its map
+        # the report and its map are white
         assert not page.evaluate("document.querySelector('iframe').contentDocument.querySelector('.mn-dark') !== null")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert obstacles(page) == []
@@ -84,7 +84,7 @@ def test_in_a_browser_without_a_network(report: Path) -> None:
         assert sum(url.startswith("file:") for url in page.requests) == 1
 
 
-def test_a_violation_stands_on_top(run: Path, tmp_path: Path) -> None:
+def test_a_violation_stands_at_the_top_of_the_report(run: Path, tmp_path: Path) -> None:
     broken = copy_run(run, tmp_path / "broken")
     with editing(broken / "verdict.json") as verdict:
         verdict["verdict"] = "violated"
@@ -98,7 +98,7 @@ def test_a_violation_stands_on_top(run: Path, tmp_path: Path) -> None:
     assert "<script>h1:1" not in text.partition("<iframe")[0]
 
 
-def test_processes_have_one_too(tmp_path: Path) -> None:
+def test_a_run_of_processes_has_a_report_too(tmp_path: Path) -> None:
     done = mobilenet.run(ROOT / "scenarios" / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["processes=8"])
     draw(done.path, tmp_path / "report.html")
     text = words(tmp_path / "report.html")
@@ -106,13 +106,13 @@ def test_processes_have_one_too(tmp_path: Path) -> None:
     assert "<iframe" not in (tmp_path / "report.html").read_text()
 
 
-def test_of_a_study(finished: Result, tmp_path: Path) -> None:
+def test_the_report_of_a_study_states_its_runs_and_radio(finished: Result, tmp_path: Path) -> None:
     study = finished.store.path
     draw(study, tmp_path / "report.html")
     text = words(tmp_path / "report.html")
     assert f"{finished.done} runs" in text and f"Radio: {radio_of_study(study)}." in text
     answer = text.partition("The numbers")[0]
-    assert "_" not in answer.replace(study.name, "").replace("interval_s", "")  # words, no names of metrics
+    assert "_" not in answer.replace(study.name, "").replace("interval_s", "")  # words instead of names of metrics
     comparison = json.loads((study / "comparison.json").read_text())
     for finding in comparison["findings"]:
         assert finding["metric"] in text
@@ -122,7 +122,7 @@ def test_of_a_study(finished: Result, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_figures_are_the_same_bytes_each_time(run: Path, tmp_path: Path) -> None:
+def test_figures_of_a_run_are_reproducible_to_the_byte(run: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         run_figures(run, tmp_path / name)
@@ -133,13 +133,13 @@ def test_figures_are_the_same_bytes_each_time(run: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("command", ["map", "report", "figures"])
-def test_what_is_no_run(command: str, tmp_path: Path) -> None:
+def test_drawing_commands_reject_what_is_not_a_run(command: str, tmp_path: Path) -> None:
     refusal(command, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", ["map", "report"])
-def test_new_folders_go_when_nothing_came_of_them(command: str, run: Path, tmp_path: Path) -> None:
+def test_new_folders_are_removed_if_no_picture_was_written(command: str, run: Path, tmp_path: Path) -> None:
     broken = copy_run(run, tmp_path / "broken")
     (broken / "events.parquet").write_bytes(b"")
     (tmp_path / "there").mkdir()
@@ -150,7 +150,7 @@ def test_new_folders_go_when_nothing_came_of_them(command: str, run: Path, tmp_p
 
 @pytest.mark.parametrize("value", [None, [1], "a"])
 @pytest.mark.parametrize("name", ["warmup_s", "duration_s", "simulated_s", "station_positions_m"])
-def test_a_manifest_of_other_types(name: str, value: object, run: Path, tmp_path: Path) -> None:
+def test_the_report_rejects_a_manifest_with_wrong_types(name: str, value: object, run: Path, tmp_path: Path) -> None:
     copy = copy_run(run, tmp_path / "run")
     with editing(copy / "manifest.json") as manifest:
         manifest[name] = [["a", 0], *manifest[name][1:]] if value == "a" and name == "station_positions_m" else value
@@ -162,13 +162,15 @@ def test_a_manifest_of_other_types(name: str, value: object, run: Path, tmp_path
 
 
 @pytest.mark.parametrize("target", ["report.pdf", ".", "no/../report"])
-def test_where_it_cannot_go(run: Path, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_rejects_an_impossible_output_path(
+    run: Path, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     refusal("report", run, "-o", target)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_study_that_is_not_finished(finished: Result, tmp_path: Path) -> None:
+def test_the_report_rejects_an_unfinished_study(finished: Result, tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_bytes((finished.store.path / "study.yaml").read_bytes())
     with pytest.raises(StudyError, match="not finished"):
         draw(tmp_path, tmp_path / "report.html")

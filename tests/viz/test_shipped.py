@@ -1,5 +1,5 @@
-"""Map and report of the scenarios that the README shows, in a browser without a network: hosts move, layers toggle,
-cards open.
+"""Tests of map and report of the README's scenarios in a browser without a network: hosts move, layers toggle, cards
+open.
 
 Model     dynamic.yaml, faults.yaml and streets.yaml as shipped, but 20 s long: faults.yaml has one fault in it, at 15 s
 """
@@ -33,14 +33,14 @@ def shipped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.long
-def test_the_map(shipped: Path, tmp_path: Path) -> None:
+def test_maps_of_shipped_scenarios_work_in_a_browser(shipped: Path, tmp_path: Path) -> None:
     draw_map(shipped, tmp_path / "map.html")
     with Page(1280, 800) as browser:
         open_map(browser, tmp_path / "map.html")
         assert browser.evaluate("document.querySelector('.mn-verdict').textContent") == "valid"
         browser.evaluate("Mobilenet.app.clock.seek(12)")
         browser.until("document.querySelector('.mn-time').textContent.startsWith('12.0')")
-        host = browser.evaluate(  # one that walks
+        host = browser.evaluate(  # a host that walks
             "(() => { const run = Mobilenet.app.run; for (let h = 0; h < run.count; h++) { const a = run.place(h, 12);"
             " if (!a) continue; const { x, y } = a, b = run.place(h, 16); if (b && Math.hypot(b.x - x, b.y - y) > 2)"
             " return h; } return -1; })()"
@@ -62,7 +62,7 @@ def test_the_map(shipped: Path, tmp_path: Path) -> None:
         assert browser.evaluate("Mobilenet.app.layers.cells") is False and browser.screenshot() != picture
         browser.key("h")
         browser.evaluate(DONE)
-        if browser.evaluate("Mobilenet.app.selected === null"):  # no later handoff: an earlier one
+        if browser.evaluate("Mobilenet.app.selected === null"):  # without a later handoff, select an earlier one
             browser.evaluate("Mobilenet.app.jump(-1, 'handoff')")
         card = browser.evaluate("document.querySelector('.mn-right-side').innerText")
         assert "Handoff of" in card and "Duration" in card
@@ -75,7 +75,7 @@ def test_the_map(shipped: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_report(shipped: Path, tmp_path: Path) -> None:
+def test_reports_of_shipped_scenarios_work_in_a_browser(shipped: Path, tmp_path: Path) -> None:
     draw_report(shipped, tmp_path / "report.html")
     with Page(1400, 900) as browser:
         browser.open(tmp_path / "report.html")
@@ -92,7 +92,7 @@ def test_the_report(shipped: Path, tmp_path: Path) -> None:
             f"document.querySelector('h1').textContent === {INSIDE}.querySelector('.mn-head h1').textContent"
         )
         browser.evaluate("document.querySelector('iframe').scrollIntoView({block: 'center'})")
-        before = browser.evaluate(f"parseFloat({INSIDE}.querySelector('.mn-time').textContent)")  # of the opening
+        before = browser.evaluate(f"parseFloat({INSIDE}.querySelector('.mn-time').textContent)")  # the time at opening
         press(browser, "ArrowRight", shift=True)
         browser.until(f"Math.abs(parseFloat({INSIDE}.querySelector('.mn-time').textContent) - {before} - 10) < 0.2")
         picture = browser.screenshot()
@@ -113,7 +113,7 @@ def test_the_report(shipped: Path, tmp_path: Path) -> None:
 
 
 def press(browser: Page, key: str, shift: bool = False) -> None:
-    """In the map inside the report."""
+    """Press a key in the map inside the report."""
     browser.evaluate(
         f"({INSIDE}.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', shiftKey: {str(shift).lower()} }})),"
         f" {DONE})"

@@ -1,4 +1,4 @@
-"""The arrows of a space-time diagram are the recorded messages, one to one."""
+"""Tests that the arrows of a space-time diagram are exactly the recorded messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ workload: {interval_s: 1}
 
 
 def expected_rows(messages: pd.DataFrame, events: pd.DataFrame, host: str, begin: int, end: int) -> set[int]:
-    """By the rule in words, row by row."""
+    """Return the expected rows, selected one by one."""
     delivered = {
         e.message for e in events.itertuples() if e.event == "deliver" and e.node == host and begin <= e.time_ns <= end
     }
@@ -79,7 +79,7 @@ def test_arrows_are_the_recorded_messages(tmp_path: Path, seed: int) -> None:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> mobilenet.Run:
-    """A run that did not record its messages."""
+    """Return a run that did not record its messages."""
     folder = tmp_path_factory.mktemp("plain")
     (folder / "small.yaml").write_text(SCENARIO)
     return mobilenet.run(folder / "small.yaml", seed=3, out=folder / "run")
@@ -121,7 +121,7 @@ def compose_around(
 
 
 def test_a_host_is_down_until_it_recovers(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
-    """No session begins after it, as with programs, which keep theirs."""
+    """No `join` follows the recovery, since programs keep their session."""
     row = plain.events[plain.events.event == "join"].iloc[:1]
     host, at = row.node.iloc[0], int(2e9)
     outage = [row.assign(event=event, time_ns=at + later) for event, later in (("crash", 0), ("recover", 40_000_000))]
@@ -134,7 +134,7 @@ def test_a_host_is_down_until_it_recovers(plain: mobilenet.Run, messages: pd.Dat
         assert ends_ms in [[round(span.x0), round(span.x1)] for span in spans]
 
 
-def test_what_was_not_recorded_is_replayed(plain: mobilenet.Run, tmp_path: Path) -> None:
+def test_spacetime_replays_messages_that_were_not_recorded(plain: mobilenet.Run, tmp_path: Path) -> None:
     again = mobilenet.run(plain.path / "scenario.yaml", out=tmp_path / "again", overrides=["record.messages=true"])
     messages, replayed = protocol_messages(plain.path)
     assert replayed
@@ -154,7 +154,7 @@ def test_a_scenario_that_was_edited_is_not_replayed(plain: mobilenet.Run) -> Non
         scenario.write_text(text)
 
 
-def test_a_margin_is_what_lies_on_either_side_of_a_moment(plain: mobilenet.Run) -> None:
+def test_the_spacetime_margin_extends_on_both_sides(plain: mobilenet.Run) -> None:
     window = window_around(plain.events, "5", "h1", margin_s=0.02)
     assert (window.begin_ns, window.end_ns) == (4_980_000_000, 5_020_000_000)
 
@@ -188,7 +188,9 @@ def test_messages_are_drawn_from_broadcast_to_last_delivery(plain: mobilenet.Run
         ("handoff:1", "h77", "host 'h77' is not in this run; hosts are h0, h1, h2, h3"),
     ],
 )
-def test_what_is_not_there(plain: mobilenet.Run, around: str, host: str | None, message: str) -> None:
+def test_spacetime_rejects_a_window_around_unknown_items(
+    plain: mobilenet.Run, around: str, host: str | None, message: str
+) -> None:
     with pytest.raises(WindowError, match=message):
         window_around(plain.events, around, host)
 
@@ -196,13 +198,13 @@ def test_what_is_not_there(plain: mobilenet.Run, around: str, host: str | None, 
 def test_a_run_lasts_until_its_end_and_not_its_last_event(plain: mobilenet.Run) -> None:
     last_ns = int(plain.events.time_ns.max())
     end_ns = last_ns + 400_000_123
-    window = window_around(plain.events, f"{end_ns / 1e9:.6f}", "h1", end_ns=end_ns)  # as an error prints it
+    window = window_around(plain.events, f"{end_ns / 1e9:.6f}", "h1", end_ns=end_ns)  # as printed in an error message
     assert window.begin_ns < end_ns - 100_000_000 and window.end_ns >= end_ns and window.title.startswith("h1 around")
     with pytest.raises(WindowError, match=f"lasts from 0 to {end_ns / 1e9:.10g}"):
         window_around(plain.events, f"{end_ns / 1e9 + 0.1:.6f}", "h1", end_ns=end_ns)
 
 
-def test_where_nobody_says_what_to_look_at(plain: mobilenet.Run) -> None:
+def test_spacetime_chooses_a_default_moment(plain: mobilenet.Run) -> None:
     events, end_ns = plain.events, 3_399_978_000
     assert default_moment(events, None, end_ns, None) == ("handoff:1", None)
     calm = events[~events.event.str.startswith("handoff")]
@@ -228,11 +230,11 @@ def sent(plain: mobilenet.Run) -> Any:
 
 @pytest.fixture(scope="module")
 def other(sent: Any) -> str:
-    """Another host than its source."""
+    """Return a host other than its source."""
     return next(node for node in ("h0", "h1", "h2", "h3") if node != sent.node)
 
 
-def test_the_way_of_a_message(
+def test_spacetime_shows_the_path_of_a_message(
     plain: mobilenet.Run, messages: pd.DataFrame, sent: Any, other: str, tmp_path: Path
 ) -> None:
     window = window_around(plain.events, f"message:{sent.message}", other)
@@ -249,7 +251,7 @@ def windows(run: mobilenet.Run) -> list[str]:
     ]
 
 
-def test_no_words_lie_on_each_other(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
+def test_no_labels_of_a_spacetime_diagram_overlap(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     for around in windows(plain):
         with compose_around(plain, messages, around, h0="walker $0$", s1="Mast 1") as (_, _, figure, axes, labels):
             figure.canvas.draw()
@@ -262,11 +264,11 @@ def test_no_words_lie_on_each_other(plain: mobilenet.Run, messages: pd.DataFrame
                 assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
 
 
-def test_the_legend_has_what_is_there_and_nothing_else(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
+def test_the_spacetime_legend_has_exactly_what_is_drawn(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     for around in windows(plain):
         with compose_around(plain, messages, around) as (window, selection, figure, _, _):
             legend = [text.get_text() for text in figure.legends[0].get_texts()]
-            caption = " ".join(" ".join(text.get_text() for text in figure.texts).split())  # lines are wrapped
+            caption = " ".join(" ".join(text.get_text() for text in figure.texts).split())  # lines may be wrapped
         inside = plain.events[plain.events.time_ns.between(window.begin_ns, window.end_ns)]
         own = inside[(inside.node == window.host) | inside.message.isin(window.messages)]
         assert ("broadcast" in legend) == bool((own.event == "broadcast").any())
@@ -276,7 +278,7 @@ def test_the_legend_has_what_is_there_and_nothing_else(plain: mobilenet.Run, mes
             assert "Nothing: answer to Req1" in caption
         for fate in set(selection.fate) - {"received"}:
             assert f"{fate.replace('_', ' ')}: " in caption and f"lost: {fate.replace('_', ' ')}" in legend
-    assert len(set(MARKS.values())) == len(MARKS)  # each outcome has its own
+    assert len(set(MARKS.values())) == len(MARKS)  # each outcome has its own mark
 
 
 def test_a_message_is_marked_where_it_begins(
@@ -289,14 +291,14 @@ def test_a_message_is_marked_where_it_begins(
 
 
 def test_equal_messages_share_a_label(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
-    """Six answers on the same way at the same time."""
+    """Six answers travel the same way at the same time."""
     with compose_around(plain, messages, "handoff:1") as (_, selection, _, _, _):
         answer = selection[(selection.kind == "Nothing") | (selection.kind == "Rsp1")].iloc[[0]]
     with compose_around(plain, pd.concat([messages, *[answer] * 5], ignore_index=True), "handoff:1") as diagram:
         assert f"{answer.kind.iloc[0]} ×6" in diagram.words
 
 
-def test_names_stand_on_the_lanes(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
+def test_the_lanes_of_a_spacetime_diagram_show_names(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     host = window_around(plain.events, "handoff:1").host
     with compose_around(plain, messages, "handoff:1", **{host: "walker"}) as diagram:
         assert f"{host} walker" in diagram.lanes

@@ -1,5 +1,5 @@
-"""Reports and figures of studies: a damaged directory is one line, numbers have words and no more digits than
-meaning.
+"""Tests of reports and figures of studies: a damaged directory gives one line, and numbers have descriptions and only
+meaningful digits.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def compared(finished: Result) -> Path:
 
 @pytest.fixture
 def study(compared: Path, tmp_path: Path) -> Path:
-    """A copy, to be changed."""
+    """Return a copy that may be changed."""
     return copy_run(compared, tmp_path / "study", "runs")
 
 
@@ -111,7 +111,7 @@ LookedAt = Callable[[Callable[[Any, Path], None]], None]
 
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> LookedAt:
-    """Has a function look at each figure, instead of saving it."""
+    """Pass each figure to a function instead of saving it."""
 
     def set_look(look: Callable[[Any, Path], None]) -> None:
         for module in (style, comparison):
@@ -122,7 +122,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> LookedAt:
 
 @pytest.mark.long
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged(study: Path, damage: str, tmp_path: Path) -> None:
+def test_reports_and_figures_reject_a_damaged_study(study: Path, damage: str, tmp_path: Path) -> None:
     name, spoil, commands = DAMAGES[damage]
     spoil(study / name)
     for command in commands:
@@ -132,15 +132,15 @@ def test_damaged(study: Path, damage: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["summary", "runs", "distribution"])
-def test_a_table_that_is_missing_is_made_again(name: str, study: Path, tmp_path: Path) -> None:
+def test_a_missing_table_of_a_study_is_recreated(name: str, study: Path, tmp_path: Path) -> None:
     before = (study / "tables" / f"{name}.csv").read_bytes()
     (study / "tables" / f"{name}.parquet").unlink()
     assert invoke("report", study, "-o", tmp_path / "out.html").exit_code in (0, 1, 4)
     assert (study / "tables" / f"{name}.csv").read_bytes() == before
 
 
-def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: Path) -> None:
-    """Its confidence stands in there, and in no other place."""
+def test_figures_reject_an_unreadable_study_without_a_comparison(compared: Path, tmp_path: Path) -> None:
+    """The study's confidence level is in study.yaml, and in no other file."""
     study = copy_run(compared, tmp_path / "study", "runs", "comparison.json")
     (study / "study.yaml").write_bytes(b"\xff\xfe")
     assert "study.yaml" in refusal("figures", study, "-o", tmp_path / "out")
@@ -148,7 +148,7 @@ def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: 
 
 @pytest.mark.long
 def test_an_unstable_level_is_compared_reported_and_drawn(study: Path) -> None:
-    """It has no mean, so a finding about it has no pairs; all commands go on from there, again and again."""
+    """An unstable level has no mean, so a finding about it has no pairs; all commands still work, also repeatedly."""
     _label(study, "unstable")
     for command in ("compare", "report", "figures", "compare"):
         result = invoke(command, study)
@@ -158,7 +158,7 @@ def test_an_unstable_level_is_compared_reported_and_drawn(study: Path) -> None:
 
 
 def _label(study: Path, label: str) -> None:
-    """Its second configuration; an unstable one has no means."""
+    """Label the second configuration of a study; an unstable one has no means."""
     summary = read_table(study, "tables/summary").to_pandas()
     own = summary["configuration"] == 1
     summary.loc[own, "label"] = label
@@ -168,7 +168,7 @@ def _label(study: Path, label: str) -> None:
 
 
 @pytest.mark.long
-def test_figures_mark_what_is_unstable_and_say_so(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
+def test_figures_mark_unstable_settings_and_say_so(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
     _label(study, "unstable")
     compare_study(study)
     crosses: dict[str, int] = {}
@@ -196,7 +196,7 @@ def test_every_figure_has_its_title(compared: Path, tmp_path: Path, looked_at: L
 
 
 @pytest.mark.long
-def test_what_is_probably_unstable_is_said_beside_the_answer(study: Path, tmp_path: Path) -> None:
+def test_compare_and_report_mention_probably_unstable_settings(study: Path, tmp_path: Path) -> None:
     _label(study, "probably unstable")
     compare_study(study)
     for command in ("compare", "report"):
@@ -211,7 +211,7 @@ def test_what_is_probably_unstable_is_said_beside_the_answer(study: Path, tmp_pa
 
 @pytest.mark.parametrize("command", ["report", "figures", "map", "export"])
 @pytest.mark.parametrize("kind", ["a file", "nothing"])
-def test_what_is_no_directory(command: str, kind: str, tmp_path: Path) -> None:
+def test_study_commands_reject_a_path_that_is_not_a_directory(command: str, kind: str, tmp_path: Path) -> None:
     place = tmp_path / "place"
     if kind == "a file":
         place.write_text("x")
@@ -239,8 +239,8 @@ def test_figures_can_be_read(compared: Path, tmp_path: Path, looked_at: LookedAt
 
 
 def test_the_comparison_fits_a_page(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
-    """Narrow with many metrics too; no ratio is said in words, no tick is bare, and the caption stands there only if
-    asked for.
+    """The figure is narrow even with many metrics; ratios are not in words, ticks have units, and captions are
+    optional.
     """
     names = pd.read_csv(study / "tables" / "summary.csv")["metric"].unique()[:3].tolist()
     with editing(study / "comparison.json") as document:
@@ -269,7 +269,7 @@ def test_the_comparison_fits_a_page(study: Path, tmp_path: Path, looked_at: Look
     comparison.draw(study, tmp_path / "bare.svg", captions=False)
 
 
-def test_a_report_in_words(compared: Path, tmp_path: Path) -> None:
+def test_the_report_of_a_study_uses_words_for_metrics(compared: Path, tmp_path: Path) -> None:
     draw(compared, tmp_path / "report.html")
     text = words(tmp_path / "report.html")
     for finding in json.loads((compared / "comparison.json").read_text())["findings"]:
@@ -279,7 +279,7 @@ def test_a_report_in_words(compared: Path, tmp_path: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")
-def test_a_report_has_no_obstacles(compared: Path, tmp_path: Path) -> None:
+def test_the_report_of_a_study_is_accessible(compared: Path, tmp_path: Path) -> None:
     draw(compared, tmp_path / "report.html")
     with Page(1280, 720) as page:
         for scheme in ("light", "dark"):
@@ -299,7 +299,7 @@ def test_the_command_that_repeats_a_study_is_quoted(compared: Path, tmp_path: Pa
     )
 
 
-def test_words_and_numbers() -> None:
+def test_numbers_are_formatted_for_readers() -> None:
     assert format_number(106167) == "106,167" and format_number(None) == "–"
     assert [format_number(sign * math.inf) for sign in (1, -1)] == ["∞", "-∞"]
     assert with_interval("collision_ratio", 0.003126, -6.116e-05, 0.006313) == ("0.0031", "< 0", "0.0063")
@@ -309,5 +309,5 @@ def test_words_and_numbers() -> None:
     assert OF_HOSTS.meaning("something_new_s") == "something new (s)"
 
 
-def test_every_metric_of_a_run_has_words(run: Path) -> None:
+def test_every_metric_of_a_run_has_a_description(run: Path) -> None:
     assert set(json.loads((run / "metrics.json").read_text())) <= set(OF_HOSTS.declared)

@@ -1,4 +1,4 @@
-"""Plant a cause in a drawn scenario and take it out again: does `why` name it?
+"""Plant a cause of delay in random scenarios, and check that `why` names it.
 
     python -m tests.why.planted 200        # scenarios; prints a table, and each that failed
 
@@ -32,19 +32,21 @@ SPACING_M = 200
 WALK_S = 100
 RADIO_WAITS = frozenset((kinds.LOST, kinds.RETRY, kinds.MAC_RETRY))
 Document = dict[str, Any]
-Key = tuple[str, str]  # kind, place
+Key = tuple[str, str]  # (kind, place)
 
 
 class Cause(NamedTuple):
-    """What is planted: changes of the scenario, and the stretches that have to show it."""
+    """A planted cause: changes of the scenario, and the stretches that have to show it."""
 
     changes: Document
     kinds: frozenset[str]
-    places: frozenset[str] | None = None  # None: any
+    places: frozenset[str] | None = None  # None for any place
 
 
 class PlantedCause(NamedTuple):
-    """`share`: of the explained difference, what stretches of the planted kinds at the planted places hold."""
+    """The result of a draw; `share` is the share of the explained difference in stretches of the planted kinds and
+    places.
+    """
 
     name: str
     seed: int
@@ -72,7 +74,7 @@ class World:
         return self.random.randrange(len(self.cell))
 
     def lonely_host(self, nearest_m: float, farthest_m: float) -> int:
-        """A host that is moved this far away from its station, and from all others."""
+        """Move a host this far away from its station, and from all others."""
         host = self.host()
         self.places_m[host] = (self.cell[host] * SPACING_M, self.random.uniform(nearest_m, farthest_m))
         return host
@@ -122,7 +124,9 @@ def station_off(world: World, folder: Path) -> tuple[Document, Cause]:
 
 
 def wall(world: World, folder: Path) -> tuple[Document, Cause]:
-    """Before one host, under Rayleigh fading: without the wall it is as near as the others, on its own side."""
+    """Put a wall in front of one host, under Rayleigh fading; it is as near to its station as the others, on a side of
+    its own.
+    """
     host = world.lonely_host(45, 60)
     x, y = world.places_m[host]
     ring = [[x - 20, y - 8], [x + 20, y - 8], [x + 20, y - 7], [x - 20, y - 7], [x - 20, y - 8]]
@@ -138,7 +142,7 @@ def wall(world: World, folder: Path) -> tuple[Document, Cause]:
 
 
 def fading(world: World, folder: Path) -> tuple[Document, Cause]:
-    """Beyond 90 m, where one host is."""
+    """Use fading that is strong only beyond 90 m, where one host stands."""
     host = world.lonely_host(95, 110)
     document = world.document(folder) | {"wireless": {"model": "sinr"}}
     change = {"wireless.fading": {"model": "nakagami", "m_near": 100, "m_far": 0.5, "near_m": 90}}
@@ -169,7 +173,7 @@ def crash(world: World, folder: Path) -> tuple[Document, Cause]:
 
 
 def sleeping_program(world: World, folder: Path) -> tuple[Document, Cause]:
-    """One host sends its own messages only when it wakes up."""
+    """Let one host send its own messages only when it wakes up."""
     host, nap_ns = world.host(), world.random.randint(500_000_000, 3_000_000_000)
     source = (SCENARIOS / "programs" / "flood.py").read_text(encoding="utf-8")
     at_once, tick = "        self.offer()\n\n    def deliver", "between_ns=TICK_NS)"
@@ -205,8 +209,8 @@ def stories_of(path: Path, changes: Document) -> Stories:
 
 
 def compare(before: Stories, after: Stories) -> tuple[float, float, dict[Key, int]]:
-    """Of the deliveries that both have: the relative difference of the mean delays, its standard error, and the
-    difference of each kind at each place.
+    """Compare the deliveries that both runs have: return the relative difference of the mean delays, its standard
+    error, and the difference of each kind at each place.
     """
     changes: dict[str, int] = defaultdict(int)
     by_part: Counter[Key] = Counter()
@@ -232,7 +236,7 @@ def compare(before: Stories, after: Stories) -> tuple[float, float, dict[Key, in
 
 
 def plant(name: str, seed: int, folder: Path) -> PlantedCause | None:
-    """One draw; None if the cause makes no difference that counts."""
+    """Make one draw; return None if the cause makes no significant difference."""
     world = World(Random(f"{name} {seed}"))
     document, cause = CAUSES[name](world, folder)
     path = folder / "scenario.yaml"
@@ -258,7 +262,7 @@ def time_held(by_part: dict[Key, int], cause: Cause) -> int:
 
 
 def draws(name: str, first: int = 0) -> Iterator[PlantedCause]:
-    """As many as are asked for."""
+    """Yield as many draws as requested."""
     seed = first
     while True:
         with tempfile.TemporaryDirectory(prefix="mobilenet-planted-") as folder:

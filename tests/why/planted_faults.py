@@ -1,4 +1,4 @@
-"""Plant each intervention and each fault in drawn scenarios: is its kind the largest share of the added delay?
+"""Plant each intervention and fault in random scenarios, and check that its kind has the largest share of added delay.
 
     python -m tests.why.planted_faults 20          # draws of each in every setting; prints a table
     python -m tests.why.planted_faults 20 cut      # only of these
@@ -31,18 +31,18 @@ from tests.lab.programs.own import AROUND
 from tests.lab.programs.test_losses import AGAIN
 from tests.why.planted import Document, World, stories_of
 
-FAR_M = 5000.0  # from all stations
+FAR_M = 5000.0  # away from all stations
 DRAWS = 20
-NEEDED = 0.95  # of the draws
+NEEDED = 0.95  # share of the draws
 LEAST_DIFFERENCE = 0.2
-MOST_SEEDS = 10  # for each draw that counts
+MOST_SEEDS = 10  # seeds for each draw that counts
 LOSS = frozenset((kinds.LOST, kinds.RETRY, kinds.MAC_RETRY, kinds.RETRANSMISSION))
 BACKBONES = get_args(BackboneParameters.model_fields["kind"].annotation)
 BUNDLING = ("vcube_best_effort",)
 ANSWERING = ("vcube_best_effort", "vcube_reliable")  # stations radio a message at once, and hand it on later
 MOBILE = ("mobile_causal", "tcp_flooding")
 TCP = ("tcp_flooding",)
-CAUSAL = ("mobile_causal",)  # over TCP, a host that was down has a gap, so a crash delays nothing
+CAUSAL = ("mobile_causal",)  # over TCP, a host that was down has a gap, so a crash delays no message
 BROADCASTS = ("best_effort", "reliable", "causal_reliable")  # of processes that wait for each other's answers
 PROGRAM = ("program",)  # only programs may run on a network that loses messages
 PROCESSES = 8
@@ -56,7 +56,7 @@ class Setting(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """`plant`: draws what is changed in a scenario; `kinds`: together the largest share of the added delay."""
+    """A fault: `plant` draws a change of a scenario; `kinds` together have the largest share of the added delay."""
 
     plant: Callable[[World], Document]
     kinds: frozenset[str]
@@ -65,20 +65,22 @@ class Fault(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """`added`: ns of each kind, the largest first."""
+    """The result of a draw; `added` holds ns of each kind, the largest first."""
 
     seed: int
-    difference: float  # of the mean delays, relative to the one without the fault
+    difference: float  # of the mean delays, relative to the run without the fault
     added: dict[str, int]
 
     def names(self, named: frozenset[str]) -> bool:
-        """Whether these kinds together have a larger share than every other one."""
+        """Return whether these kinds together have a larger share than every other kind."""
         others = (ns for kind, ns in self.added.items() if kind not in named)
         return sum(self.added.get(kind, 0) for kind in named) > max(others, default=0)
 
 
 def settings_of(fault: Fault) -> list[Setting]:
-    """Every kind of backbone and every model of the radio; TCP needs a tree. Processes: each network."""
+    """Return all settings of a fault: each kind of backbone with each model of the radio (TCP needs a tree); for
+    processes, each network.
+    """
     if fault.protocols == PROGRAM:
         return [Setting("program", "", "abstract")]
     if fault.protocols == BROADCASTS:
@@ -89,7 +91,7 @@ def settings_of(fault: Fault) -> list[Setting]:
 
 
 def spell(world: World, least_s: float, most_s: float) -> tuple[float, float]:
-    """When something begins and ends."""
+    """Draw when something begins and ends."""
     begin_s = world.random.uniform(8, 14)
     return begin_s, begin_s + world.random.uniform(least_s, most_s)
 
@@ -109,7 +111,7 @@ def crash(world: World) -> Document:
 
 
 def drag(world: World) -> Document:
-    """Out of coverage, and back."""
+    """Drag a host out of coverage, and back."""
     (away_s, back_s), host = spell(world, 4, 12), world.host()
     x, y = world.places_m[host]
     return interventions(
@@ -119,7 +121,7 @@ def drag(world: World) -> Document:
 
 
 def broadcasts(world: World) -> Document:
-    """Many at almost the same time, of each host."""
+    """Let each host broadcast many messages at almost the same time."""
     hosts = range(len(world.cell))
     return interventions(
         *(
@@ -204,7 +206,7 @@ def bundling(world: World) -> Document:
 
 
 def long_wires(world: World) -> Document:
-    """A test and its answer take less time than the timeout of the failure detector."""
+    """Lengthen the wires; a test and its answer still take less time than the timeout of the failure detector."""
     return {"stations.backbone.delay_ms": world.random.uniform(30, 200)}
 
 
@@ -213,7 +215,7 @@ def slow_wires(world: World) -> Document:
 
 
 def process_crash(world: World) -> Document:
-    """Crash a process that does not broadcast, as the first message is on its way."""
+    """Crash a process that does not broadcast, while the first message is in transit."""
     return {"faults": [{"process": f"p{world.random.randrange(1, PROCESSES)}", "at": world.random.uniform(0.2, 1.5)}]}
 
 
@@ -312,7 +314,7 @@ def delays_of(run: Stories) -> dict[tuple[str, int, str], Counter[str]]:
 
 
 def draw(name: str, setting: Setting, seed: int, folder: Path) -> Draw | None:
-    """One draw; None if the fault makes no difference that counts."""
+    """Make one draw; return None if the fault makes no significant difference."""
     world = World(Random(f"{name} {seed}"))
     path = folder / "scenario.yaml"
     path.write_text(to_yaml(document_of(world, folder, setting)), encoding="utf-8")
@@ -330,7 +332,7 @@ def draw(name: str, setting: Setting, seed: int, folder: Path) -> Draw | None:
 
 
 def draws(name: str, setting: Setting, first: int = 0) -> Iterator[Draw]:
-    """As many as are asked for; ends after too many seeds that make no difference."""
+    """Yield as many draws as requested; stop after too many seeds that make no difference."""
     without = 0
     for seed in itertools.count(first):
         with tempfile.TemporaryDirectory(prefix="mobilenet-planted-") as folder:
@@ -343,7 +345,9 @@ def draws(name: str, setting: Setting, first: int = 0) -> Iterator[Draw]:
 
 
 def rotated_draws(name: str) -> Iterator[Draw]:
-    """As many as are asked for, each in the next setting; a setting in which nothing is delayed is left out."""
+    """Yield as many draws as requested, each in the next setting; settings in which no message is
+    delayed are left out.
+    """
     each = [draws(name, setting, 1000 * number) for number, setting in enumerate(settings_of(FAULTS[name]))]
     while each:
         for own in list(each):

@@ -26,14 +26,16 @@ LEAVES = ("sent", "acknowledged", "given_up")
 HANDLERS = (*LEAVES, "timer", "arrived")
 KEPT = ("lost", "mac_retry", "retransmission", "cut", "impaired_link", "impaired_host")  # in a wait for a segment
 GIVES_WAY = ("retry", "retransmission", "timer", "elsewhere", "program", "not_explained")  # to the states of the host
-SERVES = ("join", "handoff_end", "gap")  # the station that such an event names, from then on
-STATES = ("down", "out_of_coverage", "handoff")  # of a host, the first counts
-TESTS = ("Test", "Answer")  # of the failure detector
-LOSES = ("crash", "handoff_start", "join")  # then a host has lost what it had received
+SERVES = ("join", "handoff_end", "gap")  # the station in such an event serves the host from then on
+STATES = ("down", "out_of_coverage", "handoff")  # states of a host, in order of precedence
+TESTS = ("Test", "Answer")  # messages of the failure detector
+LOSES = ("crash", "handoff_start", "join")  # events at which a host loses what it had received
 
 
 class Piece(NamedTuple):
-    """A stretch. `place`: a node, or - for a wire; `is_borrowed`: it belongs to the story of another message."""
+    """A stretch of a story; `place` is a node, or - for a wire; `is_borrowed` marks stretches of another message's
+    story.
+    """
 
     begin: int
     end: int
@@ -65,7 +67,7 @@ class Row(NamedTuple):
         return message in self.messages.split()
 
     def is_received_by(self, node: str) -> bool:
-        """Whether this transmission or message on a wire reaches the node, which is a receiver of it."""
+        """Return whether this transmission or wired message reaches the node, as one of its receivers."""
         if self.step == "arrived":
             return self.node == node
         is_for = self.to == node or (not self.to and self.node[0] != node[0])
@@ -90,15 +92,15 @@ class Event(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A time in which a node did nothing for a message, and what ended it."""
+    """A time in which a node did nothing for a message, and the event that ended it."""
 
     begin: int
     end: int
-    node: str  # that waited
-    handler: int  # that ended it, -1: the world
-    frame: Row | None  # that this handler sent
-    before: str  # of the frame before: lost, partition or received; empty: there is none
-    leg: str  # empty: that of each place
+    node: str  # the waiting node
+    handler: int  # the handler that ended the wait; -1 for the world
+    frame: Row | None  # sent by this handler
+    before: str  # outcome of the previous frame: lost, partition or received; empty if there is none
+    leg: str  # empty for that of each place
     message: str
     host: str  # of the delivery
 
@@ -119,7 +121,7 @@ def leg_between(sender: str, receiver: str) -> str:
 
 
 class Run:
-    """A run's record, and the walks through it."""
+    """The record of a run, and the walks through it."""
 
     def __init__(self, directory: Path) -> None:
         self.rows = [Row(number, **row) for number, row in enumerate(read(directory, "causes"))]
@@ -135,8 +137,8 @@ class Run:
         self.of_node: dict[str, list[Event]] = defaultdict(list)
         for event in self.events:
             self.of_node[event.node].append(event)
-        self.ends: dict[int, list[Row]] = defaultdict(list)  # of a frame: its transmissions and acknowledgements
-        self.frames_of: dict[str, list[Row]] = defaultdict(list)  # that a node handed to its MAC
+        self.ends: dict[int, list[Row]] = defaultdict(list)  # frame -> its transmissions and acknowledgements
+        self.frames_of: dict[str, list[Row]] = defaultdict(list)  # frames that a node handed to its MAC
         self.carriers: dict[str, list[Row]] = defaultdict(list)
         for row in self.rows:
             if row.step in (*LEAVES, "arrived"):
@@ -153,7 +155,7 @@ class Run:
         self.done: dict[tuple[str, str], list[Piece]] = {}
 
     def handlers_of_events(self) -> list[int]:
-        """For each event, the last handler before it if both have the same time; else -1."""
+        """Return, for each event, the last handler before it if both have the same time, or -1."""
         result, last, position = [], -1, 0
         for event in self.events:
             while position < len(self.rows) and self.rows[position].events <= event.number:
@@ -164,7 +166,7 @@ class Run:
         return result
 
     def leavings(self, frames: list[Row]) -> dict[int, int]:
-        """For each frame of a node, when the last frame before it had left."""
+        """Return, for each frame of a node, when the last frame before it was sent."""
         result, latest = {}, 0
         for frame in frames:
             result[frame.number] = latest
@@ -174,7 +176,7 @@ class Run:
     # Interventions and faults
 
     def read_cuts(self) -> dict[frozenset[str], list[tuple[Event, Event | None]]]:
-        """The cuts of each link, with the event that repairs it."""
+        """Return the cuts of each link, with the event that repairs it."""
         result: dict[frozenset[str], list[tuple[Event, Event | None]]] = defaultdict(list)
         for event in self.events:
             ends = frozenset((event.node, event.station or ""))
@@ -185,14 +187,14 @@ class Run:
         return result
 
     def cut_in(self, row: Row) -> tuple[Event, Event | None] | None:
-        """The cut of a link during which a message was put on it."""
+        """Return the cut of a link during which a message was put on it."""
         for begin, end in self.cuts.get(frozenset((row.node, row.to)), ()):
             if begin.number < row.events and (end is None or row.events <= end.number):
                 return begin, end
         return None
 
     def delay_lines(self) -> dict[int, int]:
-        """For each frame of an impaired host, when it entered the queue of its MAC."""
+        """Return, for each frame of an impaired host, when it entered the queue of its MAC."""
         result: dict[int, int] = {}
         end = round(self.scenario.get("duration_s", 0) * 1e9)
         for host in {one["host"] for one in self.scenario.get("interventions", ()) if one["do"] == "impair"}:
@@ -214,7 +216,7 @@ class Run:
         return result
 
     def detected_crashes(self) -> dict[int, tuple[int, str]]:
-        """For each handler in which a process suspects a crashed one, when that crashed."""
+        """Return, for each handler in which a process suspects a crashed one, the time of the crash."""
         result: dict[int, tuple[int, str]] = {}
         crashes = {}
         for event in self.events:
@@ -226,7 +228,9 @@ class Run:
         return result
 
     def losses(self, node: str, to: str, message: str) -> list[tuple[Row, str]]:
-        """What a process sent to another one with this message and was lost, and whether in a partition."""
+        """Return the lost messages from a process to another with this message, and whether a
+        partition was the cause.
+        """
         network = self.scenario.get("network", {})
         if not (network.get("loss") or network.get("partitions")):
             return []
@@ -243,7 +247,7 @@ class Run:
         return result
 
     def timeout_kind(self, timer: Row) -> str:
-        """Return the kind of a wait for TCP's timer: on a wire, what had lost a segment since it was started."""
+        """Return the kind of a wait for TCP's timer: on a wire, what lost a segment since the timer was started."""
         sent = [row for row in self.rows if row.step == "wire" and row.cause == timer.number]
         if not sent:
             return "retransmission"
@@ -272,7 +276,7 @@ class Run:
     # The hop
 
     def hop(self, arrival: Row, receiver: str) -> list[Piece]:
-        """Step 3: from the frame's queueing, or from the wire, to this reception."""
+        """Explain a hop (step 3), from the frame's queueing, or from the wire, to this reception."""
         first = self.rows[arrival.cause]
         if first.step == "wire":
             return self.wire(first, arrival)
@@ -312,8 +316,8 @@ class Run:
 
     @cached_property
     def on_links(self) -> dict[int, tuple[int, int, int, int]]:
-        """For each message on a link: until when the link was cut, when its first and its last bit left, and when it
-        is due.
+        """For each message on a link: when its cut ended, when its first and last bits were sent, and
+        when it is due.
         """
         is_of_processes = "network" in self.scenario
         link = self.scenario["network"] if is_of_processes else self.scenario["stations"]["backbone"]
@@ -337,7 +341,9 @@ class Run:
 
     @cached_property
     def bits(self) -> dict[int, tuple[int, int]]:
-        """The same for each message on the abstract and packet networks, whose processes send one after the other."""
+        """The same for messages on the abstract and packet networks, whose processes send one message
+        after the other.
+        """
         network = self.scenario.get("network", {"kind": "wired"})
         if network["kind"] == "wired":
             return {}
@@ -375,11 +381,11 @@ class Run:
         return self.way(message, node, reception, node) + self.hold(message, delivery, reception)
 
     def leg_at(self, place: str, receiver: str) -> str:
-        """Without a reception on record: the leg of the place."""
+        """Return the leg of the place, where no reception is recorded."""
         return "host" if place == receiver else {"h": "uplink", "s": "cell", "p": "backbone", "-": "backbone"}[place[0]]
 
     def is_carried(self, message: str, by: Row) -> bool:
-        """Whether a row that names a message can carry it: the message had been broadcast."""
+        """Return whether a row that names a message can carry it, as the message had been broadcast."""
         sent = by if by.step in ("queued", "wire") else self.rows[by.cause]
         return message in self.broadcasts and self.broadcasts[message].time_ns <= sent.time_ns and by.carries(message)
 
@@ -387,7 +393,7 @@ class Run:
         return [row for row in self.carriers[message] if row.is_received_by(node) and self.is_carried(message, row)]
 
     def reception(self, message: str, delivery: Event) -> Row | None:
-        """Step 1: find the reception that brought the message."""
+        """Find the reception that brought the message (step 1)."""
         node = delivery.node
         rows = [row for row in self.receptions(message, node) if row.events <= delivery.number]
         handler = self.handlers[delivery.number]
@@ -399,7 +405,7 @@ class Run:
         return [*from_cell[:1], *since[:1], rows[-1]][0]
 
     def hold(self, message: str, delivery: Event, reception: Row) -> list[Piece]:
-        """Step 2: explain what held the message back at its receiver."""
+        """Explain what held the message back at its receiver (step 2)."""
         begin, end, node = reception.time_ns, delivery.time_ns, delivery.node
         if begin >= end:
             return []
@@ -432,7 +438,7 @@ class Run:
         return [None, *before, *(each for each in before if each in known)][-1]
 
     def way(self, message: str, node: str, reception: Row, host: str) -> list[Piece]:
-        """Steps 3 and 4, from the broadcast to this reception."""
+        """Explain the way from the broadcast to this reception (steps 3 and 4)."""
         begin, pieces = self.broadcasts[message], list[Piece]()
         while True:
             first = self.rows[reception.cause]
@@ -452,7 +458,7 @@ class Run:
             node, reception = sender, came
 
     def stay(self, message: str, since: int, last: Row, receiver: str, host: str) -> list[Piece]:
-        """Step 4: the time at the sender of a hop."""
+        """Explain the time at the sender of a hop (step 4)."""
         node, leg = last.node, leg_between(last.node, receiver)
         before = [row for row in self.carriers[message] if row.step == "queued" and row.node == node]
         before = [row for row in before if since <= row.time_ns and row.number < last.number]
@@ -476,7 +482,7 @@ class Run:
         return pieces + self.wait(Wait(at, last.time_ns, node, last.cause, last, outcome, leg, message, host))
 
     def is_meant_for(self, host: str, frame: Row) -> bool:
-        """Whether a station queued this frame for the host, which it served or was about to serve."""
+        """Return whether a station queued this frame for the host, which it served or was about to serve."""
         if frame.to not in ("", host):
             return False
         left = max([frame.time_ns, *(end.time_ns for end in self.ends[frame.number])])
@@ -493,7 +499,7 @@ class Run:
     # A wait
 
     def wait(self, w: Wait) -> list[Piece]:
-        """Step 5: explain a wait by the handlers that led to its end."""
+        """Explain a wait by the handlers that led to its end (step 5)."""
         pieces: list[Piece] = []
         node, frame, end, number = w.node, w.frame, w.end, w.handler
         while w.begin < end:
@@ -536,7 +542,7 @@ class Run:
         return pieces
 
     def own_frame(self, queued: Row, end: int, leg: str) -> list[Piece]:
-        """The time since another frame of this node was queued."""
+        """Return the time since another frame of this node was queued."""
         entered = min(end, self.in_line.get(queued.number, queued.time_ns))
         return [
             Piece(queued.time_ns, entered, "impaired_host", leg, queued.node),
@@ -546,7 +552,7 @@ class Run:
     def segment_wait(
         self, begin: int, end: int, rule: str, leg: str, holder: str, number: int, at: str = ""
     ) -> list[Piece]:
-        """A wait for a segment of TCP: what keeps its kind, and the rule for the rest."""
+        """Explain a wait for a segment of TCP: kinds that are kept, and `rule` for the rest."""
         kept: list[Piece] = []
         until, node = end, at or holder
         while number >= 0 and begin < until:
@@ -571,7 +577,7 @@ class Run:
         return clip([*result, Piece(done, end, rule, leg, holder)], begin, end)
 
     def other(self, handler: Row, w: Wait) -> str | None:
-        """The other message that a reception carries."""
+        """Return the other message that a reception carries."""
         if self.is_carried(w.message, handler):
             return None
         return next((each for each in handler.messages.split() if self.is_carried(each, handler)), None)
@@ -594,7 +600,7 @@ class Run:
         return pieces
 
     def timers_in(self, piece: Piece) -> list[Piece]:
-        """The parts of a time in which a timer of the node ran by which messages are sent."""
+        """Return the parts of a time in which a timer of the node was running that sends messages."""
         result, at = list[Piece](), piece.begin
         for timer in self.sending_timers.get(piece.place, ()):
             if timer.time_ns > at and timer.start_ns < piece.end:
@@ -606,7 +612,7 @@ class Run:
         return [each for part in parts for each in (self.frames_in(part) if part.kind == piece.kind else [part])]
 
     def frames_in(self, piece: Piece) -> list[Piece]:
-        """The parts of a time in which frames of the node with messages were in its queue."""
+        """Return the parts of a time in which the node's queue held frames with messages."""
         result, at = list[Piece](), piece.begin
         for frame, left in self.carrying_frames.get(piece.place, ()):
             begin, end = max(at, frame.time_ns), min(left, piece.end)
@@ -617,7 +623,7 @@ class Run:
 
     @cached_property
     def carrying_frames(self) -> dict[str, list[tuple[Row, int]]]:
-        """List the frames with messages of each node that left, and when."""
+        """For each node, the frames with messages that were sent, and when."""
         result: dict[str, list[tuple[Row, int]]] = defaultdict(list)
         for node, frames in self.frames_of.items():
             for frame in frames:
@@ -628,7 +634,7 @@ class Run:
 
     @cached_property
     def sending_timers(self) -> dict[str, list[Row]]:
-        """List the timers of each node by whose name a frame or a message on a wire with a message was sent."""
+        """For each node, the names of timers that sent a frame or a wired message with a message."""
         sent = [row for row in self.rows if row.step in ("queued", "wire") and row.cause >= 0]
         carrying = [row for row in sent if any(self.is_carried(each, row) for each in row.messages.split())]
         names = {self.rows[row.cause].kind for row in carrying if self.rows[row.cause].step == "timer"}
@@ -641,7 +647,7 @@ class Run:
     # States
 
     def with_states(self, pieces: list[Piece], message: str, host: str) -> list[Piece]:
-        """Step 6: divide waits by the states of the host."""
+        """Divide waits by the states of the host (step 6)."""
         result = []
         for piece in pieces:
             if piece.is_borrowed or piece.leg == "backbone" or piece.kind not in GIVES_WAY:
@@ -661,7 +667,7 @@ class Run:
         return result
 
     def off_air(self, piece: Piece, host: str) -> list[Piece]:
-        """The parts in which the radio of the station in question was off."""
+        """Return the parts in which the radio of the station in question was off."""
         if not self.switches:
             return [piece]
         served = [e for e in self.of_node[host] if e.event in SERVES]
@@ -686,7 +692,7 @@ class Run:
         return result
 
     def states(self, host: str) -> list[tuple[int, int, str]]:
-        """The times in which a host was down, out of coverage or between sessions, the stronger state first."""
+        """Return the times in which a host was down, out of coverage or between sessions, in order of precedence."""
         result = []
         for name, begins, ends in zip(
             STATES,
@@ -702,7 +708,7 @@ class Run:
 
 
 def join(pieces: Iterable[Piece | Stretch]) -> list[Stretch]:
-    """Join neighbours of the same kind and leg."""
+    """Merge neighbours of the same kind and leg."""
     result: list[Stretch] = []
     for begin, end, kind, leg, *_ in pieces:
         if result and result[-1][1] == begin and result[-1][2:] == (kind, leg):

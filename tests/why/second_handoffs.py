@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tests.why.second import Event, Piece, Row, Run, Stretch, clip, join, leg_between
 
-KINDS = {"TCP retransmission": "retransmission"}  # of waits that this timer ends; other timers: `timer`
+KINDS = {"TCP retransmission": "retransmission"}  # kinds of waits that these timers end; others are `timer`
 
 
 class Key(NamedTuple):
@@ -29,10 +29,10 @@ class Key(NamedTuple):
 
 
 class CutPiece(NamedTuple):
-    """The same, with two of its events."""
+    """An interruption, with two of its events."""
 
     key: Key
-    end: Event  # of the handoff
+    end: Event  # end of the handoff
     first: Event
 
 
@@ -41,7 +41,7 @@ def next_of(own: list[Event], after: int, kinds: tuple[str, ...]) -> Event | Non
 
 
 def cuts(run: Run) -> list[CutPiece]:
-    """The interruptions that handoff_interruption_mean_s averages, in the order of their handoffs."""
+    """Return the interruptions that handoff_interruption_mean_s averages, in the order of their handoffs."""
     begins_ns = round(run.scenario["warmup_s"] * 1e9)
     ends_ns = round(run.scenario["duration_s"] * 1e9)
     result = []
@@ -70,15 +70,15 @@ class Setup:
     def __init__(self, run: Run, cut: CutPiece) -> None:
         self.run, self.cut = run, cut
         self.pieces: list[Piece] = []
-        self.at = cut.key.end_ns  # what is later has been explained
+        self.at = cut.key.end_ns  # the time after this one is explained already
         self.node = cut.key.host
         self.number = run.handlers[cut.end.number]
-        self.frame: Row | None = None  # that the handler sent
+        self.frame: Row | None = None  # sent by the handler
         self.receiver, self.leg = cut.key.host, "host"  # of the hop after this place
         self.answers: dict[str, str] = {}  # node -> kind of the answer that reached it later in the chain
 
     def put(self, pieces: list[Piece], since: int) -> None:
-        """Take these pieces for the time from `since`."""
+        """Insert these pieces for the time from `since`."""
         self.pieces[:0] = clip(pieces, max(since, self.cut.key.begin_ns), self.at)
         self.at = min(self.at, max(since, self.cut.key.begin_ns))
 
@@ -130,7 +130,9 @@ class Setup:
         self.sent_by(earlier)
 
     def earlier(self, since: int) -> Row | None:
-        """The last frame of the same kind to the same receiver before this one, since then and the handoff's begin."""
+        """Return the previous frame of the same kind to the same receiver, since then and since the start of the
+        handoff.
+        """
         if self.frame is None:
             return None
         kind, to, number = self.frame.kind, self.frame.to, self.frame.number
@@ -142,7 +144,7 @@ class Setup:
         return not any(row.step == "sent" and hearer in row.heard.split() for row in self.run.ends[frame.number])
 
     def is_answer_lost(self, earlier: Row, hearer: str) -> bool:
-        """Whether the receiver's last frame in that time of the kind that ended the repetitions was lost."""
+        """Return whether the receiver's last frame of the kind that ended the repetitions was lost in that time."""
         end = self.frame.number if self.frame else earlier.number
         frames = [row for row in self.run.frames_of[hearer] if row.to == self.node]
         answers = [r for r in frames if earlier.number < r.number < end and r.kind == self.answers.get(self.node)]
@@ -160,7 +162,7 @@ class Setup:
 
 
 def before(run: Run, cut: CutPiece) -> list[Piece]:
-    """The first phase: until `handoff_start`."""
+    """Explain the first phase, until `handoff_start`."""
     host, begin, end = cut.key.host, cut.key.last_ns, cut.key.begin_ns
     pieces = run.in_states([Piece(begin, end, "old_session", "host", host)], host) if begin < end else []
     tick = round(run.scenario["hosts"]["attachment"]["tick_ms"] * 1e6)
@@ -171,7 +173,7 @@ def before(run: Run, cut: CutPiece) -> list[Piece]:
 
 
 def after(run: Run, cut: CutPiece) -> list[Piece]:
-    """The third phase: until the first delivery."""
+    """Explain the third phase, until the first delivery."""
     message, node = cut.first.message or "", cut.first.node
     since = run.broadcasts[message].time_ns
     story = [Piece(cut.key.end_ns, since, "idle", "host", node), *run.story(message, node)]

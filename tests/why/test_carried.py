@@ -1,4 +1,4 @@
-"""Which messages of protocols carry which messages of applications."""
+"""Tests of which protocol messages carry which application messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interruptions by handoffs: no hole, no overlap, hardly anything unexplained, and the mean is that of the metric."""
+"""Tests of interruptions by handoffs: no gaps, no overlaps, little that is unexplained, and the mean of the metric."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stretches(run: Path) -> Iterator[tuple[Interruption, list[Stretch]]]:
 
 
 @pytest.mark.parametrize("run", NAMES, indirect=True)
-def test_interruptions_are_explained(run: Path) -> None:
+def test_interruptions_by_handoffs_are_explained_without_holes(run: Path) -> None:
     sums: Counter[str] = Counter()
     count = 0
     for one, own_stretches in stretches(run):
@@ -54,7 +54,7 @@ def test_interruptions_are_explained(run: Path) -> None:
 
 
 @pytest.mark.parametrize("run", ["dynamic", "tcp_dynamic"], indirect=True)
-def test_an_earlier_session_names_its_rule(run: Path) -> None:
+def test_a_sentence_about_an_earlier_session_cites_its_rule(run: Path) -> None:
     own_stories = recorded_stories(run)
     walk = Interruptions(own_stories, load_scenario(run / "scenario.yaml"))
     sentences = [
@@ -70,7 +70,7 @@ def test_an_earlier_session_names_its_rule(run: Path) -> None:
 
 
 def setup_ns(run: Path, kind: str) -> float:
-    """The mean time of one kind while sessions are set up."""
+    """Return the mean time of one kind while sessions are set up."""
     interruptions = list(stretches(run))
     inside = (s for one, own in interruptions for s in own if one.begin_ns <= s.begin_ns and s.end_ns <= one.end_ns)
     return sum(s.length_ns for s in inside if s.kind == kind) / len(interruptions)
@@ -93,7 +93,7 @@ def test_a_planted_cause_is_found_and_no_other(cause: str, run: Path, tmp_path: 
 
 @pytest.mark.parametrize("run", ["first"], indirect=True)
 @pytest.mark.lab
-def test_the_command(run: Path, tmp_path: Path) -> None:
+def test_the_why_command_explains_handoffs(run: Path, tmp_path: Path) -> None:
     result = command("why", run, "--handoffs", "--json", place=run.parent)
     assert result.returncode == 0, result.stderr
     whole = json.loads(result.stdout)

@@ -1,4 +1,4 @@
-"""A cause that is planted is found, and no other is; `python -m tests.why.planted 200` draws many."""
+"""Tests that a planted cause is found, and no other; `python -m tests.why.planted 200` draws many."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def first() -> dict[str, PlantedCause]:
 
 
 @pytest.mark.parametrize("name", CAUSES)
-def test_it_holds_more_than_half_of_the_difference(name: str, first: dict[str, PlantedCause]) -> None:
+def test_a_planted_cause_explains_over_half_of_the_difference(name: str, first: dict[str, PlantedCause]) -> None:
     assert first[name].share > 0.5, first[name]
 
 

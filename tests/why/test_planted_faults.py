@@ -1,4 +1,4 @@
-"""Each intervention and each fault has a kind of delay, and `why` names it: drawn, and in the cases that were reported.
+"""Tests that `why` names each planted intervention and fault, in random scenarios and in reported cases.
 
 `python -m tests.why.planted_faults 20` draws each of them in every setting.
 """
@@ -22,12 +22,12 @@ from tests.why.planted_faults import DRAWS, FAULTS, HARMLESS, NEEDED, describe, 
 from tests.why.test_stories import parts, replay
 
 TARGETS = {"at_s", "do", "host", "link", "station", "to_m"}
-WIRES = ("max_delay_ms", "delay_ms", "bandwidth_mbps")  # of a backbone, what delays each message
-TIMES = {"kind", "send", "link", "jitter", "reception", "hand_over"}  # of the abstract network
+WIRES = ("max_delay_ms", "delay_ms", "bandwidth_mbps")  # what delays each message on a backbone
+TIMES = {"kind", "send", "link", "jitter", "reception", "hand_over"}  # keys of the abstract network
 
 
 def catalogue() -> set[str]:
-    """Every intervention with each of its parameters, and every fault, as the code declares them."""
+    """Return every intervention with each of its parameters, and every fault, as declared in the code."""
     names = {"churn", "wireless.loss"}
     for intervention in get_args(AnyIntervention):
         fields = intervention.model_fields
@@ -50,21 +50,21 @@ def test_each_fault_has_a_kind_or_delays_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_planted_fault_is_named(name: str) -> None:
+def test_why_identifies_a_planted_fault(name: str) -> None:
     one = next(rotated_draws(name))
     assert one.names(FAULTS[name].kinds), describe(one)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_planted_fault_is_named_in_most_draws(name: str) -> None:
+def test_why_identifies_a_planted_fault_in_most_draws(name: str) -> None:
     cases = [one for one, _ in zip(rotated_draws(name), range(DRAWS), strict=False)]
     wrong = [describe(one) for one in cases if not one.names(FAULTS[name].kinds)]
     assert len(cases) == DRAWS and len(wrong) <= (1 - NEEDED) * DRAWS, wrong
 
 
 def scenario(folder: Path, **changes: Any) -> Path:
-    """Nine hosts that stand near three stations in a chain."""
+    """Write a scenario with nine hosts that stand near three stations in a chain."""
     document = {
         "seed": 7,
         "duration_s": 40,
@@ -92,7 +92,7 @@ LINK = ["s1", "s2"]
         ("cut", [{"at_s": 5, "do": "cut", "link": LINK}, {"at_s": 20, "do": "mend", "link": LINK}], 0.95),
     ],
 )
-def test_reported_cases_have_their_own_kind(
+def test_reported_cases_have_their_own_kind_of_delay(
     kind: str, interventions: list[dict[str, Any]], least: float, tmp_path: Path
 ) -> None:
     sums = parts(replay(scenario(tmp_path, interventions=interventions))[0])
@@ -101,7 +101,7 @@ def test_reported_cases_have_their_own_kind(
 
 
 def test_waits_for_timers_of_a_vcube_backbone_are_explained(tmp_path: Path) -> None:
-    """Its failure detector ends the wait for the acknowledgement of a station behind a cut link."""
+    """The failure detector ends the wait for the acknowledgement of a station behind a cut link."""
     path = scenario(
         tmp_path,
         seed=99315,

@@ -1,4 +1,4 @@
-"""Any delivery of any small world: its stretches leave no hole, do not overlap, and add up to its delay."""
+"""Tests of any delivery in any small world: its stretches have no gaps or overlaps, and add up to its delay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORLDS = st.fixed_dictionaries(
 )
 
 
-def test_stories_are_whole_and_explained() -> None:
+def test_explanations_of_any_small_world_are_complete() -> None:
     sums: dict[str, Counter[str]] = defaultdict(Counter)  # protocol -> kind -> ns
 
     @settings(max_examples=40, deadline=None)

@@ -1,4 +1,4 @@
-"""Two implementations of docs/models/causes.md agree: mobilenet's own, and the slow one of second.py."""
+"""Tests that mobilenet's implementation of docs/models/causes.md agrees with the slow one of second.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.conftest import SCENARIOS
 from tests.lab.programs.realtime.own import PORTS
 from tests.why.second import join, stretches
 
-RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
+RUNS: dict[str, tuple[str, ...]] = {  # scenario -> overrides
     "first.yaml": (),
     "first.yaml with losses": ("wireless.loss=0.2",),
     "dynamic.yaml": ("duration_s=8", "warmup_s=0"),
@@ -32,7 +32,7 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
         "protocol.repair=selective",
         "duration_s=40",
     ),
-    "town.yaml": ("duration_s=10", "warmup_s=0"),  # stations within reach of each other
+    "town.yaml": ("duration_s=10", "warmup_s=0"),  # stations in range of each other
     "vcube/dynamic_on_vcube.yaml": ("duration_s=5", "warmup_s=0"),
     "first.yaml impaired": (
         "wireless.loss=0.1",
@@ -56,7 +56,7 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
         "wireless.loss=0.1",
         "interventions=[{at_s: 2, do: cut, link: [s0, s1]}, {at_s: 5, do: mend, link: [s0, s1]}]",
     ),
-    "vcube/dynamic_on_vcube.yaml bundling": (  # stations radio a message and send it over wires much later
+    "vcube/dynamic_on_vcube.yaml bundling": (  # stations radio a message, and send it over wires much later
         "duration_s=5",
         "warmup_s=0",
         "stations.backbone={kind: vcube_best_effort, max_delay_ms: 400}",
@@ -86,7 +86,7 @@ def test_every_story_agrees_to_the_nanosecond(name: str, tmp_path: Path) -> None
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
 def test_every_datagram_agrees_to_the_nanosecond(tmp_path: Path) -> None:
-    """In real time. All of its delay is explained, and its mean is that of the metric."""
+    """The run is in real time. All of its delay is explained, and its mean is that of the metric."""
     overrides = ["record.causes=true", "duration_s=6", "wireless.loss=0.2", f"protocol.port={next(PORTS)}"]
     udp = SCENARIOS / "programs/udp.yaml"
     run = mobilenet.run(udp, out=tmp_path / "run", overrides=overrides, allow_code=True, real_time=RealTime())
@@ -97,7 +97,7 @@ def test_every_datagram_agrees_to_the_nanosecond(tmp_path: Path) -> None:
 
 
 def assert_agree(run: Path) -> Shares:
-    """And so do the shares, which are returned; a story has no hole, and adds up to the delay."""
+    """Check that stories have no gaps, add up to the delay, and agree; return the shares, which agree, too."""
     ours = recorded_stories(run)
     second = stretches(run)
     delays = {

@@ -1,4 +1,4 @@
-"""The shares of the delay as metrics of studies, and their bars."""
+"""Tests of the shares of the delay as metrics of studies, and of their bars."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_shares_of_a_run_are_those_of_its_stories(run: Path) -> None:
     }
 
 
-def test_what_is_not_needed_again_is_not_kept(run: Path) -> None:
+def test_why_keeps_only_the_data_that_it_needs_again(run: Path) -> None:
     """Only arrays of columns, the stories of each node's last handler, and the ways to stations are kept."""
     stories = recorded_stories(run)
     columns = [getattr(stories.record, name) for name in dir(stories.record) if not name.startswith("__")]
@@ -71,7 +71,7 @@ def test_a_run_without_causes_has_no_shares(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS, ids=name_of)
-def test_names_and_words(part: tuple[str, str]) -> None:
+def test_each_share_of_the_delay_has_a_name_and_a_description(part: tuple[str, str]) -> None:
     name = name_of(part)
     assert part_of(name) == part and "share of the delay" in OF_HOSTS.meaning(name)
     assert OF_HOSTS.axis_name(name).startswith("delay:")
@@ -86,7 +86,7 @@ def test_a_study_without_causes_cannot_compare_shares(tmp_path: Path) -> None:
 
 
 @pytest.mark.lab
-def test_bars_of_a_run_and_of_a_study(run: Path, tmp_path: Path) -> None:
+def test_delay_shares_are_drawn_as_bars_for_runs_and_studies(run: Path, tmp_path: Path) -> None:
     assert "delay_parts" in [figure.path.stem for figure in run_figures(run, tmp_path / "run", SVG)]
     file = tmp_path / "study.yaml"
     file.write_text(

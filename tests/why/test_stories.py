@@ -1,4 +1,4 @@
-"""Stories of deliveries: no hole, no overlap, hardly anything unexplained, and the causes that were planted.
+"""Tests of stories of deliveries: no gaps, no overlaps, little that is unexplained, and planted causes.
 
 Source    ours: docs/models/causes.md
 """
@@ -35,7 +35,7 @@ OTHERS = (
 
 
 def replay(path: Path, *changes: str) -> tuple[Stories, str]:
-    """The stories of a run, and its fingerprint."""
+    """Return the stories of a run, and its fingerprint."""
     scenario = load_scenario(path).with_changes([*changes, "record.causes=true"])
     recording = simulate(scenario, None, True).recording
     assert recording.causes is not None
@@ -49,7 +49,7 @@ def stories_over_tcp() -> Stories:
 
 
 def parts(run_stories: Stories) -> Counter[str]:
-    """The time of each kind, after a look at every story for holes and overlaps."""
+    """Return the time of each kind, after checking every story for gaps and overlaps."""
     sums: Counter[str] = Counter()
     for one in run_stories.record.deliveries:
         sent = run_stories.record.broadcasts.get(one.message)
@@ -60,7 +60,7 @@ def parts(run_stories: Stories) -> Counter[str]:
             assert stretch.begin_ns == at_ns < stretch.end_ns
             at_ns = stretch.end_ns
             sums[stretch.kind] += stretch.length_ns
-            if stretch.kind == kinds.LOST:  # and it was, at the node that the sentence names
+            if stretch.kind == kinds.LOST:  # the loss happened at the node that the sentence names
                 at = run_stories.record.to[stretch.row] or (one.node if stretch.leg == kinds.CELL else "")
                 assert run_stories.record.outcome_at(stretch.row, at) != "received"
         assert at_ns == max(one.time_ns, sent.time_ns)
@@ -94,7 +94,7 @@ def test_recording_causes_changes_nothing(name: str) -> None:
 
 
 def test_frames_to_hosts_are_not_lost_on_wires() -> None:
-    """A station that hands a message on had radioed it: what was lost was lost at the receiver."""
+    """A station that forwards a message had broadcast it by radio, so the frame was lost at the receiver."""
     run_stories, _ = replay(SCENARIOS / "by_hand.yaml")
     on_wires = {
         s.kind
@@ -105,7 +105,7 @@ def test_frames_to_hosts_are_not_lost_on_wires() -> None:
     assert on_wires and not on_wires & {kinds.LOST, kinds.RETRY}
 
 
-def test_nagle_is_named() -> None:
+def test_why_attributes_waits_to_nagle() -> None:
     run_stories = stories_over_tcp()
     reasons = Counter(
         s.reason
@@ -132,14 +132,14 @@ def why(run: Path, *words: str) -> Any:
     return json.loads(result.stdout)
 
 
-def test_the_mean_is_that_of_the_metric(run: Path) -> None:
+def test_the_mean_delay_of_why_is_that_of_the_metric(run: Path) -> None:
     totals = why(run)["all"]
     mean_s = mobilenet.Run(run).metrics["delivery_delay_mean_s"]
     assert totals["delay_ns"] / totals["deliveries"] / 1e9 == pytest.approx(mean_s, rel=1e-12)
     assert sum(part["ns"] for part in totals["parts"]) == totals["delay_ns"]
 
 
-def test_one_delivery_and_one_message(run: Path) -> None:
+def test_why_explains_one_delivery_or_all_of_a_message(run: Path) -> None:
     slowest = why(run, "--message", "h2:8")["deliveries"][0]
     story = why(run, "--message", "h2:8", "--at", slowest["at"])
     assert sum(row["length_ns"] for row in story["stretches"]) == story["delay_ns"] == slowest["delay_ns"]
@@ -148,7 +148,7 @@ def test_one_delivery_and_one_message(run: Path) -> None:
 
 
 @pytest.mark.lab
-def test_two_runs(run: Path, tmp_path: Path) -> None:
+def test_why_compares_two_runs(run: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     mobilenet.run(FIRST, out=other, overrides=["stations.backbone.delay_ms=400"])
     parts = why(run, other)["parts"]
@@ -158,7 +158,7 @@ def test_two_runs(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [[], ["--message", "h2:8"], ["--message", "h2:8", "--at", "h3"]], ids=len)
 @pytest.mark.lab
-def test_pictures(words: list[str], run: Path, tmp_path: Path) -> None:
+def test_why_draws_pictures(words: list[str], run: Path, tmp_path: Path) -> None:
     target = tmp_path / "delays.svg"
     result = command("why", run, *words, "--out", target, place=run.parent)
     assert result.returncode == 0, result.stderr
@@ -176,7 +176,7 @@ def test_pictures(words: list[str], run: Path, tmp_path: Path) -> None:
         (["--message", "h2:8", "--at", "h77"], "--at: h77 did not deliver h2:8"),
     ],
 )
-def test_bad_words(words: list[str], complaint: str, run: Path) -> None:
+def test_why_rejects_bad_arguments(words: list[str], complaint: str, run: Path) -> None:
     result = command("why", run, *words, place=run)
     assert result.returncode == 2
     assert complaint in result.stderr and "Traceback" not in result.stderr
@@ -190,7 +190,7 @@ if e["ev"] == "broadcast":  # the message before this one is delivered now
 """
 
 
-def test_a_message_that_a_program_holds_is_inside_the_program(tmp_path: Path) -> None:
+def test_why_attributes_held_messages_to_the_program(tmp_path: Path) -> None:
     run_stories, _ = replay(answering(tmp_path, HOLDS_ITS_OWN))
     sums = parts(run_stories)
     assert sums[kinds.PROGRAM] == sums.total() > 0
@@ -198,8 +198,8 @@ def test_a_message_that_a_program_holds_is_inside_the_program(tmp_path: Path) ->
     assert not parts(without)[kinds.PROGRAM]
 
 
-def test_the_timeout_of_tcp_is_named() -> None:
-    """It takes more of the time where it is longer; without TCP there is none."""
+def test_why_attributes_delay_to_the_tcp_timeout() -> None:
+    """A longer timeout takes more of the time; without TCP there is none."""
     lossy = (*SHORT, "hosts.count=14", "workload.interval_s=1", "wireless.loss=0.05", "wireless.retry_limit=1")
     sums, longer = (
         parts(replay(SCENARIOS / "tcp_dynamic.yaml", *lossy, f"protocol.tcp.rto_min_s={s}")[0]) for s in (0.2, 1)
@@ -210,8 +210,8 @@ def test_the_timeout_of_tcp_is_named() -> None:
     assert without[kinds.RETRY] > 0 == without[kinds.RETRANSMISSION]
 
 
-def test_an_edited_scenario_explains_nothing(tmp_path: Path) -> None:
-    """Wires and ticks are those of the scenario."""
+def test_why_rejects_a_run_with_an_edited_scenario(tmp_path: Path) -> None:
+    """Wires and ticks are read from the scenario."""
     mobilenet.run(FIRST, out=tmp_path / "run", overrides=["record.causes=true"])
     with (tmp_path / "run" / "scenario.yaml").open("a") as file:
         file.write("# edited\n")

@@ -1,4 +1,6 @@
-"""What is not explained in hostile runs; `python -m tests.why.unexplained 235` gives the distribution."""
+"""Tests that little of the delay is unexplained in hostile runs; `python -m tests.why.unexplained 235` gives the
+distribution.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import pytest
 
 from tests.why.unexplained import LIMIT, hostile_run, hostile_runs
 
-MECHANISMS = {  # seeds in which more than 1 % was not explained
+MECHANISMS = {  # seeds for which more than 1 % was not explained
     57016: "a frame that the MAC gives up makes the station act",
     57107: "a new cell ends a wait for a timer",
     57142: "the timers of a VCube backbone",
@@ -18,12 +20,12 @@ MECHANISMS = {  # seeds in which more than 1 % was not explained
 
 
 @pytest.mark.parametrize("seed", MECHANISMS)
-def test_a_mechanism_is_explained(seed: int, tmp_path: Path) -> None:
+def test_each_mechanism_of_delay_is_explained(seed: int, tmp_path: Path) -> None:
     run = hostile_run(seed, tmp_path)
     assert run is not None and run.share <= LIMIT
 
 
 @pytest.mark.long
-def test_hardly_anything_is_left_in_most_hostile_runs() -> None:
+def test_most_hostile_runs_leave_little_delay_unexplained() -> None:
     shares = [run.share for _, run in zip(range(15), hostile_runs(), strict=False)]
     assert sum(share > LIMIT for share in shares) <= 1

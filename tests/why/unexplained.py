@@ -29,20 +29,20 @@ from tests.lab.campaign.scenarios import NotDrawn, draw_scenario
 FIRST_SEED = 57_000
 MOST_EVENTS = 30_000
 MOST_DELIVERIES = 400
-LIMIT = 0.01  # of the delay
+LIMIT = 0.01  # share of the delay
 STEPS = (0.0, 0.001, LIMIT, 0.05, 1.0)
 
 
 class HostileRun(NamedTuple):
-    """`share`: of the delay of all deliveries, what is not explained."""
+    """A run; `share` is the unexplained share of the delay of all deliveries."""
 
     seed: int
-    kind: str  # of the protocol, with that of the backbone
+    kind: str  # protocol and kind of backbone
     share: float
 
 
 def hostile_run(seed: int, folder: Path) -> HostileRun | None:
-    """The run of a seed; None if the seed gives no scenario, the run is too large, or nothing is delayed."""
+    """Run the scenario of a seed; return None if it gives no scenario, is too large, or delays no message."""
     try:
         scenario = draw_scenario(seed, folder, MOST_EVENTS, is_hostile=True)
         scenario = scenario.with_changes([f"limits.max_events={20 * MOST_EVENTS}", "record.causes=true"])
@@ -61,7 +61,7 @@ def hostile_run(seed: int, folder: Path) -> HostileRun | None:
 
 
 def sum_kinds(run_stories: Stories) -> Counter[str]:
-    """The time of each kind, over the deliveries; of many, over equally spaced ones."""
+    """Return the time of each kind over the deliveries, or over an equally spaced sample of many."""
     sums: Counter[str] = Counter()
     deliveries = run_stories.record.deliveries
     for one in deliveries[:: 1 + len(deliveries) // MOST_DELIVERIES]:
@@ -72,7 +72,7 @@ def sum_kinds(run_stories: Stories) -> Counter[str]:
 
 
 def hostile_runs(first: int = FIRST_SEED) -> Iterator[HostileRun]:
-    """As many as are asked for."""
+    """Yield as many runs as requested."""
     seed = first
     while True:
         with tempfile.TemporaryDirectory(prefix="mobilenet-hostile-") as folder:

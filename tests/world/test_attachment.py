@@ -1,4 +1,4 @@
-"""Cells: the rules, one by one, and against a slow and obvious implementation."""
+"""Tests of cells: the rules one by one, and against a slow and simple implementation."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def one(x_m: float, current: int, stations: tuple[float, ...] = (0.0, 200.0)) ->
     return int(cells[0])
 
 
-def test_rules() -> None:
-    assert one(99.0, -1) == 0  # the nearer one
+def test_attachment_follows_its_rules_at_the_borders() -> None:
+    assert one(99.0, -1) == 0  # the nearer station
     assert one(120.0, 0, (0.0,)) == 0  # the range is inclusive
     assert one(120.001, 0, (0.0,)) == -1
     assert one(120.001, -1, (0.0,)) == -1
-    assert one(102.4, 0) == 0  # the other one is nearer by 4.8 m only
-    assert one(102.5, 0) == 1  # by 5 m
-    assert one(121.0, 0) == 1  # out of range of its own
+    assert one(102.4, 0) == 0  # the other station is only 4.8 m nearer
+    assert one(102.5, 0) == 1  # 5 m nearer
+    assert one(121.0, 0) == 1  # out of range of its own station
     assert one(97.6, 1) == 1
-    assert one(1e12, 1) == -1  # hosts that are not there
+    assert one(1e12, 1) == -1  # absent hosts
 
 
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10_000), stations=st.sampled_from([1, 2, 7, 64, 65, 150]), hosts=st.integers(0, 40))
-def test_agrees_with_the_obvious_one(seed: int, stations: int, hosts: int) -> None:
+def test_attachment_agrees_with_a_simple_implementation(seed: int, stations: int, hosts: int) -> None:
     random = np.random.default_rng(seed)
     side = 150 * stations**0.5
     places = random.random((stations, 2)) * side
@@ -69,7 +69,7 @@ def test_agrees_with_the_obvious_one(seed: int, stations: int, hosts: int) -> No
     )
 
 
-def test_tree_and_table_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attachment_by_tree_and_by_table_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(1)
     places, xy = random.random((60, 2)) * 1000, random.random((500, 2)) * 1000
     current = random.integers(-1, 60, 500)
@@ -80,8 +80,8 @@ def test_tree_and_table_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_equally_near_stations_are_chosen_as_in_one_query() -> None:
-    """Hosts at round places on a grid; which one of several it is has no meaning, but must not change from one
-    version to another.
+    """Hosts stand at round positions on a grid; any of the equally near stations is right, but all versions must choose
+    the same.
     """
     places = np.array([(100.0 * x, 100.0 * y) for x in range(10) for y in range(7)])
     xy = np.array([(50.0 * x, 50.0 * y) for x in range(20) for y in range(14)])
@@ -131,7 +131,7 @@ def test_an_error_belongs_to_a_host_that_walks_and_its_time() -> None:
 
 
 def test_a_standing_host_does_not_flip_because_another_walks(tmp_path: Path) -> None:
-    """Three hosts stand in the middle between two stations; far away another host walks, or none does."""
+    """Three hosts stand midway between two stations; far away another host walks, or none does."""
     handoffs = []
     for strides in (0.0, 1.0):
         rows = [f"{t},{name},{100 + 0.001 * k},{k}" for t in range(0, 61, 5) for k, name in enumerate("abc")]
@@ -155,7 +155,7 @@ def test_a_standing_host_does_not_flip_because_another_walks(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("seed", range(9451, 9457))
-def test_position_errors_let_hosts_at_the_rim_come_back(seed: int) -> None:
+def test_position_errors_let_hosts_at_the_rim_reattach(seed: int) -> None:
     changes = ["duration_s=20", "hosts.attachment.error_m=0.03", f"seed={seed}"]
     assert Simulation(Scenario.load(SCENARIOS / "holes.yaml", changes)).run().quiescent
 
@@ -168,10 +168,10 @@ def test_position_errors_let_hosts_at_the_rim_come_back(seed: int) -> None:
     y_m=st.floats(-1e6, 1e6),
     many=st.booleans(),
 )
-def test_who_is_brought_back_to_the_rim_is_attached_and_heard(
+def test_a_host_brought_back_to_the_rim_is_attached_and_heard(
     angle: float, range_m: float, away_m: float, x_m: float, y_m: float, many: bool
 ) -> None:
-    """Coverage, attachment and radio agree to the last bit about who is in range, also far from the origin."""
+    """Coverage, attachment and radio agree exactly on which hosts are in range, also far from the origin."""
     stations = np.array([(x_m, y_m), *((x_m + 1e5 + 7000 * k, y_m) for k in range(70 if many else 0))])
     far = range_m + away_m
     place = (x_m + far * math.cos(angle), y_m + far * math.sin(angle))
@@ -184,8 +184,8 @@ def test_who_is_brought_back_to_the_rim_is_attached_and_heard(
 
 
 @given(seed=st.integers(0, 10_000), stations=st.integers(1, 90), hysteresis_m=st.sampled_from([0.0, 1.0, 5.0, 40.0]))
-def test_who_walks_less_than_the_slack_keeps_the_cell(seed: int, stations: int, hysteresis_m: float) -> None:
-    """With a table of distances and, beyond 64 stations, with a tree."""
+def test_a_host_that_walks_less_than_the_slack_keeps_its_cell(seed: int, stations: int, hysteresis_m: float) -> None:
+    """This is tested with a table of distances and, beyond 64 stations, with a tree."""
     random = np.random.default_rng(seed)
     cells = Attachment(random.random((stations, 2)) * 600, RANGE_M, hysteresis_m)
     xy = random.random((50, 2)) * 900 - 150
@@ -197,8 +197,8 @@ def test_who_walks_less_than_the_slack_keeps_the_cell(seed: int, stations: int, 
         assert (cells.update(there, cell_numbers) == cell_numbers).all()
 
 
-def test_the_slack_is_no_more_cautious_than_need_be() -> None:
-    """At the end of it, in the worst direction, the cell changes."""
+def test_the_slack_of_a_host_is_as_large_as_possible() -> None:
+    """At the end of the slack, in the worst direction, the cell changes."""
     cells = Attachment(np.array([[0.0, 0.0], [200.0, 0.0]]), RANGE_M, HYSTERESIS_M)
     for x, cell, worst in ((90.0, 0, 1), (-100.0, 0, -1), (110.0, 1, -1), (-150.0, -1, 1)):
         cell_numbers, slack_m = cells.look(np.array([[x, 0.0]]), np.array([cell]))
@@ -208,10 +208,10 @@ def test_the_slack_is_no_more_cautious_than_need_be() -> None:
 
 @pytest.mark.parametrize("error_m", [0, 2])
 @pytest.mark.parametrize("place", ["grid, columns: 3, rows: 3", "grid, columns: 10, rows: 7"])
-def test_looking_only_when_something_can_change_changes_nothing(
+def test_skipping_attachment_checks_within_slack_changes_nothing(
     place: str, error_m: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same cell changes at the same ticks as if all hosts were examined on each of them."""
+    """The cell changes at the same ticks as if all hosts were examined at each tick."""
     path = tmp_path / "walk.yaml"
     path.write_text(
         f"seed: 4\nduration_s: 40\ndrain_s: 5\nstations: {{layout: {{shape: {place}, spacing_m: 150}}}}\n"

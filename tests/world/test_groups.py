@@ -1,4 +1,4 @@
-"""Reference point group mobility: groups keep together and inside, and the first moment is like any other."""
+"""Tests of reference point group mobility: groups keep together, stay inside, and start in the steady state."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def walk(mobility: ReferencePointGroup, hosts: int, seed: int = 1) -> list[Itera
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), area=st.sampled_from([None, CORNER]), step_s=st.sampled_from([0.7, 10]))
-def test_hosts_stay_inside_and_within_the_speed_limit(seed: int, area: AreaParameters | None, step_s: float) -> None:
+def test_hosts_in_groups_keep_to_the_area_and_speed_limit(
+    seed: int, area: AreaParameters | None, step_s: float
+) -> None:
     mobility = model(groups=2, area=area, deviation_step_s=step_s)
     ground = (COVER.ground if area is None else area.ground()).buffer(1e-5)
     for legs in walk(mobility, 4, seed):
@@ -57,7 +59,7 @@ def test_hosts_stay_inside_and_within_the_speed_limit(seed: int, area: AreaParam
 
 @given(seed=st.integers(0, 10**6))
 def test_a_group_keeps_together(seed: int) -> None:
-    """Without deviations in one formation, with them no farther from each other than both radii allow."""
+    """Without deviations hosts keep their formation; with them, no two are farther apart than both radii allow."""
     moments = (0, 3.3, 60, 200)
     own = np.array([place(legs, moments) for legs in walk(model(area=CORNER), 5, seed)])
     across = own[:, None, :, :2] - own[None, :, :, :2]
@@ -78,8 +80,8 @@ def test_only_hosts_of_one_group_move_together() -> None:
     assert (more[:9] == states).all()  # added hosts do not change how the others walk
 
 
-def test_the_start_is_in_the_steady_state() -> None:
-    """Of many groups of one host each."""
+def test_group_mobility_starts_in_its_steady_state() -> None:
+    """There are many groups of one host each."""
     mobility = model(groups=2500, area=CORNER, deviation_step_s=8, speed_mps=(1, 8))
     first, soon, later = table([place(legs, (0, 5, 600)) for legs in walk(mobility, 2500)])
     for other in (soon, later):

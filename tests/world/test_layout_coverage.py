@@ -1,4 +1,4 @@
-"""Where stations stand and what their cells cover."""
+"""Tests of the layouts of stations and of the area covered by their cells."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def test_a_hexagon_is_full_and_evenly_spaced(rings: int, count: int) -> None:
         assert places[1] == pytest.approx((200, 0)) and places[2] == pytest.approx((100, 100 * sqrt(3)))
 
 
-def test_a_grid_goes_row_by_row() -> None:
+def test_a_grid_layout_is_numbered_row_by_row() -> None:
     places = station_positions(GridLayout(columns=2, rows=2, spacing_m=10), HERE)
     assert places.tolist() == [[0, 0], [10, 0], [0, 10], [10, 10]]
 
 
-def test_sites_from_a_file(tmp_path: Path) -> None:
+def test_station_sites_are_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("X,name,y\n1,west,2\n\n3,east,4.5\n")
     layout = FileLayout(file="a.csv")
     assert station_positions(layout, tmp_path).tolist() == [[1, 2], [3, 4.5]]
@@ -57,7 +57,7 @@ def test_sites_from_a_file(tmp_path: Path) -> None:
         ("x,y\n\ud83d,1\n", "a.csv:2:1: not UTF-8 text"),
     ],
 )
-def test_broken_sites(tmp_path: Path, text: str, expected: str) -> None:
+def test_malformed_station_sites_are_rejected(tmp_path: Path, text: str, expected: str) -> None:
     (tmp_path / "a.csv").write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(ScenarioError) as caught:
         station_positions(FileLayout(file="a.csv"), tmp_path)
@@ -65,7 +65,7 @@ def test_broken_sites(tmp_path: Path, text: str, expected: str) -> None:
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_areas_of_two_disks() -> None:
+def test_the_coverage_of_two_disks_has_the_right_area() -> None:
     r, d = 120.0, 200.0
     cover = Coverage(np.array([(0.0, 0.0), (d, 0.0)]), r)
     half = np.arccos(d / (2 * r))
@@ -75,7 +75,7 @@ def test_areas_of_two_disks() -> None:
     assert cover.holes == []
 
 
-def test_holes() -> None:
+def test_holes_in_the_coverage_are_found() -> None:
     closed = Coverage(hexagon(1, 200), 120)  # the farthest point between three stations is 115.5 m away
     assert closed.holes == []
     ring = Coverage(hexagon(1, 200)[1:], 120)
@@ -97,7 +97,7 @@ def test_the_nearest_covered_point(x: float, y: float) -> None:
         assert moved == pytest.approx(np.hypot(*(stations - (x, y)).T).min() - 120, abs=1e-6)
 
 
-def test_the_drawn_ground_is_covered_all_of_it() -> None:
+def test_the_ground_drawn_for_hosts_is_entirely_covered() -> None:
     cover, a_hair_more = Coverage(hexagon(1, 200), 120), Coverage(hexagon(1, 200), 120 + 1e-9)
     border = cover.ground.exterior
     assert all(
@@ -105,13 +105,13 @@ def test_the_drawn_ground_is_covered_all_of_it() -> None:
     )
 
 
-def test_the_range_is_inclusive() -> None:
+def test_coverage_includes_points_exactly_at_the_range() -> None:
     cover = Coverage(np.array([(0.0, 0.0)]), 120)
     assert cover.contains(120, 0) and cover.contains(0, -120)
     assert not cover.contains(120 * cos(0.1) + 0.01, 120 * sin(0.1) + 0.01)
 
 
-def test_a_box_with_holes() -> None:
+def test_the_ground_of_a_box_excludes_holes_in_the_coverage() -> None:
     area = AreaParameters(
         box_m=(0, 0, 10, 10), hole_boxes_m=((2, 2, 4, 4),), hole_polygons_m=(((6, 6), (8, 6), (8, 8)),)
     )

@@ -1,4 +1,4 @@
-"""Faults, churn and workload: what is planned before a run begins."""
+"""Tests of the plans made before a run begins: faults, churn and workload."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mobilenet.world.faults import ExplicitFaults, Fault, Outage, PaperFaults, R
 from mobilenet.world.workload import ListedMessage, WorkloadParameters, broadcast_times
 
 
-def test_the_schedule_of_the_paper() -> None:
-    """A fault every 30 s from 15 s on, for 3 s, 4 s, ...; the one of 195 s is over at 204 s."""
+def test_the_fault_schedule_of_the_paper_is_reproduced() -> None:
+    """There is a fault every 30 s from 15 s on, for 3 s, 4 s, ...; the one of 195 s is over at 204 s."""
     all_outages = outages(PaperFaults(), 1, 70, 400 * SECOND)
     assert [outage.at_ns // SECOND for outage in all_outages] == list(range(15, 400, 30))
     assert [outage.lasts_ns // SECOND for outage in all_outages] == list(range(3, 16))
@@ -56,7 +56,7 @@ def test_random_faults_of_a_host_do_not_overlap(seed: int, rate: float, mean_s: 
 
 def test_random_faults_keep_their_rate() -> None:
     all_outages = outages(RandomFaults(rate_per_host_per_min=6, mean_duration_s=5), 1, 200, 600 * SECOND)
-    assert len(all_outages) == pytest.approx(200 * 600 / 15, rel=0.05)  # 10 s up, 5 s down
+    assert len(all_outages) == pytest.approx(200 * 600 / 15, rel=0.05)  # 10 s up, 5 s down on average
     assert ks_1samp([outage.lasts_ns / SECOND for outage in all_outages], expon(scale=5).cdf).pvalue > 0.001
 
 
@@ -97,7 +97,7 @@ def test_churn_keeps_its_fractions() -> None:
         ChurnParameters(initial_fraction=0.8, leave_rate_per_host_per_min=2, mean_away_s=30), 1, 2000, 300 * SECOND
     )
     assert len(plan.absent_at_start) == pytest.approx(400, abs=70)
-    assert len(plan.changes) == pytest.approx(2000 * 300 / 30, rel=0.05)  # 30 s in, 30 s out
+    assert len(plan.changes) == pytest.approx(2000 * 300 / 30, rel=0.05)  # 30 s in, 30 s out on average
 
 
 def times(
@@ -106,7 +106,7 @@ def times(
     return list(broadcast_times(parameters, seed, host, start_s * SECOND, stop_s * SECOND))
 
 
-def test_exponential_broadcasts() -> None:
+def test_intervals_between_random_broadcasts_are_exponential() -> None:
     times_of_hosts = [times(WorkloadParameters(interval_s=2.0), host) for host in range(20)]
     gaps = np.concatenate([np.diff(own) for own in times_of_hosts]) / SECOND
     assert ks_1samp(gaps, expon(scale=2).cdf).pvalue > 0.001
@@ -114,14 +114,14 @@ def test_exponential_broadcasts() -> None:
     assert all(a < b < 1000 * SECOND for own in times_of_hosts for a, b in pairwise(own))
 
 
-def test_periodic_broadcasts() -> None:
+def test_periodic_broadcasts_keep_their_interval() -> None:
     parameters = WorkloadParameters(arrivals="periodic", interval_s=2.0)
     times_of_hosts = [times(parameters, host, start_s=10, stop_s=30) for host in range(300)]
     assert all(len(own) == 10 and set(np.diff(own)) == {2 * SECOND} for own in times_of_hosts)
     assert ks_1samp([own[0] / SECOND for own in times_of_hosts], uniform(10, 2).cdf).pvalue > 0.001
 
 
-def test_listed_broadcasts_and_none() -> None:
+def test_broadcasts_can_be_listed_or_absent() -> None:
     listed = (ListedMessage(host="h1", at_s=7), ListedMessage(host="h0", at_s=3), ListedMessage(host="h1", at_s=2))
     parameters = WorkloadParameters(arrivals="explicit", messages=listed)
     assert times(parameters, 1) == [2 * SECOND, 7 * SECOND]

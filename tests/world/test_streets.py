@@ -1,4 +1,6 @@
-"""Manhattan mobility: hosts stay in their lanes, turn as often as asked for, and the first moment is like any other."""
+"""Tests of Manhattan mobility: hosts keep to their lanes, turn as often as configured, and start in
+the steady state.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from mobilenet.world.trajectory import Leg
 
 from .walks import check_continuous, place, table
 
-BOX = AreaParameters(box_m=(0, 0, 107, 67))  # streets 7 m wide, with blocks of 50 and 30 m: three by three
+BOX = AreaParameters(box_m=(0, 0, 107, 67))  # three by three streets 7 m wide, with blocks of 50 and 30 m
 PARK = AreaParameters(box_m=(0, 0, 407, 407), hole_boxes_m=((120, 120, 250, 300),))
 COVER = Coverage(hexagon(1, 200), 120)
 GROUNDS = [BOX.ground(), PARK.ground(), COVER.ground]
@@ -42,7 +44,7 @@ def drive(area: shapely.Geometry, seed: int, host: int = 0, **parameters: Any) -
 
 
 def headings(legs: list[Leg]) -> list[int]:
-    """Of those that move, in quarters of a turn from east."""
+    """Return the headings of moving hosts, in quarter turns from east."""
     moving = [leg for leg in legs if hypot(leg.vx_mps, leg.vy_mps) > 0]
     return [round(atan2(leg.vy_mps, leg.vx_mps) / (pi / 2)) % 4 for leg in moving]
 
@@ -52,7 +54,7 @@ def test_streets_are_where_the_blocks_say() -> None:
     assert streets.x_m.tolist() == [3.5, 53.5, 103.5]
     assert streets.y_m.tolist() == [3.5, 33.5, 63.5]
     assert streets.ways[1, 1].all()
-    assert streets.ways[0, 0].tolist() == [True, True, False, False]  # from the south-western corner, east and north
+    assert streets.ways[0, 0].tolist() == [True, True, False, False]  # east and north from the south-western corner
     assert streets.ways[2, 1].tolist() == [True, False, True, True]
     assert len(streets.starts) == 2 * 12
 
@@ -74,7 +76,7 @@ def test_a_hole_blocks_the_streets_that_it_touches() -> None:
     turn=st.sampled_from([0, 0.5, 1]),
     stop=st.sampled_from([0, 0.5]),
 )
-def test_hosts_stay_inside_and_within_their_speeds(
+def test_hosts_in_streets_keep_to_the_area_and_their_speeds(
     seed: int, ground: shapely.Geometry, lanes: int, width: float, turn: float, stop: float
 ) -> None:
     parameters = {"lanes": lanes, "lane_width_m": width, "turn_probability": turn, "stop_probability": stop}
@@ -134,22 +136,22 @@ def test_hosts_turn_round_at_a_dead_end(seed: int) -> None:
     assert all(min(abs(leg.vx_mps), abs(leg.vy_mps)) < 1e-6 for leg in legs)
     assert set(headings(legs)) == {EAST, NORTH, WEST, SOUTH}  # north and south: from lane to lane
     across = [leg for leg, heading in zip(legs, headings(legs), strict=True) if heading in (NORTH, SOUTH)]
-    assert {leg.duration_ns for leg in across[1:]} == {0.35 * SECOND}  # the first one may have begun before
+    assert {leg.duration_ns for leg in across[1:]} == {0.35 * SECOND}  # the first crossing may have begun earlier
 
 
 def steady(area: shapely.Geometry, hosts: int, **parameters: Any) -> list[float]:
-    """The p-values of comparisons between the first moment and a late one: where, how fast, in which direction."""
+    """Return p-values of comparisons between the start and a later moment: position, speed and direction."""
     first, later = table([place(drive(area, 3, host, **parameters), (0, 900)) for host in range(hosts)])
     return [float(ks_2samp(a, b).pvalue) for a, b in zip(first.T, later.T, strict=True)]
 
 
 @pytest.mark.parametrize("area", [BOX.ground(), PARK.ground()], ids=["box", "park"])
 @pytest.mark.parametrize("parameters", [{"stop_probability": 0.3, "stop_s": (0, 20)}, {"speed_mps": (1, 10)}])
-def test_the_start_is_in_the_steady_state(area: shapely.Geometry, parameters: dict[str, Any]) -> None:
+def test_manhattan_mobility_starts_in_its_steady_state(area: shapely.Geometry, parameters: dict[str, Any]) -> None:
     assert min(steady(area, 2500, **parameters)) > 0.001
 
 
-def test_that_comparison_would_notice_a_start_at_crossings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_steady_state_check_rejects_a_start_at_crossings(monkeypatch: pytest.MonkeyPatch) -> None:
     from mobilenet.world import manhattan
 
     def naive(

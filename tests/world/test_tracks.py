@@ -1,4 +1,4 @@
-"""Imported movement: what is read, how it is cut, and that broken files are named line by line."""
+"""Tests of imported movement: how it is read and cut, and that errors in files name the line."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_track_that_the_run_cuts_does_not_leave(folder: Path) -> None:
     assert place(a.legs(), (12,))[0][:2] == (24, 0)
 
 
-def test_a_window(folder: Path) -> None:
+def test_imported_tracks_can_be_cut_to_a_window(folder: Path) -> None:
     tracks = read(folder, start_s=2.5, end_s=10.5)
     a, b = tracks.trajectories
     assert (a.appears_ns, a.leaves_ns, a.disappears_ns) == (0, 3 * SECOND, 8 * SECOND)
@@ -68,7 +68,7 @@ def test_a_window(folder: Path) -> None:
     assert read(folder, start_s=2.5, max_hosts=1).names == ["a"]
 
 
-def test_packed_with_other_titles_and_more_columns(tmp_path: Path) -> None:
+def test_compressed_tracks_may_have_other_titles_and_columns(tmp_path: Path) -> None:
     text = "speed,Y,x_m,id,Time\n" + "\n".join(f"1,{t},0,a b,{t}" for t in range(10)) + "\n"
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode("utf-8-sig")))
     tracks = import_tracks(Tracks(file="t.csv.gz"), tmp_path, 100)
@@ -99,14 +99,14 @@ def test_packed_with_other_titles_and_more_columns(tmp_path: Path) -> None:
         ("t,id,x,y\n0,a,1,\x00\n", "t.csv:2"),
     ],
 )
-def test_broken_files(tmp_path: Path, text: str, expected: str) -> None:
+def test_malformed_track_files_are_rejected_with_their_line(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         read(write(tmp_path, text))
     assert str(caught.value).replace(f"{tmp_path}/", "").startswith(expected)
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_files_that_are_no_text(tmp_path: Path) -> None:
+def test_track_files_that_are_not_text_are_rejected(tmp_path: Path) -> None:
     packed = gzip.compress(b"t,id,x,y\n" + b"0,a,1,2\n" * 100)
     for name, data in (
         ("a.csv", bytes(range(256))),
@@ -121,7 +121,7 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
         assert len(str(caught.value).splitlines()) == 1
 
 
-def test_the_town() -> None:
+def test_tracks_of_the_streets_recording_are_plausible() -> None:
     tracks = import_tracks(Tracks(file="streets_tracks.csv.gz"), DATA, 400)
     assert len(tracks.names) + tracks.too_short == 471
     assert tracks.speed_limit_mps < 20
@@ -141,7 +141,7 @@ def test_the_checksums_in_the_readme_are_right() -> None:
 
 
 def test_a_part_of_the_recording_is_drawn_from_the_seed() -> None:
-    """Another seed, another part; the same seed, the same; a larger subset holds the smaller ones."""
+    """Another seed selects another part, the same seed the same part; a larger subset contains the smaller ones."""
 
     def names(seed: int, **parameters: float) -> list[str]:
         tracks = Tracks(file="streets_tracks.csv.gz", **parameters)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Random waypoint and Gauss-Markov: no host leaves the area, and the first moment is like any other."""
+"""Tests of random waypoint and Gauss-Markov: no host leaves the area, and hosts start in the steady state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mobilenet.world.trajectory import Leg, between
 from .walks import check_continuous, place, table
 
 COVER = Coverage(hexagon(1, 200), 120)
-CORNER = AreaParameters(box_m=(0, 0, 100, 100), hole_boxes_m=((40, 40, 100, 100),))  # the shape of an L
+CORNER = AreaParameters(box_m=(0, 0, 100, 100), hole_boxes_m=((40, 40, 100, 100),))  # an L-shaped area
 POND = AreaParameters(box_m=(0, 0, 100, 60), hole_polygons_m=(((40, 20), (70, 25), (55, 45)),))
 SPLIT = AreaParameters(box_m=(0, 0, 100, 60), hole_boxes_m=((40, -1, 60, 61),))
 GROUNDS = [COVER.ground, CORNER.ground(), POND.ground(), SPLIT.ground()]
@@ -81,7 +81,7 @@ def test_gauss_markov_stays_inside(seed: int, ground: shapely.Geometry, alpha: f
     check_continuous(legs)
 
 
-def test_walks_follow_from_seed_and_host() -> None:
+def test_walks_depend_only_on_the_seed_and_the_host() -> None:
     hosts = HostsParameters(count=5, mobility=RandomWaypoint(speed_mps=1.38))
     more = HostsParameters(count=9, mobility=RandomWaypoint(speed_mps=1.38))
     few, many = (trajectories(these, 1, COVER, 400 * SECOND, Path(".")).trajectories for these in (hosts, more))
@@ -93,7 +93,7 @@ def test_walks_follow_from_seed_and_host() -> None:
 
 
 def stationary(first: np.ndarray, later: np.ndarray) -> float:
-    """The smallest p-value of some comparisons between the first moment and a late one: x, y, x + y, speed."""
+    """Return the smallest p-value of comparisons between the start and a later moment: x, y, x + y, speed."""
     pairs = [(a[:, 0], b[:, 0]) for a, b in [(first, later)]] + [(first[:, 1], later[:, 1]), (first[:, 2], later[:, 2])]
     pairs.append((first[:, 0] + first[:, 1], later[:, 0] + later[:, 1]))
     return min(float(ks_2samp(a, b).pvalue) for a, b in pairs)
@@ -125,20 +125,20 @@ def test_starts_by_parts_are_distributed_as_by_the_whole_box(monkeypatch: pytest
         assert stationary(by_box, by_parts) > 0.001
 
 
-def test_cells_far_from_each_other_are_walked_in_at_once() -> None:
+def test_hosts_walk_in_cells_that_are_far_apart() -> None:
     cells = Coverage(hexagon(1, 200), 2)
     mobility = RandomWaypoint(speed_mps=1)
     population = trajectories(HostsParameters(count=100, mobility=mobility), 1, cells, SECOND, Path("."))
     starts = [next(iter(trajectory.legs())) for trajectory in population.trajectories]
     assert all(cells.contains(leg.x_m, leg.y_m) for leg in starts)
-    assert len({tuple(np.rint([leg.x_m / 50, leg.y_m / 50])) for leg in starts}) == 7  # there is a host in each
+    assert len({tuple(np.rint([leg.x_m / 50, leg.y_m / 50])) for leg in starts}) == 7  # each cell has a host
 
 
-def test_and_that_test_would_notice_a_naive_start() -> None:
+def test_the_steady_state_check_rejects_a_start_at_waypoints() -> None:
     ground = Ground(CORNER.ground())
 
     def naive(host: int) -> Iterator[Leg]:
-        """Begins at a waypoint, as most simulators do."""
+        """Begin at a waypoint, as most simulators do."""
         stream = Stream(1, "mobility", f"h{host}")
         parameters = RandomWaypoint(speed_mps=(1, 8), pause_s=(0, 20))
         ax, ay = ground.point(stream)
@@ -154,7 +154,7 @@ def test_and_that_test_would_notice_a_naive_start() -> None:
 
 
 def test_speeds_of_random_waypoint_do_not_decay() -> None:
-    """Slow legs last longer: the mean over time is (fast - slow) / ln(fast / slow), from the beginning on."""
+    """Slow legs last longer: from the start on, the mean over time is (fast - slow) / ln(fast / slow)."""
     walkers = [place(waypoint(CORNER.ground(), 2, host, speed_mps=(1, 8)), (0, 500)) for host in range(2500)]
     expected = 7 / np.log(8)
     for moment in table(walkers):
@@ -190,7 +190,7 @@ def test_static_hosts_are_uniform_and_stay() -> None:
     assert ks_1samp([one[0].y_m for one in legs], uniform(0, 40).cdf).pvalue > 0.001
 
 
-def test_nobody_is_ever_faster_than_the_limit() -> None:
+def test_no_host_is_ever_faster_than_the_speed_limit() -> None:
     for mobility in (RandomWaypoint(speed_mps=(0.5, 3)), GaussMarkov(speed_mps=1.38, alpha=0)):
         population = trajectories(HostsParameters(count=20, mobility=mobility), 1, COVER, SECOND, Path("."))
         for trajectory in population.trajectories:
@@ -198,14 +198,14 @@ def test_nobody_is_ever_faster_than_the_limit() -> None:
             assert fastest <= population.speed_limit_mps * (1 + 1e-6)
 
 
-def test_an_area_of_nearly_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_waypoint_rejects_an_area_that_is_too_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_waypoint, "TRIES", 100)
     thread = shapely.Polygon([(0, 0), (1000, 1000), (1000, 1000.001)])
     with pytest.raises(ScenarioError, match="too narrow"):
         next(waypoint(thread, 1, speed_mps=1))
 
 
-def test_no_host_and_one_host() -> None:
+def test_a_scenario_may_have_no_host_or_one_host() -> None:
     for count in (0, 1):
         hosts = HostsParameters(count=count, mobility=Static())
         assert len(trajectories(hosts, 1, COVER, SECOND, Path(".")).trajectories) == count

@@ -1,4 +1,4 @@
-"""Archives for tests: small ones of any content, right and wrong, and those that the command makes."""
+"""Build archives for tests: small ones with any content, valid or not, and those that the command makes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pack(place: Path, *words: str | Path, archive: str = "x.zip") -> dict[str, b
 
 
 def refusal(place: Path, *words: str | Path) -> str:
-    """Return the line in which an archive, `x.zip` unless words are given, is refused."""
+    """Return the line that refuses an archive, `x.zip` unless words are given."""
     return one_line(mobilenet("artefact", *(words or ("check", "x.zip")), place=place), 2)
 
 
@@ -67,7 +67,9 @@ def zip_files(
     more: Mapping[str, bytes] | None = None,
     listed: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write an archive with correct checksums of `files`, then `more` files; `listed`: replaces parts of the list."""
+    """Write an archive of `files`, then `more` files, with correct checksums; `listed` replaces parts
+    of the file list.
+    """
     document = json.loads(checksums(files, versions())) | (listed or {})
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in {**files, CHECKSUMS: json.dumps(document).encode(), **(more or {})}.items():
@@ -76,6 +78,6 @@ def zip_files(
 
 
 def unzip(path: Path) -> dict[str, bytes]:
-    """Return all files but checksums.json."""
+    """Return all files except checksums.json."""
     with zipfile.ZipFile(path) as file:
         return {name: file.read(name) for name in file.namelist() if name != CHECKSUMS}

@@ -1,4 +1,4 @@
-"""What an archive contains, that the same study gives the same bytes, and what is refused."""
+"""Tests of what an archive contains and refuses, and that the same study gives the same bytes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def archive(study: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "loss.zip"
 
 
-def test_what_it_contains(archive: Path, study: Store) -> None:
+def test_an_archive_contains_studies_tables_and_configurations(archive: Path, study: Store) -> None:
     files = unzip(archive)
     for name in ("study.yaml", "runs.csv", "tables/runs.csv", "tables/summary.parquet", "configurations/factors.yaml"):
         assert files[f"studies/loss/{name}"] == (study.path / name).read_bytes()
@@ -73,7 +73,7 @@ def test_what_it_contains(archive: Path, study: Store) -> None:
 
 
 def test_the_same_study_gives_the_same_bytes(archive: Path, tmp_path: Path) -> None:
-    """Made again elsewhere, from a folder of another depth."""
+    """The archive is made again elsewhere, from a folder at another depth."""
     place = tmp_path / "other" / "place"
     place.mkdir(parents=True)
     pack(tmp_path, make_loss(place).path, "--title", "Loss | äö", *DATE)
@@ -83,7 +83,7 @@ def test_the_same_study_gives_the_same_bytes(archive: Path, tmp_path: Path) -> N
         assert names == sorted(names) and {info.date_time[0] for info in file.infolist()} == {1980}
 
 
-def test_figures_of_other_runs_are_drawn_again(archive: Path, study: Store, tmp_path: Path) -> None:
+def test_artefact_redraws_figures_that_show_other_runs(archive: Path, study: Store, tmp_path: Path) -> None:
     own = tmp_path / "loss"
     shutil.copytree(study.path, own)
     assert mobilenet("figures", "loss", "--format", "png", place=tmp_path).returncode == 0
@@ -107,7 +107,7 @@ def crate(archive: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.long
 def test_the_validator_of_ro_crates_accepts_it(crate: Path) -> None:
-    """Each requirement of RO-Crate 1.3; of the recommendations, those that only the authors can follow are left."""
+    """Every requirement of RO-Crate 1.3 holds; the recommendations left out can be met only by the authors."""
     problems = problems_with(crate, "RECOMMENDED")
     assert all(severity == "RECOMMENDED" for severity, _ in problems)
     assert sorted(message.partition(" should")[0].partition(" SHOULD")[0] for _, message in problems) == [
@@ -116,15 +116,15 @@ def test_the_validator_of_ro_crates_accepts_it(crate: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_validator_finds_what_is_missing(crate: Path) -> None:
-    """The tests above can fail: a file that is not there, no date, a key that the context lacks."""
+def test_the_ro_crate_validator_finds_missing_metadata(crate: Path) -> None:
+    """The tests above can fail: a file is missing, there is no date, or the context lacks a key."""
     metadata = crate / "ro-crate-metadata.json"
     metadata.write_text(metadata.read_text().replace('"datePublished"', '"dateOfNothing"'))
     messages = " ".join(message for _, message in problems_with(crate, "REQUIRED"))
     assert "datePublished" in messages and "dateOfNothing" in messages
 
 
-def test_a_license_has_its_entity(study: Store, tmp_path: Path) -> None:
+def test_the_archive_metadata_describe_the_license(study: Store, tmp_path: Path) -> None:
     files = pack(tmp_path, study.path, "--license", "CC-BY-4.0")
     graph = json.loads(files["ro-crate-metadata.json"])["@graph"]
     entities = {one["@id"]: one for one in graph}
@@ -133,14 +133,14 @@ def test_a_license_has_its_entity(study: Store, tmp_path: Path) -> None:
     assert entities["./"]["datePublished"] >= "2026-01-01"
 
 
-def test_files_that_scenarios_name_are_inside(tmp_path: Path) -> None:
+def test_an_archive_contains_the_files_that_scenarios_mention(tmp_path: Path) -> None:
     (tmp_path / "two.yaml").write_text(TWO)
     make(Study.load(tmp_path / "two.yaml"), tmp_path / "two")
     walk = (ROOT / "data" / "formats" / "walk.csv").read_bytes()
     assert pack(tmp_path, "two")["studies/two/configurations/c001/walk.csv"] == walk
 
 
-def test_what_is_refused(study: Store, tmp_path: Path) -> None:
+def test_artefact_rejects_what_cannot_be_archived(study: Store, tmp_path: Path) -> None:
     unfinished = tmp_path / "unfinished"
     shutil.copytree(study.path, unfinished)
     rows = read_rows(study.path, "runs")
@@ -186,7 +186,7 @@ SCHEDULES = "claims: {safe: {relation: no_violation, schedules: 2, protocol: bes
 
 
 def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
-    """From the claims file to the check; without Spark, so in this process."""
+    """Covers the way from the claims file to the check; it needs no Spark, so it runs in this process."""
     (tmp_path / "safe.yaml").write_text(SCHEDULES)
     assert mobilenet("claims", "safe.yaml", "-q", place=tmp_path).returncode == 0
     assert follow(tmp_path, "artefact", "safe.yaml", "-o", "x.zip") == [["artefact", "check", "x.zip"]]
@@ -216,8 +216,10 @@ def test_without_a_clone_the_installed_packages_are_listed(
     assert "`installed.txt`" in files["README.md"].decode()
 
 
-def test_the_versions_are_those_of_the_tables(study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not of what has made the archive from them."""
+def test_archive_metadata_state_the_versions_in_the_tables(
+    study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The versions are not those of the environment that made the archive."""
     before = assembly.versions() | {"commit": "0123456789ab"}
     monkeypatch.setattr(assembly, "versions", lambda: before)
     pack(tmp_path, study.path)
@@ -225,8 +227,8 @@ def test_the_versions_are_those_of_the_tables(study: Store, tmp_path: Path, monk
         assert artefact.made_by["commit"] == commit()
 
 
-def test_a_file_that_shrinks_too_much_is_stored(tmp_path: Path) -> None:
-    """So that every archive of ours is within the limits of the check."""
+def test_an_archive_stores_highly_compressible_files_as_is(tmp_path: Path) -> None:
+    """Otherwise our archives could exceed the compression limit of the check."""
     write(tmp_path / "x.zip", {"zeros": b"0" * 1_000_000, "text": b"word " * 100}, {"mobilenet": "1"})
     with open_archive(tmp_path / "x.zip") as artefact:
         artefact.verify()

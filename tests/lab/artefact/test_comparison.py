@@ -1,4 +1,4 @@
-"""What counts as the same: the bits, the numbers, or neither."""
+"""Tests of the comparison of results: identical bits, equal numbers, or different."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_of_a_study(name: str, tmp_path: Path) -> None:
+def test_reproduced_study_tables_are_compared(name: str, tmp_path: Path) -> None:
     table, promised, otherwise, why = CHANGES[name]
     kept, again = study(tmp_path / "kept"), study(tmp_path / "again", table)
     for is_promised, expected in ((True, promised), (False, otherwise)):
@@ -42,7 +42,7 @@ def test_of_a_study(name: str, tmp_path: Path) -> None:
         assert line.sameness is expected and why in line.why, line
 
 
-def test_parquet_counts_where_the_bits_are_promised(tmp_path: Path) -> None:
+def test_parquet_is_compared_where_identical_bits_are_promised(tmp_path: Path) -> None:
     kept, again = study(tmp_path / "kept"), study(tmp_path / "again", parquet=b"PAR2")
     assert compare_study("a", kept, again, False).sameness is Sameness.BITS
     line = compare_study("a", kept, again, True)
@@ -70,13 +70,15 @@ def row(**changes: Any) -> dict[str, Any]:
         ([], Sameness.DIFFERS, Sameness.DIFFERS, "missing in claims.yaml"),
     ],
 )
-def test_of_a_claim(again: list[dict[str, Any]], promised: Sameness, otherwise: Sameness, why: str) -> None:
+def test_reproduced_claims_are_compared(
+    again: list[dict[str, Any]], promised: Sameness, otherwise: Sameness, why: str
+) -> None:
     for is_promised, expected in ((True, promised), (False, otherwise)):
         (line,) = compare_claims("claims/c", [row()], again, is_promised)
         assert line.what == "claims/c: fast" and line.sameness is expected and why in line.why, line
 
 
-def test_a_claim_more(tmp_path: Path) -> None:
+def test_a_claim_missing_from_the_archive_is_a_difference(tmp_path: Path) -> None:
     lines = compare_claims("c", [row()], [row(), row(claim="slow")], True)
     assert [line.sameness for line in lines] == [Sameness.BITS, Sameness.DIFFERS]
     assert lines[1].why == "not among the answers of the archive"

@@ -1,4 +1,4 @@
-"""Archives that strangers made: each is refused in one line, and nothing is left, inside the folder or outside."""
+"""Tests that malicious archives are refused in one line and leave no files inside or outside the folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.cli.command import everything_below, mobilenet
 
 from .archives import FILES, make_gossip, pack, refusal, zip_files
 
-SIZE_AT = 24  # of the uncompressed size in an entry of the list of files
+SIZE_AT = 24  # offset of the uncompressed size in an entry of the file list
 
 
 def rename_to(name: str) -> Callable[[Path], None]:
@@ -66,7 +66,7 @@ def change_bytes(change: Callable[[bytearray], None]) -> Callable[[Path], None]:
 
 
 def understate(data: bytearray) -> None:
-    """The list of files states a smaller size than what comes out."""
+    """Make the file list state a smaller size than the unpacked one."""
     struct.pack_into("<L", data, data.index(b"PK\x01\x02") + SIZE_AT, 1)
 
 
@@ -75,7 +75,7 @@ def many(target: Path) -> None:
 
 
 def many_unlisted(data: bytearray) -> None:
-    """The end record states two files, and the list has more bytes than any list of ours."""
+    """Let the end record state two files, with a list of more bytes than any of ours."""
     struct.pack_into("<L", data, len(data) - 10, limits.MOST_LIST_BYTES + 1)
 
 
@@ -95,7 +95,7 @@ def truncate(data: bytearray) -> None:
 
 
 def tear(data: bytearray) -> None:
-    """A byte of a packed file is another one."""
+    """Change one byte of a compressed file."""
     data[30 + len("README.md") + 2] ^= 0xFF
 
 
@@ -162,7 +162,7 @@ def test_a_hostile_archive_is_refused_and_leaves_nothing(
     assert everything_below(tmp_path) == ["place", "place/x.zip", "temporary"]
 
 
-def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_of_archives_and_their_files_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     noise = os.urandom(3_000)
     zip_files(tmp_path / "x.zip", {**FILES, "noise": noise})
     for limit, most, what in (
@@ -196,13 +196,13 @@ OUTSIDE = {
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_a_scenario_must_not_name_files_outside(name: str, tmp_path: Path) -> None:
+def test_a_scenario_in_an_archive_must_not_use_files_outside(name: str, tmp_path: Path) -> None:
     zip_files(tmp_path / "x.zip", OUTSIDE[name])
     line = refusal(tmp_path, "check", "x.zip", "--allow-code")
     assert line.startswith(f"x.zip: {SCENARIO}: ") and line.endswith("is outside the archive")
 
 
-def test_studies_and_claims_must_consist_of_what_is_inside(tmp_path: Path) -> None:
+def test_studies_and_claims_must_use_files_inside_the_archive(tmp_path: Path) -> None:
     claims = b"experiments: {e: {study: %s}}\nclaims: {}\n"
     for files, what in (
         ({**STUDY, "studies/a/study.yaml": b"scenario: /etc/passwd\n"}, "expected the study.yaml of a study"),
@@ -223,7 +223,7 @@ def test_studies_and_claims_must_consist_of_what_is_inside(tmp_path: Path) -> No
 
 
 def test_a_file_cannot_change_between_the_check_and_its_use(tmp_path: Path) -> None:
-    """What is unpacked is compared again."""
+    """The unpacked content is compared again."""
     zip_files(tmp_path / "x.zip")
     with open_archive(tmp_path / "x.zip") as artefact:
         artefact.verify()
@@ -233,7 +233,7 @@ def test_a_file_cannot_change_between_the_check_and_its_use(tmp_path: Path) -> N
             artefact.extract(tmp_path / "out")
 
 
-def test_names_and_clashes() -> None:
+def test_bad_or_clashing_file_names_in_archives_are_rejected() -> None:
     for good in ("a", "a/b c.txt", "ä/ß.csv", "...", ".hidden"):
         assert name_problem(good) is None
     for bad in ("", "/", "a//b", "a/", "./a", "..", "a/../b", "a\0b", "a\nb", "c:d", "x" * 301):
@@ -243,8 +243,8 @@ def test_names_and_clashes() -> None:
     assert clash(["a/b/c", "A"]) == "a/b/c"
 
 
-def test_code_is_not_even_read_without_permission(tmp_path: Path) -> None:
-    """A plug-in that leaves a mark: with correct checksums, and with permission it would run."""
+def test_code_in_an_archive_is_not_read_without_permission(tmp_path: Path) -> None:
+    """The plug-in would leave a mark: its checksums are correct, and with permission it would run."""
     make_gossip(tmp_path)
     files, mark = pack(tmp_path, "gossip", archive="right.zip"), tmp_path / "mark"
     plug_in = "studies/gossip/configurations/c000/gossip.py"
@@ -254,7 +254,7 @@ def test_code_is_not_even_read_without_permission(tmp_path: Path) -> None:
     assert done.returncode == 4 and "needs --allow-code, as it runs gossip.py:Gossip" in done.stdout, done
     assert done.stdout.splitlines()[-1] == "Next: mobilenet artefact check right.zip --allow-code"
     done = mobilenet("artefact", "check", "x.zip", place=tmp_path)
-    assert done.returncode in (1, 4) and "needs --allow-code" in done.stdout, done  # its metadata may differ as well
+    assert done.returncode in (1, 4) and "needs --allow-code" in done.stdout, done  # its metadata may differ, too
     assert not mark.exists()
     for name in ("gossip.py", "scenario.yaml"):
         (tmp_path / name).write_bytes(files[plug_in.replace("gossip.py", name)])

@@ -1,4 +1,4 @@
-"""Archives made here and checked on a real Spark, also in an empty home and without our settings."""
+"""Tests that archives made here are reproduced on a real Spark, also in an empty home and without our settings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ THEIRS = "studies/gossip"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a study, evaluated claims, a study with a plug-in, and archives of them."""
+    """Return a folder with a study, evaluated claims, a study with a plug-in, and archives of them."""
     place = tmp_path_factory.mktemp("made")
     shutil.copy(FIRST, place / "first.yaml")
     (place / "claims.yaml").write_text(CLAIMS)
@@ -68,8 +68,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bare(place: Path, *words: str | Path, clone: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """The command with an empty home and without our settings, in an empty folder below `place`; `clone`: with the
-    package of another clone.
+    """Run the command with an empty home and without our settings, in an empty folder below `place`; with `clone`, it
+    uses the package of that clone.
     """
     (place / "home").mkdir(exist_ok=True)
     kept = {name: text for name, text in os.environ.items() if name in ("PATH", "JAVA_HOME", "LANG")}
@@ -83,14 +83,14 @@ def bare(place: Path, *words: str | Path, clone: Path | None = None) -> subproce
 
 
 def here(place: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """The command in this process, with the Spark context that other tests use as well."""
+    """Run the command in this process, on the Spark context of the other tests."""
     with leaving_nothing(place) as work, mock.patch.object(tempfile, "tempdir", str(place / "temporary")):
         return mobilenet("artefact", "check", *words, "--workers", "2", place=work)
 
 
 @contextmanager
 def leaving_nothing(place: Path) -> Iterator[Path]:
-    """An empty folder below `place`, in which the command leaves nothing; nor does it leave temporary folders."""
+    """Yield an empty folder below `place`, and check that no files and no temporary folders remain."""
     for name in ("work", "temporary"):
         (place / name).mkdir(exist_ok=True)
     yield place / "work"
@@ -99,7 +99,7 @@ def leaving_nothing(place: Path) -> Iterator[Path]:
 
 
 def comes_out(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    """The lines of the table: a study or a claim, and the rest."""
+    """Return the lines of the table as study or claim and its result."""
     lines = [
         line for line in done.stdout.splitlines() if line.startswith(("studies/", "claims/")) and "again" not in line
     ]
@@ -108,7 +108,7 @@ def comes_out(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path | None:
-    """A clone of the last commit, in which nothing is compiled or installed; None: this is not a clone itself."""
+    """Return a clone of the last commit, neither compiled nor installed, or None if this is not a clone itself."""
     if not (ROOT / ".git").exists() or shutil.which("git") is None:
         return None
     subprocess.run(["git", "clone", "-q", ROOT, tmp_path / "clone"], check=True, timeout=120)
@@ -116,8 +116,8 @@ def clone(tmp_path: Path) -> Path | None:
 
 
 @pytest.mark.timeout(600)
-def test_everything_comes_out_the_same_in_another_clone(place: Path, clone: Path | None, tmp_path: Path) -> None:
-    """Without permission for code, its study is not run; nor is it read as more than data."""
+def test_an_archive_is_reproduced_exactly_in_another_clone(place: Path, clone: Path | None, tmp_path: Path) -> None:
+    """The study with a plug-in is not run without permission, and is read only as data."""
     done = bare(tmp_path, place / "all.zip", clone=clone)
     outcomes = comes_out(done)
     assert done.returncode == 4, done
@@ -126,17 +126,17 @@ def test_everything_comes_out_the_same_in_another_clone(place: Path, clone: Path
     assert outcomes[THEIRS].startswith("not run")
     assert "needs --allow-code, as it runs gossip.py:Gossip" in outcomes[THEIRS]
     assert done.stdout.splitlines()[-1].endswith("all.zip --allow-code")
-    assert clone is None or any(clone.rglob("simulation/__pycache__/*.pyc"))  # it was this code that ran
+    assert clone is None or any(clone.rglob("simulation/__pycache__/*.pyc"))  # the code of the clone ran
 
 
-def test_with_permission_code_comes_out_the_same_as_well(place: Path, tmp_path: Path) -> None:
+def test_an_archive_with_code_is_reproduced_with_permission(place: Path, tmp_path: Path) -> None:
     text = pack(tmp_path, place / "gossip")["README.md"].decode()
     assert "gossip.py:Gossip" in text and "--allow-code" in text
     done = here(tmp_path, tmp_path / "x.zip", "--allow-code")
     assert done.returncode == 0 and comes_out(done)[THEIRS].startswith("bit-identical"), done
 
 
-def test_commands_in_the_answers_name_no_directory_of_the_author(place: Path) -> None:
+def test_commands_in_archived_answers_omit_the_author_s_folders(place: Path) -> None:
     files = unzip(place / "ours.zip")
     rows = json.loads(files["claims/answers/claims.json"])["claims"]
     report = "mobilenet report CLAIMS"
@@ -168,8 +168,8 @@ def test_a_changed_file_is_refused(place: Path, tmp_path: Path) -> None:
     )
 
 
-def test_a_forged_answer_comes_out_otherwise(place: Path, tmp_path: Path) -> None:
-    """Its checksums are right, but not what it claims: an answer, a table, and the scenario of a study."""
+def test_reproduction_reveals_a_forged_answer(place: Path, tmp_path: Path) -> None:
+    """The checksums are right, but an answer, a table and a study's scenario are forged."""
     files = unzip(place / "ours.zip")
     document = json.loads(files["claims/answers/claims.json"])
     document["claims"][1]["answer"] = "does not hold"

@@ -1,4 +1,4 @@
-"""Capacity searches and screenings in archives: packed, made again on a real Spark; forged ones are noticed."""
+"""Tests that capacity searches and screenings in archives are reproduced on a real Spark, and forged ones detected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ANSWER, RANKING = "studies/loss: answer", "studies/keys: ranking"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a search, a screening, and an archive of both."""
+    """Return a folder with a search, a screening and an archive of both."""
     place = tmp_path_factory.mktemp("searches")
     for words in (SEARCH, SCREEN):
         assert mobilenet(*words, "--workers", "2", "--quiet", place=place).returncode == 0
@@ -46,7 +46,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_what_the_archive_contains(place: Path) -> None:
+def test_an_archive_of_searches_contains_their_answers(place: Path) -> None:
     files = unzip(place / "x.zip")
     for name in ("json", "csv", "parquet", "md", "svg", "png"):
         assert files[f"studies/loss/capacity.{name}"] == (place / "loss" / f"capacity.{name}").read_bytes()
@@ -60,7 +60,7 @@ def test_what_the_archive_contains(place: Path) -> None:
     assert command in text and command.strip() in files["ro-crate-metadata.json"].decode().replace("\\n", "\n")
 
 
-def test_tables_name_the_command_of_the_search(place: Path) -> None:
+def test_tables_of_a_search_state_its_command(place: Path) -> None:
     for folder, file in (("loss", "capacity.json"), ("keys", "sensitivity.parquet")):
         provenance, answer = (
             read_provenance(place / folder / "tables" / "runs.csv"),
@@ -70,7 +70,7 @@ def test_tables_name_the_command_of_the_search(place: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_screening_comes_out_the_same(place: Path, tmp_path: Path) -> None:
+def test_an_archived_screening_is_reproduced_exactly(place: Path, tmp_path: Path) -> None:
     pack(place, "keys", archive="keys.zip")
     done = here(tmp_path, place / "keys.zip")
     outcomes = comes_out(done)
@@ -80,8 +80,8 @@ def test_a_screening_comes_out_the_same(place: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_forged_answers_come_out_otherwise(place: Path, tmp_path: Path) -> None:
-    """Their checksums are right."""
+def test_reproduction_reveals_forged_answers_of_searches(place: Path, tmp_path: Path) -> None:
+    """The checksums of the forged answers are right."""
     files = unzip(place / "x.zip")
     document = json.loads(files["studies/loss/capacity.json"])
     document["holds_at"] = document["value"] = 0.4
@@ -98,7 +98,7 @@ def test_forged_answers_come_out_otherwise(place: Path, tmp_path: Path) -> None:
         assert out[study].startswith(("bit-identical", "same numbers"))
 
 
-def test_a_forged_report(place: Path, tmp_path: Path) -> None:
+def test_a_forged_report_of_a_search_is_found(place: Path, tmp_path: Path) -> None:
     shutil.copytree(place / "loss", tmp_path / "loss", ignore=shutil.ignore_patterns("runs", "measured"))
     part = Part(STUDIES, "loss", tmp_path / "loss")
     assert differing_reports(part, place / "loss") == []
@@ -115,7 +115,7 @@ def copy(place: Path, name: str, tmp_path: Path) -> Path:
 
 
 def with_command(folder: Path, change: tuple[str, str]) -> None:
-    """Change the command in the answer of a directory."""
+    """Change the command in a directory's answer."""
     if (file := folder / "capacity.json").is_file():
         document = json.loads(file.read_text())
         assert change[0] in document[KEY]["command"]
@@ -154,10 +154,10 @@ def with_command(folder: Path, change: tuple[str, str]) -> None:
         ("keys", ("--replications 2", "--replications 3"), "its replications do not follow from the command"),
     ],
 )
-def test_a_command_that_does_not_make_the_directory(
+def test_a_search_with_an_unrelated_command_is_rejected(
     name: str, change: tuple[str, str], what: str | None, place: Path, tmp_path: Path
 ) -> None:
-    """Another tolerance is another question about the same study: the answer then comes out otherwise."""
+    """A search with another tolerance asks a different question about the same study, so the answer differs."""
     folder = copy(place, name, tmp_path)
     with_command(folder, change)
     if what is None:
@@ -167,7 +167,7 @@ def test_a_command_that_does_not_make_the_directory(
         plan_of(folder)
 
 
-def test_what_else_is_refused(place: Path, tmp_path: Path) -> None:
+def test_altered_configurations_of_a_search_are_rejected(place: Path, tmp_path: Path) -> None:
     folder = copy(place, "loss", tmp_path)
     scenario = folder / "configurations" / "c002" / "scenario.yaml"
     text = scenario.read_text()
@@ -185,7 +185,7 @@ def test_what_else_is_refused(place: Path, tmp_path: Path) -> None:
 
 
 def test_a_forged_table_is_only_text(place: Path, tmp_path: Path) -> None:
-    """With a verdict that no search has."""
+    """The forged table has a verdict that no search gives."""
     folder = copy(place, "loss", tmp_path)
     document = json.loads((folder / "capacity.json").read_text()) | {
         "verdict": "\x1b[31m" * 99,
@@ -197,8 +197,8 @@ def test_a_forged_table_is_only_text(place: Path, tmp_path: Path) -> None:
     assert search is not None and answer_lines(search) == ["- a b"]
 
 
-def test_levels_of_a_search_must_not_name_files(place: Path, tmp_path: Path) -> None:
-    """They are set in the first configuration, whose files have been checked."""
+def test_levels_of_an_archived_search_must_not_mention_files(place: Path, tmp_path: Path) -> None:
+    """The levels are set in the first configuration, whose files have been checked."""
     files = unzip(place / "x.zip")
     name = "studies/keys/study.yaml"
     files[name] = files[name].replace(b"{label: p0, ", b"{label: p0, hosts.mobility.file: /etc/passwd, ")
@@ -209,14 +209,14 @@ def test_levels_of_a_search_must_not_name_files(place: Path, tmp_path: Path) -> 
     )
 
 
-def test_which_command_made_a_directory(place: Path, tmp_path: Path) -> None:
+def test_the_command_that_made_a_directory_is_recognized(place: Path, tmp_path: Path) -> None:
     assert (verb_of(place / "loss"), verb_of(place / "keys")) == (CAPACITY, SCREENING)
     assert verb_of(tmp_path) is None and search_in(tmp_path) is None
 
 
 @pytest.mark.long
-def test_with_files_and_with_code(tmp_path: Path) -> None:
-    """A plug-in is run only with permission; tracks are next to each configuration."""
+def test_searches_with_files_or_code_can_be_archived(tmp_path: Path) -> None:
+    """A plug-in runs only with permission; tracks lie next to each configuration."""
     queue = ROOT / "tests" / "lab" / "studies" / "capacity" / "queue.yaml"
     walk = ROOT / "data" / "formats" / "walk.csv"
     few = ("--workers", "2", "--quiet", "--tolerance", "0.5", "--rare", "0.5")

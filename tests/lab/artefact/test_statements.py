@@ -1,4 +1,4 @@
-"""README, metadata and reports of answers: those of another study, or edited ones, are noticed."""
+"""Tests that README, metadata and reports are rejected if they belong to another study or were edited."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = "claims:\n  safe: {relation: no_violation, schedules: 2, protocol: best_e
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with answers and an archive of them."""
+    """Return a folder with answers and an archive of them."""
     place = tmp_path_factory.mktemp("statements")
     (place / "asked.yaml").write_text(TEXT)
     assert mobilenet("claims", "asked.yaml", "--out", "answers", "-q", place=place).returncode == 0
@@ -38,7 +38,7 @@ def part(kept: Path) -> Part:
     return Part(CLAIMS, "answers", kept / "claims" / "answers")
 
 
-def test_those_of_the_archive_are_the_same(made: Path, kept: Path) -> None:
+def test_statements_of_an_unchanged_archive_agree(made: Path, kept: Path) -> None:
     assert differing_statements(kept, [part(kept)], versions_in(made / "x.zip")) == []
     assert differing_reports(part(kept), made / "answers") == []
     left = not_compared(kept, [part(kept)], True)
@@ -47,7 +47,7 @@ def test_those_of_the_archive_are_the_same(made: Path, kept: Path) -> None:
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_forged_report(name: str, made: Path, kept: Path) -> None:
+def test_a_forged_report_of_claims_is_found(name: str, made: Path, kept: Path) -> None:
     path = kept / "claims" / "answers" / name
     path.write_bytes(path.read_bytes().replace(b"holds", b"fails"))
     (line,) = differing_reports(part(kept), made / "answers")
@@ -56,8 +56,8 @@ def test_a_forged_report(name: str, made: Path, kept: Path) -> None:
     assert len(differing_reports(part(kept), made / "answers")) == 1
 
 
-def test_a_forged_readme(made: Path, kept: Path) -> None:
-    """It also makes the metadata wrong, which have its SHA-256."""
+def test_a_forged_readme_in_an_archive_is_found(made: Path, kept: Path) -> None:
+    """It also invalidates the metadata, which contain its SHA-256."""
     path = kept / "README.md"
     path.write_text(path.read_text().replace("| holds |", "| does not hold |"))
     lines = differing_statements(kept, [part(kept)], versions_in(made / "x.zip"))
@@ -65,7 +65,7 @@ def test_a_forged_readme(made: Path, kept: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "[", "[]", '{"@graph": [{"@id": "./"}]}', '{"@graph": [5]}'])
-def test_forged_metadata(text: str, made: Path, kept: Path) -> None:
+def test_forged_metadata_in_an_archive_are_found(text: str, made: Path, kept: Path) -> None:
     (kept / "ro-crate-metadata.json").write_text(text)
     lines = differing_statements(kept, [part(kept)], versions_in(made / "x.zip"))
     assert [line.what for line in lines] == ["ro-crate-metadata.json"]
@@ -73,8 +73,8 @@ def test_forged_metadata(text: str, made: Path, kept: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_forged_file_of_a_study_is_named(tmp_path: Path) -> None:
-    """Its checksums may be repaired; the metadata describe another file."""
+def test_a_forged_file_of_an_archived_study_is_reported(tmp_path: Path) -> None:
+    """Its checksums may be corrected, but the metadata describe another file."""
     compare_loss(tmp_path)
     make([tmp_path / "loss"], tmp_path / "x.zip", "A title", "CC-BY-4.0", "2026-11-26")
     kept = tmp_path / "kept"

@@ -1,4 +1,4 @@
-"""The validator of RO-Crates, roc-validator, without a network.
+"""Run roc-validator, the validator of RO-Crates, without network access.
 
 Model     the validator ships its rules. The one thing that it fetches is the JSON-LD context, which the package rocrate
           ships. It is put into the cache of the validator under its address; with --offline, the validator then reads
@@ -27,7 +27,7 @@ COMMAND = Path(sys.executable).with_name("rocrate-validator")
 
 
 class FromFile(HTTPAdapter):
-    """Answers each request with the context."""
+    """Adapter that answers each request with the context."""
 
     def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
         package = importlib.util.find_spec("rocrate")
@@ -40,7 +40,7 @@ class FromFile(HTTPAdapter):
 
 
 def issues(crate: Path, place: Path, severity: str) -> list[tuple[str, str]]:
-    """Return what the validator finds in a folder: severity and message. `place`: an empty folder for its files."""
+    """Return severity and message of each issue in a folder. `place` is an empty folder for the validator's files."""
     session = CachedSession(str(place / "cache"), backend="sqlite", expire_after=-1)
     session.mount("https://", FromFile())
     session.get(f"{VERSION}/context")

@@ -1,4 +1,4 @@
-"""One seed of the campaign: drawn, run, judged; and many of them, on processes of their own.
+"""Draw, run and judge the scenarios of a campaign, one seed for each, in separate processes.
 
 Model     each seed is a scenario (scenarios.py), run into a directory and judged from it. What came out is one line of
           results.jsonl; seeds that are in it are not run again, so a campaign goes on where it was stopped, and may be
@@ -25,12 +25,12 @@ from mobilenet.scenario import Scenario
 
 from .scenarios import NotDrawn, draw_scenario
 
-MOST_EVENTS = 100_000  # about 2 CPU s
+MOST_EVENTS = 100_000  # about 2 s of CPU time
 OUTCOMES = ("not_drawn", "cut_off", "valid", "unknown", "violated", "failed")
 
 
 def one(seed: int, place: Path) -> dict[str, Any]:
-    """What became of the scenario of a seed."""
+    """Run the scenario of one seed and return its result."""
     folder = place / f"seed{seed}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -61,14 +61,14 @@ def _judge(seed: int, folder: Path) -> dict[str, Any]:
 
 
 def campaign(seeds: Iterable[int], place: Path, workers: int) -> Iterator[dict[str, Any]]:
-    """The seeds that are not in results.jsonl yet, as they are done."""
+    """Yield results for the seeds that are not yet in results.jsonl, as they complete."""
     place.mkdir(parents=True, exist_ok=True)
     path = place / "results.jsonl"
     done = {result["seed"] for result in results(place)}
     wanted = [seed for seed in seeds if seed not in done]
     if path.exists() and not path.read_bytes().endswith(b"\n"):
         with path.open("a") as file:
-            file.write("\n")  # a line was cut off
+            file.write("\n")  # the last line was cut off
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool, path.open("a", encoding="utf-8") as file:
         for result in pool.map(one, wanted, [place] * len(wanted)):
             file.write(json.dumps(result) + "\n")
@@ -77,7 +77,7 @@ def campaign(seeds: Iterable[int], place: Path, workers: int) -> Iterator[dict[s
 
 
 def results(place: Path) -> list[dict[str, Any]]:
-    """Those of before; a line that was cut off by a kill does not count."""
+    """Return the earlier results, without a last line that a kill cut off."""
     path, entries = place / "results.jsonl", []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:

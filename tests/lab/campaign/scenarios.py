@@ -1,4 +1,4 @@
-"""A scenario over all keys, from a seed.
+"""Draw a scenario over all keys from a seed.
 
 Model     the shape of the world is drawn small (stations near enough to matter to each other, a dozen hosts), the rest
           by its schema (values.py). Keys that a scenario refuses are taken out again, until it is one. Then the
@@ -30,30 +30,30 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from .values import Values
 
 SHIPPED = Path(mobilenet.__file__).parents[1] / "scenarios"
-WILD = 0.03  # of all scenarios have many keys away from their defaults; with many the verdict is often unknown
-FEW = 0.015  # of the keys of a group, in the others
-SHARES = (0.05, 0.1, 0.2)  # in these
-RADIO_SHARE = 0.02  # with more of its keys at an extreme, a radio is one that nobody hears
-LINK_BUDGET = ("tx_dbm", "station_tx_dbm", "preamble_rssi_dbm", "noise_figure_db")  # one extreme may silence a radio
+WILD = 0.03  # share of scenarios with many non-default keys; their verdict is often unknown
+FEW = 0.015  # share of a group's keys that are drawn in the other scenarios
+SHARES = (0.05, 0.1, 0.2)  # and in these
+RADIO_SHARE = 0.02  # with more keys at an extreme, no node would receive the radio
+LINK_BUDGET = ("tx_dbm", "station_tx_dbm", "preamble_rssi_dbm", "noise_figure_db")  # one extreme can silence a radio
 MOST_REPAIRS = 60
-ENOUGH = 40.0  # broadcasts
+ENOUGH = 40.0  # number of broadcasts
 LONG_ENOUGH_S = 20.0
 INTERVALS_S = (0.2, 0.5, 2.0, 2.8, 10.0)
-WILD_INTERVALS_S = (0.05, *INTERVALS_S)  # a cell of six hosts that broadcast every 50 ms is overloaded for minutes
+WILD_INTERVALS_S = (0.05, *INTERVALS_S)  # at 50 ms, a cell of six hosts would be overloaded for minutes
 BROADCASTS = ("all_to_all", "best_effort", "causal", "causal_reliable", "disjoint_paths", "reliable")
 GROUPS = {"mobile_causal": "MobileCausal", "tcp_flooding": "TcpFlooding"}
 GROUPS |= {name: parameters.__name__ for name, parameters in PARAMETERS.items()}
-REPAIR_SHARE = 0.15  # of these keys, where messages are repaired
+REPAIR_SHARE = 0.15  # share of these keys, where messages are repaired
 Document = dict[str, Any]
 
 
 class NotDrawn(Exception):
-    """Nothing that the seed gives is a scenario."""
+    """Raised if no scenario can be drawn from the seed."""
 
 
 def draw_scenario(seed: int, folder: Path, most_events: int, is_hostile: bool = False) -> AnyScenario:
-    """The scenario of a seed, as `folder`/scenario.yaml, with the files that it names next to it. Raises NotDrawn.
-    `is_hostile`: every kind of backbone is as frequent, and hosts fail, change and are intervened with in each.
+    """Write the scenario of a seed to `folder`/scenario.yaml, with the files that it names next to it, or raise
+    NotDrawn.
     """
     of_hostility = Random(f"campaign hostility {seed}") if is_hostile else None
     try:
@@ -86,7 +86,7 @@ def _draw(
 
 
 def _repair(document: Document, folder: Path) -> AnyScenario:
-    """The scenario, without the keys that it refuses: they are taken out of `document`."""
+    """Return the scenario after removing from `document` the keys that it refuses."""
     for _ in range(MOST_REPAIRS):
         (folder / "scenario.yaml").write_text(to_yaml(document), encoding="utf-8")
         try:
@@ -98,8 +98,8 @@ def _repair(document: Document, folder: Path) -> AnyScenario:
 
 
 def _take_out(document: Document, line: str) -> bool:
-    """Take out the key that an error names, or one that it is compared with, or the group around it; False: none of
-    them is there.
+    """Remove the key that an error names, or one that it is compared with, or the enclosing group; return False if
+    there is none.
     """
     match = re.search(r"scenario\.yaml:\d+: ([\w.]+): (.*)", line)
     if match is None:
@@ -202,7 +202,7 @@ def _mobility(random: Random, values: Values, folder: Path, apart_m: float) -> D
             "speed_limit_mps": speed,
             "settings": {"side_m": random.choice((40, apart_m)), "speed_mps": speed},
         }
-    if kind == "tracks":  # the run is never shorter than hosts have to be there
+    if kind == "tracks":  # the run is at least as long as the hosts must be present
         lines = ["t,id,x,y"]
         for host in range(random.randint(1, 8)):
             t, x, y = random.choice((0.0, 0.0, 3.0)), random.uniform(-20, 50), random.uniform(-20, 50)
@@ -243,7 +243,7 @@ def _protocol(random: Random, values: Values, folder: Path) -> Document:
 
 def _add_repairs(random: Random, document: Document) -> None:
     """Let every second mobile broadcast repair, with some of the keys of repairs, and every second one of these repeat
-    group frames. A stream for this purpose leaves all else as it is.
+    group frames. A separate stream keeps all other draws unchanged.
     """
     if random.random() < 0.5:
         return
@@ -256,8 +256,8 @@ def _add_repairs(random: Random, document: Document) -> None:
 
 
 def _add_silences(random: Random, document: Document) -> None:
-    """Let every second broadcast that repairs give up hosts which are cut off for longer than `expiry_s`, while frames
-    and acknowledgements are lost, and record frames or messages of it.
+    """Let every second broadcast with repairs give up hosts that are cut off for longer than `expiry_s`, while frames
+    and acknowledgements are lost, and record its frames or messages.
     """
     if random.random() < 0.5:
         return
@@ -274,7 +274,7 @@ def _add_silences(random: Random, document: Document) -> None:
 
 
 def _make_hostile(random: Random, document: Document) -> None:
-    """Draw the kind of backbone, and a random loss. A stream for this purpose leaves all else as it is."""
+    """Draw the kind of backbone and a random loss. A separate stream keeps all other draws unchanged."""
     backbone = document["stations"]["backbone"]
     if document["protocol"].get("name") == "mobile_causal":
         for key in ("shape", "edges"):
@@ -296,7 +296,7 @@ def _workload(random: Random, values: Values, is_wild: bool) -> Document:
 
 
 def _cut(document: Document, scenario: AnyScenario, folder: Path, most_events: int) -> Scenario:
-    """Shorter, then fewer, until no more events are expected."""
+    """Shorten the run, then remove hosts, until the expected number of events is within the limit."""
     assert isinstance(scenario, Scenario)
     while estimated_events(scenario) > most_events:
         if document["duration_s"] > 10:
@@ -319,12 +319,12 @@ def _cut(document: Document, scenario: AnyScenario, folder: Path, most_events: i
 
 
 def _let_it_broadcast(document: Document, scenario: Scenario) -> None:
-    """Most of a run is unknown in which nothing is delivered, so such runs are few."""
+    """Make most runs deliver messages: the verdict on a run without deliveries is mostly unknown."""
     if scenario.hosts.count == 0:
         document["hosts"]["count"] = 3
     if document["wireless"].get("loss") == 1:
         document["wireless"]["loss"] = 0.9
-    for key in ("first_join_spread_s", "cookie_lifetime_s"):  # no host joins in time, or at all
+    for key in ("first_join_spread_s", "cookie_lifetime_s"):  # no host joins in time, or none joins
         document["protocol"].pop(key, None)
     for key in LINK_BUDGET:
         document["wireless"].pop(key, None)
@@ -343,8 +343,8 @@ def _let_it_broadcast(document: Document, scenario: Scenario) -> None:
 
 
 def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool, is_hostile: bool) -> Document:
-    """Faults, changes of members and interventions, within the run. `is_hostile`: more of them, and interventions in
-    any case.
+    """Draw faults, changes of membership and interventions within the run; with `is_hostile`, more of them, and always
+    some interventions.
     """
     is_rough = is_wild or is_hostile
     duration_s, sections = scenario.duration_s, Document()

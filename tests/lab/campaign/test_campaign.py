@@ -1,4 +1,4 @@
-"""A small part of the campaign: no sound run is called violated."""
+"""Tests a small part of the campaign: no correct run is called violated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOOD = ("valid", "unknown", "cut_off", "not_drawn")
 def test_a_drawn_run_is_not_violated(seed: int, tmp_path: Path) -> None:
     result = one(seed, tmp_path)
     assert result["outcome"] in GOOD, result
-    assert bool(list(tmp_path.iterdir())) == (result["outcome"] == "unknown")  # only what may be looked at is left
+    assert bool(list(tmp_path.iterdir())) == (result["outcome"] == "unknown")  # kept for inspection only
 
 
 def test_the_same_seed_gives_the_same_scenario(tmp_path: Path) -> None:
@@ -86,12 +86,12 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
         ("vcube/reliable.yaml", "workload.sources=1", "no process broadcasts"),
     ],
 )
-def test_what_is_announced(name: str, change: str, why: str) -> None:
+def test_doubts_about_a_scenario_are_announced_before_the_run(name: str, change: str, why: str) -> None:
     scenario = load_scenario(SHIPPED / name, [change])
     assert any(why in doubt for doubt in plans_of(scenario).doubts(scenario))
 
 
 @pytest.mark.parametrize("name", ["first", "dynamic", "static", "churn", "faults", "vcube/bundling"])
-def test_nothing_is_announced_of_a_usual_scenario(name: str) -> None:
+def test_an_ordinary_scenario_raises_no_doubts(name: str) -> None:
     scenario = load_scenario(SHIPPED / f"{name}.yaml")
     assert list(plans_of(scenario).doubts(scenario)) == []

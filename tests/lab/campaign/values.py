@@ -1,4 +1,4 @@
-"""Values for the keys of a scenario, drawn from its JSON schema: each at its least, at its greatest, and between.
+"""Draw values for the keys of a scenario from its JSON schema: minima, maxima, and values between.
 
 Model     a number is at its least, at its greatest, at its default, or log-uniform between; where the schema gives no
           bound, three decades around the default take its place. Of a group only some keys are drawn, the rest stays
@@ -15,13 +15,13 @@ from typing import Any
 
 from mobilenet.cli.json_schema import schemas
 
-TINY = 1e-6  # the least of what is only bounded by being above zero
-UNBOUNDED = 1000.0  # times the default, where the schema gives no bound
+TINY = 1e-6  # minimum for keys that only need to be above zero
+UNBOUNDED = 1000.0  # factor on the default, where the schema gives no bound
 MOST_ITEMS = 4
 
 
 class Values:
-    """`share`: of the keys of a group that are drawn."""
+    """Draws values; `share` is the share of a group's keys that are drawn."""
 
     def __init__(self, random: Random, share: float) -> None:
         self.random = random
@@ -29,7 +29,9 @@ class Values:
         self._definitions = schemas()["scenario.schema.json"]["$defs"]
 
     def group(self, name: str, leave_out: frozenset[str] = frozenset()) -> dict[str, Any]:
-        """Draw values for the keys of the class with this name; `leave_out`: keys that are drawn elsewhere."""
+        """Draw values for the keys of the class with this name, except those in `leave_out`, which
+        are drawn elsewhere.
+        """
         values = {}
         definition = self._definitions[name]
         required = definition.get("required", ())

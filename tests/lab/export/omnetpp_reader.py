@@ -1,4 +1,4 @@
-"""Readers of OMNeT++'s result files and eventlogs, which accept what its Simulation Manual describes and nothing else.
+"""Strict readers of OMNeT++'s result files and eventlogs, which accept only what its Simulation Manual describes.
 
 Written from the appendices "Result File Formats" and "Eventlog File Format" (OMNeT++ 6.1), not from our writer.
 """
@@ -13,11 +13,11 @@ from pathlib import Path
 ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))")
 TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(?=\s|$)|((?:[^\s"\\]|\\.)(?:[^\s\\]|\\.)*)')
-LONGEST_LINE = 128 * 1024  # bytes, of opp_scavetool's buffer
+LONGEST_LINE = 128 * 1024  # bytes; the buffer of opp_scavetool
 
 
 class Malformed(Exception):
-    """A line that is not in the grammar."""
+    """Raised for a line that does not follow the grammar."""
 
 
 def tokens(line: str) -> list[str]:
@@ -63,7 +63,7 @@ class Results:
     vectors: dict[int, Item] = field(default_factory=dict)
 
     def of(self, kind: str) -> dict[tuple[str, str], Item]:
-        """Return the items of one kind by module and name, of which no two have the same."""
+        """Return the items of one kind by module and name, each of which must be unique."""
         chosen = [item for item in self.items if item.kind == kind]
         named = {(item.module, item.name): item for item in chosen}
         if len(named) != len(chosen):
@@ -147,7 +147,7 @@ class Block:
 
 
 def read_index(path: Path) -> tuple[tuple[int, int], Results, list[Block]]:
-    """Read a .vci file: size and date of its vector file, what it declares, and its blocks."""
+    """Read a .vci file: size and date of its vector file, its declarations, and its blocks."""
     first, second, *lines = path.read_text(encoding="utf-8").splitlines()
     kind, size, date = tokens(first)
     if kind != "file" or second != "version 3":
@@ -174,7 +174,7 @@ INTEGER, TIME, TEXT, TRUTH = r"-?\d+", r"\d+(\.\d+)?", r"(?s).*", r"[01]"
 MESSAGE = dict.fromkeys(["id", "tid", "eid", "etid", "k", "p", "l", "m", "sm", "sg", "am", "ag", "pe"], INTEGER) | {
     "l": r"\d+", "c": TEXT, "n": TEXT, "er": TRUTH, "st": TIME, "at": TIME, "d": TEXT,
 }  # fmt: skip
-ENTRIES = {  # those that we need: entry -> its attributes and their types
+ENTRIES = {  # the entries that we need -> their attributes and types
     "SB": {"ov": INTEGER, "ev": INTEGER, "rid": TEXT},
     "E": {"#": INTEGER, "t": TIME, "m": INTEGER, "ce": INTEGER, "msg": INTEGER, "f": TEXT},
     "MC": {"id": INTEGER, "c": TEXT, "t": TEXT, "pid": INTEGER, "n": TEXT, "cm": TRUTH},
@@ -201,7 +201,7 @@ class LoggedEvent:
 
 
 def read_eventlog(path: Path) -> list[LoggedEvent]:
-    """Read the events; each ends with an empty line, and numbers and times do not go back."""
+    """Read the events; each ends with an empty line, and numbers and times never decrease."""
     begin, *blocks = path.read_text(encoding="utf-8").removesuffix("\n\n").split("\n\n")
     if _entry(begin)[0] != "SB":
         raise Malformed(begin)

@@ -1,4 +1,4 @@
-"""A reader of radio captures that shares nothing with their writer.
+"""A reader of radio captures that shares no code with their writer.
 
 Model     the file by draft-ietf-opsawg-pcap, radiotap by radiotap.org, the frame by IEEE 802.11-2016 (9.2.4, 9.3.1.4,
           9.3.2.1), LLC/SNAP by IEEE 802.2, and our header by docs/guide/radio-capture.md
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-RADIOTAP = {0: "Q", 1: "B", 2: "B", 3: "HH", 4: "H", 5: "b", 6: "b"}  # the bits below 7: the types of their fields
+RADIOTAP = {0: "Q", 1: "B", 2: "B", 3: "HH", 4: "H", 5: "b", 6: "b"}  # the fields of the bits below 7
 TYPES = {32: "power_dbm", 33: "sinr_db", 48: "host", 49: "session", 50: "message", 51: "held_back_by"}
 TYPES |= {52: "seq", 53: "ack", 54: "window"}
 OUTCOMES = (
@@ -21,15 +21,15 @@ OUTCOMES = (
 
 
 class Sniffed(NamedTuple):
-    """A frame of a capture."""
+    """A frame read from a capture."""
 
     at_ns: int
-    on_air_bytes: int  # from the MAC header to the FCS
+    on_air_bytes: int  # bytes from the MAC header to the FCS
     has_fcs: bool
     is_broken: bool
     rate_mbps: float | None
     signal_dbm: int | None
-    kind: str  # data, qos or ack
+    kind: str  # one of data, qos and ack
     to_ds: bool
     from_ds: bool
     is_retry: bool
@@ -73,7 +73,7 @@ def _frame(at_ns: int, data: bytes, length: int) -> Sniffed:
     sequence, own = None, {}
     if kind != "ack":
         (word,) = struct.unpack_from("<H", frame, 22)
-        assert word & 15 == 0  # it is not a fragment
+        assert word & 15 == 0  # not a fragment
         sequence, end = word >> 4, 26 if kind == "qos" else 24
         assert frame[end : end + 8] == bytes.fromhex("aaaa03 000000 88b5")
         own = _own(frame[end + 8 :])

@@ -1,4 +1,4 @@
-"""Eventlogs of OMNeT++: they have every row of the record, and none that is not there."""
+"""Tests that eventlogs for OMNeT++ contain every row of the record, and no others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEYS = (
 
 
 def export(place: Path, scenario: Path, *changes: str) -> tuple[Path, list[LoggedEvent], str]:
-    """Return a run, its eventlog, and what the export printed."""
+    """Return a run, its eventlog, and the output of the export."""
     api.run(scenario, overrides=changes, out=place / "run")
     done = mobilenet("export", "run", "--omnetpp", place=place)
     assert done.returncode == 0, done
@@ -41,7 +41,7 @@ def ns(time: Decimal | str) -> int:
 
 
 def node_of(log: list[LoggedEvent]) -> dict[int, str]:
-    """Module -> node, by the names of the modules that the first event creates."""
+    """Map modules to nodes, by the names of the modules that the first event creates."""
     (network, *nodes) = log[0].of("MC")
     assert (network["n"], network["cm"]) == ("Net", "1") and all(one["pid"] == network["id"] for one in nodes)
     letters = {"host": "h", "accessPoint": "s", "process": "p"}
@@ -49,7 +49,7 @@ def node_of(log: list[LoggedEvent]) -> dict[int, str]:
 
 
 def hops_of(log: list[LoggedEvent]) -> Counter[tuple[str, str, int, int | None, str, int]]:
-    """Sender, receiver, when it was sent and when it arrived, class and bytes of each send in the log."""
+    """Yield sender, receiver, send and arrival time, class and bytes of each send in the log."""
     nodes, ends = node_of(log), {event.message: event for event in log if event.message >= 0}
     hops: Counter[tuple[str, str, int, int | None, str, int]] = Counter()
     for event in log:
@@ -129,7 +129,7 @@ def test_without_messages_the_pairs_of_frames_are_sends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scenario", [FIRST, SCENARIOS / "vcube" / "reliable.yaml"])
-def test_with_causes_alone_sends_are_what_they_name(scenario: Path, tmp_path: Path) -> None:
+def test_with_causes_alone_the_eventlog_has_the_sends_in_them(scenario: Path, tmp_path: Path) -> None:
     changes = KEYS if scenario == FIRST else ()
     run, log, printed = export(tmp_path, scenario, *changes, RECORDS["causes"])
     causes, expected = table(run, "causes"), Counter[tuple[str, str, int, int | None, str]]()
@@ -144,8 +144,8 @@ def test_with_causes_alone_sends_are_what_they_name(scenario: Path, tmp_path: Pa
     assert hops == expected and len(expected) > 60 and len(printed.splitlines()) == 1
 
 
-def test_a_send_stands_in_what_led_to_it(tmp_path: Path) -> None:
-    """Each send whose cause is on record, one by one."""
+def test_a_send_is_inside_the_event_that_led_to_it(tmp_path: Path) -> None:
+    """Checks one by one each send whose cause is recorded."""
     run, log, _ = export(tmp_path, FIRST, *KEYS, RECORDS["messages"], RECORDS["causes"])
     causes, messages = [*table(run, "causes").itertuples()], [*table(run, "messages").itertuples()]
     sent = {(row.start_ns, row.node): row for row in causes if row.step == "sent"}
@@ -178,7 +178,7 @@ def test_a_send_stands_in_what_led_to_it(tmp_path: Path) -> None:
     assert sum(text.startswith("timer ") for event in log for text in event.texts) == len(timers)
 
 
-def test_what_arrives_without_any_delay_comes_after_its_send(tmp_path: Path) -> None:
+def test_an_arrival_without_delay_comes_after_its_send(tmp_path: Path) -> None:
     network = [f"network.{key}=0" for key in ("send", "link", "reception", "hand_over")]
     _, log, _ = export(tmp_path, SCENARIOS / "vcube" / "reliable.yaml", *network, RECORDS["causes"])
     hops = hops_of(log)
@@ -186,7 +186,7 @@ def test_what_arrives_without_any_delay_comes_after_its_send(tmp_path: Path) -> 
     assert sum(len(event.of("BS")) for event in log if event.message >= 0) > 1000
 
 
-def test_each_event_of_the_log_has_a_row_of_the_record(tmp_path: Path) -> None:
+def test_each_event_of_the_eventlog_has_a_row_in_the_record(tmp_path: Path) -> None:
     run, log, _ = export(tmp_path, FIRST, *KEYS, *RECORDS.values())
     nodes, messages, events = node_of(log), table(run, "messages"), table(run, "events")
     timers = table(run, "causes").query("step == 'timer'")
@@ -210,7 +210,7 @@ BEGIN = "SB ov 1537 ev 2 rid a\n\nE # 0 t 0 m 1 ce -1 msg -1\n"
         BEGIN + "\nE # 1 t 1 m 1 ce 2 msg 5\n\n",
     ],
 )  # fmt: skip
-def test_the_reader_refuses_what_is_not_in_the_grammar(text: str, tmp_path: Path) -> None:
+def test_the_eventlog_reader_rejects_malformed_lines(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.elog").write_text(text)
     with pytest.raises((Malformed, ValueError)):
         read_eventlog(tmp_path / "a.elog")

@@ -1,4 +1,4 @@
-"""Result files of OMNeT++: a reader that follows the published grammar finds the numbers of the record in them."""
+"""Tests that a reader of the published grammar finds the numbers of the record in result files for OMNeT++."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def document(run: Path, name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", params=RUNS)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with its export."""
+    """Return a run with its export."""
     place = tmp_path_factory.mktemp(request.param)
     scenario, changes = RUNS[request.param]
     api.run(scenario, overrides=changes, out=place / "run")
@@ -226,24 +226,24 @@ def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
     assert again == {path.name: path.read_bytes() for path in (run / "omnetpp").iterdir()} and len(again) == 5
 
 
-# --- what people write
+# --- strings from users
 
 HOSTILE = 'a "b" \\ c\n\td\x07 # é \u202e'
 
 
 @pytest.mark.parametrize("text", [HOSTILE, "", " ", "#", '"', "\\", "a\\", "x y", "=1", "\x7f\x1b[31m", "\u00a0"])
-def test_any_text_is_one_token(text: str) -> None:
+def test_any_text_in_a_result_file_is_one_token(text: str) -> None:
     written = line("attr", text, "end")
     assert not any(ord(c) < 32 or c == "\x7f" for c in written[:-1]) and tokens(written) == ["attr", text, "end"]
 
 
 @pytest.mark.parametrize("text", ['a "b', '"a"b', 'attr "a', "attr a\\"])
-def test_the_reader_refuses_what_is_not_in_the_grammar(text: str) -> None:
+def test_the_result_file_reader_rejects_malformed_lines(text: str) -> None:
     with pytest.raises(Malformed):
         tokens(text)
 
 
-def test_names_and_lists_of_any_length(tmp_path: Path) -> None:
+def test_result_files_hold_names_and_lists_of_any_length(tmp_path: Path) -> None:
     text = FIRST.read_text().replace("seed: 1\n", f"seed: 1\nname: {json.dumps(HOSTILE)}\n")
     text = text.replace("duration_s: 30", "duration_s: 2")
     points = [[200 * i, 0] for i in range(120)]
@@ -277,7 +277,7 @@ def study_in(place: Path, factors: Mapping[str, Any], done: Any = lambda run: Tr
     return store
 
 
-def test_a_study_is_an_experiment(tmp_path: Path) -> None:
+def test_a_study_is_exported_as_an_omnetpp_experiment(tmp_path: Path) -> None:
     store = study_in(tmp_path, LEVELS)
     done = mobilenet("export", "study", "--omnetpp", place=tmp_path)
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("study/omnetpp: 24 files. Next: "), done
@@ -312,8 +312,8 @@ def test_a_study_is_an_experiment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("levels", [["é" * 50 + "a" * 50, "é" * 50 + "b" * 50], ["a/b", "a:b"], ["A", "a"]])
-def test_levels_that_make_no_file_names(levels: list[str], tmp_path: Path) -> None:
-    """Levels can be too long for a name, or differ only in capital letters."""
+def test_levels_that_cannot_be_file_names_are_exported(levels: list[str], tmp_path: Path) -> None:
+    """Levels can be too long for a file name, or differ only in case."""
     store = study_in(tmp_path, {"description": levels, "name": [f"{level}2" for level in levels]}, name=None)
     done = mobilenet("export", "study", "--omnetpp", place=tmp_path)
     assert done.returncode == 0, done
@@ -323,7 +323,7 @@ def test_levels_that_make_no_file_names(levels: list[str], tmp_path: Path) -> No
     assert pairs == {(a, f"{b}2", repetition) for a in levels for b in levels for repetition in "01"}
 
 
-def test_an_unfinished_study_has_the_runs_that_are_done(tmp_path: Path) -> None:
+def test_export_of_an_unfinished_study_has_its_finished_runs(tmp_path: Path) -> None:
     study_in(tmp_path, {"wireless.loss": [0, 0.25]}, done=lambda run: run.replication == 1)
     done = mobilenet("export", "study", "--omnetpp", "--out", "new", place=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -337,7 +337,7 @@ def test_an_unfinished_study_has_the_runs_that_are_done(tmp_path: Path) -> None:
 # --- what cannot be exported
 
 
-def test_what_is_not_exported(tmp_path: Path) -> None:
+def test_the_omnetpp_export_rejects_what_it_cannot_export(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     export = ("export", "empty", "--omnetpp")
     assert one_line(mobilenet(*export, place=tmp_path), 2) == "empty: neither a run directory nor a study directory"
@@ -351,6 +351,6 @@ def test_what_is_not_exported(tmp_path: Path) -> None:
     assert refusal.startswith("study/tables/runs.parquet: missing; the study is not finished"), refusal
 
 
-def test_a_place_names_its_files() -> None:
+def test_result_file_names_are_made_from_levels_and_repetition() -> None:
     place = Place("My study", {"a b": "x/y", "c": "1.5"}, 3)
     assert place.file_name == "My-study-a-b=x-y,c=1.5-#3" and Place("").file_name == "General-#0"

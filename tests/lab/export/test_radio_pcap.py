@@ -1,4 +1,4 @@
-"""A radio capture has each transmission of the record once, with what the record has of it and nothing else."""
+"""Tests that a radio capture has each recorded transmission once, with the recorded values and no others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.lab.export.sniffed import OUTCOMES, Sniffed, sniff
 
 PAGE = ROOT / "docs" / "guide" / "radio-capture.md"
 KNOWN = ["record.messages=true", "record.causes=true"]
-RUNS = {  # the scenario is first.yaml
+RUNS = {  # overrides of first.yaml
     "first": [],
     "known": KNOWN,
     "tcp": ["protocol.name=tcp_flooding", *KNOWN],
@@ -45,7 +45,7 @@ Make = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Make a run of RUNS, once."""
+    """Return a function that makes a run of RUNS, once."""
     place = tmp_path_factory.mktemp("runs")
 
     def make(name: str) -> Path:
@@ -57,7 +57,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
 
 
 def transmissions(run: Path) -> list[pd.DataFrame]:
-    """The rows of each transmission, in the order in which they began."""
+    """Return the rows of each transmission, in the order of their start."""
     table = pd.read_parquet(run / "frames.parquet")
     if (run / "links.parquet").exists():
         links = pd.read_parquet(run / "links.parquet")
@@ -74,7 +74,7 @@ def export_radio(run: Path, *words: str) -> list[Sniffed]:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_each_transmission_is_there_once(name: str, make: Make) -> None:
+def test_each_transmission_is_in_the_radio_capture_once(name: str, make: Make) -> None:
     sniffed, recorded = export_radio(make(name)), transmissions(make(name))
     assert len(sniffed) == len(recorded) > 500
     is_dcf = name != "acking"
@@ -101,7 +101,9 @@ def test_each_transmission_is_there_once(name: str, make: Make) -> None:
 
 
 def test_retries_and_reservations_are_those_of_the_mac(make: Make) -> None:
-    """802.11: a retry keeps its number, and an acknowledged frame reserves SIFS and the acknowledgement after it."""
+    """As in 802.11, a retry keeps its sequence number, and an acknowledged frame reserves SIFS and
+    the following ACK.
+    """
     sniffed = export_radio(make("tcp"))
     counters = json.loads((make("tcp") / "counters.json").read_text())["radio"]
     assert sum(frame.is_retry for frame in sniffed) == counters["mac_retries"] > 40
@@ -125,7 +127,7 @@ def test_copies_of_a_group_frame_are_retries_and_reserve_nothing(make: Make) -> 
 
 
 @pytest.mark.parametrize("name", ["sinr", "lossy", "tcp"])
-def test_one_node_has_what_it_sent_and_what_could_reach_it(name: str, make: Make) -> None:
+def test_the_capture_of_one_node_has_what_it_sent_and_could_hear(name: str, make: Make) -> None:
     sniffed, whole = export_radio(make(name), "--node", "h3"), export_radio(make(name))
     of_whole = {(frame.at_ns, tuple(frame.addresses), frame.kind): frame for frame in whole}
     recorded = [rows for rows in transmissions(make(name)) if "h3" in {*rows.sender, *rows.receiver}]
@@ -152,7 +154,7 @@ def test_one_node_has_what_it_sent_and_what_could_reach_it(name: str, make: Make
 
 
 @pytest.mark.parametrize("name", ["known", "tcp"])
-def test_what_is_recorded_of_the_message_is_in_the_frame(name: str, make: Make) -> None:
+def test_captured_frames_contain_the_recorded_message_fields(name: str, make: Make) -> None:
     messages = pd.read_parquet(make(name) / "messages.parquet").query("medium == 'radio'")
     message = {(row.send_ns, row.sender): row for row in messages.itertuples()}
     causes = pd.read_parquet(make(name) / "causes.parquet")
@@ -176,7 +178,7 @@ def test_what_is_recorded_of_the_message_is_in_the_frame(name: str, make: Make) 
     assert (noted["seq"] > 100) == (name == "tcp")
 
 
-def test_without_causes_a_frame_names_what_it_is_about(tmp_path: Path) -> None:
+def test_without_causes_a_captured_frame_states_its_subject(tmp_path: Path) -> None:
     changes = ["record.frames=true", "record.messages=true", "duration_s=10"]
     api.run(FIRST, out=tmp_path / "run", overrides=changes)
     messages = pd.read_parquet(tmp_path / "run" / "messages.parquet").query("medium == 'radio'")
@@ -195,8 +197,10 @@ def test_a_host_of_a_track_is_a_node(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "node"), [("tcp", None), ("sinr", "h3")])
-def test_parts_make_no_difference(name: str, node: str | None, make: Make, tmp_path: Path) -> None:
-    """Neither where a part of a table ends, nor a part of the capture."""
+def test_writing_a_capture_in_parts_makes_no_difference(
+    name: str, node: str | None, make: Make, tmp_path: Path
+) -> None:
+    """The result does not depend on where a part of a table or of the capture ends."""
     target, again = tmp_path / "a.pcap", tmp_path / "b.pcap"
     radio_pcap.write_radio_pcap(make(name), target, node)
     with mock.patch.object(reader, "AT_ONCE", 97), mock.patch.object(radio_pcap, "AT_ONCE", 50):
@@ -214,7 +218,7 @@ def test_the_command_writes_the_dissector_next_to_it(make: Make, tmp_path: Path)
     assert (tmp_path / "run/mobilenet.lua").read_bytes() == radio_pcap.DISSECTOR.read_bytes()
     once = (tmp_path / "run/radio.pcap").read_bytes()
     assert mobilenet("export", "run", "--radio-pcap", "--node", "s1", place=tmp_path).returncode == 0
-    assert mobilenet("export", "run", "--radio-pcap", place=tmp_path).returncode == 0  # it takes the place of the first
+    assert mobilenet("export", "run", "--radio-pcap", place=tmp_path).returncode == 0  # it replaces the first one
     assert (tmp_path / "run/radio.pcap").read_bytes() == once
     assert 0 < (tmp_path / "run/radio-s1.pcap").stat().st_size < len(once)
     explained = mobilenet("explain", "run/radio-s1.pcap", "--json", place=tmp_path)
@@ -238,7 +242,7 @@ def test_the_command_writes_the_dissector_next_to_it(make: Make, tmp_path: Path)
         ),
     ],
 )
-def test_what_cannot_be_exported_is_named_in_a_line(words: str, expected: str, make: Make, inputs: Path) -> None:
+def test_the_pcap_export_rejects_bad_requests_in_one_line(words: str, expected: str, make: Make, inputs: Path) -> None:
     before = sorted(inputs.rglob("*"))
     done = mobilenet("export", *words.split(), place=inputs)
     assert expected in one_line(done, 2)
@@ -268,10 +272,10 @@ def inputs(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("frames", "fate", "out_of_range", "frames.parquet: fate has an outcome that no radio has"),
     ],
 )
-def test_large_tables_are_not_trusted(
+def test_the_pcap_export_does_not_trust_large_tables(
     table: str, column: str, value: object, expected: str, make: Make, tmp_path: Path
 ) -> None:
-    """Only the two ends of a large table are compared with what the run wrote."""
+    """Only the two ends of a large table are compared with the checksums of the run."""
     shutil.copytree(make("sinr"), tmp_path / "run")
     path = tmp_path / "run" / f"{table}.parquet"
     data = pq.read_table(path)
@@ -290,7 +294,7 @@ def test_each_outcome_of_a_radio_has_a_number() -> None:
 
 
 def tshark(capture: Path, *words: str) -> str:
-    """What it prints, with the dissector."""
+    """Return what tshark prints for a capture, with our dissector."""
     if shutil.which("tshark") is None:
         pytest.fail("no tshark") if os.environ.get("MOBILENET_REQUIRE_LANGUAGES") else pytest.skip("no tshark")
     script = f"lua_script:{radio_pcap.DISSECTOR}"
@@ -300,9 +304,10 @@ def tshark(capture: Path, *words: str) -> str:
 
 @pytest.mark.programs
 @pytest.mark.parametrize("name", RUNS)
-def test_wireshark_reads_it_as_we_wrote_it(name: str, make: Make) -> None:
-    """It finds nothing malformed, the same counts by class, and, where the rates are 802.11's, the same airtime:
-    Wireshark computes it from the rate and the length, without the 6 us that an ERP-OFDM frame is longer.
+def test_wireshark_reads_a_capture_as_mobilenet_wrote_it(name: str, make: Make) -> None:
+    """Wireshark reports no malformed frames, the same counts by class and, at the rates of 802.11, the same airtime.
+
+    It computes airtime from rate and length, without the 6 us extension of an ERP-OFDM frame.
     """
     export_radio(make(name))
     capture = make(name).parent / f"{name}.pcap"
@@ -372,8 +377,8 @@ def test_the_dissector_accepts_frames_that_are_cut_off(most_bytes: int, make: Ma
 
 
 @pytest.mark.programs
-def test_the_questions_of_the_guide_have_answers(tmp_path: Path) -> None:
-    """The commands of the page are run in order, as a reader would."""
+def test_filters_in_the_wireshark_guide_answer_their_questions(tmp_path: Path) -> None:
+    """The commands of the page run in order, as a reader would call them."""
     shutil.copytree(FIRST.parent, tmp_path / "scenarios")
     text = re.sub(r" \\\n\s+", " ", PAGE.read_text(encoding="utf-8"))
     answers: list[list[str]] = []

@@ -1,1 +1,1 @@
-"""Whether a command that is killed at any moment leaves anything half-written."""
+"""Checks that a command killed at any moment leaves no incomplete files."""

@@ -28,7 +28,7 @@ from .trials import Trials, call
 
 
 def load_modules() -> None:
-    """Import everything before a process is forked, so that a killed command was at work and not importing."""
+    """Import everything before a process is forked, so that a kill hits the work and not the imports."""
     for module in walk_packages(mobilenet.__path__, "mobilenet."):
         if not module.name.endswith("__main__") and ".bench" not in module.name:
             import_module(module.name)
@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=20, help="moments for each command [20]")
     parser.add_argument("--inputs", type=Path, help="folder in which the inputs are kept for the next call")
     options = parser.parse_args()
-    os.environ["GIT_DIR"] = os.devnull  # no commit in any file: the clone may change in between
+    os.environ["GIT_DIR"] = os.devnull  # keeps the commit out of all files, since the clone may change in between
     load_modules()
     problems = 0
     folder = Path(tempfile.mkdtemp(prefix="mobilenet-kills-"))  # forked processes would remove a TemporaryDirectory
@@ -62,7 +62,7 @@ def prepare(inputs: Path) -> None:
         return
     (inputs / "work").mkdir(parents=True)
     (inputs / "tmp").mkdir()
-    child = os.fork()  # nothing has run in this process when a command is forked
+    child = os.fork()  # this process has run no command when it forks one
     if child == 0:
         make_inputs(inputs / "work")
         os._exit(0)
@@ -72,7 +72,7 @@ def prepare(inputs: Path) -> None:
 
 
 def report(name: str, seed: int, times: int, inputs: Path, folder: Path) -> int:
-    """Kill a command so many times; print and return how many trials had problems."""
+    """Kill a command this many times; print and return how many trials had problems."""
     began = time.monotonic()
     trials = Trials(COMMANDS[name], inputs / "work", folder)
     counts: Counter[str] = Counter()

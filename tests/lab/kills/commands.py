@@ -1,4 +1,4 @@
-"""The commands that write files, each on small inputs, and what reads the results."""
+"""The commands that write files, with small inputs, and the commands that read the results."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ CLAIMS = ("explain new/claims.md",)
 
 
 class Command(NamedTuple):
-    words: str  # what it writes is `new`, except where it replaces something
-    readers: tuple[str, ...] = ()  # called on what a killed one has left
-    is_slow: bool = False  # starts Spark, or takes more than some seconds
+    words: str  # writes to `new`, unless it replaces something
+    readers: tuple[str, ...] = ()  # called on what a killed command has left
+    is_slow: bool = False  # starts Spark, or takes more than a few seconds
 
 
 def on_one_worker(words: str) -> str:

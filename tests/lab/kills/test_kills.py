@@ -1,4 +1,4 @@
-"""A few kills of a few commands; `python -m tests.lab.kills --seed 1 --times 20` kills all of them."""
+"""Tests a few kills of a few commands; `python -m tests.lab.kills --seed 1 --times 20` kills all of them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def kill(inputs: Path, *names: str, times: int) -> None:
 
 
 @pytest.mark.long
-def test_commands_that_are_killed(inputs: Path) -> None:
+def test_killed_commands_leave_no_half_written_output(inputs: Path) -> None:
     kill(inputs, "run --force", "swarm", "export --csv", "schema", times=2)
 
 
 @pytest.mark.spark
 @pytest.mark.long
-def test_a_study_that_is_killed(inputs: Path) -> None:
+def test_a_killed_study_leaves_no_half_written_output(inputs: Path) -> None:
     kill(inputs, "study", times=1)
 
 

@@ -1,4 +1,4 @@
-"""Kill a command at random moments, look at what is there, and call it again.
+"""Kill a command at random moments, inspect the files that it leaves, and call it again.
 
 Model     a trial has a copy of the inputs as its working folder and a temporary folder of its own. The command runs in
           a process group, which is killed as a whole. The moments come from the calls that were not disturbed: one half
@@ -36,17 +36,17 @@ from mobilenet.scenario.yaml_reader import parse
 
 from .commands import Command
 
-MARK = "MOBILENET_KILLS"  # in the environment of all processes of a trial
-ENDS_WITHIN_S = 20.0  # what outlives its group by itself, as Spark's processes do
+MARK = "MOBILENET_KILLS"  # an environment variable of all processes of a trial
+ENDS_WITHIN_S = 20.0  # grace period for processes that outlive the group, such as Spark's
 LONGEST_S = 240.0
-ATTEMPTS = 3  # of a call that ends before its moment
-PARTS = "measured/"  # of a study: named by the runs that a task made, which differ after an interruption
-TIMED = "manifest.json"  # has a wall time, which may be the same by chance
-OF_PROCESSES = re.compile(r"(^|/)__pycache__/|\.pyc$")  # what Python caches next to plug-ins
+ATTEMPTS = 3  # attempts to hit a moment before the command ends
+PARTS = "measured/"  # files of a study named by the runs of a task, which differ after an interruption
+TIMED = "manifest.json"  # contains a wall time, which may be the same by chance
+OF_PROCESSES = re.compile(r"(^|/)__pycache__/|\.pyc$")  # caches of Python next to plug-ins
 
 
 class Call(NamedTuple):
-    """A call that came to its end, or was killed: code is None."""
+    """A call that ended or was killed; `code` is None if it was killed."""
 
     code: int | None
     out: str
@@ -55,10 +55,10 @@ class Call(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """What undisturbed calls leave."""
+    """The results of undisturbed calls."""
 
     call: Call
-    files: dict[str, str]  # name -> digest; "": differs from call to call
+    files: dict[str, str]  # name -> digest, or "" if it differs from call to call
     contents: dict[str, bytes]
     file_moments_s: list[float]
 
@@ -66,13 +66,13 @@ class Whole(NamedTuple):
 class Trial(NamedTuple):
     moment_s: float
     was_killed: bool
-    outcome: str  # continued, refused
+    outcome: str  # one of continued and refused
     problems: list[str]
 
 
 def start(words: str, place: Path, moments: Path | None = None) -> int:
-    """Begin a command in a forked process, which leads a group of its own; `moments`: where it notes when it opened
-    or renamed files.
+    """Start a command in a forked process, which leads its own group; it writes the times at which it opens or renames
+    files to `moments`.
     """
     for name in ("out", "err"):
         (place / name).write_text("")
@@ -121,7 +121,7 @@ def _call(words: list[str], moments: Path | None) -> int:
 
 
 def finish(child: int, place: Path, began: float, within_s: float = LONGEST_S) -> Call:
-    """Wait for the end of a command; kill its whole group if it takes longer."""
+    """Wait for a command to end; kill its whole group if it takes longer."""
     code = None
     while time.monotonic() < began + within_s:
         pid, status = os.waitpid(child, os.WNOHANG)
@@ -131,7 +131,7 @@ def finish(child: int, place: Path, began: float, within_s: float = LONGEST_S) -
         time.sleep(min(0.002, max(0.0, began + within_s - time.monotonic())))
     took_s = time.monotonic() - began
     if code is None:
-        with suppress(ProcessLookupError):  # it has not made its group yet
+        with suppress(ProcessLookupError):  # it has not created its group yet
             os.killpg(child, signal.SIGKILL)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -145,7 +145,7 @@ def call(words: str, place: Path, moments: Path | None = None) -> Call:
 
 
 def processes_of(place: Path) -> list[int]:
-    """Processes of a trial that are alive, other than this one."""
+    """Return the living processes of a trial, except this one."""
     mark, numbers = f"{MARK}={place}".encode(), []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -157,7 +157,7 @@ def processes_of(place: Path) -> list[int]:
 
 
 def files_in(place: Path) -> dict[str, bytes]:
-    """Contents of files; folders end with a slash, and are empty."""
+    """Return the contents of files; the names of folders end with a slash, and their content is empty."""
     contents = {}
     for path in sorted((place / "work").rglob("*")):
         name = str(path.relative_to(place / "work"))
@@ -177,7 +177,7 @@ class Trials:
         self._command, self._inputs, self._folder = command, inputs, folder
         self._before = files_in(self._fresh("before"))
         self.whole = self._measure()
-        for reader in command.readers:  # some of them write
+        for reader in command.readers:  # some readers write files
             call(reader, folder / "trial")
         self._allowed = {*self._before, *self.whole.files, *files_in(folder / "trial")}
 
@@ -286,7 +286,7 @@ def is_crash(done: Call) -> bool:
 
 
 def fault_of(name: str, content: bytes, whole: bytes | None) -> str | None:
-    """How a file is half-written; None: it is not."""
+    """Return how a file is incomplete, or None if it is complete."""
     if whole is not None and len(content) < len(whole) and whole.startswith(content):
         return f"has only the first {len(content)} of {len(whole)} bytes"
     try:

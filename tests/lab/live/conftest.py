@@ -1,4 +1,4 @@
-"""A `mobilenet live` in its own process, and a client that talks to it."""
+"""Fixtures: a `mobilenet live` in a separate process, and a client connected to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE_S = 180.0
 
 
 class Server:
-    """The command, as somebody would start it."""
+    """The command as a user would start it."""
 
     def __init__(self, folder: Path, *arguments: str, env: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
@@ -50,7 +50,7 @@ class Server:
 
 
 class Talk:
-    """Talk to a live server over one socket."""
+    """A client that talks to a live server over one socket."""
 
     def __init__(self, server: Server, **headers: Any) -> None:
         address = f"ws://127.0.0.1:{server.port}/socket?token={server.token}"
@@ -86,7 +86,7 @@ class Talk:
         return self.ask("since", generation=generation, row=0)
 
     def play_to(self, time_s: float, speed: float | str = "max") -> dict[str, Any]:
-        """The state in which the run stands there."""
+        """Play to a time, and return the state in which the run pauses."""
         self.ask("play", speed=speed, until_s=time_s)
         return self.until_at(time_s)
 
@@ -94,12 +94,12 @@ class Talk:
         return self.until_state(lambda one: not one["is_playing"] and one["time_ns"] >= time_s * 10**9)
 
     def play_out(self) -> dict[str, Any]:
-        """The state in which the run is over."""
+        """Play to the end, and return the final state."""
         self.ask("play", speed="max")
         return self.until_state(lambda one: one["is_over"])
 
     def job(self) -> dict[str, Any]:
-        """The first job, when it is over."""
+        """Return the first job once it is finished."""
         over = ("done", "failed")
         state = self.until_state(lambda one: one.get("jobs", [{}])[0].get("state") in over)
         return dict(state["jobs"][0])
@@ -122,7 +122,7 @@ class Talk:
 
 @contextmanager
 def serving(folder: Path, *arguments: str) -> Iterator[Server]:
-    """A server that does not outlive what is done with it."""
+    """Run a server until the end of the block."""
     server = Server(folder, *arguments)
     try:
         yield server
@@ -139,7 +139,7 @@ def served(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def violating(tmp_path: Path) -> Iterator[Server]:
-    """A program with a planted bug, which breaks the order of a sender's messages."""
+    """Return a program with a planted bug that breaks FIFO order."""
     bug = "protocol.command=[python3, flood.py, --bug]"
     with serving(tmp_path, str(SCENARIOS / "programs" / "flood.yaml"), "--allow-code", "--set", bug) as server:
         yield server
@@ -155,6 +155,6 @@ def talk(served: Server) -> Iterator[Talk]:
 
 @pytest.fixture(scope="module")
 def served_to_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One for tests that leave it as it was."""
+    """Start one server for all tests that do not change it."""
     with serving(tmp_path_factory.mktemp("live"), str(FIRST)) as server:
         yield server

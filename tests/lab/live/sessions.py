@@ -1,4 +1,4 @@
-"""A live session in which chance does what a person could: plays, pauses, steps, touches, goes back, and goes on.
+"""Play random live sessions: chance plays, pauses, steps, intervenes, goes back and continues, as a user could.
 
     python -m tests.lab.live.sessions --count 200
 
@@ -25,7 +25,7 @@ from mobilenet.lab.live.commands import STEPS
 from mobilenet.lab.live.session import LiveSession
 from mobilenet.parameters import ScenarioError
 
-SCENARIOS = {  # and how long they last here
+SCENARIOS = {  # and their durations here
     "first.yaml": 30,
     "dynamic.yaml": 20,
     "faults.yaml": 30,
@@ -39,11 +39,11 @@ KINDS = (
 )  # fmt: skip
 ROOT = Path(__file__).parents[3] / "scenarios"
 
-REFUSED = ("can be added", "has no effect", "is down, so it cannot")  # what the live page does not offer either
+REFUSED = ("can be added", "has no effect", "is down, so it cannot")  # not offered on the live page
 
 
 def intervention(draw: random.Random, live: LiveSession) -> dict[str, Any]:
-    """Any of them, of any host; also what cannot be done right now."""
+    """Draw an intervention on any host, possibly one that is not allowed at this moment."""
     host = f"h{draw.randrange(len(live.simulation.hosts))}"
     sites = live.simulation.coverage.stations_m.tolist()
     x, y = draw.choice(sites)
@@ -89,7 +89,7 @@ def play(seed: int, scenario: str) -> LiveSession:
                 live.switch(draw.randrange(len(live.branches)))
         except ScenarioError as error:
             if any(words in str(error) for words in REFUSED):
-                continue  # to programs; of a host that is down, or up, already
+                continue  # not offered for programs, or the host is already down, or up
             if "after the active part" not in str(error):
                 raise
             live.rewind(live.now_s * draw.random())
@@ -99,7 +99,7 @@ def play(seed: int, scenario: str) -> LiveSession:
 
 
 def repeats(live: LiveSession, folder: Path) -> mobilenet.Run:
-    """The run of its scenario; AssertionError unless it is the session."""
+    """Run the scenario of a session; raise AssertionError unless the run equals the session."""
     run = live.save(folder / "run")
     assert run.manifest["fingerprint"] == live.fingerprint
     outcome = live.outcome

@@ -1,4 +1,4 @@
-"""Every row of a card of a built-in protocol has words, and no words are left of fields that are gone."""
+"""Tests that every row of a built-in protocol's card has a description, and that no description is unused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.conftest import SCENARIOS
 @pytest.mark.parametrize(
     ("name", "changes"), [("first", []), ("first", ["protocol.repair=selective"]), ("tcp_dynamic", [])], ids=str
 )
-def test_every_row_of_a_card_has_words(name: str, changes: list[str]) -> None:
+def test_every_row_of_a_live_card_has_a_description(name: str, changes: list[str]) -> None:
     session = LiveSession(load_scenario(SCENARIOS / f"{name}.yaml").with_changes(changes))
     session.play(4)
     count = 0
@@ -29,7 +29,7 @@ def test_every_row_of_a_card_has_words(name: str, changes: list[str]) -> None:
     assert count > 50
 
 
-def test_no_words_are_of_fields_that_are_gone() -> None:
+def test_no_description_remains_of_a_removed_field() -> None:
     for kind, words in WORDS.items():
         if dataclasses.is_dataclass(kind):
             there = {field.name.removesuffix("_ns").replace("_", " ") for field in dataclasses.fields(kind)}

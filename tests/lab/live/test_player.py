@@ -1,4 +1,4 @@
-"""The pace of a live run, and who is told of it: the player in a thread of its own, as the command has it."""
+"""Tests of the pace of a live run and of its listeners, with the player in a separate thread as in the command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import mobilenet
 from mobilenet.lab.live.player import MOST_BEHIND_S, TURN_S, Player
 
 FIRST = Path(__file__).parents[3] / "scenarios" / "first.yaml"
-PIECES_S = 3 * TURN_S  # that a piece may take longer than it is to
+PIECES_S = 3 * TURN_S  # allowance for a slow piece of work
 
 
 def nobody(at_once: bool) -> bool:
@@ -43,7 +43,7 @@ def now_s(player: Player) -> float:
     return float(wait_for(player.ask(lambda: player.session.now_s)))
 
 
-def test_another_speed_counts_from_now_on() -> None:
+def test_a_new_speed_applies_from_the_present_moment() -> None:
     with playing() as player:
         wait_for(player.ask(lambda: player.play(0.1)))
         time.sleep(1)
@@ -51,11 +51,11 @@ def test_another_speed_counts_from_now_on() -> None:
         wait_for(player.ask(lambda: player.set_speed(4)))
         time.sleep(0.3)
         after_s, took_s = now_s(player), time.monotonic() - began_s
-    assert after_s - before_s <= 4 * (took_s + PIECES_S)  # not four times the second before as well
+    assert after_s - before_s <= 4 * (took_s + PIECES_S)  # the past second does not count at speed 4
 
 
 @pytest.mark.long
-def test_what_the_machine_could_not_keep_up_with_is_let_go() -> None:
+def test_the_player_does_not_catch_up_after_a_stall() -> None:
     with playing() as player:
         play_ns, stalls = player.session.play_ns, [2.0]
 
@@ -84,4 +84,4 @@ def test_a_slow_listener_gets_a_state_even_while_the_run_pauses(refused: int) ->
     with playing(on_state) as player:
         wait_for(player.ask(player.send_state))
         time.sleep(1)
-    assert refused < len(calls) <= refused + 2  # one at the beginning, if that comes before
+    assert refused < len(calls) <= refused + 2  # one at the beginning, if that comes first

@@ -1,4 +1,4 @@
-"""What a live run does with those who talk to it, friends and others."""
+"""Tests of a live run's server with well-behaved and hostile clients."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_states_are_the_record(talk: Talk, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_wires_stations_and_further_hosts_are_told_of(talk: Talk) -> None:
+def test_listeners_learn_of_wires_stations_and_added_hosts(talk: Talk) -> None:
     talk.ask("play", speed="max", until_s=2)
     for what, how in (
         ("cut", {"link": ["s0", "s1"]}),
@@ -118,7 +118,7 @@ def test_two_listeners_see_one_run(served: Server) -> None:
 
 
 @pytest.mark.long
-def test_listeners_have_their_own_pace_and_see_actions_at_once(served: Server) -> None:
+def test_listeners_set_their_own_pace_and_see_actions_at_once(served: Server) -> None:
     with Talk(served) as slow, Talk(served) as usual:
         for talk in (slow, usual):
             talk.since()
@@ -135,11 +135,11 @@ def test_listeners_have_their_own_pace_and_see_actions_at_once(served: Server) -
     times_ns = [
         [time_ns for state in talk.states for time_ns in state["deliveries"]["time_ns"]] for talk in (slow, usual)
     ]
-    assert times_ns[0] == times_ns[1]  # nothing is lost on the way
+    assert times_ns[0] == times_ns[1]  # no state is lost on the way
 
 
 @pytest.mark.long
-def test_a_run_waits_for_listeners_who_look_back(talk: Talk, served: Server) -> None:
+def test_a_live_run_waits_for_listeners_that_look_back(talk: Talk, served: Server) -> None:
     talk.ask("play", speed=1, until_s=25)
     with Talk(served) as other:
         other.since()
@@ -147,19 +147,19 @@ def test_a_run_waits_for_listeners_who_look_back(talk: Talk, served: Server) -> 
         waiting = talk.until_state(lambda one: "is_held" in one)
         assert not waiting["is_playing"]
         time.sleep(0.3)
-        talk.ask("hold", on=True)  # both of them
+        talk.ask("hold", on=True)  # both clients
         talk.ask("hold", on=False)
         assert talk.ask("pace", states_per_s=20)["time_ns"] == waiting["time_ns"]
     going = talk.until_state(lambda one: one["is_playing"])
     assert waiting["time_ns"] <= going["time_ns"] < waiting["time_ns"] + 300_000_000
     talk.ask("hold", on=True)
-    talk.ask("play", speed="max")  # who plays has it go on
+    talk.ask("play", speed="max")  # the client that plays resumes the run
     talk.until_state(lambda one: one["time_ns"] >= 25 * 10**9)
     talk.ask("hold", on=False)
 
 
 @pytest.mark.long
-def test_a_step_is_not_lost_while_somebody_looks_back(tmp_path: Path) -> None:
+def test_a_step_is_not_lost_while_a_listener_looks_back(tmp_path: Path) -> None:
     served = Server(tmp_path, str(SCENARIOS / "dynamic.yaml"), "--set", "duration_s=60")
     with Talk(served) as talk:
         talk.since()
@@ -172,15 +172,15 @@ def test_a_step_is_not_lost_while_somebody_looks_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_slow_listener_slows_nobody_down(talk: Talk) -> None:
+def test_a_slow_listener_does_not_slow_the_run(talk: Talk) -> None:
     talk.ask("pace", states_per_s=0.1)
     began_s = time.monotonic()
     talk.play_to(20, 50)
-    assert time.monotonic() - began_s < 10  # 0.4 s, if the machine can
+    assert time.monotonic() - began_s < 10  # 0.4 s on a fast machine
 
 
 class Slow(Page):
-    """Somebody who cannot take a state now and then."""
+    """Client that is sometimes too slow to take a state."""
 
     def __init__(self) -> None:
         Listener.__init__(self)
@@ -204,20 +204,20 @@ def slow() -> tuple[Desk, Sockets, Slow]:
     return desk, server, listener
 
 
-def test_who_could_not_take_the_last_state_gets_it_when_they_can(slow: tuple[Desk, Sockets, Slow]) -> None:
+def test_a_busy_listener_gets_the_last_state_once_it_is_ready(slow: tuple[Desk, Sockets, Slow]) -> None:
     desk, server, listener = slow
     desk.session.play(5)
     listener.is_ready = False
     assert not server.tell_all(True)
     assert not server.tell_all(False)
     listener.is_ready = True
-    assert server.tell_all(False)  # though the run stands
+    assert server.tell_all(False)  # although the run is paused
     assert [state["time_ns"] for state in listener.states] == [5_000_000_000]
     assert server.tell_all(False)
     assert len(listener.states) == 1
 
 
-def test_who_is_far_behind_is_told_all_though_the_run_stands(
+def test_a_listener_far_behind_catches_up_during_a_pause(
     slow: tuple[Desk, Sockets, Slow], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk, server, listener = slow
@@ -236,14 +236,14 @@ def test_who_is_far_behind_is_told_all_though_the_run_stands(
 
 
 @pytest.mark.long
-def test_many_commands_do_not_put_off_the_next_state(talk: Talk) -> None:
+def test_many_commands_do_not_delay_the_next_state(talk: Talk) -> None:
     talk.ask("play", speed=1)
     for _ in range(80):
         talk.ask("speed", speed=1)
     begun_s = time.monotonic()
     for _ in range(5):
         talk.state()
-    assert time.monotonic() - begun_s < 2  # 0.25 s; each command put it off by 50 ms
+    assert time.monotonic() - begun_s < 2  # 0.25 s; each command delayed it by 50 ms
 
 
 @pytest.mark.long
@@ -281,7 +281,7 @@ def test_a_late_delivery_is_explained_while_the_run_goes_on(talk: Talk, tmp_path
 
 
 @pytest.mark.long
-def test_who_looks_when_time_went_back_begins_anew(talk: Talk) -> None:
+def test_a_listener_starts_over_after_a_rewind(talk: Talk) -> None:
     assert talk.play_to(6)["time_ns"] == 6 * 10**9
     talk.ask("rewind", to_s=2)
     while talk.receive()["type"] != "again":
@@ -290,7 +290,7 @@ def test_who_looks_when_time_went_back_begins_anew(talk: Talk) -> None:
     assert talk.state()["time_ns"] == 2 * 10**9
 
 
-def test_the_page_needs_the_token_the_host_and_the_origin(served_to_all: Server) -> None:
+def test_the_live_page_requires_the_token_host_and_origin(served_to_all: Server) -> None:
     page = urllib.request.urlopen(served_to_all.url)
     text = page.read().decode()
     assert "mobilenet-data" in text
@@ -316,7 +316,7 @@ def test_the_page_needs_the_token_the_host_and_the_origin(served_to_all: Server)
 
 
 @pytest.mark.parametrize("request_", ["GET //[x HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n"])
-def test_a_request_that_is_none_is_refused_in_one_line(served_to_all: Server, request_: str) -> None:
+def test_the_live_server_rejects_a_malformed_request_in_one_line(served_to_all: Server, request_: str) -> None:
     with socket.create_connection(("127.0.0.1", served_to_all.port)) as other:
         other.sendall(f"{request_}\r\n".encode())
         answer = other.makefile("rb").read().decode()
@@ -324,7 +324,7 @@ def test_a_request_that_is_none_is_refused_in_one_line(served_to_all: Server, re
     assert answer.endswith("refused: not a valid HTTP request\n")
 
 
-def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
+def test_the_live_server_listens_only_on_this_machine(served_to_all: Server) -> None:
     with socket.socket() as other:
         other.settimeout(2)
         own = socket.gethostbyname(socket.gethostname())
@@ -363,7 +363,9 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
         ("[" * 50_000, ""),
     ],
 )
-def test_an_error_is_one_line_and_the_session_goes_on(served_to_all: Server, message: str, complaint: str) -> None:
+def test_a_bad_live_command_is_reported_and_the_session_goes_on(
+    served_to_all: Server, message: str, complaint: str
+) -> None:
     with Talk(served_to_all) as talk:
         talk.socket.send(message)
         reply = talk.receive()
@@ -373,7 +375,7 @@ def test_an_error_is_one_line_and_the_session_goes_on(served_to_all: Server, mes
         assert "error" not in talk.ask("pause")
 
 
-def test_an_unknown_node_is_watched_by_nobody(served_to_all: Server) -> None:
+def test_watching_an_unknown_node_is_rejected(served_to_all: Server) -> None:
     with Talk(served_to_all) as talk:
         talk.since()
         assert "there is no h77" in talk.ask("watch", node="h77")["error"]
@@ -381,7 +383,7 @@ def test_an_unknown_node_is_watched_by_nobody(served_to_all: Server) -> None:
         assert talk.until_state(lambda one: "card" in one)["card"]["node"] == "s1"
 
 
-def test_ten_megabytes_close_the_socket_of_who_sent_them(served_to_all: Server) -> None:
+def test_ten_megabytes_close_only_the_sender_s_socket(served_to_all: Server) -> None:
     with Talk(served_to_all) as rude, Talk(served_to_all) as other:
         with pytest.raises(ConnectionClosed) as error:
             rude.socket.send("x" * 10_000_000)
@@ -390,7 +392,7 @@ def test_ten_megabytes_close_the_socket_of_who_sent_them(served_to_all: Server) 
         assert "error" not in other.ask("pause")
 
 
-def test_a_flood_of_commands_is_refused_in_one_line(served_to_all: Server) -> None:
+def test_the_live_server_rejects_a_flood_of_commands(served_to_all: Server) -> None:
     with Talk(served_to_all) as talk:
         for i in range(1000):
             talk.socket.send(json.dumps({"command": "pause", "id": i}))
@@ -418,7 +420,7 @@ def test_a_saved_run_of_unknown_verdict_has_its_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_job_gives_way_to_the_session_and_can_be_cancelled(talk: Talk, served: Server) -> None:
+def test_a_job_yields_to_the_session_and_can_be_cancelled(talk: Talk, served: Server) -> None:
     talk.play_to(2)
     talk.do("crash", host="h1")
     number = talk.ask("effect", intervention=0)["job"]
@@ -450,7 +452,7 @@ def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(talk: Talk, served: Se
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number: int) -> None:
+def test_a_live_run_without_interventions_leaves_no_files(served: Server, tmp_path: Path, number: int) -> None:
     with Talk(served) as talk:
         talk.ask("play", speed=2)
         code, out, _ = served.end(number)
@@ -468,9 +470,7 @@ def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number:
         (("--speed", "0"), "--speed: got '0', expected a number from 0.01 to 1000, or max"),
     ],
 )
-def test_what_cannot_be_is_said_at_the_start_in_one_line(
-    options: tuple[str, ...], complaint: str, tmp_path: Path
-) -> None:
+def test_live_rejects_impossible_options_in_one_line(options: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mobilenet", "live", str(FIRST), "--no-browser", *options],
         cwd=tmp_path, capture_output=True, text=True,
@@ -482,7 +482,7 @@ def test_what_cannot_be_is_said_at_the_start_in_one_line(
 
 
 @pytest.mark.long
-def test_who_does_not_read_does_not_hold_up_the_end(served: Server) -> None:
+def test_a_listener_that_does_not_read_does_not_delay_the_end(served: Server) -> None:
     with Talk(served) as deaf, Talk(served) as talk:
         for one in (deaf, talk):
             one.since()
@@ -490,13 +490,13 @@ def test_who_does_not_read_does_not_hold_up_the_end(served: Server) -> None:
         talk.play_out()
         began_s = time.monotonic()
         code, out, _ = served.end()
-        assert time.monotonic() - began_s < 4  # a listener has 10 s to say goodbye, unless told otherwise
+        assert time.monotonic() - began_s < 4  # by default, a listener has 10 s to say goodbye
     assert code == 0
     assert "is in runs/" in out
 
 
 @pytest.mark.long
-def test_a_port_that_is_taken_is_one_line(served_to_all: Server, tmp_path: Path) -> None:
+def test_live_reports_a_port_in_use_in_one_line(served_to_all: Server, tmp_path: Path) -> None:
     other = Server(tmp_path, str(FIRST), "--port", str(served_to_all.port))
     _, err = other.process.communicate(timeout=60)
     assert other.process.returncode == 2
@@ -505,9 +505,9 @@ def test_a_port_that_is_taken_is_one_line(served_to_all: Server, tmp_path: Path)
 
 
 @pytest.mark.parametrize("what", ["broadcast", "join", "leave"])
-def test_a_host_that_is_down_cannot_do_anything(talk: Talk, what: str) -> None:
+def test_a_host_that_is_down_accepts_only_recovery(talk: Talk, what: str) -> None:
     talk.play_to(2)
     assert "error" not in talk.do("crash", host="h1")
     assert talk.do(what, host="h1")["error"] == f"do: h1 is down, so it cannot {what}; expected `recover` first"
     assert "error" not in talk.do("recover", host="h1")
-    assert ("error" in talk.do(what, host="h1")) is (what == "join")  # a member has nothing to join
+    assert ("error" in talk.do(what, host="h1")) is (what == "join")  # a member cannot join

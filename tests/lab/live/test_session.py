@@ -1,4 +1,4 @@
-"""A live session is a run: whatever the interventions, its scenario gives the same run again."""
+"""Tests that a live session is a run: with any interventions, its scenario gives the same run again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def the_same(live: LiveSession, folder: Path) -> mobilenet.Run:
     return repeats(live, folder)
 
 
-def test_an_untouched_session_is_the_run(live: LiveSession, tmp_path: Path) -> None:
+def test_a_live_session_without_interventions_equals_the_run(live: LiveSession, tmp_path: Path) -> None:
     assert (
         the_same(live, tmp_path).manifest["fingerprint"]
         == mobilenet.run(FIRST, 3, tmp_path / "plain").manifest["fingerprint"]
@@ -66,7 +66,7 @@ def test_each_intervention_is_in_the_scenario_with_its_time(
     assert before[0].equals(before[1])
 
 
-def test_of_one_host_twice_at_one_time_takes_a_nanosecond(live: LiveSession, tmp_path: Path) -> None:
+def test_two_interventions_on_a_host_are_a_nanosecond_apart(live: LiveSession, tmp_path: Path) -> None:
     live.play(5)
     live.do("crash", host="h2")
     assert live.do("recover", host="h2")["at_s"] == 5.000000001
@@ -74,7 +74,7 @@ def test_of_one_host_twice_at_one_time_takes_a_nanosecond(live: LiveSession, tmp
 
 
 @pytest.mark.parametrize("what", ["event", "frame", "handoff", "delivery"])
-def test_a_step_goes_to_the_next_of_its_kind_and_no_further(live: LiveSession, what: str) -> None:
+def test_a_step_ends_at_the_next_event_of_its_kind(live: LiveSession, what: str) -> None:
     live.play(11)
     log, medium = live.simulation.recording.events, live.simulation.medium
     rows, frames = len(log), medium.frames
@@ -92,7 +92,7 @@ def test_a_step_goes_to_the_next_of_its_kind_and_no_further(live: LiveSession, w
         assert not any(event in wanted for event, at in zip(new, log.time_ns[rows:], strict=True) if at < live.now_ns)
 
 
-def test_an_intervention_follows_all_else_in_its_nanosecond(live: LiveSession, tmp_path: Path) -> None:
+def test_an_intervention_is_the_last_event_of_its_nanosecond(live: LiveSession, tmp_path: Path) -> None:
     live.play(6)
     for what in ("frame", "event", "delivery", "frame", "frame"):
         live.step(what)
@@ -110,7 +110,7 @@ def test_going_back_and_on_begins_a_branch_and_both_can_be_kept(live: LiveSessio
     before = live.fingerprint
     live.rewind(10)
     assert live.now_s == 10
-    assert len(live.branches) == 1  # nothing was done after 10 s
+    assert len(live.branches) == 1  # no intervention came after 10 s
     live.play(12)
     assert live.fingerprint == before
     live.rewind(5)
@@ -126,7 +126,7 @@ def test_going_back_and_on_begins_a_branch_and_both_can_be_kept(live: LiveSessio
 
 
 @pytest.mark.long
-def test_who_goes_back_to_the_time_of_an_intervention_keeps_it(live: LiveSession) -> None:
+def test_rewinding_to_the_time_of_an_intervention_keeps_it(live: LiveSession) -> None:
     live.play(4)
     live.do("crash", host="h1")
     live.play(9)
@@ -145,14 +145,14 @@ def test_who_goes_back_to_the_time_of_an_intervention_keeps_it(live: LiveSession
         ({"do": "drag", "host": "h1", "to_m": [0, 1e9]}, "^to_m: "),
         ({"do": "loss", "loss": 2}, "^loss: should be at most 1, got 2"),
         ({"do": "crash", "host": "h1", "why": "x"}, "^why: unknown key"),
-        # nor can a second intervention be written into a first
+        # nor may an intervention contain another one
         ({"do": "crash", "host": "h1", "at_s": 3}, "at_s: an intervention takes effect now"),
         ({"do": "crash", "host": "h1", "at_s: 3}, {do: crash, host": "h2"}, "unknown key"),
         ({"do": "crash", "host": "h1", "a: b\nc": 1}, "unknown key"),
         ({"do": "crash", "host": "h1}, {do: crash, host: h2, at_s: 3"}, "host: expected a name"),
     ],
 )
-def test_what_cannot_be_done_is_said_and_nothing_happens(
+def test_an_impossible_intervention_is_rejected_without_effect(
     live: LiveSession, what: dict[str, Any], complaint: str
 ) -> None:
     live.play(3)
@@ -167,7 +167,7 @@ def test_what_cannot_be_done_is_said_and_nothing_happens(
 
 
 @pytest.mark.long
-def test_nothing_can_be_done_when_the_active_part_is_over(live: LiveSession) -> None:
+def test_interventions_are_rejected_after_the_active_part(live: LiveSession) -> None:
     live.play()
     with pytest.raises(ScenarioError, match="the active part, which ended at 30 s"):
         live.do("crash", host="h1")
@@ -182,7 +182,7 @@ def test_nothing_can_be_done_when_the_active_part_is_over(live: LiveSession) -> 
         ("own_protocol/gossip.yaml", "--allow-code"),
     ],
 )
-def test_scenarios_that_are_refused(name: str, complaint: str) -> None:
+def test_live_rejects_scenarios_that_cannot_be_played(name: str, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
         mobilenet.live(ROOT / name)
 
@@ -212,7 +212,7 @@ def test_interventions_of_the_scenario_happen_in_every_branch(tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_whoever_touches_what_went_on_otherwise_begins_a_branch(live: LiveSession) -> None:
+def test_an_intervention_after_a_rewind_begins_a_branch(live: LiveSession) -> None:
     live.play(16)
     live.rewind(8)
     live.do("crash", host="h2")
@@ -222,7 +222,7 @@ def test_whoever_touches_what_went_on_otherwise_begins_a_branch(live: LiveSessio
     assert live.now_s == 16
 
 
-def test_who_stands_at_the_end_stays_there(live: LiveSession) -> None:
+def test_rewinding_to_the_present_at_the_end_stays_there(live: LiveSession) -> None:
     live.play()
     live.rewind(live.now_s)
     assert live.is_over
@@ -242,7 +242,7 @@ def test_a_step_ends_where_the_limit_of_events_ends_a_run(tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-def test_what_can_be_done_back_then_is_what_can_be_done_there(live: LiveSession, tmp_path: Path) -> None:
+def test_checks_of_a_past_time_agree_with_a_rewind_to_it(live: LiveSession, tmp_path: Path) -> None:
     live.play(5)
     live.do("crash", host="h3")
     live.play(9)
@@ -253,7 +253,7 @@ def test_what_can_be_done_back_then_is_what_can_be_done_there(live: LiveSession,
 
 
 @pytest.mark.parametrize("time_s", [float("nan"), 1e300, -1.0, "x", None])
-def test_a_time_that_is_none_is_refused_and_the_run_stands(time_s: Any) -> None:
+def test_a_rewind_to_an_invalid_time_is_rejected(time_s: Any) -> None:
     live = mobilenet.live(FIRST)
     live.play(1)
     with pytest.raises(ScenarioError, match="expected a time from 0 to"):
@@ -293,13 +293,13 @@ def test_a_host_without_a_track_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("what", "other"), [("leave", "join"), ("join", "leave")])
-def test_a_second_wish_is_refused(live: LiveSession, what: str, other: str) -> None:
+def test_a_repeated_join_or_leave_is_rejected(live: LiveSession, what: str, other: str) -> None:
     live.play(4)
     live.do("leave", host="h3")
     if what == "join":
         live.play(6)
         live.do("join", host="h3")
-    for time_s in (live.now_s, 9):  # asked for, and done
+    for time_s in (live.now_s, 9):  # first requested only, then executed
         live.play(time_s)
         with pytest.raises(ScenarioError, match=f"do: h3 is .* already, so {what} has no effect; expected {other}"):
             live.do(what, host="h3")
@@ -317,7 +317,7 @@ def test_a_second_crash_and_a_second_recovery_are_refused(live: LiveSession) -> 
 
 
 def test_an_intervention_without_effect_is_left_out(tmp_path: Path) -> None:
-    """And is there again where it has one."""
+    """It returns at a time at which it has an effect."""
     live = mobilenet.live(ROOT / "by_hand.yaml")  # crashes h1 at 5 s, and recovers it at 9 s
 
     def of_h1() -> list[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""Time stands at the event that violates a property, and the verifier says the same of the whole run."""
+"""Tests that a run pauses at the event that violates a property, and that the verifier agrees on the whole run."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
         run = live.save(tmp_path / "run")
         assert run.verdict == "violated"
         assert run.verdicts["fifo_order"].explanation == violation.explanation
-        live.play()  # it was told once
+        live.play()  # reported only once
         assert live.is_over
         assert live.fingerprint == run.manifest["fingerprint"]
 
 
 @pytest.mark.long
 def test_the_diagram_shows_the_violation_until_it_is_moved() -> None:
-    """Time went beyond the violation and back; a client that followed frame by frame has the same diagram."""
+    """Time went past the violation and back; a client that followed frame by frame has the same diagram."""
     diagrams = []
     for go_on in (lambda desk: desk.session.play(), frame_by_frame):
         with closing(flood("--bug")) as live:
@@ -55,9 +55,9 @@ def test_the_diagram_shows_the_violation_until_it_is_moved() -> None:
             ]
             state, place = desk.stream.state(Place(0, 0, "h1"))
             diagrams.append((live.now_ns, state["arrows"]["sent_ns"], state["arrows_from_ns"]))
-            assert desk.stream.state(place)[0]["arrows"]["sent_ns"] == []  # each once
+            assert desk.stream.state(place)[0]["arrows"]["sent_ns"] == []  # each arrow once
             live.play(live.now_s + 1)
-            assert desk.stream.state(place)[0]["arrows"]["sent_ns"]  # and it goes on
+            assert desk.stream.state(place)[0]["arrows"]["sent_ns"]  # and the run continues
             desk.player.pause("violated")
             desk.answer('{"command": "do", "what": {"do": "crash", "host": "h2"}}', Listener())
             assert desk.player.stopped_because == ""
@@ -72,7 +72,7 @@ def frame_by_frame(desk: Desk) -> None:
 
 
 @pytest.mark.long
-def test_the_sound_program_stops_nobody() -> None:
+def test_a_sound_program_never_stops_the_live_run() -> None:
     with closing(flood()) as live:
         live.play()
         assert live.violation is None
@@ -80,7 +80,7 @@ def test_the_sound_program_stops_nobody() -> None:
 
 
 @pytest.mark.long
-def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) -> None:
+def test_a_live_run_can_be_rewound_after_a_program_dies(tmp_path: Path) -> None:
     (tmp_path / "dies.py").write_text(
         "import sys\n"
         "heard = 0\n"
@@ -95,7 +95,7 @@ def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) ->
     (tmp_path / "dies.yaml").write_text(scenario.replace("flood.py", "dies.py"), encoding="utf-8")
     with closing(mobilenet.live(tmp_path / "dies.yaml", 1, allow_code=True)) as live:
         with pytest.raises(ScenarioError):
-            while not live.is_over:  # it also violates something
+            while not live.is_over:  # it violates something, too
                 live.play()
                 assert live.violation is None or live.violation.row + 1 == len(live.simulation.recording.events)
         at_s = live.now_s
@@ -109,7 +109,7 @@ def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_steps_to_violations_go_on_from_one() -> None:
+def test_a_step_to_a_violation_continues_past_the_current_one() -> None:
     with closing(flood("--bug")) as live:
         live.play()
         assert live.violation is not None

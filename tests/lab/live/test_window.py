@@ -1,4 +1,4 @@
-"""The live page in a real browser: each click takes effect, and the run can be repeated."""
+"""Tests of the live page in a real browser: each click takes effect, and the run can be repeated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ APP, LIVE = "Mobilenet.app", "Mobilenet.app.live"
 
 
 class Window:
-    """A page, in the words of who uses it."""
+    """A page with methods named after a user's actions."""
 
     def __init__(self, page: Page, served: Server) -> None:
         self.page = page
@@ -52,7 +52,7 @@ class Window:
         self.page.until(f"{APP}.selected && {APP}.selected.kind === 'host'")
 
     def pixels(self, host: int) -> tuple[float, float]:
-        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # as it is drawn
+        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # wait until drawn
         x, y = self.value(
             f"(() => {{ const p = {APP}.field.pixels({host}), b = {APP}.map.getContainer().getBoundingClientRect();"
             " return [p[0] + b.left, p[1] + b.top]; })()"
@@ -141,7 +141,7 @@ def test_the_clock_is_at_most_one_state_behind_the_run(window: Window) -> None:
     assert behind[20] < 0.3
 
 
-def test_looking_back_and_going_on_from_there_is_another_branch(window: Window) -> None:
+def test_continuing_from_an_earlier_time_begins_another_branch(window: Window) -> None:
     page = window.page
     window.play_to(5)
     window.value(f"{LIVE}.touch({{do: 'crash', host: 'h1'}})")
@@ -177,7 +177,7 @@ def test_a_further_host_appears_and_a_cut_wire_is_drawn(window: Window) -> None:
     assert [one["do"] for one in window.interventions()] == ["add", "cut"]
 
 
-def test_the_run_waits_while_somebody_looks_back(window: Window) -> None:
+def test_the_run_waits_while_the_live_page_looks_back(window: Window) -> None:
     page = window.page
     window.value(f"{LIVE}.ask({{command: 'play', speed: 1}})")
     page.until(f"{APP}.run.now_s > 1")
@@ -190,7 +190,7 @@ def test_the_run_waits_while_somebody_looks_back(window: Window) -> None:
     page.until(f"{LIVE}.state.is_playing && {APP}.run.now_s > {stands_s}")
 
 
-def test_a_session_after_a_crash_tells_what_was_missed(window: Window) -> None:
+def test_the_card_of_a_recovered_host_lists_missed_messages(window: Window) -> None:
     page = window.page
     window.play_to(8)
     window.value(f"{LIVE}.touch({{do: 'crash', host: 'h3'}})")
@@ -209,7 +209,7 @@ def test_a_session_after_a_crash_tells_what_was_missed(window: Window) -> None:
     assert f"Broadcast while the host was down{missed}, all delivered by " in words
 
 
-def test_who_has_a_message_is_asked_once_at_a_time(window: Window) -> None:
+def test_the_page_has_one_pending_request_for_message_holders(window: Window) -> None:
     page = window.page
     window.play_to(10)
     page.evaluate(f"{LIVE}.isPartial = true; window.asked = []; window.ask = {LIVE}.ask")
@@ -218,10 +218,10 @@ def test_who_has_a_message_is_asked_once_at_a_time(window: Window) -> None:
     page.until(f"{LIVE}.learn(0)")
     asked = window.value("asked")
     assert window.value(f"{APP}.run.messages.label(0)") in asked
-    assert len(asked) == len(set(asked))  # whoever else is on the page, too
+    assert len(asked) == len(set(asked))  # whatever the number of clients
 
 
-def test_a_reload_in_the_middle_shows_the_same(window: Window) -> None:
+def test_reloading_the_live_page_shows_the_same_state(window: Window) -> None:
     page = window.page
     window.play_to(14)
     look = f"""(() => {{ const run = {APP}.run, t = run.now_s; return JSON.stringify([
@@ -230,7 +230,7 @@ def test_a_reload_in_the_middle_shows_the_same(window: Window) -> None:
         Array.from({{length: run.count}}, (_, h) => run.deliveriesOf(h).time.length)]); }})()"""
     page.until(f"{APP}.clock.t === {APP}.run.now_s")
     before = json.loads(window.value(look))
-    assert len(before[4]["time"]) >= 4 * 13  # each quarter of a second, at full speed too
+    assert len(before[4]["time"]) >= 4 * 13  # every quarter of a second, even at full speed
     page.evaluate("location.reload()")
     page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {LIVE}.state && {APP}.run.live.row > 100")
     assert json.loads(window.value(look)) == before
@@ -252,7 +252,7 @@ def test_the_chosen_host_shows_its_state_and_its_diagram(window: Window) -> None
     assert f"h{chosen}" in senders
 
 
-def test_two_pages_see_one_run_and_one_may_die(served: Server, window: Window) -> None:
+def test_two_pages_share_a_run_and_survive_each_other(served: Server, window: Window) -> None:
     with Page(900, 700) as other:
         second = Window(other, served)
         window.play_to(3)
@@ -263,7 +263,7 @@ def test_two_pages_see_one_run_and_one_may_die(served: Server, window: Window) -
         window.play_to(5)
 
 
-def test_a_page_connects_again_and_ends_with_the_server(window: Window, served: Server) -> None:
+def test_the_live_page_reconnects_and_ends_with_the_server(window: Window, served: Server) -> None:
     page, jobs = window.page, "document.querySelector('[data-list=jobs]').textContent"
     window.play_to(2)
     window.value(f"{LIVE}.touch({{do: 'crash', host: 'h1'}})")
@@ -303,11 +303,11 @@ def test_a_violation_stops_time_and_is_explained(violating: Server) -> None:
         page.evaluate(f"{links}[0].click()")
         assert "overtook" in words
         row = window.value(f"{LIVE}.state.violation.row")
-        assert f"at {window.now_s():.6f} s (event {row})" in words  # time stands there
+        assert f"at {window.now_s():.6f} s (event {row})" in words  # where the run paused
 
 
 def test_a_host_that_is_added_appears_without_a_reload(window: Window) -> None:
-    """The page stays as it is: what is chosen, where the map is, and what was drawn."""
+    """Selection, map position and drawing all stay."""
     page = window.page
     window.play_to(4)
     window.choose(2)
@@ -329,7 +329,7 @@ def test_a_host_that_is_added_appears_without_a_reload(window: Window) -> None:
     assert window.value(f"{APP}.run.valueAt('hosts', 'RBuffer', {count}, {APP}.run.now_s)") is not None
 
 
-def test_switches_show_their_state(window: Window) -> None:
+def test_switches_of_the_live_page_show_their_state(window: Window) -> None:
     page = window.page
 
     def is_disabled(words: str) -> bool:
@@ -378,7 +378,7 @@ def test_the_whole_field_stays_in_sight_when_the_diagram_opens(served: Server) -
                    "document.querySelector('.mn-space').getBoundingClientRect().top")  # fmt: skip
         before = float(window.value(lowest))
         page.click_on(".mn-fold-space")
-        page.until(f"{lowest} > {before} + 10")  # there is more room again
+        page.until(f"{lowest} > {before} + 10")  # there is more space again
         assert window.value("document.querySelector('.mn-space canvas').clientHeight") == 0
         page.evaluate(f"{APP}.select(null)")
         page.until("document.querySelector('.mn-space').hidden")
@@ -397,14 +397,14 @@ def test_the_panels_of_a_narrow_window_cover_no_station(width: int, height: int,
         window.play_to(3)
         assert window.value(seen)
         for chosen in ("{kind: 'host', id: 1}", "{kind: 'message', id: 0}", "{kind: 'station', id: 2}", "null"):
-            page.evaluate(f"{APP}.select({chosen})")  # a card takes its place, and gives it back
+            page.evaluate(f"{APP}.select({chosen})")  # a card replaces it, and then gives the space back
             page.until(seen)
         before = window.value(f"{APP}.map.getZoom()")
         page.evaluate(f"{APP}.map.setZoom({before} + 1, {{animate: false}}); {APP}.select({{kind: 'host', id: 1}})")
-        assert window.value(f"{APP}.map.getZoom()") == before + 1  # where the user has moved the map it stays
+        assert window.value(f"{APP}.map.getZoom()") == before + 1  # a position that the user chose is kept
 
 
-def test_the_answer_and_its_progress_are_in_sight(served: Server) -> None:
+def test_the_live_page_shows_an_answer_and_its_progress(served: Server) -> None:
     seen = """(() => { const box = document.querySelector('.mn-left').getBoundingClientRect(),
         job = document.querySelector('.mn-job').getBoundingClientRect();
         return job.top >= box.top && job.bottom <= box.bottom; })()"""

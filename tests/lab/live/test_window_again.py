@@ -1,4 +1,4 @@
-"""What a second look at the live page found wrong: each is looked for again, in a real browser.
+"""Regression tests in a real browser for faults found on the live page.
 
 Source    ours: docs/guide/live.md
 """
@@ -70,7 +70,7 @@ def test_buffer_curves_match_the_record_at_any_speed(seventy: Server) -> None:
         page.until(f"{APP}.run.count === 71")
         window.play_to(17)
         grown = json.loads(window.value(drawn))
-        assert window.value(f"{APP}.boxes.highest()") == max(map(max, grown["stations"][0][1])) > 1  # they fit
+        assert window.value(f"{APP}.boxes.highest()") == max(map(max, grown["stations"][0][1])) > 1  # the bars fit
         window.page.visit(seventy.url)
         window.until_ready()
         assert json.loads(window.value(drawn)) == grown
@@ -104,7 +104,7 @@ def test_the_diagram_is_near_the_top_of_a_narrow_card(width: int, height: int, s
         top = "document.querySelector('.mn-space').getBoundingClientRect().top"
         content = "document.querySelector('.mn-content').getBoundingClientRect()"
         assert window.value(f"{top} - {content}.top") < 140
-        assert window.value(f"{top} < {content}.bottom - 30")  # in sight, without scrolling
+        assert window.value(f"{top} < {content}.bottom - 30")  # visible without scrolling
 
 
 def test_a_variable_of_a_protocol_is_explained_by_a_click(served: Server) -> None:
@@ -119,7 +119,7 @@ def test_a_variable_of_a_protocol_is_explained_by_a_click(served: Server) -> Non
         page.until("document.querySelector('.mn-toast').textContent.startsWith('ctx: contexts: the hosts')")
 
 
-def test_a_host_that_is_added_beside_another_does_not_choose_it(served: Server) -> None:
+def test_adding_a_host_beside_another_does_not_select_either(served: Server) -> None:
     with Page(1280, 800) as page:
         window = Window(page, served)
         window.play_to(3)
@@ -129,11 +129,11 @@ def test_a_host_that_is_added_beside_another_does_not_choose_it(served: Server) 
         page.until(f"{APP}.run.count === 7")
         page.until("document.querySelector('.mn-toast').textContent === 'The host is added.'")
         assert window.value(f"{APP}.selected") is None
-        window.choose(2)  # the next click chooses again
+        window.choose(2)  # the next click selects again
 
 
-def test_marks_of_what_was_done_by_hand_differ(served: Server) -> None:
-    """Each has a letter, a colour, and words under the pointer."""
+def test_marks_of_different_interventions_differ(served: Server) -> None:
+    """Each has a letter, a colour, and a tooltip."""
     with Page(1280, 800) as page:
         window = Window(page, served)
         page.evaluate(
@@ -159,8 +159,8 @@ def test_marks_of_what_was_done_by_hand_differ(served: Server) -> None:
             assert title.endswith(words)
 
 
-def test_where_time_is_virtual_a_late_delivery_is_explained(served: Server) -> None:
-    """In real time it is not offered: see test_real_time.py."""
+def test_the_live_page_explains_a_late_delivery_in_virtual_time(served: Server) -> None:
+    """Real time does not offer this: see test_real_time.py."""
     with Page(1280, 800) as page:
         window = Window(page, served)
         window.play_to(6)

@@ -1,4 +1,4 @@
-"""What the live page shows is so: of the view, of the speed, of a message, and once the server is gone."""
+"""Tests that the live page shows the correct view, speed and messages, also when the server is gone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not
 CARD = "document.querySelector('.mn-right-side')"
 
 
-def test_a_view_that_was_not_moved_is_fitted_in_a_turned_window(tmp_path: Path) -> None:
+def test_an_unmoved_view_is_refitted_when_the_window_turns(tmp_path: Path) -> None:
     scale = f"({APP}.view.renew(), {APP}.view.scaleAt(0))"
     with serving(tmp_path, str(SCENARIOS / "dynamic.yaml")) as served, Page(820, 1180) as page:
         window = Window(page, served)
@@ -34,7 +34,7 @@ def test_a_view_that_was_not_moved_is_fitted_in_a_turned_window(tmp_path: Path) 
         assert window.value(scale) == pytest.approx(turned)
 
 
-def test_a_message_and_its_speed_are_not_those_of_another_time(served: Server) -> None:
+def test_the_live_page_updates_messages_and_speed_after_a_seek(served: Server) -> None:
     spread = "[...document.querySelectorAll('button')].find((each) => each.textContent === 'Watch it spread')"
     with Page(1280, 800) as page:
         window = Window(page, served)
@@ -54,7 +54,7 @@ def test_a_message_and_its_speed_are_not_those_of_another_time(served: Server) -
         window.button("Back to now")
         page.until(f"{LIVE}.following && {APP}.clock.speed === 4")
         assert window.value(f"{LIVE}.state.speed") == 4
-        # while the count is not known, no bar is full
+        # while the count is unknown, no bar is full
         page.evaluate(
             f"{{ {LIVE}.isPartial = true; window.ask = {LIVE}.ask; {LIVE}.ask = () => new Promise(() => 0); }}"
         )
@@ -65,7 +65,7 @@ def test_a_message_and_its_speed_are_not_those_of_another_time(served: Server) -
         assert page.complaints == []
 
 
-def test_a_field_keeps_a_refused_value_and_names_its_own_unit(served: Server) -> None:
+def test_a_live_field_keeps_a_rejected_value_and_shows_its_unit(served: Server) -> None:
     def enter(label: str, value: str) -> None:
         page.evaluate(f"document.querySelector('[aria-label^=\"{label}\"]').value = '{value}'")
 
@@ -92,7 +92,7 @@ def test_a_field_keeps_a_refused_value_and_names_its_own_unit(served: Server) ->
         page.until(f"{loss}.placeholder === '0 %'")
 
 
-def test_what_is_asked_for_is_in_sight(tmp_path: Path) -> None:
+def test_the_live_page_scrolls_requested_details_into_view(tmp_path: Path) -> None:
     many = ("--set", "hosts.count=280")
     with serving(tmp_path, str(SCENARIOS / "dynamic.yaml"), *many) as served, Page(1280, 720) as page:
         window = Window(page, served)
@@ -102,26 +102,26 @@ def test_what_is_asked_for_is_in_sight(tmp_path: Path) -> None:
         for host in range(5):
             page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h{host}'}})")
         page.until(f"document.querySelectorAll('.mn-intervention').length === 5 && {lowest} < {below}")
-        # stations' buffers are ticked, and not drawn before one has come closer
+        # stations' buffers are enabled, and drawn only after zooming in
         words = "document.querySelector('[data-layer=buffers]').parentNode.textContent"
         page.until(f"{words}.endsWith('; zoom in to see them')")
         page.evaluate(f"void {APP}.map.setZoom({APP}.map.getZoom() + 3, {{animate: false}})")
         page.until(f"!{words}.includes('zoom in')")
-        # one panel leaves its room to the other
+        # the panels share the space
         page.resize(820, 1180)
         page.until("document.querySelector('.mn-fold').offsetHeight > 0")
         page.evaluate("document.querySelector('.mn-touch').open = document.querySelector('.mn-layers').open = true")
         if "mn-folded" in window.value("document.querySelector('.mn-right-side').className"):
             page.evaluate("document.querySelector('.mn-fold').click()")
         assert window.value(f"document.querySelector('.mn-right-side').getBoundingClientRect().top - {below}") > 400
-        # bars are seen where the system chooses the colours
+        # bars are visible in forced colours
         page.prefer(forced_colors="active")
         colour = "(what) => getComputedStyle(document.querySelector(what)).backgroundColor"
         page.evaluate("document.querySelector('.mn-content').innerHTML = '<b class=mn-bar-of><i></i></b>'")
         assert len(set(window.value(f"['.mn-bar-of', '.mn-bar-of i'].map({colour})"))) == 2
 
 
-def test_curves_and_jobs_say_what_is_known(served: Server) -> None:
+def test_curves_and_jobs_of_the_live_page_state_what_is_known(served: Server) -> None:
     with Page(1280, 720) as page:
         window = Window(page, served)
         window.play_to(3)

@@ -1,4 +1,4 @@
-"""The algorithm of scenarios/programs/flood.py as a plug-in: same messages, same sizes, same draws."""
+"""Plug-in with the algorithm of scenarios/programs/flood.py: the same messages, sizes and draws."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,6 @@
-"""What the samples in other languages need: skipped where that is missing, unless the surroundings ask for it."""
+"""Check for the compilers of samples in other languages: tests skip missing ones unless the
+environment requires them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ MUST = bool(os.environ.get("MOBILENET_REQUIRE_LANGUAGES"))
 
 
 def those_here(languages: Iterable[str]) -> list[Any]:
-    """As parameters of a test."""
+    """Return the available languages as parameters of a test."""
     return [pytest.param(language, marks=_marks(NEEDS.get(language))) for language in languages]
 
 

@@ -1,4 +1,4 @@
-"""Small scenarios of programs, written for a test, and runs of them."""
+"""Write and run small scenarios of programs."""
 
 import json
 import os
@@ -21,11 +21,11 @@ for line in sys.stdin:
 
 
 def alive(folder: Path) -> list[int]:
-    """Other processes that stand in this folder, or have it in their command line."""
+    """Return other processes whose working directory or command line has this folder."""
     process_ids = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and int(process.name) != os.getpid():
-            with suppress(OSError):  # it has ended since
+            with suppress(OSError):  # it ended in the meantime
                 command = (process / "cmdline").read_bytes().decode("utf-8", "replace")
                 if str(folder) in command or str(folder) in os.readlink(process / "cwd"):
                     process_ids.append(int(process.name))
@@ -46,12 +46,12 @@ def write(folder: Path, values: dict[str, Any]) -> Path:
 
 
 def play(path: Path, out: str = "run", **how: Any) -> Run:
-    """Run it, with permission for its code; its directory is next to the scenario."""
+    """Run a scenario with permission for its code, into a directory next to it."""
     return run(path, out=path.parent / out, allow_code=True, **how)
 
 
 def scenario(folder: Path, host: list[str], station: list[str] | None = None, **more: Any) -> Path:
-    """Two cells, two hosts that stand, a few seconds; the file."""
+    """Write a scenario of a few seconds with two cells and two hosts that stand still; return its path."""
     (folder / "silent.py").write_text(AROUND.format(code="    pass"))
     protocol = {
         "command": {"host": host, "station": station or [sys.executable, "silent.py"]},
@@ -70,21 +70,21 @@ def scenario(folder: Path, host: list[str], station: list[str] | None = None, **
 
 
 def answering(folder: Path, code: str, **more: Any) -> Path:
-    """Hosts that run `code` at each event `e`, and then are done."""
+    """Write a scenario of hosts that run `code` at each event `e` and then report that they are done."""
     text = "\n".join("    " + line for line in (code or "pass").strip().splitlines())
     (folder / "host.py").write_text(AROUND.format(code=text))
     return scenario(folder, [sys.executable, "host.py"], **more)
 
 
 def processes(folder: Path, program: str, protocol: dict[str, Any] | None = None, **more: Any) -> Path:
-    """Processes that run this program, of which nothing but agreement is expected; the file."""
+    """Write a scenario of processes that run this program and promise only agreement; return its path."""
     (folder / "node.py").write_text(program)
     expected = {"command": [sys.executable, "node.py"], "order": "none", "delivers": "agreement"}
     return write(folder, {"processes": 4, "protocol": expected | (protocol or {}), **more})
 
 
 def of_node(samples: Path, out: Path, node: str, **overrides: Any) -> Run:
-    """A run of nodes that were written for Maelstrom, with this text."""
+    """Run nodes written for Maelstrom with this source text."""
     (samples / f"{out.name}.py").write_text(node)
     changes = {"protocol.command": ["python3", "maelstrom.py", "python3", f"{out.name}.py"]}
     return run(samples / "maelstrom.yaml", out=out, allow_code=True, overrides=changes | overrides)

@@ -1,4 +1,4 @@
-"""Whatever a program does wrong is one line, ends the run in time, and leaves no process behind."""
+"""Tests that any fault of a program is reported in one line, ends the run in time, and leaves no process behind."""
 
 import json
 import os
@@ -104,7 +104,7 @@ BAD = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("what", BAD)
-def test_it_is_one_line(what: str, tmp_path: Path) -> None:
+def test_a_bad_answer_of_a_program_is_reported_in_one_line(what: str, tmp_path: Path) -> None:
     code, complaint = BAD[what]
     began = time.monotonic()
     with pytest.raises(PluginError, match=complaint) as caught:
@@ -116,7 +116,7 @@ def test_it_is_one_line(what: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", ["time.sleep(60)", "sys.stdout.write('{\"do\"'); sys.stdout.flush(); time.sleep(60)"])
-def test_who_does_not_answer_in_time_ends_the_run(code: str, tmp_path: Path) -> None:
+def test_a_program_that_does_not_answer_in_time_ends_the_run(code: str, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"h0: no answer within 0.5 s \(protocol.answer_within_s\)") as caught:
         play(answering(tmp_path, code, answer_within_s=0.5))
     assert not caught.value.is_input  # exit code 3
@@ -132,7 +132,7 @@ for _ in range(2):  # an answer in pieces, each of them in time
 
 @pytest.mark.long
 def test_an_answer_in_pieces_has_one_deadline(tmp_path: Path) -> None:
-    """It is told more than a pipe holds, reads that late, and answers late."""
+    """Its input exceeds a pipe's capacity, and it reads and answers late."""
     (tmp_path / "late.py").write_text(
         "import sys, time\ntime.sleep(0.7); sys.stdin.readline(); time.sleep(0.7)\n"
         'print(\'{"do":"done"}\', flush=True); time.sleep(60)'
@@ -161,7 +161,7 @@ NOT_THERE = (
 
 
 @pytest.mark.parametrize("action", NOT_THERE)
-def test_who_names_what_is_not_there(action: str, tmp_path: Path) -> None:
+def test_an_answer_that_refers_to_an_unknown_node_ends_the_run(action: str, tmp_path: Path) -> None:
     path = answering(tmp_path, f"""print('{{"do":{action}}}')""")
     kind = "host" if '"host"' in action else "station"
     own, other = ([sys.executable, name] for name in ("host.py", "silent.py"))
@@ -181,9 +181,7 @@ if e["ev"] in ("join", "dropped"):
 
 
 @pytest.mark.parametrize("event", AT_ONCE)
-def test_who_begins_anew_at_once_for_ever_ends_the_run(
-    event: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_events_at_one_moment_end_the_run(event: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(party, "MOST_AT_ONCE", 2000)
     pattern = rf'h0: more than 2,000 events at the same moment, .* the last: {{"ev":"{event}",.*; expected'
     with pytest.raises(PluginError, match=pattern):
@@ -191,7 +189,7 @@ def test_who_begins_anew_at_once_for_ever_ends_the_run(
     assert wait_until(lambda: not alive(tmp_path))
 
 
-def test_what_was_recorded_until_then_is_kept(tmp_path: Path) -> None:
+def test_the_record_before_a_program_error_is_kept(tmp_path: Path) -> None:
     code = "sys.exit(3) if e['ev'] == 'broadcast' else 0"
     with pytest.raises(PluginError, match=r"exit code 3.*marked as ended early"):
         play(answering(tmp_path, code))
@@ -209,7 +207,7 @@ def test_what_was_recorded_until_then_is_kept(tmp_path: Path) -> None:
         (["script"], "No such file or directory; expected a binary for this machine, or a first line that names an"),
     ],
 )
-def test_a_command_that_cannot_be_started(command: list[str], complaint: str, tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_started_is_reported(command: list[str], complaint: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name, text in (("plain.txt", "nothing"), ("host.py", ""), ("binary", "nothing"), ("script", "#!/no/where\n")):
         (tmp_path / name).write_text(text)
@@ -228,7 +226,7 @@ WARNED = {
 
 
 @pytest.mark.parametrize("words", WARNED)
-def test_check_warns_of_programs_that_are_not_there(words: str, tmp_path: Path) -> None:
+def test_check_warns_of_missing_programs(words: str, tmp_path: Path) -> None:
     path = scenario(tmp_path, ["python3", "silent.py", "--words", "of.py.its", "own.PY=3"], ["python3", "silent.py"])
     assert load_scenario(path).warnings() == []
     (warning,) = load_scenario(path, [f"protocol.command={words}"]).warnings()
@@ -238,7 +236,7 @@ def test_check_warns_of_programs_that_are_not_there(words: str, tmp_path: Path) 
     assert load_scenario(processes).warnings() == ["protocol.command.1: file nofile.py not found next to the scenario"]
 
 
-def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:
+def test_the_command_of_a_protocol_must_be_a_list_of_words(tmp_path: Path) -> None:
     path = scenario(tmp_path, ["python3", "silent.py"])
     with pytest.raises(
         ScenarioError, match=r"protocol.command: expected a list of words, such as \[python3, host.py\]"
@@ -246,21 +244,21 @@ def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:
         load_scenario(path, ["protocol.command=python3 silent.py"])
 
 
-def test_a_run_that_is_never_at_rest_is_no_violation_and_says_so(tmp_path: Path) -> None:
+def test_a_run_whose_programs_never_settle_is_unknown(tmp_path: Path) -> None:
     code = """print('{"do":"settled","value":false}') if e['ev'] == 'start' else 0"""
     drained = play(answering(tmp_path, code)).verdicts["drained"]
     assert drained.answer == "unknown"
     assert drained.explanation.endswith("but a program may still act later; a longer drain_s may settle this)")
 
 
-def test_programs_want_consent(tmp_path: Path) -> None:
+def test_programs_run_only_with_allow_code(tmp_path: Path) -> None:
     with pytest.raises(
         ScenarioError, match=r"protocol.command: runs a program, .*; if you trust it, pass --allow-code"
     ):
         run(answering(tmp_path, ""), out=tmp_path / "run")
 
 
-def test_what_was_never_broadcast_is_a_verdict(tmp_path: Path) -> None:
+def test_delivering_a_message_never_broadcast_is_a_violation(tmp_path: Path) -> None:
     code = (
         """print('{"do":"joined","session":1,"station":0}\\n{"do":"deliver","id":[1,7]}') if e['ev'] == 'join' else 0"""
     )
@@ -280,15 +278,15 @@ if e['ev'] == 'start' and os.fork() == 0:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only process groups are ended")
-def test_nobody_escapes(tmp_path: Path) -> None:
+def test_forked_processes_of_programs_do_not_escape(tmp_path: Path) -> None:
     play(answering(tmp_path, ESCAPES))
     assert wait_until(lambda: not alive(tmp_path))
 
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only process groups are ended")
-def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
-    """It is killed in the middle, with SIGKILL."""
+def test_programs_do_not_survive_a_killed_emulator(tmp_path: Path) -> None:
+    """The emulator is killed in the middle, with SIGKILL."""
     answering(tmp_path, ESCAPES + "time.sleep(0.2)", duration_s=1000)
     command = [sys.executable, "-m", "mobilenet", "run", "scenario.yaml", "--allow-code", "--out", "run"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
@@ -307,8 +305,8 @@ def test_a_flood_on_standard_error_is_cut(tmp_path: Path) -> None:
     assert set(done.manifest["files"]) >= {path.name for path in kept}
 
 
-def test_a_program_that_talks_before_it_listens_blocks_nobody(tmp_path: Path) -> None:
-    """Its answer is bigger than a pipe, and so is what it is told next."""
+def test_a_program_that_writes_before_it_reads_does_not_block(tmp_path: Path) -> None:
+    """Both its answer and its next input exceed a pipe's capacity."""
     code = """print('{"do":"log","text":"' + 'x' * 900_000 + '"}') if e['ev'] == 'broadcast' else 0"""
     done = play(answering(tmp_path, code), overrides={"record.programs": True})
     lines = done.lines
@@ -318,7 +316,7 @@ def test_a_program_that_talks_before_it_listens_blocks_nobody(tmp_path: Path) ->
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_who_turns_on_the_supervisor_does_not_survive_it(number: int, tmp_path: Path) -> None:
+def test_a_program_that_attacks_its_supervisor_is_killed(number: int, tmp_path: Path) -> None:
     code = f"open(f'pid-{{os.getpid()}}', 'w').close(); os.kill(os.getppid(), {int(number)}); time.sleep(60)"
     began = time.monotonic()
     with pytest.raises(PluginError, match=r"h0: no answer within 1 s|killed or stopped from outside"):
@@ -331,15 +329,15 @@ def test_who_turns_on_the_supervisor_does_not_survive_it(number: int, tmp_path: 
 
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="looking gives the number back")
 @pytest.mark.parametrize("words", ["ended with exit code 3", "was killed by signal 9"])
-def test_the_number_of_a_program_that_ended_stays_its_own(words: str, tmp_path: Path) -> None:
-    """Until its process group is killed: that would hit whoever has the number then."""
+def test_the_pid_of_an_ended_program_is_not_reused_too_early(words: str, tmp_path: Path) -> None:
+    """Until its process group is killed, the number stays reserved: otherwise the kill could hit another process."""
     code = "import os, signal; " + ("os._exit(3)" if "code" in words else "os.kill(os.getpid(), signal.SIGKILL)")
     children = Children(tmp_path)
     try:
         child = children.spawn("h0", [sys.executable, "-c", code])
         assert children.how_it_ended(child) == words
         assert children.reap() == [child]
-        os.kill(child.pid, 0)  # still there
+        os.kill(child.pid, 0)  # still exists
         children.kill(child)
         with pytest.raises(ProcessLookupError):
             os.kill(child.pid, 0)
@@ -347,11 +345,11 @@ def test_the_number_of_a_program_that_ended_stays_its_own(words: str, tmp_path: 
         children.close()
 
 
-def test_a_supervisor_that_was_stopped_is_told_to_go_on(tmp_path: Path) -> None:
+def test_a_stopped_supervisor_is_resumed(tmp_path: Path) -> None:
     children = Children(tmp_path)
     try:
         child = children.spawn("h0", [sys.executable, "-c", "import os, signal; os.kill(os.getppid(), signal.SIGSTOP)"])
-        os.read(child.back, 1)  # it is over
+        os.read(child.back, 1)  # it has ended
         began = time.monotonic()
         assert children.failure(child) is None
         assert time.monotonic() - began < 5

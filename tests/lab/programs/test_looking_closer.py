@@ -1,4 +1,4 @@
-"""--twice, replay and shrink: each ends in something that a person can look at."""
+"""Tests of --twice, replay and shrink: each produces output that a user can inspect."""
 
 import json
 import sys
@@ -30,18 +30,18 @@ def command(*words: object) -> tuple[int, str]:
     return done.exit_code, done.output + (done.stderr if done.stderr_bytes else "")
 
 
-def test_a_clock_is_found_out(tmp_path: Path) -> None:
+def test_the_twice_option_reveals_a_program_that_reads_the_clock(tmp_path: Path) -> None:
     code = """print('{"do":"log","text":"%d"}' % time.time_ns()) if e['ev'] == 'broadcast' else 0"""
     status, output = command("run", answering(tmp_path, code), "--allow-code", "--twice", "--out", tmp_path / "run")
     assert status == 2
     assert "two runs differ in line " in output and '{"do":"log","text":"' in output
 
 
-def test_who_depends_on_nothing_else_is_the_same_twice(tmp_path: Path) -> None:
+def test_a_deterministic_program_behaves_the_same_twice(tmp_path: Path) -> None:
     status, output = command("run", answering(tmp_path, REFUSING), "--allow-code", "--twice", "--out", tmp_path / "run")
     assert (
         status == 4 and "both runs have the same events, and every program wrote the same lines" in output
-    )  # nothing delivered
+    )  # no deliveries
 
 
 KEYS_IN_ANY_ORDER = """
@@ -53,7 +53,7 @@ if e["ev"] in ("join", "broadcast"):
 """
 
 
-def test_the_order_of_keys_does_not_matter(tmp_path: Path) -> None:
+def test_the_twice_option_ignores_the_order_of_json_keys(tmp_path: Path) -> None:
     file = answering(tmp_path, KEYS_IN_ANY_ORDER)
     changes = {"record.programs": True}
     one = play(file, "one", overrides=changes)
@@ -69,7 +69,7 @@ def test_the_order_of_keys_does_not_matter(tmp_path: Path) -> None:
     assert first_difference([last], other) is not None
 
 
-def test_replay(tmp_path: Path) -> None:
+def test_replay_repeats_the_recorded_dialogue_with_a_program(tmp_path: Path) -> None:
     file = answering(tmp_path, """print('{"do":"log","text":"a"}') if e['ev'] == 'broadcast' else 0""")
     path = play(file).path
     assert command("replay", path, "--node", "h1")[0] == 2  # it would run the programs
@@ -103,7 +103,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("column", STRANGE)
-def test_lines_that_no_run_records(column: str, tmp_path: Path) -> None:
+def test_replay_rejects_lines_that_no_run_records(column: str, tmp_path: Path) -> None:
     changes = {"record.programs": True}
     done = play(answering(tmp_path, REFUSING), overrides=changes)
     value, complaint = STRANGE[column]
@@ -116,12 +116,12 @@ def test_lines_that_no_run_records(column: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("culprits", [{3}, {2, 9}, {0, 5, 11}, set()])
-def test_ddmin(culprits: set[int]) -> None:
+def test_ddmin_finds_the_minimal_failing_subset(culprits: set[int]) -> None:
     assert set(ddmin(range(12), lambda kept: culprits <= set(kept))) == culprits
 
 
 @pytest.mark.long
-def test_shrink_a_program(tmp_path: Path) -> None:
+def test_shrink_minimizes_a_violation_by_a_program(tmp_path: Path) -> None:
     bug = {"protocol.command": ["python3", "flood.py", "--bug"], "record.positions_interval_s": None}
     done = run(SCENARIOS / "programs" / "flood.yaml", overrides=bug, out=tmp_path / "run", allow_code=True)
     assert done.verdicts["fifo_order"].answer == "violated"
@@ -137,7 +137,7 @@ def test_shrink_a_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_shrink_a_class(tmp_path: Path) -> None:
+def test_shrink_minimizes_a_violation_by_a_class(tmp_path: Path) -> None:
     causal = {"protocol.promises": "causal", "duration_s": 20}
     done = run(SCENARIOS / "own_protocol" / "gossip.yaml", overrides=causal, out=tmp_path / "run", allow_code=True)
     search = Shrinking(done.path, allow_code=True, most=60, on_trial=lambda summary: None)
@@ -145,8 +145,8 @@ def test_shrink_a_class(tmp_path: Path) -> None:
     assert search.scenario.duration_s < 20 and len(search.scenario.workload.messages) <= 20
 
 
-def test_with_fewer_hosts_nobody_names_those_that_are_gone(tmp_path: Path) -> None:
-    """Not in churn and not by hand, or the scenario would be refused."""
+def test_shrink_drops_references_to_removed_hosts(tmp_path: Path) -> None:
+    """Neither churn nor interventions may name them, or the scenario would be refused."""
     lie = (
         """print('{"do":"joined","session":1,"station":0}\\n{"do":"deliver","id":[1,7]}') if e['ev'] == 'join' else 0"""
     )
@@ -162,14 +162,16 @@ def test_with_fewer_hosts_nobody_names_those_that_are_gone(tmp_path: Path) -> No
     assert search.scenario.hosts.count == 1  # type: ignore[union-attr]
 
 
-def test_what_violates_nothing_cannot_be_shrunk(tmp_path: Path) -> None:
+def test_shrink_rejects_a_run_without_a_violation(tmp_path: Path) -> None:
     path = play(answering(tmp_path, REFUSING)).path
     with pytest.raises(RunError, match="no property is violated"):
         Shrinking(path, allow_code=True)
 
 
 def lies_as_h3_recovers(folder: Path) -> Path:
-    """A scenario in which the fourth of five hosts crashes, and lies as it recovers; no other is needed."""
+    """Write a scenario in which the fourth of five hosts crashes, and lies when it recovers; the
+    others are not needed.
+    """
     lie = """print('{"do":"deliver","id":[0,7]}') if e['ev'] == 'recover' else 0"""
     outages = [{"host": "h3", "at_s": 1, "duration_s": 1}]
     more = {
@@ -179,7 +181,7 @@ def lies_as_h3_recovers(folder: Path) -> Path:
     return answering(folder, lie, **more)
 
 
-def test_irrelevant_hosts_are_removed_wherever_they_stand(tmp_path: Path) -> None:
+def test_shrink_removes_irrelevant_hosts_at_any_position(tmp_path: Path) -> None:
     path = play(lies_as_h3_recovers(tmp_path)).path
     search = Shrinking(path, allow_code=True)
     moved = OfHosts(search)._with_hosts({0: 0, 1: 1, 3: 2, 4: 3})
@@ -187,13 +189,13 @@ def test_irrelevant_hosts_are_removed_wherever_they_stand(tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-def test_a_whole_search_removes_them(tmp_path: Path) -> None:
+def test_a_complete_shrink_removes_irrelevant_hosts(tmp_path: Path) -> None:
     search = Shrinking(play(lies_as_h3_recovers(tmp_path)).path, allow_code=True)
     search.run()
     assert isinstance(search.scenario, Scenario) and search.scenario.hosts.count == 1
 
 
-def test_a_search_goes_on_until_its_time_is_up(tmp_path: Path) -> None:
+def test_shrink_continues_until_its_time_is_up(tmp_path: Path) -> None:
     path = play(lies_as_h3_recovers(tmp_path)).path
     search = Shrinking(path, allow_code=True)
     search.trials = 1000
@@ -213,12 +215,12 @@ SENT = pd.DataFrame({"event": ["broadcast"] * 6, "message": [f"h1:{number}" for 
         ("nothing was delivered", ""),
     ],
 )
-def test_where_to_look(explanation: str, options: str) -> None:
+def test_shrink_picks_the_spacetime_window_of_a_violation(explanation: str, options: str) -> None:
     assert OfHosts.around(explanation, SENT) == options
 
 
 class Rare:
-    """A search whose mistake shows with two hosts, and only with the 20th seed or a later one."""
+    """A search whose fault appears with two hosts, and only from the 20th seed on."""
 
     is_over, events, explanation = False, pd.DataFrame(), ""
 
@@ -253,7 +255,7 @@ def test_the_last_step_removes_idle_hosts_with_many_seeds() -> None:
 
 @pytest.mark.long
 def test_hosts_that_only_walk_are_removed(shout: Path) -> None:
-    """Of the guide's first program; the order is violated by one sender and one receiver."""
+    """Uses the guide's first program, whose order is violated with one sender and one receiver."""
     causal = {"protocol.promises": "causal", "protocol.delivers_to_all": False}
     done = play(shout, overrides=causal)
     search = Shrinking(done.path, allow_code=True, most=60, on_trial=lambda summary: None)

@@ -1,4 +1,4 @@
-"""Programs as processes on a network that loses messages: by chance, and between the sides of a partition."""
+"""Tests of programs as processes on a network that loses messages, at random or between the sides of a partition."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def lossy(folder: Path, code: str, **network: Any) -> Run:
 
 
 @pytest.mark.parametrize("jitter", (0, 0.5))
-def test_a_delivery_that_the_network_lost_is_no_violation(jitter: float, tmp_path: Path) -> None:
+def test_a_delivery_lost_by_the_network_is_no_violation(jitter: float, tmp_path: Path) -> None:
     done = lossy(tmp_path, ONCE, loss=0.2, jitter=jitter)
     lost = done.counters["messages"]["lost"]
     assert 4 <= lost <= 24 and done.metrics["deliveries"] == 4 * 4 * 5 - lost
@@ -71,7 +71,7 @@ def test_programs_that_send_again_deliver_everything(tmp_path: Path) -> None:
     done = lossy(tmp_path, AGAIN, loss=0.3, partitions=[apart])
     assert done.verdict == "valid" and done.metrics["deliveries"] == 4 * 4 * 5, done.verdicts
     sent = done.lines[(done.lines.node == "p0") & (done.lines.time_ns >= 4 * 10**9) & (done.lines.time_ns < 15 * 10**9)]
-    assert not sent.line.str.contains('"ev":"receive"').any()  # what was sent before has arrived, and nothing since
+    assert not sent.line.str.contains('"ev":"receive"').any()  # earlier messages have arrived, and none since
 
 
 def test_a_partition_loses_what_is_sent_across_it(tmp_path: Path) -> None:
@@ -95,13 +95,13 @@ def test_losses_excuse_no_invented_message(tmp_path: Path) -> None:
         ({"partitions": [{"since": 3, "until": 4, "apart": ["p9"]}]}, "p9 does not exist; there are"),
     ],
 )
-def test_what_is_wrong_is_one_line(network: dict[str, Any], why: str, tmp_path: Path) -> None:
+def test_bad_loss_settings_are_rejected_in_one_line(network: dict[str, Any], why: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=why) as caught:
         load_scenario(scenario(tmp_path, ONCE, **network))
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_protocols_of_papers_lose_nothing() -> None:
+def test_protocols_of_papers_reject_a_lossy_network() -> None:
     reliable = Path(mobilenet.__file__).parents[1] / "scenarios" / "vcube" / "reliable.yaml"
     with pytest.raises(ScenarioError, match="assumes that no message is lost; only programs can be run on a network"):
         load_scenario(reliable, ["network.loss=0.1"])

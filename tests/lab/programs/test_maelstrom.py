@@ -1,4 +1,4 @@
-"""Broadcast nodes written for Maelstrom, unmodified, as processes."""
+"""Tests of unmodified broadcast nodes for Maelstrom as processes."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def play(samples: Path, out: Path, change: tuple[str, str] = ("", "")) -> Run:
 
 
 @pytest.mark.parametrize("topology", ["line", "all"])
-def test_everything_is_delivered_everywhere(topology: str, samples: Path, tmp_path: Path) -> None:
+def test_maelstrom_nodes_deliver_everything_everywhere(topology: str, samples: Path, tmp_path: Path) -> None:
     done = run(
         samples / "maelstrom.yaml", out=tmp_path / "run", allow_code=True,
         overrides=[f"protocol.settings.topology={topology}", "processes=5", "workload.sources=5"],
@@ -29,7 +29,7 @@ def test_everything_is_delivered_everywhere(topology: str, samples: Path, tmp_pa
     assert done.metrics["messages"] == 25 * (4 if topology == "line" else 16)
 
 
-def test_mistakes_are_found(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_of_maelstrom_nodes_are_found(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_programs, "LISTENS_S", 0.5)
     invented = ("values.append(body", "values.append(7_000_999); values.append(body")
     assert play(samples, tmp_path / "invents", invented).verdicts["creation"].answer == "violated"
@@ -54,7 +54,7 @@ def test_mistakes_are_found(samples: Path, tmp_path: Path, monkeypatch: pytest.M
         ((ANSWER, "sys.exit(5)"), "the node has ended with exit code 5"),
     ],
 )
-def test_what_is_wrong_with_a_node_is_one_line_with_its_command(
+def test_a_failed_maelstrom_node_is_reported_with_its_command(
     change: tuple[str, str], complaint: str, samples: Path, tmp_path: Path
 ) -> None:
     expected = rf"^p\d: its program ended with exit code 1; .*python3 bad\.py: .*{complaint}"
@@ -74,7 +74,9 @@ def test_what_is_wrong_with_a_node_is_one_line_with_its_command(
         ("", "the command of the node is missing; expected it after maelstrom.py"),
     ],
 )
-def test_a_node_that_does_not_start_is_one_line(words: str, complaint: str, samples: Path, tmp_path: Path) -> None:
+def test_a_maelstrom_node_that_does_not_start_is_one_line(
+    words: str, complaint: str, samples: Path, tmp_path: Path
+) -> None:
     command = ", ".join(filter(None, ["python3", "maelstrom.py", words]))
     with pytest.raises(PluginError) as caught:
         run(
@@ -86,7 +88,7 @@ def test_a_node_that_does_not_start_is_one_line(words: str, complaint: str, samp
 
 @pytest.mark.long
 def test_a_grow_only_set_is_judged_like_a_broadcast(samples: Path, tmp_path: Path) -> None:
-    """Its nodes add elements, and know of each other by the names that they are started with."""
+    """Its nodes add elements, and know each other's names from their start."""
     node = (samples / "maelstrom_node.py").read_text()
     for old, new in (
         ('me = body["node_id"]', 'me = body["node_id"]; neighbours = [n for n in body["node_ids"] if n != me]'),

@@ -1,4 +1,4 @@
-"""Messages of programs have the names that their authors like; counters count each of them.
+"""Tests that programs choose the names of their messages, and that counters count each name.
 
 Source    ours: docs/guide/programs.md
 """
@@ -29,12 +29,12 @@ PROCESS = """
 """
 
 
-def test_a_name_of_ours_beside_messages_without_one(tmp_path: Path) -> None:
+def test_a_message_named_like_the_default_is_counted_with_it(tmp_path: Path) -> None:
     kinds = play(answering(tmp_path, HOST)).counters["by_message_type"]["host"]
     assert kinds["Says"]["count"] == 3 * kinds["says"]["count"] > 0
 
 
-def test_names_of_processes_that_differ_in_case(tmp_path: Path) -> None:
+def test_message_names_that_differ_in_case_count_as_one(tmp_path: Path) -> None:
     workload = {"sources": 1, "messages": 2}
     done = play(processes(tmp_path, AROUND.format(code=PROCESS), processes=3, detector=None, workload=workload))
     assert done.counters["messages"]["by_kind"] == {"a": 4}
@@ -51,7 +51,7 @@ if e["ev"] == "broadcast":
 """
 
 
-def test_a_diagram_names_the_messages_that_a_frame_carries(tmp_path: Path) -> None:
+def test_a_diagram_lists_the_messages_that_a_frame_carries(tmp_path: Path) -> None:
     changes = {"record.messages": True}
     done = play(answering(tmp_path, NAMING), overrides=changes)
     events, messages = done.events, done.messages
@@ -68,8 +68,8 @@ KINDS = {"SHOUT h0:1": "Says", "told": "told", "1st": "Says", "a" * 40: "a" * 40
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_word_that_is_no_name_is_not_counted_by_itself(kind: str, tmp_path: Path) -> None:
-    """As the guide says it."""
+def test_an_invalid_message_name_gets_no_counter_of_its_own(kind: str, tmp_path: Path) -> None:
+    """The guide states this rule."""
     send = json.dumps({"do": "send", "to": 0, "message": {"kind": kind}, "bytes": 20})
     done = play(answering(tmp_path, f"if e['ev'] == 'cell': print({send!r})"))
     assert list(done.counters["by_message_type"]["host"]) == [KINDS[kind]]

@@ -1,4 +1,4 @@
-"""Nodes that act by a clock of their own: what virtual time keeps from them is unknown, and no violation."""
+"""Tests of nodes that act by their own clock: what they cannot do in virtual time is unknown, not violated."""
 
 import time
 from pathlib import Path
@@ -43,7 +43,7 @@ for line in sys.stdin:
             answer = {"type": body["type"] + "_ok", "in_reply_to": body["msg_id"]}
             say(request["src"], answer | ({"messages": values} if body["type"] == "read" else {}))
 """
-# It never passes on what it was told, and says at the end what it is told to say
+# It never forwards its input, and prints at the end what it is told to
 CLOCKED = """
 import json, sys
 for line in sys.stdin:
@@ -95,12 +95,12 @@ def test_any_program_may_report_a_clock(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["", "own_clock", '{"do":"own_clock","why":1}', '{"do":"done"}', "[" * 5000])
-def test_anything_else_reports_none(line: str, tmp_path: Path) -> None:
+def test_other_answers_do_not_report_an_own_clock(line: str, tmp_path: Path) -> None:
     done = play_clocked(tmp_path, line)
     assert done.verdicts["agreement"].answer == "violated" and "own_clock" not in done.manifest
 
 
-def test_nobody_is_asked_where_nothing_is_missing(tmp_path: Path) -> None:
+def test_own_clocks_do_not_matter_if_no_delivery_is_missing(tmp_path: Path) -> None:
     done = play_clocked(
         tmp_path, '{"do":"own_clock"}', faults=[{"process": "p0", "at": 50}, {"process": "p1", "at": 50}]
     )

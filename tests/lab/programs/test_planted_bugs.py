@@ -1,4 +1,4 @@
-"""Each language has a sample with one planted bug: the verifier finds it, and names the property that it breaks."""
+"""Tests that the verifier finds the planted bug of a sample in each language, and names the broken property."""
 
 import shutil
 from pathlib import Path
@@ -14,12 +14,14 @@ BAD = {
     "c": ("creation", "which had not been broadcast"),
 }
 SECONDS = 6
-SEEDS = (3, 4)  # in so short a time not every seed shows each of them
+SEEDS = (3, 4)  # in such a short time, a seed may not show every bug
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("language", those_here(BAD))
-def test_found(language: str, seed: int, samples: Path, tmp_path: Path) -> None:
+def test_the_verifier_finds_the_planted_bug_in_each_language(
+    language: str, seed: int, samples: Path, tmp_path: Path
+) -> None:
     shutil.copytree(samples, tmp_path, dirs_exist_ok=True)
     verdicts = {}
     for name, command in (("good", COMMANDS[language]), ("bad", [*COMMANDS[language], "--bug"])):

@@ -1,4 +1,4 @@
-"""Programs as processes, on each network, with the detector's suspicions."""
+"""Tests of programs as processes on each network, with the suspicions of the detector."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def test_flooding_is_valid_everywhere(world: str, tmp_path: Path) -> None:
     assert done.manifest["buffers"] == ["told"]
 
 
-def test_who_completes_what_nobody_broadcast_is_judged(tmp_path: Path) -> None:
+def test_completing_a_message_never_broadcast_is_a_violation(tmp_path: Path) -> None:
     lie = """do("buffer", name="told", size=0)
     if e["ev"] == "broadcast": do("complete", id=[me, 77])"""
     done = flood(tmp_path, "abstract", FLOOD.replace('do("buffer", name="told", size=0)', lie))
@@ -69,7 +69,7 @@ def test_who_completes_what_nobody_broadcast_is_judged(tmp_path: Path) -> None:
     )
 
 
-def test_who_fails_before_anything_happens_leaves_a_run(tmp_path: Path) -> None:
+def test_a_program_that_fails_at_the_start_leaves_a_run(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="marked as ended early"):
         flood(tmp_path, "abstract", "import sys; sys.exit('no settings')")
     assert (tmp_path / "run" / "p0.stderr.txt").read_text() == "no settings\n"
@@ -79,5 +79,5 @@ def test_who_fails_before_anything_happens_leaves_a_run(tmp_path: Path) -> None:
     assert invoke("report", done.path).exit_code == 0
 
 
-def test_order_is_judged(tmp_path: Path) -> None:
+def test_causal_order_of_process_programs_is_judged(tmp_path: Path) -> None:
     assert flood(tmp_path, "packet", order="causal").verdict == "violated"

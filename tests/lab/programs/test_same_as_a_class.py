@@ -1,4 +1,4 @@
-"""The same algorithm as a class and as a program gives the same run, in every language that is here."""
+"""Tests that an algorithm gives the same run as a class and as a program, in every language installed here."""
 
 import shutil
 from pathlib import Path
@@ -43,7 +43,9 @@ def fingerprint(folder: Path, world: str, protocol: dict[str, object]) -> str:
 @pytest.mark.long
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("language", those_here(COMMANDS))
-def test_same_events(language: str, world: str, of_the_class: dict[str, str], samples: Path, tmp_path: Path) -> None:
+def test_a_program_has_the_same_events_as_the_class(
+    language: str, world: str, of_the_class: dict[str, str], samples: Path, tmp_path: Path
+) -> None:
     shutil.copytree(samples, tmp_path, dirs_exist_ok=True)
     protocol = {"command": COMMANDS[language], "promises": "fifo"}
     assert fingerprint(tmp_path, world, protocol) == of_the_class[world]

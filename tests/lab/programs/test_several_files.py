@@ -1,4 +1,4 @@
-"""Programs of several files and folders: a kept run repeats from its own directory, wherever that is.
+"""Tests of programs with several files and folders: a run repeats from its own directory at any path.
 
 Source    ours: docs/guide/programs.md
 """
@@ -40,7 +40,7 @@ protocol:
 
 
 def write_program(folder: Path, samples: Path, words: str = "python3, maelstrom.py, ./bin/node") -> Path:
-    """A node in `bin`, its module in `lib`, its data in `data`, the adapter next to the scenario."""
+    """Write a node to `bin`, its module to `lib`, its data to `data`, and the adapter next to the scenario."""
     for name in ("bin", "lib/deep", "data"):
         (folder / name).mkdir(parents=True)
     shutil.copy(samples / "maelstrom.py", folder / "maelstrom.py")
@@ -62,7 +62,7 @@ def program(samples: Path, tmp_path: Path) -> Path:
 
 
 def run_again(done: mobilenet.Run, tmp_path: Path) -> mobilenet.Run:
-    """Without the folder of its program, from another place."""
+    """Repeat a run from another place, without the folder of its program."""
     shutil.rmtree(tmp_path / "own")
     moved = Path(shutil.move(done.path, tmp_path / "moved"))
     assert divergence(moved, allow_code=True) is None
@@ -89,7 +89,9 @@ def test_a_kept_run_repeats_from_elsewhere(words: str, samples: Path, tmp_path: 
         ("[/etc]", "protocol.files.0: expected a path, relative to the scenario's folder, of a file or folder"),
     ],
 )
-def test_what_cannot_be_copied_is_one_line(files: str, complaint: str, program: Path, tmp_path: Path) -> None:
+def test_program_files_that_cannot_be_copied_are_one_line(
+    files: str, complaint: str, program: Path, tmp_path: Path
+) -> None:
     (tmp_path / "own" / "events.parquet").write_text("")
     with pytest.raises(ScenarioError) as caught:
         mobilenet.run(program, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
@@ -105,7 +107,7 @@ def test_patterns_match_nothing_of_a_kept_run(files: str, program: Path, tmp_pat
     (tmp_path / "own" / "other.txt").symlink_to("a[1].txt")
     done = mobilenet.run(program, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
     assert done.verdict == "valid"
-    assert not (done.path / "p1.stderr.txt").exists()  # it would pass for a program's standard error
+    assert not (done.path / "p1.stderr.txt").exists()  # it would look like a program's standard error
     kept = {path.name for path in done.path.iterdir()}
     assert {"words.json", "a[1].txt", "other.txt"} <= kept
     (done.path / "words.txt").write_text("left by someone")
@@ -144,20 +146,20 @@ def test_a_run_with_a_pattern_shrinks(tmp_path: Path) -> None:
     assert search.trials == 3
 
 
-def test_a_folder_that_a_pattern_leaves_out_is_told(program: Path, tmp_path: Path) -> None:
+def test_check_warns_of_a_folder_that_a_pattern_leaves_out(program: Path, tmp_path: Path) -> None:
     scenario = load_scenario(program)
     warnings = [line for line in scenario.with_changes(['protocol.files=[lib, "*"]']).warnings() if "files" in line]
     assert warnings == ["protocol.files.1: * leaves out 3 folders, such as bin; a pattern matches only files"]
 
 
-def test_too_many_files_are_one_line(program: Path, tmp_path: Path) -> None:
+def test_too_many_program_files_are_reported_in_one_line(program: Path, tmp_path: Path) -> None:
     for number in range(1001):
         (tmp_path / "own" / "data" / f"{number}.txt").touch()
     with pytest.raises(ScenarioError, match="matches 1002 files, expected at most 1000; name their folder instead"):
         mobilenet.run(program, out=tmp_path / "run", allow_code=True)
 
 
-def test_a_kept_run_without_its_files_says_where_to_name_them(program: Path, tmp_path: Path) -> None:
+def test_a_kept_run_lacking_files_refers_to_protocol_files(program: Path, tmp_path: Path) -> None:
     done = mobilenet.run(program, out=tmp_path / "run", allow_code=True, overrides=["protocol.files=[]"])
     hint = "; if the program loads other files, name them in protocol.files of the original scenario and run it again"
     with pytest.raises(ScenarioError) as caught:

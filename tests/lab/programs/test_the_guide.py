@@ -1,4 +1,4 @@
-"""The first program of docs/guide/programs.md, as a user would type it."""
+"""Tests the first program of docs/guide/programs.md, as a user would type it."""
 
 from pathlib import Path
 
@@ -8,14 +8,14 @@ from tests.lab.programs.conftest import GUIDE
 from tests.lab.programs.own import answering, play
 
 
-def test_it_is_valid_and_the_numbers_of_a_sender_begin_at_0(shout: Path) -> None:
+def test_the_first_program_of_the_guide_is_valid(shout: Path) -> None:
     done = play(shout)
     assert done.verdict == "valid" and done.metrics["deliveries"] > 100
     events = done.events
     assert events[events["event"] == "broadcast"].groupby("node")["message"].first()["h1"] == "h1:0"
 
 
-def test_it_is_not_causal(shout: Path) -> None:
+def test_the_first_program_of_the_guide_violates_causal_order(shout: Path) -> None:
     promise = {"protocol.promises": "causal"}
     assert play(shout, overrides=promise).verdict == "violated"
 
@@ -35,7 +35,7 @@ if e['ev'] == 'broadcast': print('{"do":"refuse"}')
 
 @pytest.mark.parametrize("remembers", [True, False])
 def test_a_host_that_crashes_before_joining_is_not_asked_again(remembers: bool, tmp_path: Path) -> None:
-    """What the guide says of membership."""
+    """The guide states this rule on membership."""
     faults = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 1}]}
     more = {"faults": faults, "record": {"programs": True}}
     file = answering(tmp_path, JOINS_LATE.replace("REMEMBERS", str(remembers)), **more)
@@ -46,7 +46,7 @@ def test_a_host_that_crashes_before_joining_is_not_asked_again(remembers: bool, 
     assert ("join" in set(events[events["node"] == "h0"]["event"])) is remembers
 
 
-def test_the_guide_says_what_it_must() -> None:
+def test_the_programs_guide_explains_numbering_and_rejoining() -> None:
     words = " ".join(GUIDE.read_text(encoding="utf-8").split())
     assert "To have `join` repeated" not in words
     assert "The numbers of a sender begin at 0" in words and "after `recover`, join again and send `joined`" in words

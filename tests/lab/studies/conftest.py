@@ -1,4 +1,6 @@
-"""A comparison that tests of several rooms look at: gossip that loses, next to a protocol that delivers everything."""
+"""Fixture for tests of several packages: a comparison of gossip, which loses messages, with a protocol that delivers
+all.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Study directories that tests fill, kill and compare, and the simulation of a queue that searches are asked about."""
+"""Make, kill and compare study directories, and copy the plug-in with a queue for searches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(study: Any, out: Path, progress: Any = nothing, workers: int = 2, **how:
 
 
 def study_in(folder: Path, more: str = "", scenario: object = FIRST, duration_s: int = 5) -> Path:
-    """Write a study file; two replications, unless `more` has others."""
+    """Write a study file; it has two replications, unless `more` has others."""
     file = folder / "study.yaml"
     least = "" if "replications:" in more else "replications: {min: 2}\n"
     file.write_text(f"scenario: {scenario}\nset: {{duration_s: {duration_s}}}\n{least}{more}")
@@ -37,7 +37,7 @@ def study_in(folder: Path, more: str = "", scenario: object = FIRST, duration_s:
 
 
 def of_runs(values: dict[tuple[int, str], dict[int, float]]) -> pd.DataFrame:
-    """(configuration, metric) -> replication -> value as what findings are computed from."""
+    """Return (configuration, metric) -> replication -> value, the input of findings."""
     flat = {(c, r, metric): value for (c, metric), own in values.items() for r, value in own.items()}
     return pd.Series(flat, dtype=float).unstack().rename_axis(["configuration", "replication"])
 
@@ -53,7 +53,7 @@ def manifests(place: Path) -> dict[Path, int]:
 
 
 def kill(*words: object, place: Path, runs: int) -> dict[Path, int]:
-    """Kill a command of one worker and its Java when this many of its runs are complete; return these."""
+    """Kill a command with one worker and its Java when this many runs are complete; return these runs."""
     process = subprocess.Popen(
         [*COMMAND, *map(str, words), "--workers", "1", "--quiet"],
         cwd=place, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -68,7 +68,7 @@ def kill(*words: object, place: Path, runs: int) -> dict[Path, int]:
 
 
 def copy_queue(folder: Path, at_start: str = "") -> Path:
-    """Copy the queue; `at_start` is a statement that each of its hosts begins with."""
+    """Copy the plug-in; each of its hosts begins with the statement `at_start`."""
     shutil.copy(MODELS / "queue.yaml", folder)
     first = "super().__init__(*parts)\n"
     code = (MODELS / "queue.py").read_text()

@@ -1,4 +1,4 @@
-"""Tables against a slow aggregation of the same run directories, by definition and with pandas alone."""
+"""Tests tables against a slow aggregation of the same run directories, by definition and only with pandas."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_delays_of_all_runs_together(finished: Result) -> None:
         assert np.allclose(own["delay_s"], exact, rtol=1e-3)
 
 
-def test_buffers_over_time(finished: Result) -> None:
+def test_aggregated_buffers_agree_with_a_slow_computation(finished: Result) -> None:
     table = pd.read_parquet(finished.store.tables / "buffers.parquet")
     own = table[table["configuration"] == 0]
     per_run: dict[tuple[str, int], list[float]] = {}
@@ -123,7 +123,7 @@ def test_a_bin_is_a_thousandth_wide(delays: list[float]) -> None:
     assert sum(histogram(np.array(delays))[1]) == len(delays)
 
 
-def test_steady_state_cuts_what_is_slow_at_first() -> None:
+def test_the_steady_state_excludes_the_warm_up() -> None:
     noise = generator(1, "test").normal(0, 0.01, 1000)
     rows = []
     for i in range(1000):

@@ -1,4 +1,4 @@
-"""A notebook with a Spark session: studies and queries there, and studies in another process."""
+"""Tests of notebooks with a Spark session: studies and queries in it, and studies in another process."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ session.stop()
 
 
 @pytest.mark.timeout(400)
-def test_a_session_goes_on_as_it_was(tmp_path: Path) -> None:
-    """One of whose jobs is running, and which allows a task to fail only once: two runs kill their process twice."""
+def test_a_study_leaves_the_caller_s_spark_session_unchanged(tmp_path: Path) -> None:
+    """The session has a running job and allows a task to fail only once; two runs kill their process twice."""
     done = subprocess.run(
         [sys.executable, "-c", NOTEBOOK], cwd=tmp_path, env=os.environ | OF_JAVA, capture_output=True, text=True,
         timeout=380, check=False,
@@ -106,7 +106,7 @@ session.stop()
 
 @pytest.mark.timeout(300)
 def test_workers_without_mobilenet_are_sent_it(tmp_path: Path) -> None:
-    """Their Python has all libraries, and does not look at what an editable installation leaves."""
+    """Their Python has all libraries, but ignores the files of an editable installation."""
     python = tmp_path / "python"
     libraries = sysconfig.get_paths()["purelib"]
     python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec \'{sys.executable}\' -S "$@"\n')
@@ -124,12 +124,12 @@ def test_workers_without_mobilenet_are_sent_it(tmp_path: Path) -> None:
 
 
 class RemoteSession:
-    """What a session of Spark Connect looks like from outside, which needs libraries that set-up does not install."""
+    """Looks from outside like a session of Spark Connect, which needs libraries that set-up does not install."""
 
     __module__ = "pyspark.sql.connect.session"
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_studies_reject_unsuitable_spark_sessions(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="a session of Spark Connect"):
         require_spark(RemoteSession())  # type: ignore[arg-type]
     with pytest.raises(StudyError, match="workers, master, spark: expected one of them"):

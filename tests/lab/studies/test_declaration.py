@@ -1,4 +1,4 @@
-"""Study files: what is refused and how, and the table of runs that a good one gives."""
+"""Tests of study files: which are refused and how, and the table of runs that a valid one gives."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_seed_depends_on_study_and_replication_alone() -> None:
     assert [run.seed for run in plan_runs(with_seed(7, 2000), [3, 3])] == [2000, 2000, 2001, 2001, 2002, 2002]
 
 
-def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
+def test_an_effective_study_loads_as_the_same_study(tmp_path: Path) -> None:
     first = study(tmp_path, GOOD)
     again = study(tmp_path, to_yaml(first.model_dump(by_alias=True)))
     assert again.model_dump(exclude={"factors"}) == first.model_dump(exclude={"factors"})
@@ -126,7 +126,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
         ("wireless.loss: 0.1", "seed: 4", "study.yaml:6: set.seed: runs take their seeds from the seed of the study"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, old: str, new: str, expected: str) -> None:
+def test_errors_in_a_study_file_state_their_place(tmp_path: Path, old: str, new: str, expected: str) -> None:
     assert old in GOOD
     with pytest.raises(ScenarioError) as caught:
         configurations(study(tmp_path, GOOD.replace(old, new)))
@@ -134,7 +134,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, old: str, new: str
 
 
 def test_the_scenario_may_be_a_dictionary(tmp_path: Path) -> None:
-    """And its study goes on, as that of a file does."""
+    """Its study resumes like that of a file."""
     scenario = parse(FIRST.read_bytes(), "first.yaml").plain()
     assert isinstance(scenario, dict)
     levels = {"wireless.loss": [0, 0.1]}
@@ -169,7 +169,7 @@ def test_values_of_the_command_line_replace_those_of_the_file(tmp_path: Path) ->
 
 
 def test_two_keys_of_set_may_be_valid_only_together() -> None:
-    """The file's warm-up is 10 s."""
+    """The warm-up of the file is 10 s."""
     values = {"scenario": str(SCENARIOS / "static.yaml"), "replications": {"min": 2}}
     study = Study.of(values | {"set": {"duration_s": 4, "warmup_s": 0}}, Path())
     assert len(configurations(study)) == 1
@@ -178,7 +178,7 @@ def test_two_keys_of_set_may_be_valid_only_together() -> None:
 
 
 def test_a_level_that_is_a_plug_in_is_named_by_its_label(tmp_path: Path) -> None:
-    """Its message has its own line, and no part of the level itself."""
+    """The message has a line of its own, and contains no part of the level itself."""
     (tmp_path / "scenarios").mkdir()
     (tmp_path / "scenarios" / "first.yaml").write_text(FIRST.read_text())
     text = "scenario: scenarios/first.yaml\nfactors:\n  protocol:\n    - {name: mobile_causal}\n"
@@ -195,8 +195,8 @@ def test_a_level_that_is_a_plug_in_is_named_by_its_label(tmp_path: Path) -> None
         configurations(study(tmp_path, text.replace("class:", "promise: fifo, class:")))
 
 
-def test_an_error_in_the_code_of_a_level_names_the_level(tmp_path: Path) -> None:
-    """It shows only when the code is loaded."""
+def test_an_error_in_the_code_of_a_level_mentions_the_level(tmp_path: Path) -> None:
+    """The error appears only when the code is loaded."""
     (tmp_path / "own.py").write_text("")
     (tmp_path / "first.yaml").write_text(FIRST.read_text())
     text = "scenario: first.yaml\nfactors:\n  protocol:\n    - {name: mobile_causal}\n"

@@ -1,4 +1,4 @@
-"""Main effects and interactions against a model whose effects are known."""
+"""Tests of main effects and interactions on a model whose effects are known."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def all_levels() -> pd.DataFrame:
 
 
 def synthetic_values(noise: float) -> pd.Series[float]:
-    """y = 5 + 2 [A] + 1 [B=20] - 3 [B=30] + 4 [A][B=30] + the world's own part, which pairs cancel."""
+    """Return values y = 5 + 2 [A] + 1 [B=20] - 3 [B=30] + 4 [A][B=30] + an effect of the world, which pairs cancel."""
     chance = random.Random(7)
     worlds = {replication: chance.gauss(0, 10) for replication in range(1, 9)}
     values = {}
@@ -53,7 +53,7 @@ def test_effects_are_those_of_the_model_the_largest_first() -> None:
     by = {effect.levels: effect.interval.mean for effect in all_effects}
     assert len(all_effects) == 4 + 2 + 1 + 2
     expected = {
-        ((A, 0.1),): 2 + 4 / 3,  # over the three levels of B
+        ((A, 0.1),): 2 + 4 / 3,  # averaged over the three levels of B
         ((B, 20),): 1,
         ((B, 30),): -3 + 4 / 2,
         ((C, 8),): 0,
@@ -81,7 +81,7 @@ def test_effects_need_all_runs_and_two_factors() -> None:
     assert effects(pd.DataFrame(), values, "m", 0.95) == []
 
 
-def test_the_conclusion_names_the_largest_effect() -> None:
+def test_the_conclusion_states_the_largest_effect() -> None:
     names = LevelNames({})
     all_effects = effects(all_levels(), synthetic_values(0.2), "latency", 0.95)
     sure = sum(effect.p_adjusted < 0.05 for effect in all_effects)
@@ -93,7 +93,7 @@ def test_the_conclusion_names_the_largest_effect() -> None:
     assert "none of the 9 effects differs from 0" in effects_conclusion(none, names, 0.95, OF_PROCESSES)
 
 
-def test_a_factorial_report_names_the_setting_that_matters(tmp_path: Path) -> None:
+def test_a_factorial_report_states_the_setting_that_matters(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(
         f"scenario: {SCENARIOS}/first.yaml\nset: {{duration_s: 6, drain_s: 6}}\nreplications: {{min: 2}}\n"
@@ -102,7 +102,7 @@ def test_a_factorial_report_names_the_setting_that_matters(tmp_path: Path) -> No
     store = make(Study.load(file), tmp_path / "out")
     page = study_page(store.path)
     assert "Which setting matters most?" in page and "lossy with interval_s 3" in page
-    assert not (store.path / "effects.csv").exists()  # a report writes nothing else
+    assert not (store.path / "effects.csv").exists()  # a report writes no other file
     write_effects(store.path, study_effects(store.path, list(store.study.factors), ["delivery_delay_mean_s"], 0.95))
     assert len((store.path / "effects.csv").read_text().splitlines()) == 4
     assert set(StudyFrames(store.path).effects.metric) >= {"delivery_delay_mean_s", "messages_sent_per_delivery"}

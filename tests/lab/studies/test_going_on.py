@@ -1,4 +1,4 @@
-"""What a study takes over from its directory: nothing on trust, and nothing half."""
+"""Tests of what a study takes over from its directory: only complete results that it has checked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVIL = "from pathlib import Path\nPath('{mark}').write_text('run')\n"
 
 
 def gossip_study(folder: Path, old: str, new: str, more: str = "") -> Path:
-    """A study of a protocol in which something is replaced."""
+    """Return a study of a protocol with some of its text replaced."""
     shutil.copy(GOSSIP / "gossip.yaml", folder)
     code = (GOSSIP / "gossip.py").read_text()
     assert old in code
@@ -49,7 +49,7 @@ def test_tables_are_the_same_without_spark(finished: Result, tmp_path: Path) -> 
     assert tables_of(store.path) == tables_of(finished.store.path)
 
 
-def test_an_unfinished_study_can_be_looked_at(finished: Result, tmp_path: Path) -> None:
+def test_an_unfinished_study_can_be_inspected(finished: Result, tmp_path: Path) -> None:
     path = Path(shutil.copytree(finished.store.path, tmp_path / "half"))
     first, *others = sorted((path / "measured").glob("*.parquet"))
     for part in others:
@@ -78,14 +78,16 @@ def test_a_planted_scenario_is_refused_and_its_code_not_run(tmp_path: Path) -> N
     (begun / "runs" / "c000-r0001").mkdir()
     with pytest.raises(StudyError, match=r"c000/scenario.yaml: belongs to another study: .*evil.py:Evil"):
         run(file, begun)
-    (begun / "runs" / "c000-r0001").rmdir()  # nothing was made of it: it is replaced
+    (begun / "runs" / "c000-r0001").rmdir()  # nothing was made from it, so it is replaced
     assert run(file, begun).done == 2
     assert not mark.exists()
 
 
 @pytest.mark.parametrize("left", [b"", b"seed: 5\nhosts: {count: [", b"\xff\xfe", b"no keys", None])
-def test_a_damaged_configuration_is_written_anew(left: bytes | None, tmp_path: Path) -> None:
-    """Cut, empty or no YAML, it says nothing that its study does not. Runs stay: they are looked at by themselves."""
+def test_a_study_rewrites_a_damaged_configuration(left: bytes | None, tmp_path: Path) -> None:
+    """A configuration that is cut, empty or not YAML is written from the study. Runs stay, and are
+    checked separately.
+    """
     file, messages = study_in(tmp_path), list[str]()
     store = create(Study.load(file), tmp_path / "out")
     scenario = store.scenario_of(0)
@@ -102,8 +104,8 @@ def test_a_damaged_configuration_is_written_anew(left: bytes | None, tmp_path: P
 
 
 @pytest.mark.parametrize("left", ["", "seed: 5\n"])
-def test_configurations_are_whole(left: str, tmp_path: Path) -> None:
-    """What a kill left of them by a version that did not rename is written again."""
+def test_a_study_rewrites_truncated_configurations(left: str, tmp_path: Path) -> None:
+    """Configurations left incomplete by a killed older version, which did not rename, are rewritten."""
     file = study_in(tmp_path, "factors: {wireless.loss: [0, 0.1]}\n")
     store = create(Study.load(file), tmp_path / "out")
     whole = store.scenario_of(1).read_text()
@@ -114,10 +116,10 @@ def test_configurations_are_whole(left: str, tmp_path: Path) -> None:
     assert names == ["c000", "c001", "factors.yaml"]
 
 
-def test_runs_of_another_scenario_do_not_count(finished: Result, study_file: Path, tmp_path: Path) -> None:
+def test_a_study_ignores_runs_of_another_scenario(finished: Result, study_file: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(finished.store.path, tmp_path / "mixed"))
     shutil.rmtree(path / "runs" / "c001-r0002")
-    shutil.copytree(path / "runs" / "c000-r0002", path / "runs" / "c001-r0002")  # the same seed, another loss
+    shutil.copytree(path / "runs" / "c000-r0002", path / "runs" / "c001-r0002")  # the same seed with another loss
     assert run(study_file, path).failed == []
     assert tables_of(path) == tables_of(finished.store.path)
 
@@ -137,7 +139,7 @@ def test_a_study_resumes_with_a_plug_in_unless_it_was_edited(tmp_path: Path) -> 
         run(file, tmp_path / "out", allow_code=True)
 
 
-def test_a_run_that_kills_its_process_is_named(tmp_path: Path) -> None:
+def test_a_study_reports_a_run_that_kills_its_process(tmp_path: Path) -> None:
     begins = "        rumour = Rumour("
     dies = "        import os\n        os.kill(os.getpid(), 9) if self.settings.times == 4 else None\n"
     file = gossip_study(tmp_path, begins, dies + begins, "factors: {protocol.settings.times: [3, 4]}\n")
@@ -147,8 +149,8 @@ def test_a_run_that_kills_its_process_is_named(tmp_path: Path) -> None:
         assert failed.startswith(f"{name}: the process of this run ended without a message, 2 times")
 
 
-def test_a_study_of_which_nothing_succeeds_says_so(tmp_path: Path) -> None:
-    """With a rule that asks for more: there is nothing to be precise about, and no table has a row."""
+def test_a_study_without_a_successful_run_says_so(tmp_path: Path) -> None:
+    """Its rule asks for more replications, but no table has a row that could be precise."""
     rule = "replications: {min: 2, max: 4, until: {metric: delivery_delay_mean_s, relative_half_width: 0.1}}\n"
     file = gossip_study(tmp_path, "self.heard: set[MessageId] = set()", "raise RuntimeError('no')", rule)
     result = run(file, tmp_path / "out", allow_code=True)
@@ -156,7 +158,7 @@ def test_a_study_of_which_nothing_succeeds_says_so(tmp_path: Path) -> None:
     assert list((tmp_path / "out" / "starting").iterdir()) == []
 
 
-def test_precise_configurations_do_not_pay_for_others(tmp_path: Path) -> None:
+def test_precise_configurations_get_no_further_runs(tmp_path: Path) -> None:
     rule = "{min: 3, max: 9, step: 3, until: {metric: delivery_delay_mean_s, relative_half_width: 0.2}}"
     file = study_in(tmp_path, f"factors: {{wireless.loss: [0, 0.3]}}\nreplications: {rule}\n", duration_s=20)
     standings: list[Standing] = []
@@ -164,7 +166,7 @@ def test_precise_configurations_do_not_pay_for_others(tmp_path: Path) -> None:
     result = run(file, out, standings.append)
     n = pd.read_csv(out / "tables" / "runs.csv").groupby("configuration").size()
     assert result.failed == [] and n.min() < n.max() <= 9
-    whole = tables_of(out)  # gone on with, its first rounds leave later parts out
+    whole = tables_of(out)  # when the study resumes, its first rounds leave out later parts
     run(file, out)
     assert tables_of(out) == whole
     later = [standing for standing in standings if standing.round == n.max() // 3]
@@ -173,7 +175,7 @@ def test_precise_configurations_do_not_pay_for_others(tmp_path: Path) -> None:
     assert max(standing.done for standing in standings) <= n.sum()
 
 
-def test_from_python(finished: Result, tmp_path: Path) -> None:
+def test_studies_can_be_run_from_python(finished: Result, tmp_path: Path) -> None:
     scenario = parse(FIRST.read_bytes(), "first.yaml").plain()
     study_frames = mobilenet.study(
         {"scenario": scenario, "set": {"duration_s": 5}, "replications": {"min": 2}},
@@ -224,10 +226,10 @@ def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> No
     sentence += " to keep only the first 2"
     assert messages == [f"{out}: {sentence}"]
     assert with_replications_so_far(Study.load(file, replications=2), out).replications.min == 2
-    assert with_replications_so_far(Study.load(file, ["duration_s=6"]), out).replications.min == 2  # another study
+    assert with_replications_so_far(Study.load(file, ["duration_s=6"]), out).replications.min == 2  # a different study
 
 
-def test_a_study_in_its_own_directory_goes_on_there(tmp_path: Path) -> None:
+def test_a_study_loaded_from_its_directory_resumes_there(tmp_path: Path) -> None:
     out = tmp_path / "out"
     create(Study.load(study_in(tmp_path)), out)
     for named in (out, out / "study.yaml"):

@@ -1,4 +1,4 @@
-"""A study's directory is complete: moved anywhere, its study.yaml gives the same configurations, runs and tables.
+"""Tests that study.yaml gives the same configurations, runs and tables wherever its directory is moved.
 
 Source    ours: docs/guide/studies.md
 """
@@ -20,7 +20,7 @@ from mobilenet.parameters import ScenarioError
 from tests.conftest import ROOT, SCENARIOS
 
 SHIPPED = sorted((SCENARIOS / "studies").glob("*.yaml"))
-ALIKE = (  # repair_against_tcp, repair_sparse, repair_elsewhere
+ALIKE = (  # same studies as repair_against_tcp, repair_sparse and repair_elsewhere
     "repair_standing",
     "repair_walking",
     "repair_load",
@@ -28,7 +28,7 @@ ALIKE = (  # repair_against_tcp, repair_sparse, repair_elsewhere
     "repair_elsewhere_sinr",
 )
 SHORT = {"warmup_s": 1, "duration_s": 4}
-OF_TRACKS = {"warmup_s": 1, "duration_s": 17}  # in the town, a host is present for 5 s at once only after 15 s
+OF_TRACKS = {"warmup_s": 1, "duration_s": 17}  # in the town, hosts are present for 5 s at a time only after 15 s
 TWO = Replications(min=2)
 EVERY_KIND = f"""
 scenario: scenario.yaml
@@ -45,7 +45,7 @@ replications: {{min: 2}}
 
 
 def make(study: Study, out: Path, replications: int = 2) -> Store:
-    """What `mobilenet study` makes of it, without Spark."""
+    """Run a study as `mobilenet study` does, without Spark."""
     store = create(study, out, allow_code=True)
     targets = [replications] * len(store.configurations)
     runs = plan_runs(study, targets)
@@ -57,7 +57,7 @@ def make(study: Study, out: Path, replications: int = 2) -> Store:
 
 
 def files_of(store: Store) -> dict[str, bytes]:
-    """The configurations and the tables, byte by byte, and what happened in each run."""
+    """Return configurations and tables as bytes, and the events of each run."""
     files = [*(store.path / "configurations").rglob("*"), *store.tables.glob("*.csv"), store.path / "study.yaml"]
     content_of = {
         str(path.relative_to(store.path)): path.read_bytes()
@@ -81,7 +81,9 @@ def handed_on(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rep
 
 @pytest.mark.long
 @pytest.mark.parametrize("file", [file for file in SHIPPED if file.stem not in ALIKE], ids=lambda path: path.stem)
-def test_every_shipped_study_repeats_itself(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_directory_of_each_shipped_study_reproduces_it(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = Study.load(file)
     short = {"processes": 8} if "vcube" in study.scenario else OF_TRACKS if "town" in study.scenario else SHORT
     if Path(study.scenario).name in ("static.yaml", "dynamic.yaml") and "hosts.count" not in file.read_text():
@@ -96,7 +98,7 @@ def test_every_shipped_study_repeats_itself(file: Path, tmp_path: Path, monkeypa
 
 
 @pytest.mark.long
-def test_so_does_one_with_every_kind_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_with_every_kind_of_file_reproduces_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "own"
     (own / "walls").mkdir(parents=True)
     shutil.copy(SCENARIOS / "first.yaml", own / "scenario.yaml")
@@ -118,7 +120,7 @@ def test_a_kept_study_with_other_factors_is_refused(tmp_path: Path) -> None:
         create(Study.load(file), tmp_path / "again")
 
 
-def test_a_factor_is_not_called_as_a_column_of_the_tables(tmp_path: Path) -> None:
+def test_a_factor_must_not_be_named_like_a_table_column(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(
         f"scenario: {SCENARIOS / 'first.yaml'}\nfactors: {{configuration: [{{wireless.loss: 0}}]}}\n"
     )

@@ -1,4 +1,4 @@
-"""The handoffs of runs, row by row, and their percentiles."""
+"""Tests of the handoffs of runs, row by row, and of their percentiles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_each_handoff_has_a_row_and_the_percentiles_are_theirs(walked: mobilenet
     assert (known >= changes.loc[known.index, "duration_s"] - 1e-9).all()
 
 
-def test_what_a_study_gets_of_a_run_has_the_same_rows(walked: mobilenet.Run) -> None:
+def test_a_study_measures_the_same_handoff_rows_as_the_run(walked: mobilenet.Run) -> None:
     handoffs = measure(walked.path, "terminating").handoff_rows
     assert [row["begin_s"] for row in handoffs] == list(walked.handoffs.begin_s)
 

@@ -1,4 +1,4 @@
-"""What levels are called: their labels, else few words."""
+"""Tests of the names of levels: their labels, or else a few words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def study(levels: list[Any], **more: Any) -> Study:
         ("x" * 50, "x" * 39 + "…"),
     ],
 )
-def test_short_level(level: Any, short: str) -> None:
+def test_levels_get_short_names(level: Any, short: str) -> None:
     assert short_level(level) == short
 
 
@@ -62,6 +62,6 @@ def test_labels_are_not_part_of_the_levels_and_are_kept() -> None:
         ([{"label": "x" * 41, "value": 0}], "at most 40 characters"),
     ],
 )
-def test_labels_that_name_nothing(levels: list[Any], what: str) -> None:
+def test_labels_without_a_level_are_rejected(levels: list[Any], what: str) -> None:
     with pytest.raises(ScenarioError, match=what):
         study(levels)

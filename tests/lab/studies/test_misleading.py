@@ -1,4 +1,4 @@
-"""Comparisons that tried to mislead a reader: no sentence, table or figure rewards what was not delivered."""
+"""Tests of comparisons that could mislead a reader: no sentence, table or figure rewards lost deliveries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NAMES = LevelNames({})
 
 @pytest.fixture(scope="module")
 def factorial(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Two factors, of which one loses deliveries."""
+    """Return a study with two factors, one of which loses deliveries."""
     values = {
         "scenario": str(GOSSIP), "factors": {"wireless.loss": [0, 0.4], "workload.payload_bytes": [100, 200]},
         "replications": {"min": 3}, "set": {"duration_s": 8, "hosts.count": 8, "protocol.settings.times": 1},
@@ -73,7 +73,7 @@ def test_quiet_prints_each_finding_whole(lossy: Store, capsys: pytest.CaptureFix
         assert line in (full, f"{delivered}{short}"), line
 
 
-def test_an_infinite_percentile_counts(lossy: Store) -> None:
+def test_an_infinite_percentile_counts_in_comparisons(lossy: Store) -> None:
     rows = [row for row in read_rows(lossy.path, "tables/summary") if row["metric"] == P95]
     assert [(row["n"], row["mean"] is None, row["infinite"]) for row in rows] == [(4, False, 0), (4, True, 4)]
     assert sum(row[P95] == math.inf for row in read_rows(lossy.path, "tables/runs")) == PAIRS
@@ -99,7 +99,7 @@ def of_values(metric: str, own: list[float], base: list[float]) -> Finding:
     )[0]
 
 
-def test_one_infinite_run_of_four_leaves_no_ratio() -> None:
+def test_one_infinite_run_of_four_prevents_a_ratio() -> None:
     finding = of_values(P50, [0.1, 0.2, math.inf, 0.1], [1.9, 2.0, 2.1, 2.0])
     assert finding.verdict == "infinite" and finding.result is None and finding.row()["pairs"] == 4
     line = sentence(finding.document(), COMPARISON, NAMES)
@@ -110,14 +110,14 @@ def test_one_infinite_run_of_four_leaves_no_ratio() -> None:
     )
 
 
-def test_a_study_does_not_stop_on_the_finite_rest() -> None:
+def test_a_study_does_not_ignore_infinite_runs_when_it_stops() -> None:
     until = Until(metric=P50, relative_half_width=0.1)
     runs = [{P50: 1.0, "broadcasts_undelivered": 1.0}, {P50: 1.0}, {"broadcasts_undelivered": 9.0}]
     assert _relative_half_width(runs[:2], until, 0.95) == 0 and _relative_half_width(runs, until, 0.95) is None
     assert Replications(min=2, max=3, until=until).most == 3
 
 
-def test_the_same_in_every_pair_is_not_inconclusive() -> None:
+def test_equal_values_in_every_pair_are_not_inconclusive() -> None:
     finding = of_values("gaps", [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
     assert (finding.verdict, finding.more) == ("same", None)
 
@@ -156,7 +156,9 @@ def test_a_screening_gives_the_signed_change_of_deliveries(tmp_path: Path) -> No
 
 
 def unsettled_findings() -> Iterator[tuple[str, list[Finding]]]:
-    """Findings on two radios that favour the baseline, which broadcast more by the mean, though not certainly."""
+    """Return findings on two radios that favour the baseline, which broadcast more on average, but
+    not significantly.
+    """
     for radio in ("disk", "fading"):
         own, base = np.array([1.0, 1.1, 1.2, 1.1]), np.array([0.1, 0.12, 0.13, 0.12])
         result = compare_means(own, base)
@@ -165,7 +167,7 @@ def unsettled_findings() -> Iterator[tuple[str, list[Finding]]]:
         yield radio, [finding]
 
 
-def test_more_broadcasts_are_not_less_delivery() -> None:
+def test_more_broadcasts_do_not_count_as_fewer_deliveries() -> None:
     claim: Claim = claims(dict(unsettled_findings()), 0.95)[0]
     why = "it is not settled whether 0 is behind in the share of broadcasts by more than 1 percentage point"
     assert claim.verdict_in_full(("0.3", "0")) == (
@@ -239,7 +241,7 @@ def test_all_commands_average_the_share_of_broadcasts_over_runs() -> None:
         ),
     ],
 )
-def test_whole_numbers_in_settings_of_a_plug_in(key: str, words: str) -> None:
+def test_screening_requires_whole_numbers_for_whole_settings(key: str, words: str) -> None:
     with pytest.raises(ScenarioError, match=words.replace("|", r"\|")):
         plan(Question(GOSSIP, (f"wireless.loss=0:0.5,{key}",)), allow_code=True)
     made = plan(Question(GOSSIP, ("wireless.loss=0:0.5,protocol.settings.times=1:4",), trajectories=4), allow_code=True)

@@ -1,4 +1,4 @@
-"""Numbers of the causal paper: what agrees with print; and runs that are done are not done again."""
+"""Tests of the causal paper's numbers: which agree with print, and that complete runs are not repeated."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         jobs.completed_results(tmp_path)
 
 
-def test_other_values_are_another_job() -> None:
+def test_paper_jobs_with_other_values_are_different_jobs() -> None:
     with pytest.raises(ScenarioError):
         jobs.identity(Job((), "reliable.yaml", ("processes=12", "protocol={name: disjoint_paths}")))
     assert len({jobs.identity(job) for job in (*JOBS, JOBS[0]._replace(beside=()))}) == 3
@@ -56,7 +56,7 @@ def test_other_values_are_another_job() -> None:
         ([15.0], "14", "at most", False),
     ],
 )
-def test_what_agrees_with_print(values: list[float], printed: str, note: str, agrees: bool) -> None:
+def test_agreement_with_printed_numbers_is_defined(values: list[float], printed: str, note: str, agrees: bool) -> None:
     assert agree(np.array(values), printed, note) is agrees
 
 
@@ -70,8 +70,8 @@ def test_a_number_for_all_sizes_has_to_agree_at_each() -> None:
 
 
 @pytest.mark.long
-def test_numbers_of_real_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of workers changes nothing; every printed number is found once all sizes are there."""
+def test_real_runs_give_the_numbers_of_the_causal_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of workers changes nothing; every printed number has a value once all sizes are there."""
     names = causal.printed_numbers()
     monkeypatch.setattr(causal, "replications", lambda n: 3)
     few = causal.judge(tmp_path / "few.jsonl", 16, 1, lambda _: None)

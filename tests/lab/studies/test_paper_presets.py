@@ -1,4 +1,4 @@
-"""The settings of the mobile paper's experiments, and the metrics that only its text needs."""
+"""Tests of the settings of the mobile paper's experiments, and of the metrics that only its text needs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_engineering_defaults_differ_from_presets_only_in_radio() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_each_setting_of_a_preset_says_where_it_comes_from(path: Path) -> None:
+def test_each_setting_of_a_preset_states_its_source(path: Path) -> None:
     origins = re.compile(r"#.*\b(printed|INET's default|inferred|ours)\b")
     text = path.read_text()
     for number, row in enumerate(text[text.index("\nseed:") :].splitlines(), 1):
@@ -99,8 +99,8 @@ def record(events: list[tuple[str, str]], samples: list[tuple[float, str, str, f
     return Record(event_columns, dict(zip(names, map(list, columns), strict=True)), {}, manifest)
 
 
-def test_before_an_outage_by_hand() -> None:
-    """The last 5 s before 15 s, and before 45 s."""
+def test_the_backlog_before_an_outage_agrees_with_a_hand_count() -> None:
+    """Covers the last 5 s before 15 s, and before 45 s."""
     samples = [(1, "s3", "sbuffer", 2.0), (12, "s3", "sbuffer", 7.0), (13, "s1", "sbuffer", 90.0), (14, "s3", "rbuffer",
     80.0), (16, "s3", "sbuffer", 50.0), (41, "s3", "sbuffer", 10.0)]  # fmt: skip
     run = record([("h0", "join"), ("h0", "leave"), ("h0", "join"), ("h2", "join")], samples)

@@ -1,5 +1,5 @@
-"""What the reliable broadcast paper says: each check on results made by hand, where it must hold and where it must
-fail; and a real run.
+"""Tests of the reliable broadcast paper's statements: each check passes and fails on results made by hand; and a real
+run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
 
 N = 8
 ONES, NOBODY = [0, *[1] * 7], [0] * 8
-TREES = [3, 0, 1, 0, 2, 0, 1, 0]  # that each sends without faults
+TREES = [3, 0, 1, 0, 2, 0, 1, 0]  # trees that each process sends without faults
 
 
 def row(
@@ -72,7 +72,9 @@ def counts(
 
 
 def as_printed() -> Runs:
-    """Results of eight processes for which (almost) every statement of the paper is true, also those on other sizes."""
+    """Return results of eight processes for which nearly all statements of the paper are true, including those on other
+    sizes.
+    """
     table = {
         (FREE, V): row(2.9, 14, 7, acks=7), (FREE, A): row(2.0, 14, 7, acks=7), (FREE, D): row(2.5, 21),
         (T0, V): row(12, 14, 7, 1, 6), (T0, A): row(6.3, 13, 7, acks=6), (T0, D): row(2.5, 10),
@@ -107,14 +109,14 @@ Change = Callable[[Runs], None]
 
 
 def now(experiment: str, protocol: str, n: int = N, **values: float) -> Change:
-    """Another value in the table."""
+    """Return a change that sets another value in the table."""
     return lambda runs: runs.table[experiment, protocol, n].update(
         {name.replace("_valid", " valid"): value for name, value in values.items()}
     )
 
 
 def another(way: str, experiment: str, protocol: str, kind: str, process: int, number: int) -> Change:
-    """Another number of messages that a process has sent, or received."""
+    """Return a change that sets another number of messages sent or received by a process."""
     return lambda runs: getattr(runs.counted[experiment, protocol, N], way)[kind].__setitem__(process, number)
 
 
@@ -220,7 +222,7 @@ FALSE_BY: dict[str, Change] = {
     "random_messages_all": now(RANDOM, V, messages=13),
     "random_messages_dpath": now(RANDOM, V, messages=13),
 }
-TRUE_BY: dict[str, Change] = {  # of other sizes, where the opposite holds
+TRUE_BY: dict[str, Change] = {  # statements on other sizes, for which the opposite holds
     "all_above_vcube": now(FREE, A, latency=3.0),
     "all_above_dpath": now(FREE, A, latency=2.6),
     "all_higher_big_t0": now(T0, A, latency=12.1),
@@ -234,7 +236,7 @@ def verdict(name: str, runs: Runs) -> str:
 
 
 @pytest.mark.parametrize("name", [*FALSE_BY, *TRUE_BY])
-def test_a_statement_holds_and_fails_as_results_say(name: str) -> None:
+def test_statements_of_the_reliable_paper_follow_the_results(name: str) -> None:
     before, after = as_printed(), as_printed()
     (FALSE_BY | TRUE_BY)[name](after)
     assert (verdict(name, before), verdict(name, after)) == (("hold", "fail") if name in FALSE_BY else ("fail", "hold"))
@@ -255,7 +257,7 @@ def test_each_statement_has_a_check_and_each_check_a_test() -> None:
         ("all_at_detection_t1", now(T1, A, latency=2.0), ("not checked", "not checked: it names no size")),
     ],
 )
-def test_a_finding_after_a_change(name: str, change: Change, finding: tuple[str, str]) -> None:
+def test_changed_results_change_the_finding_of_a_statement(name: str, change: Change, finding: tuple[str, str]) -> None:
     runs = as_printed()
     change(runs)
     assert judge_statement(CHECKS[name], runs, [N], [N]) == finding
@@ -270,7 +272,7 @@ def test_sizes_that_were_not_run_are_not_checked() -> None:
     assert judge_statement(check, runs, [16, 64], [8, 16]) == ("hold", "holds for n = 16; not checked for n = 64")
     answer = "fails for n = 8 (1, expected above 2), 32 (1, expected above 2); holds for n = 16; not checked for n = 64"
     assert judge_statement(check, runs, [8, 16, 32, 64], [8, 16, 32]) == ("hold in part", answer)
-    alone = Runs({(FREE, A, 16): row(3.5, 30)}, {})  # nothing of 8 to compare with
+    alone = Runs({(FREE, A, 16): row(3.5, 30)}, {})  # there are no results of 8 to compare with
     assert judge_statement(CHECKS["all_grows_by_copies"], alone, [16], [16]) == (
         "not checked",
         "not checked for n = 16",
@@ -278,7 +280,7 @@ def test_sizes_that_were_not_run_are_not_checked() -> None:
 
 
 def test_the_claim_on_large_systems_is_checked_at_both_instants() -> None:
-    """Figure 4a and 4b: what holds at t0 need not at t1."""
+    """In figures 4a and 4b, a statement that holds at t0 need not hold at t1."""
     table = {(e, p, 256): row(at, 0) for e, p, at in ((T0, V, 24.3), (T0, A, 27.5), (T1, V, 57.2), (T1, A, 39.7))}
     judgements = {
         name: judge_statement(CHECKS[name], Runs(table, {}), [256], [256])
@@ -297,7 +299,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Findi
 
 
 @pytest.mark.long
-def test_a_real_run(run: tuple[Path, dict[str, Finding]]) -> None:
+def test_real_runs_of_the_reliable_paper_are_checked(run: tuple[Path, dict[str, Finding]]) -> None:
     _, verdicts = run
     assert verdicts["all_higher_big_t1"] == Finding("not checked", "not checked for n = 256, 512, 1024")
     assert verdicts["all_second_round"][0] == "not checked"
@@ -306,7 +308,7 @@ def test_a_real_run(run: tuple[Path, dict[str, Finding]]) -> None:
     assert verdicts["everybody_delv"][1].startswith("holds for n = 8; not checked for n = 16")
 
 
-def test_what_is_counted_is_what_the_metrics_count(
+def test_counts_of_the_reliable_paper_equal_the_metrics(
     run: tuple[Path, dict[str, Finding]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
@@ -324,7 +326,9 @@ def test_what_is_counted_is_what_the_metrics_count(
             assert sum(one["sent"][kind]) == sum(one["received"][kind]) == row[name]
 
 
-def test_what_is_there_is_not_run_again(run: tuple[Path, dict[str, Finding]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_the_reliable_paper_are_not_repeated(
+    run: tuple[Path, dict[str, Finding]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
     assert reliable.judge(run[0], 8, 2, lambda _: None) == run[1]
 

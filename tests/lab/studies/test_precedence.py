@@ -1,4 +1,6 @@
-"""The delivery ratio comes first: matched deliveries against a slow count, and no sentence that rewards a loss."""
+"""Tests that the delivery ratio takes precedence: matched deliveries equal a slow count, and no sentence rewards a
+loss.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def study_without_spark(place: Path, factors: dict[str, object], compare: dict[s
 
 
 def deliveries_by_rows(run: Path) -> dict[tuple[str, int, str], int]:
-    """(sender, planned time, receiver) -> delay in ns, of the first delivery, read row by row."""
+    """Map (sender, planned time, receiver) to the delay in ns of the first delivery, read row by row."""
     opened = mobilenet.load(run)
     begin_ns, end_ns = (round(opened.manifest[key] * 1e9) for key in ("warmup_s", "duration_s"))
     sent: dict[str, tuple[str, int]] = {}
@@ -111,7 +113,7 @@ def test_the_setting_that_loses_is_not_called_better(lossy: Store) -> None:
     for finding in (one for one in document["findings"] if one["metric"] in judged):
         line = sentence(finding, document, LevelNames(lossy.study.factors))
         assert line.startswith("gossip: delivered ") and "ours: 100 %" in line and "; behind)" in line, line
-        is_delay = finding["metric"] != "radio_bytes"  # which no direction is better for
+        is_delay = finding["metric"] != "radio_bytes"  # neither direction of radio_bytes is better
         assert ("lower, but not called better, because gossip is behind" in line) is is_delay, line
         assert finding["difference"] < 0 and ("that both made" in line) is is_delay
     finding = next(one for one in document["findings"] if one["metric"] == DELAY)
@@ -144,7 +146,7 @@ shares = st.builds(
 
 
 @given(st.lists(shares, min_size=1, max_size=3), st.floats(0.01, 10), st.floats(0.01, 10))
-def test_better_is_never_the_setting_behind(all_shares: list[Share], own: float, base: float) -> None:
+def test_a_setting_behind_in_delivery_is_never_called_better(all_shares: list[Share], own: float, base: float) -> None:
     half = abs(own - base) / 10
     row = {
         "level": "b", "metric": DELAY, "verdict": "different", "pairs": 5, "mean": own, "baseline_mean": base,
@@ -167,7 +169,7 @@ def test_better_is_never_the_setting_behind(all_shares: list[Share], own: float,
 
 
 @given(shares)
-def test_the_opening_names_who_is_behind(share: Share) -> None:
+def test_the_first_sentence_states_which_setting_is_behind(share: Share) -> None:
     words = opening([share], "base")
     if share.high < 0:
         assert "; behind)" in words
@@ -187,7 +189,7 @@ def known_shares(ratios: dict[int, list[float]], **shares_of: dict[int, list[flo
 
 
 def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
-    """The verdict in words on a level whose metric is clearly lower."""
+    """Return the verdict in words on a level whose metric is clearly lower."""
     values = {
         (0, metric): {1: 5.0, 2: 5.1, 3: 5.2, 4: 5.3},
         (1, metric): {1: 3.0, 2: 3.2, 3: 3.1, 4: 3.3},
@@ -214,7 +216,7 @@ ALL, LESS = [1.0] * 4, [0.5, 0.6, 0.7, 0.5]
         ("handoff_duration_mean_s", "confirmed_ratio", ALL, LESS, "is behind"),
     ],
 )
-def test_other_shares_count_like_the_delivery_ratio(
+def test_other_delivery_shares_count_like_the_delivery_ratio(
     metric: str, share: str, baseline: list[float], own: list[float], word: str
 ) -> None:
     (verdict,) = verdicts_on(metric, known_shares({0: ALL, 1: ALL}, **{share: {0: baseline, 1: own}}))

@@ -1,4 +1,6 @@
-"""Studies of programs, on Spark: as of any protocol, and no worker lacks a program."""
+"""Tests of studies of programs on Spark: they work as for any protocol, and a missing program is
+noticed on any worker.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def a_study(folder: Path, command: str, scenario: str = "flood.yaml") -> Path:
     return file
 
 
-def test_it_runs_as_any_other(tmp_path: Path) -> None:
+def test_a_study_of_programs_runs_like_any_other(tmp_path: Path) -> None:
     study = a_study(tmp_path, f"[{sys.executable}, flood.py]")
     with pytest.raises(ScenarioError, match="pass --allow-code"):
         run(study, tmp_path / "out")
@@ -38,7 +40,7 @@ def test_it_runs_as_any_other(tmp_path: Path) -> None:
     assert (result.done, result.failed, result.violated) == (4, [], [])
 
 
-def test_a_worker_without_the_program_is_named_at_the_start(tmp_path: Path) -> None:
+def test_a_study_reports_workers_without_the_program_at_once(tmp_path: Path) -> None:
     study = a_study(tmp_path, "[no-such-language, flood.py]")
     with pytest.raises(
         StudyError, match=r"protocol.command: there is no no-such-language on .*; expected the programs"
@@ -47,15 +49,15 @@ def test_a_worker_without_the_program_is_named_at_the_start(tmp_path: Path) -> N
     assert not list((tmp_path / "out" / "runs").iterdir())
 
 
-def test_what_is_missing(tmp_path: Path) -> None:
+def test_a_study_lists_program_files_missing_on_workers(tmp_path: Path) -> None:
     (tmp_path / "there").touch()
     there, gone = str(tmp_path / "there"), str(tmp_path / "gone")
-    (lacking,) = missing(["python3", there, gone], [None])  # one task
+    (lacking,) = missing(["python3", there, gone], [None])  # a single task
     (problem,) = lacking.column("what").to_pylist()
     assert problem.startswith(f"there is no {gone} on ")
 
 
-def test_there_are_no_studies_in_real_time(tmp_path: Path) -> None:
+def test_a_study_of_real_time_programs_is_rejected(tmp_path: Path) -> None:
     study = a_study(tmp_path, "[python3, udp_flood.py]", "udp.yaml")
     with pytest.raises(
         ScenarioError, match="its programs run in real time, where no two runs are the same, so it cannot be studied"

@@ -1,4 +1,4 @@
-"""A comparison in sentences: each is true of the numbers it is made from."""
+"""Tests that each sentence of a comparison is true of its numbers."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_low_delays_are_better_and_low_delivery_ratios_worse() -> None:
     assert sentence_of([40.0, 41.0, 42.0], [80.0, 81.0, 82.0], "different", "handoffs").endswith(": different")
 
 
-def test_a_test_that_contradicts_the_ratio_names_what_it_tested() -> None:
+def test_a_test_that_contradicts_the_ratio_states_its_subject() -> None:
     line = sentence_of([1.0, 2.1, 80.0], [0.2, 0.4, 15.0], "inconclusive", more=1)
     assert "times as high as for mobile_causal" in line and "about 1 more replication would probably settle it" in line
     assert "the test applies to the difference" in line and "p = 0.01 after Holm" in line
 
 
-def test_equal_pairs_and_missing_means() -> None:
+def test_sentences_handle_equal_pairs_and_missing_means() -> None:
     assert (
         sentence_of([0.0, 0.0], [0.0, 0.0], "inconclusive") == "TCP: 0 s, the same as for mobile_causal in every pair"
     )

@@ -1,4 +1,4 @@
-"""Known answers. Whether intervals cover what they should is measured by `make validate-statistics`."""
+"""Tests of statistics with known answers. `make validate-statistics` measures the coverage of intervals."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from tests.lab.studies.directories import of_runs
 from validation.statistics import alarms_of_looks
 
 
-def test_t_interval_of_a_textbook() -> None:
+def test_the_t_interval_agrees_with_a_textbook() -> None:
     # Law (2015), example 4.26
     interval = t_interval(np.array([1.20, 1.50, 1.68, 1.89, 0.95, 1.49, 1.58, 1.55, 0.50, 1.09]), 0.90)
     assert interval.mean == pytest.approx(1.343, abs=5e-4)
     assert interval.half_width == pytest.approx(0.24, abs=5e-3)
 
 
-def test_holm_of_the_definition() -> None:
+def test_holm_adjustment_agrees_with_its_definition() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([]) == []
 
@@ -46,13 +46,13 @@ def test_holm_of_the_definition() -> None:
     ([0.9, 0.2, 0.2, 0.0, 1.0, 1e-17], [1.0, 0.8, 0.8, 0.0, 1.0, 5e-17]),
     ([0.3, 0.01, float("nan")], [0.6, 0.03, float("nan")]),
 ])  # fmt: skip
-def test_holm_of_ties_ends_and_gaps(p_values: list[float], adjusted: list[float]) -> None:
-    """As multipletests of statsmodels 0.15 has it."""
+def test_holm_adjustment_handles_ties_ends_and_gaps(p_values: list[float], adjusted: list[float]) -> None:
+    """Values are from multipletests of statsmodels 0.15."""
     assert holm(p_values) == pytest.approx(adjusted, nan_ok=True)
 
 
 def test_equivalence_is_two_one_sided_tests() -> None:
-    """As ttost_mean of statsmodels 0.15 has it."""
+    """Values are from ttost_mean of statsmodels 0.15."""
     logs = np.array([0.012, -0.03, 0.041, 0.007, 0.02])
     comparison = compare_means(np.exp(logs), np.ones(5), margin=0.05)
     assert comparison.equivalence_p == pytest.approx(0.01422197533371548, rel=1e-9)
@@ -62,31 +62,31 @@ def test_equivalence_is_two_one_sided_tests() -> None:
     (0.005, 0.05, 313957), (0.01, 0.001, 170752), (0.1, 0.05, 787), (0.5, 0.05, 34), (1.0, 0.05, 10),
     (1.0, 0.001, 23), (3.0, 0.05, 4), (3.0, 1e-5, 11),
 ])  # fmt: skip
-def test_pairs_that_a_difference_needs(effect: float, level: float, pairs: int) -> None:
-    """As TTestPower of statsmodels 0.15 has it, two-sided, with a power of 0.8."""
-    differences = np.array([1.0, -1.0]) / np.sqrt(2) + effect  # of standard deviation 1
+def test_the_number_of_pairs_for_a_difference_is_known(effect: float, level: float, pairs: int) -> None:
+    """Values are from TTestPower of statsmodels 0.15, two-sided, with a power of 0.8."""
+    differences = np.array([1.0, -1.0]) / np.sqrt(2) + effect  # with a standard deviation of 1
     assert replications_needed(differences, np.zeros(2), level, None) == pytest.approx(pairs, rel=1e-5)
 
 
-def test_pairs_of_no_difference_and_of_a_huge_one() -> None:
+def test_replications_needed_for_zero_and_huge_differences() -> None:
     assert replications_needed(np.array([1.0, -1.0]), np.zeros(2), 0.05, None) is None
     assert replications_needed(np.array([1.0, 1.0 + 1e-12]), np.zeros(2), 0.05, None) == 3
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=3, max_size=20))
-def test_pairs_that_are_the_same_do_not_differ(values: list[float]) -> None:
+def test_identical_pairs_do_not_differ(values: list[float]) -> None:
     same = compare_means(np.array(values), np.array(values), margin=0.05)
     assert same.p == 1 and same.ratio == pytest.approx(1) and same.equivalence_p == 0
 
 
-def test_a_constant_difference_leaves_no_doubt() -> None:
+def test_a_constant_difference_is_significant() -> None:
     values = np.array([1.0, 2.0, 4.0])
     assert compare_means(values + 1, values).p == 0
     assert compare_means(values * 1.2, values, margin=0.05).equivalence_p == pytest.approx(1)
 
 
 def test_no_margin_of_ratios_without_ratios() -> None:
-    """Shares around 0.003, one of them 0: differences of 0.0007 are not 'within 5 %', however small they are."""
+    """Shares are around 0.003, one of them 0: differences of 0.0007 are not 'within 5 %', however small."""
     values, baseline = np.array([0.0, 0.004, 0.003]), np.array([0.003, 0.002, 0.0031])
     assert replications_needed(values, baseline, 0.05, 0.05) == replications_needed(values, baseline, 0.05, None) > 10
 
@@ -110,34 +110,34 @@ def test_mser5_cuts_the_ramp_and_nothing_else() -> None:
     assert mser5(steady[:15]) is None
 
 
-def test_growth_without_end_is_told_from_a_settled_level() -> None:
+def test_endless_growth_is_distinguished_from_a_settled_level() -> None:
     stream = generator(1, "test")
     times = np.arange(30.0)
     growing = np.array([relative_slope(times, 10 * (30 + times) + stream.normal(0, 20, 30)) for _ in range(10)])
     settled = np.array([relative_slope(times, 300 + stream.normal(0, 60, 30)) for _ in range(10)])
     assert grows(growing) and not grows(settled)
     assert not may_grow(growing) and not may_grow(settled)
-    two = np.array([0.66, 0.57])  # of a level that does grow
+    two = np.array([0.66, 0.57])  # for a level that really grows
     assert not grows(two) and may_grow(two)
     assert not may_grow(two[:1]) and not may_grow(np.array([0.66, 0.2]))
-    alike = np.array([0.61, 0.62, 0.6, 0.61, 0.62])  # significant however few there are
+    alike = np.array([0.61, 0.62, 0.6, 0.61, 0.62])  # significant for any number of runs
     assert not grows(alike[:4]) and may_grow(alike[:4]) and grows(alike) and grows(np.full(5, 0.6))
     assert relative_slope(times, np.zeros(30)) == 0
 
 
-def test_kaplan_meier_by_hand() -> None:
+def test_the_kaplan_meier_estimate_agrees_with_a_hand_count() -> None:
     delays, waiting = np.array([1.0, 2.0, 4.0]), np.array([3.0])
     assert survival_quantiles(delays, waiting, [0.5]) == [2]  # 1 - 3/4 * 2/3 = 0.5
     assert survival_quantiles(delays, waiting, [0.75]) == [4]
-    assert survival_quantiles(np.array([1.0]), np.array([2.0, 2.0]), [0.9]) == [None]  # never seen
+    assert survival_quantiles(np.array([1.0]), np.array([2.0, 2.0]), [0.9]) == [None]  # never reached
 
 
-def test_repeated_looks_at_equal_configurations() -> None:
+def test_repeated_looks_at_equal_configurations_rarely_err() -> None:
     alarms, claimed = alarms_of_looks(30)
-    assert claimed <= 0.05 < alarms  # a p value is for one look
+    assert claimed <= 0.05 < alarms  # a p value is valid for one look only
 
 
-def test_verdicts() -> None:
+def test_comparisons_of_a_study_give_the_right_verdicts() -> None:
     wanted = Compare(factor="p", baseline="a", metrics=("m", "n"), equivalence_margin=0.05)
     all_of_them = [
         Configuration(i, {"p": p, "x": x}, ()) for i, (x, p) in enumerate([(1, "a"), (1, "b"), (2, "a"), (2, "b")])

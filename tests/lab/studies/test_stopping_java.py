@@ -1,4 +1,4 @@
-"""A study and a cluster that are stopped, or killed, end with one line and leave no Java behind."""
+"""Tests that a study or cluster which is stopped or killed ends with one line and leaves no Java behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEPT = "finished runs are kept; run the same command again to resume the study\n
 
 
 def of_session(session: int) -> list[int]:
-    """Processes of a session that are alive."""
+    """Return the living processes of a session."""
     process_ids = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -50,7 +50,9 @@ def begin(place: Path) -> subprocess.Popen[str]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize(("number", "times"), [(signal.SIGTERM, 1), (signal.SIGINT, 3)])
-def test_a_signal_to_the_whole_group(number: signal.Signals, times: int, tmp_path: Path) -> None:
+def test_a_signal_to_the_process_group_leaves_no_java_behind(
+    number: signal.Signals, times: int, tmp_path: Path
+) -> None:
     process = begin(tmp_path)
     for _ in range(times):
         os.killpg(process.pid, number)
@@ -61,10 +63,10 @@ def test_a_signal_to_the_whole_group(number: signal.Signals, times: int, tmp_pat
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_java_that_is_killed(tmp_path: Path) -> None:
+def test_a_study_ends_with_one_line_if_java_is_killed(tmp_path: Path) -> None:
     process = begin(tmp_path)
     for pid in of_session(process.pid):
-        with suppress(OSError):  # it has ended since
+        with suppress(OSError):  # it ended in the meantime
             if b"org.apache.spark.deploy.SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 os.kill(pid, signal.SIGKILL)
     outputs = process.communicate(timeout=60)
@@ -75,7 +77,7 @@ def test_a_java_that_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
-def test_a_cluster_that_is_killed() -> None:
+def test_a_killed_cluster_leaves_no_java_behind() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "mobilenet.lab.studies.cluster", "--workers", "1", "--port", "7191"],
         cwd=ROOT, stdout=subprocess.PIPE, text=True,
@@ -124,14 +126,14 @@ count(1)
 """
 
 
-def test_the_next_one_starts_however_one_ended() -> None:
-    """The next may have another master, after a Java that was killed while nothing ran, or Ctrl-C as it stops."""
+def test_a_spark_session_starts_however_the_previous_one_ended() -> None:
+    """The next one may have another master; the previous Java was killed while idle, or stopped by Ctrl-C."""
     done = subprocess.run([sys.executable, "-c", BETWEEN], capture_output=True, text=True, timeout=120)
     printed = "2 1\nStudyError\n2 2\n2 2\nKeyboardInterrupt\n2 1\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, ""), done
 
 
-def test_children_are_seen() -> None:
+def test_child_processes_are_detected() -> None:
     if sys.platform == "linux":
         child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
         assert child.pid in children()

@@ -1,4 +1,4 @@
-"""Studies on a real Spark: killed and gone on, on a cluster that loses a worker, with runs that fail."""
+"""Tests of studies on a real Spark: killed and resumed, on a cluster that loses a worker, and with failing runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from validation.aggregation import build, measure_all, oracle
 pytestmark = pytest.mark.spark
 
 
-def test_a_finished_study(finished: Result) -> None:
+def test_a_finished_study_has_all_its_runs_and_tables(finished: Result) -> None:
     assert (finished.done, finished.failed, finished.violated, finished.unstable) == (4 * REPLICATIONS, [], [], [])
     runs = pd.read_parquet(finished.store.path / "runs.parquet")
     assert list(runs["state"]) == ["done"] * 16
@@ -47,7 +47,7 @@ def test_a_finished_study(finished: Result) -> None:
 
 
 def test_seeds_are_common_but_worlds_differ(finished: Result) -> None:
-    """The same replication of two configurations: the same seed, so the same hosts at the same places."""
+    """The same replication of two configurations has the same seed, so the same hosts at the same places."""
     a, b = (pd.read_parquet(finished.store.runs / f"c00{c}-r0001" / "positions.parquet") for c in (0, 3))
     other = pd.read_parquet(finished.store.runs / "c000-r0002" / "positions.parquet")
     first = [frame[frame["time_ns"] == 0].reset_index(drop=True) for frame in (a, b, other)]
@@ -70,7 +70,7 @@ NAME = "spark-defaults.conf"
 def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
     finished: Result, study_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its master takes only who knows the secret, and its executors run what was compiled here."""
+    """Its master accepts only clients that know the secret, and its executors run the modules compiled here."""
     out = tmp_path / "cluster"
     killed = []
     monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_TO_START)
@@ -126,7 +126,7 @@ def test_a_damaged_run_is_computed_again(finished: Result, study_file: Path, tmp
 
 
 def test_levels_of_any_kind_can_be_compared_and_drawn(tmp_path: Path) -> None:
-    """null, mappings and numbers with a point stand in tables, comparison and picture under the same name."""
+    """Tables, comparison and figure show null, mappings and numbers with a point under the same name."""
     levels = (
         "factors:\n  wireless.loss: [0.0, 0.2]\n"
         "  faults: [null, {schedule: explicit, outages: [{host: h1, at_s: 3, duration_s: 1}]}]\n"
@@ -139,7 +139,7 @@ def test_levels_of_any_kind_can_be_compared_and_drawn(tmp_path: Path) -> None:
     assert set(rows["baseline"]) == {"null"} and len(rows) == 4 and (out / "comparison.svg").stat().st_size > 5000
 
 
-def test_who_listens_need_not_be_a_master() -> None:
+def test_a_listener_that_is_not_a_spark_master_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         code = (
             "import mobilenet.lab.studies.spark as s\ns.MASTER_TAKES_US_WITHIN_S = 5\ntry:\n"
@@ -155,7 +155,7 @@ def test_who_listens_need_not_be_a_master() -> None:
     assert "no compatible Spark master" in refused and count == "2"
 
 
-def test_a_scenario_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
+def test_an_unreadable_scenario_of_a_study_is_only_a_note(tmp_path: Path) -> None:
     (tmp_path / "failed").mkdir()
     (tmp_path / "configurations" / "c000").mkdir(parents=True)
     (tmp_path / "configurations" / "c000" / "scenario.yaml").write_text("seed: nonsense\n")
@@ -177,7 +177,7 @@ def test_a_scenario_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
         ("metrics: [delivery", "metrics: [delviery", "new", "unknown metric 'delviery_delay_mean_s'"),
     ],
 )
-def test_a_study_that_is_refused(
+def test_the_study_command_rejects_a_bad_study(
     finished: Result, study_file: Path, tmp_path: Path, old: str, new: str, folder: str, problem: str
 ) -> None:
     (tmp_path / "other.yaml").write_text(study_file.read_text().replace(old, new))
@@ -196,7 +196,7 @@ def test_a_study_that_is_refused(
         ("local[0]", "expected local"),
     ],
 )
-def test_a_master_that_is_refused(master: str, problem: str) -> None:
+def test_the_study_command_rejects_a_bad_spark_master(master: str, problem: str) -> None:
     with pytest.raises(StudyError, match=problem), spark_session(master):
         pass
 
@@ -206,7 +206,7 @@ def test_only_a_study_is_compared(tmp_path: Path) -> None:
         compare_study(tmp_path)
 
 
-def test_estimate(study_file: Path) -> None:
+def test_the_estimate_of_a_study_covers_each_configuration(study_file: Path) -> None:
     estimates = estimate(Study.load(study_file))
     assert [e.runs for e in estimates] == [REPLICATIONS] * 4 and all(
         e.cpu_s > 0 and e.disk_bytes > 1000 for e in estimates
@@ -214,7 +214,7 @@ def test_estimate(study_file: Path) -> None:
 
 
 def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
-    """`python -m validation.aggregation`, small."""
+    """This is `python -m validation.aggregation` with a small study."""
     store, runs = build(tmp_path, 4, 14_000)
     measure_all(store, runs)
     with spark_session(local_master(1)) as spark:
@@ -224,7 +224,7 @@ def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
 
 
 def test_spark_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
-    """In a process of its own, for the Java of this machine."""
+    """It runs in a separate process with its own Java."""
     keep_classes()
     code = (
         "import sys\n"
@@ -242,7 +242,7 @@ def test_spark_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
 
 
 def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
-    """Where the machine has none: in a process of its own, with a PATH without Java."""
+    """A machine without Java: a separate process, with a PATH without Java."""
     bare = tmp_path / "bin"
     bare.mkdir()
     tools = (

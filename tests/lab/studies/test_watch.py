@@ -1,4 +1,6 @@
-"""What the figures on single processes and messages count, by hand and beside other counts of the same runs."""
+"""Tests of the counts behind figures on single processes and messages, by hand and against other counts of the same
+runs.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def test_dependencies_are_sources_delivered_since_a_broadcast() -> None:
     assert dependencies({"node": node, "event": event, "message": message}) == [0, 1, 2, 0, 1]
 
 
-def test_pending_is_the_most_of_each_process() -> None:
+def test_pending_counts_the_most_messages_of_each_process() -> None:
     samples = {
         "node": ["p0", "p2", "p0", "p2"],
         "quantity": ["pending", "pending", "pending", "other"],
@@ -52,7 +54,7 @@ def test_a_watched_run_is_the_same_run(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_dependencies_are_the_entries_that_were_sent(seed: int) -> None:
-    """Without aggregation a packet is a message, and its bytes tell the entries of its clock: 4 each, its own
+    """Without aggregation a packet is a message, and its bytes give the number of entries in its clock: 4 each, its own
     included.
     """
     result = observe(Job((), "causal.yaml", ("processes=16", f"seed={seed}", "protocol.aggregate=false")))
@@ -61,17 +63,17 @@ def test_dependencies_are_the_entries_that_were_sent(seed: int) -> None:
     assert sent == result["metrics"]["message_bytes"]
 
 
-def test_delayed_and_latencies_by_hand() -> None:
+def test_delayed_messages_and_latencies_agree_with_a_hand_count() -> None:
     one, two = MessageId(0, 0), MessageId(1, 0)
     handed_up = {(0, one): 0, (1, two): SECOND, (1, one): 4 * SECOND, (2, one): 4 * SECOND, (2, two): 4 * SECOND}
-    # the last comes back to its source
+    # the last message returns to its source
     came = {(1, one): 3 * SECOND, (2, one): 4 * SECOND, (2, two): 2 * SECOND, (0, one): SECOND}
     assert wait_count(came, handed_up) == 2
     assert latencies([(2, one), (2, two)], came, handed_up) == [2.5, 3.5]
 
 
 @pytest.mark.parametrize("mode", ["per_source", "single"])
-def test_what_is_delayed_makes_the_difference_of_the_means(mode: str) -> None:
+def test_delayed_messages_account_for_the_difference_of_means(mode: str) -> None:
     changes = ("processes=32", "workload.messages=2", "record.buffers=true", f"protocol.trees={mode}")
     result = observe(Job((), "causal.yaml", changes))
     held = result["metrics"]["delivery_latency_mean"] - result["metrics"]["reception_latency_mean"]

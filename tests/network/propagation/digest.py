@@ -1,4 +1,4 @@
-"""One number for many."""
+"""Reduce many numbers to one digest, for pinned values."""
 
 from __future__ import annotations
 

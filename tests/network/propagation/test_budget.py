@@ -1,4 +1,4 @@
-"""All parts of a link's loss together."""
+"""Tests of the whole link budget: all parts of a link's loss together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ THICK_WALL: Building = [[(1000, -10_000), (1030, -10_000), (1030, 10_000), (1000
 
 @cache
 def budgets(number: int = 0) -> list[LinkBudget]:
-    """Those of another number are equal, and keep nothing of what these were asked."""
+    """Return this many equal budgets, so that each begins with an empty cache."""
     return [
         LinkBudget(path_loss, shadowing, walls, seed=3)
         for path_loss in (LOG, UMI, PathLossParameters(model="three_slope"))
@@ -43,7 +43,7 @@ metres = st.floats(-100, 700) | st.floats(-1e5, 1e5) | st.sampled_from([0.25, -0
 
 
 @given(ax=metres, ay=metres, bx=metres, by=metres, a=st.booleans(), b=st.booleans())
-def test_the_same_there_and_back_for_one_and_for_many(
+def test_link_loss_is_symmetric_for_single_and_many_links(
     ax: float, ay: float, bx: float, by: float, a: bool, b: bool
 ) -> None:
     for budget, fresh in zip(budgets(), budgets(1), strict=True):
@@ -52,11 +52,11 @@ def test_the_same_there_and_back_for_one_and_for_many(
         assert [fresh.loss_cdb(ax, ay, a, *place, b) for place in ((bx, by), (by, bx))] == [
             loss, budget.loss_cdb(ax, ay, a, by, bx, b),
         ]  # fmt: skip
-        assert budget.loss_cdb(ax, ay, a, bx, by, b) == loss  # kept
+        assert budget.loss_cdb(ax, ay, a, bx, by, b) == loss  # from the cache
 
 
 @given(ax=metres, ay=metres, bx=metres, by=metres, most=st.integers(0, 15_000), asked_before=st.booleans())
-def test_up_to_a_bound_it_is_the_same_and_beyond_it_is_more(
+def test_link_loss_is_exact_up_to_a_bound_and_greater_beyond(
     ax: float, ay: float, bx: float, by: float, most: int, asked_before: bool
 ) -> None:
     for budget, fresh in zip(budgets(), budgets(1), strict=True):
@@ -70,7 +70,7 @@ def test_up_to_a_bound_it_is_the_same_and_beyond_it_is_more(
         assert fresh.loss_cdb(ax, ay, True, bx, by, False) == loss
 
 
-def test_path_loss_alone() -> None:
+def test_a_link_budget_may_consist_of_path_loss_alone() -> None:
     budget = LinkBudget(LOG)
     assert budget.loss_cdb(0.0, 0.0, False, 119.77, 0.0, True) == 10240
     assert budget.plain is not None and budget.plain[11977] == 10240
@@ -95,15 +95,15 @@ def test_path_loss_alone() -> None:
     ]
 
 
-def test_a_wall_costs_what_it_should() -> None:
-    """Two faces, and 30 cm inside."""
+def test_walls_add_their_loss_to_the_link_budget() -> None:
+    """The link crosses two walls, with 30 cm inside."""
     for shadowing in (None, SHADOWS):
         open_air = LinkBudget(LOG, shadowing, seed=3).loss_cdb(0.0, 0.0, False, 20.0, 0.0, False)
         behind = LinkBudget(LOG, shadowing, Walls([THICK_WALL]), seed=3).loss_cdb(0.0, 0.0, False, 20.0, 0.0, False)
         assert behind - open_air == 2 * 900 + 12
 
 
-def test_shadows_are_those_of_the_field_at_half_metres() -> None:
+def test_the_link_budget_takes_shadows_at_half_metres() -> None:
     budget = LinkBudget(LOG, SHADOWS, seed=3)
     field = ShadowField(3, "shadows", 13.0)
     table = loss_table(LOG, 3000.0)
@@ -112,8 +112,8 @@ def test_shadows_are_those_of_the_field_at_half_metres() -> None:
     assert loss == table[int(d * 100 + 0.5)] + round(field.between(-20, 0, 81, -16) * 700 / ONE)
 
 
-def test_walls_hide_in_a_street() -> None:
-    """umi: they cost nothing themselves."""
+def test_walls_block_the_line_of_sight_in_a_street() -> None:
+    """With umi, walls cost nothing by themselves."""
     budget = LinkBudget(UMI, None, Walls([THICK_WALL]))
     for stations in range(3):
         a, b = stations > 0, stations > 1
@@ -144,12 +144,12 @@ def all_together() -> str:
     )
 
 
-def test_the_same_bits_everywhere() -> None:
+def test_link_budgets_have_the_same_bits_on_every_machine() -> None:
     assert all_together() == "9973e3b6bc4b8b2b"
 
 
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
-def test_compiled_or_not() -> None:
+def test_link_budgets_are_the_same_compiled_or_not() -> None:
     code = "from tests.network.propagation.test_budget import all_together; print(all_together())"
     env = {**os.environ, "MOBILENET_COMPILED": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)

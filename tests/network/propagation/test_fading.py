@@ -1,4 +1,4 @@
-"""Fading: a gamma distribution of mean 1, the same bits everywhere."""
+"""Tests of fading: a gamma distribution with mean 1, identical bit for bit on every machine."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ SHAPES = [0.5, 0.75, 1.0, 1.5, 5.0, 50.0]
 
 
 @pytest.mark.parametrize("m", SHAPES)
-def test_the_mean_power_is_one(m: float) -> None:
+def test_the_mean_power_of_fading_is_one(m: float) -> None:
     powers = 10 ** (np.array(gains_cdb(m)) / 1000)
     assert powers.mean() == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize("m", SHAPES)
-def test_outage_at_all_levels(m: float) -> None:
+def test_fading_outage_follows_the_gamma_distribution(m: float) -> None:
     gains = np.array(gains_cdb(m))
     assert len(gains) == PIECES and (np.diff(gains) >= 0).all()
     for level_db in (-30, -20, -10, -5, 0, 3, 6):
         share = (gains < 100 * level_db).mean()
-        # a piece, and how much half a hundredth of a dB more or less makes
+        # the probability of a piece, and its change when the level moves by half a hundredth of a dB
         low, high = (gammainc(m, m * 10 ** ((level_db + e) / 10)) for e in (-0.005, 0.005))
         assert low - 1 / PIECES <= share <= high + 1 / PIECES
 
 
-def test_near_and_far() -> None:
+def test_fading_depends_on_near_or_far_distance() -> None:
     fading = Fading(FadingParameters())
     near, far = gains_cdb(1.5), gains_cdb(0.75)
     for u in (0, 1 << 18, (1 << 18) - 1, 1 << 31, (1 << 32) - 1):
@@ -40,7 +40,7 @@ def test_near_and_far() -> None:
     assert Fading(FadingParameters(near_m=0.0)).gain_cdb(5, 0.0) == far[0]
 
 
-def test_the_same_bits_everywhere() -> None:
+def test_fading_gains_have_the_same_bits_on_every_machine() -> None:
     assert [digest(gains_cdb(m)) for m in (1.5, 0.75, 1.0)] == [
         "c33b9f4739fe8b8c",
         "582a1cfa2440babc",

@@ -1,4 +1,4 @@
-"""Files of buildings: what they are read as, and each refusal in one line."""
+"""Tests of files of buildings: what is read from them, and that each refusal is one line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def collection(*features: Any, **more: Any) -> dict[str, Any]:
 
 
 def file(folder: Path, content: Any, in_plane: bool = True) -> Path:
-    """`in_plane`: metres, unless a crs says otherwise."""
+    """Write a file of buildings; with `in_plane`, coordinates are metres unless a crs is given."""
     path = folder / "town.geojson"
     if in_plane and isinstance(content, dict):
         content = {"crs": None, **content}
@@ -67,13 +67,13 @@ def refusal(folder: Path, content: Any, origin: Origin | None = None, in_plane: 
         collection(feature(polygon(SQUARE)), crs={"type": "name", "properties": {"name": "EPSG:25833"}}),
     ],
 )
-def test_forms_of_geojson(content: Any, tmp_path: Path) -> None:
+def test_buildings_are_read_from_every_form_of_geojson(content: Any, tmp_path: Path) -> None:
     path = file(tmp_path, content)
     assert read_buildings(path) == [[IN_CM]]
     assert read_buildings(file(tmp_path, gzip.compress(path.read_bytes()))) == [[IN_CM]]
 
 
-def test_courts_and_many(tmp_path: Path) -> None:
+def test_buildings_may_have_courtyards_and_several_parts(tmp_path: Path) -> None:
     content = collection(
         feature(polygon(SQUARE, COURT)), feature({"type": "MultiPolygon", "coordinates": [[SQUARE]] * 2})
     )
@@ -85,7 +85,7 @@ def on_earth(ring: list[list[float]]) -> list[list[float]]:
     return [list(corner) for corner in zip(lon.tolist(), lat.tolist(), strict=True)]
 
 
-def test_degrees(tmp_path: Path) -> None:
+def test_buildings_in_degrees_are_projected_from_the_origin(tmp_path: Path) -> None:
     there = [[(x + 30_000, y - 20_000) for x, y in IN_CM]]
     assert read_buildings(file(tmp_path, polygon(on_earth(SQUARE))), ORIGIN) == [there]
     named = {"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}}
@@ -101,7 +101,7 @@ def test_degrees(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("in_plane", [True, False])
 def test_small_ground_in_metres_is_not_taken_for_degrees(in_plane: bool, tmp_path: Path) -> None:
-    """As degrees it would lie farther than anything may be."""
+    """As degrees it would be larger than the limit."""
     assert read_buildings(file(tmp_path, polygon(SQUARE), in_plane), ORIGIN) == [[IN_CM]]
 
 
@@ -139,7 +139,7 @@ def test_with_an_origin_only_walls_near_it_are_in_degrees(tmp_path: Path) -> Non
     ["EPSG:4326", "urn:ogc:def:crs:EPSG::4258", "urn:ogc:def:crs:EPSG:9.8:4269", "epsg:4979", "GCS_WGS_1984", "WGS 84",
      "urn:ogc:def:crs:OGC::CRS84h", "ETRS89", "http://www.opengis.net/def/crs/EPSG/0/4258"],
 )  # fmt: skip
-def test_crs_that_is_geographic(name: str, tmp_path: Path) -> None:
+def test_a_geographic_crs_marks_buildings_as_degrees(name: str, tmp_path: Path) -> None:
     wide = collection(feature(polygon(SQUARE), name="Mill"), crs={"type": "name", "properties": {"name": name}})
     assert refusal(tmp_path, wide).startswith(
         ": feature 1 ('Mill'): contains longitudes and latitudes, but the position of (0, 0) is not given"
@@ -151,14 +151,14 @@ def stretch(by: float) -> list[list[float]]:
 
 
 @pytest.mark.parametrize("width", [0.001, 0.04, 0.06, 0.3, 0.9])
-def test_numbers_that_make_no_sense_in_metres(width: float, tmp_path: Path) -> None:
+def test_implausible_building_coordinates_are_rejected(width: float, tmp_path: Path) -> None:
     complaint = refusal(tmp_path, collection(feature(polygon(stretch(width)))))
     assert complaint.startswith(": feature 1: contains longitudes and latitudes")
     unknown = {"crs": {"type": "name", "properties": {"name": "EPSG:9999"}}}
     assert "longitudes and latitudes" in refusal(tmp_path, collection(feature(polygon(stretch(width))), **unknown))
 
 
-def test_large_ground_in_degrees_is_known_by_its_decimals(tmp_path: Path) -> None:
+def test_large_ground_in_degrees_is_recognized_by_its_decimals(tmp_path: Path) -> None:
     ring = [[13.0123457, 52.1234567], [16.7654321, 52.2345678], [15.1357913, 54.2468024]]
     assert "longitudes and latitudes" in refusal(tmp_path, collection(feature(polygon(ring))))
     assert read_buildings(file(tmp_path, polygon([[round(x, 2), round(y, 2)] for x, y in ring])))
@@ -166,7 +166,7 @@ def test_large_ground_in_degrees_is_known_by_its_decimals(tmp_path: Path) -> Non
     assert read_buildings(file(tmp_path, collection(feature(polygon(ring)), **projected)))
 
 
-def test_sumo(tmp_path: Path) -> None:
+def test_buildings_are_read_from_a_sumo_file(tmp_path: Path) -> None:
     lonlat = " ".join(f"{x!r},{y!r}" for x, y in on_earth(SQUARE))
     text = f"""<?xml version="1.0" encoding="UTF-8"?>
     <additional xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
@@ -183,7 +183,7 @@ def test_sumo(tmp_path: Path) -> None:
     assert ":8:9: poly 'e': contains longitudes and latitudes" in refusal(tmp_path, text)
 
 
-def test_walls_of_a_scenario(tmp_path: Path) -> None:
+def test_a_scenario_s_buildings_become_walls(tmp_path: Path) -> None:
     file(tmp_path, polygon(SQUARE))
     walls = obstacles.walls(ObstaclesParameters(file="town.geojson", per_wall_db=6.0, per_metre_db=0.5), tmp_path)
     assert walls.cut(-500, 300, 1500, 300) == (2, 1000)
@@ -244,22 +244,22 @@ for _ in range(40):
         ('<additional>\n<poly id="m" type="building"/></additional>', ":2:1: poly 'm': has no area"),
     ],
 )  # fmt: skip
-def test_refusals(content: Any, complaint: str, tmp_path: Path) -> None:
+def test_malformed_building_files_are_rejected(content: Any, complaint: str, tmp_path: Path) -> None:
     assert complaint in refusal(tmp_path, content)
 
 
-def test_there_is_no_such_file(tmp_path: Path) -> None:
+def test_a_missing_building_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="file not found"):
         read_buildings(tmp_path / "none.geojson")
 
 
-def test_too_many_walls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_building_file_with_too_many_walls_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shapes.MOST_EDGES == 1_000_000
     monkeypatch.setattr(shapes, "MOST_EDGES", 9)
     two = collection(feature(polygon(SQUARE)), feature(polygon(SQUARE), name="East"))
     assert ": feature 2 ('East'): more than 9 walls up to this point" in refusal(tmp_path, two)
 
 
-def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_building_file_that_is_too_large_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(obstacles, "MOST_BYTES", 2_000_000)
     assert refusal(tmp_path, gzip.compress(b" " * 3_000_000 + b"{}")).startswith(": more than 2 MB")

@@ -1,4 +1,4 @@
-"""What a scenario may say, and what it is told otherwise."""
+"""Tests of the keys that a scenario may have for propagation, and of the errors for all others."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from mobilenet.network.propagation.parameters import ONLY, PathLossParameters, S
         ({"slope": 3.0}, "Extra inputs are not permitted"),
     ],
 )
-def test_refusals(keys: dict[str, Any], complaint: str) -> None:
+def test_malformed_path_loss_parameters_are_rejected(keys: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValidationError) as caught:
         PathLossParameters(**keys)
     assert complaint in str(caught.value)
 
 
-def test_only_what_means_something_is_told() -> None:
+def test_only_keys_of_the_path_loss_model_are_written() -> None:
     for model, names in ONLY.items():
         assert set(PathLossParameters(model=model).model_dump()) == {"model", *names}  # type: ignore[arg-type]
 
 
-def test_correlation_has_a_length() -> None:
+def test_shadowing_requires_a_correlation_length() -> None:
     with pytest.raises(ValidationError):
         ShadowingParameters(decorrelation_m=0.1)

@@ -1,4 +1,4 @@
-"""Loss by distance: against the formulas, point by point, and the same bits everywhere."""
+"""Tests of loss by distance: against the formulas, point by point, and identical bit for bit on every machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def db(parameters: PathLossParameters, distance_m: float, *pair: int) -> float:
     return loss_table(parameters, 3000.0, *pair)[int(distance_m * 100 + 0.5)] / 100
 
 
-def test_log_distance() -> None:
+def test_log_distance_loss_follows_its_formula() -> None:
     p = PathLossParameters()
     assert db(p, 119.77) == 102.40
     assert db(p, 0.0) == db(p, 0.5) == db(p, 1.0) == 40.05
@@ -30,7 +30,7 @@ def test_log_distance() -> None:
     assert db(PathLossParameters(exponent=2.0, reference_loss_db=46.68), 100.0) == 86.68
 
 
-def test_three_slope() -> None:
+def test_three_slope_loss_follows_its_formula() -> None:
     p = PathLossParameters(model="three_slope")
     at_200 = 40.05 + 19 * math.log10(200)
     assert db(p, 0.3) == 40.05
@@ -42,14 +42,16 @@ def test_three_slope() -> None:
     assert [db(other, d) for d in (5.0, 10.0, 100.0, 1000.0, 2000.0)] == [40.05, 40.05, 60.05, 60.05, 72.09]
 
 
-def test_free_space() -> None:
+def test_free_space_loss_follows_its_formula() -> None:
     assert db(PathLossParameters(model="free_space"), 1.0) == 40.05
     assert db(PathLossParameters(model="free_space", frequency_ghz=5.15), 1.0) == 46.68
     assert db(PathLossParameters(model="free_space"), 100.0) == 80.05
 
 
-def test_street_canyon() -> None:
-    """Table 7.4.1-1 by hand; a station 10 m high and a host of 1.5 m have their breakpoint at 144 m."""
+def test_street_canyon_loss_follows_the_3gpp_table() -> None:
+    """Values are computed by hand from table 7.4.1-1; a station at 10 m and a host at 1.5 m have their breakpoint at
+    144 m.
+    """
     carrier = math.log10(2.4)
     for d in (10.0, 60.0, 144.0):
         assert db(UMI, d, 1, True) == round(32.4 + 21 * math.log10(math.hypot(d, 8.5)) + 20 * carrier, 2)
@@ -63,7 +65,7 @@ def test_street_canyon() -> None:
     assert db(UMI, 100.0, 2, False) == round(stations, 2)
 
 
-def test_line_of_sight() -> None:
+def test_line_of_sight_probability_follows_its_formula() -> None:
     table = sight_table(3000.0)
     assert table[0] == table[1800] == SURE
     for d in (19, 50, 300):
@@ -77,10 +79,10 @@ def test_farther_is_never_less(stations: int) -> None:
         for line_of_sight in (True, False):
             table = loss_table(parameters, 3000.0, stations, line_of_sight)
             assert len(table) == 300_001 and table == sorted(table)
-            assert len(set(map(id, table))) == len(set(table))  # equal numbers are one object
+            assert len(set(map(id, table))) == len(set(table))  # equal numbers are the same object
 
 
-def test_reach() -> None:
+def test_the_median_reach_is_where_the_loss_table_says() -> None:
     table = loss_table(PathLossParameters(), 3000.0)
     assert table[int(100 * median_reach_m(table, 10240))] == 10240
     assert table[int(100 * median_reach_m(table, 10240)) + 1] == 10241
@@ -88,7 +90,7 @@ def test_reach() -> None:
     assert median_reach_m(table, 100) == 0.0
 
 
-def test_the_same_bits_everywhere() -> None:
+def test_path_loss_tables_have_the_same_bits_on_every_machine() -> None:
     pinned = {
         "log_distance": "e70fb39b0be7354a",
         "three_slope": "d39a0c0fc3f072fc",

@@ -1,4 +1,4 @@
-"""Shadows: how they are distributed and correlated, and that they are the same for all nodes."""
+"""Tests of shadowing: its distribution and correlation, and that all nodes see the same."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ FIELD = ShadowField(1, "shadows", D_M)
 
 
 @given(a=places, b=places)
-def test_the_same_there_and_back(a: tuple[int, int], b: tuple[int, int]) -> None:
+def test_shadowing_is_symmetric(a: tuple[int, int], b: tuple[int, int]) -> None:
     assert FIELD.between(*a, *b) == FIELD.between(*b, *a)
 
 
 @given(links=st.lists(st.tuples(places, places), min_size=1, max_size=20), d=st.sampled_from([0.5, 13.0, 1000.0]))
-def test_one_and_many_are_the_same(links: list[tuple[tuple[int, int], tuple[int, int]]], d: float) -> None:
+def test_shadowing_of_single_and_many_links_is_the_same(
+    links: list[tuple[tuple[int, int], tuple[int, int]]], d: float
+) -> None:
     field = ShadowField(7, "shadows", d)
     a, b = np.array(links).swapaxes(0, 1)
     shadows = field.between_many(a, b)
@@ -39,7 +41,7 @@ def by_random(count: int) -> np.ndarray:
     return np.random.default_rng(count).integers(-4000, 4000, (count, 4))
 
 
-def test_the_same_bits_everywhere() -> None:
+def test_shadow_fields_have_the_same_bits_on_every_machine() -> None:
     values = [
         ShadowField(seed, "shadows", d).between(*link)
         for seed in (1, 2, 12345) for d in (10.0, 13.0, 50.0) for link in by_random(300).tolist()
@@ -47,7 +49,7 @@ def test_the_same_bits_everywhere() -> None:
     assert digest(values) == "5449bc161e5f4ae8"
 
 
-def test_seeds_and_purposes_are_other_worlds() -> None:
+def test_seeds_and_purposes_give_different_shadow_fields() -> None:
     links = by_random(500)
     fields = [ShadowField(1, "shadows", D_M), ShadowField(2, "shadows", D_M), ShadowField(1, "line of sight", D_M)]
     values = [field.between_many(links[:, :2], links[:, 2:]) / ONE for field in fields]
@@ -66,7 +68,7 @@ def metres(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module", params=[5.0, 20.0, 200.0])
 def moved(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
-    """Links of one length before and after an end, or both, moved by D_M, in many worlds."""
+    """Return links of one length before and after one end, or both, moved by D_M, in many worlds."""
     random = np.random.default_rng(5)
     a = random.integers(-3000, 3000, (LINKS, 2))
     b = around(a, request.param, random)
@@ -77,7 +79,7 @@ def moved(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
     return {**values, "a": a, "b": b, "c": c, "d": d, "metres": np.array(request.param)}
 
 
-def test_normal_with_the_same_deviation_at_every_length(moved: dict[str, np.ndarray]) -> None:
+def test_shadowing_is_normal_with_the_same_deviation_everywhere(moved: dict[str, np.ndarray]) -> None:
     values = moved["ab"]
     assert abs(values.mean()) < 0.03
     assert values.std() == pytest.approx(1, abs=0.03)
@@ -90,7 +92,9 @@ def correlation(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def expectation(moved: dict[str, np.ndarray], after: str) -> float:
-    """Of two links, the way back counted: it matters where both ends are close."""
+    """Return the expected correlation of two links, including the reverse direction, which matters if both ends are
+    close.
+    """
     a, b, c, d = moved["a"], moved["b"], moved[after[0]], moved[after[1]]
     there = np.exp(-(metres(a, c) + metres(b, d)) / D_M) + np.exp(-(metres(a, d) + metres(b, c)) / D_M)
     rho, rho_after = np.exp(-2 * metres(a, b) / D_M), np.exp(-2 * metres(c, d) / D_M)
@@ -98,15 +102,15 @@ def expectation(moved: dict[str, np.ndarray], after: str) -> float:
 
 
 @pytest.mark.parametrize(("after", "alone"), [("cb", np.exp(-1)), ("ad", np.exp(-1)), ("cd", np.exp(-2))])
-def test_correlation(moved: dict[str, np.ndarray], after: str, alone: float) -> None:
+def test_shadowing_correlation_follows_the_model(moved: dict[str, np.ndarray], after: str, alone: float) -> None:
     measurement = correlation(moved["ab"], moved[after])
     assert measurement == pytest.approx(expectation(moved, after), abs=0.03)
     if moved["metres"] > 5 * D_M:
         assert measurement == pytest.approx(alone, abs=0.03)
 
 
-def test_one_world_is_nearly_as_correlated_as_all_together() -> None:
-    """Seen from a station far away, in twenty worlds: by how much each of them differs from the model."""
+def test_a_single_shadow_field_has_nearly_the_model_correlation() -> None:
+    """Compares each of twenty worlds with the model, seen from a distant station."""
     here = np.random.default_rng(1).integers(-40_000, 40_000, (10_000, 2))
     station = np.full_like(here, 100_000)
     fields = [ShadowField(seed, "shadows", D_M) for seed in range(20)]

@@ -1,4 +1,4 @@
-"""Walls cut and metres inside: against shapely, and by hand where a line runs through corners."""
+"""Tests of crossed walls and metres inside: against shapely, and by hand where a line runs through corners."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TRIANGLE: Building = [[(0, 0), (1000, 1000), (2000, 0)]]
     side_cm=st.sampled_from([3000, 20_000, 200_000]),
     lines=st.lists(st.tuples(*[st.floats(-0.3, 1.3)] * 4), min_size=1, max_size=10),
 )
-def test_as_shapely_has_it(seed: int, buildings: int, side_cm: int, lines: list[tuple[float, ...]]) -> None:
-    """Also from inside of a building, and where buildings overlap."""
+def test_walls_cut_agree_with_shapely(seed: int, buildings: int, side_cm: int, lines: list[tuple[float, ...]]) -> None:
+    """Lines may begin inside a building, and buildings may overlap."""
     made = town(seed, buildings, side_cm)
     walls = Walls(made)
     corners = {corner for building in made for ring in building for corner in ring}
@@ -41,9 +41,9 @@ def test_as_shapely_has_it(seed: int, buildings: int, side_cm: int, lines: list[
 
 
 @given(seed=st.integers(0, 10_000), ends=st.tuples(*[st.integers(-3, 13)] * 4))
-def test_a_shift_that_nobody_sees_decides_about_corners(seed: int, ends: tuple[int, ...]) -> None:
-    """On a coarse lattice, where most lines run through corners: as shapely sees the places a little to the east, and
-    by far less to the north.
+def test_an_infinitesimal_shift_decides_lines_through_corners(seed: int, ends: tuple[int, ...]) -> None:
+    """On a coarse lattice most lines run through corners. They count as shapely counts them with the places shifted
+    slightly to the east, and by far less to the north.
     """
     souths_and_wests = np.random.default_rng(seed).integers(0, 8, (6, 2)).tolist()
     made = [[[(100 * (west + x), 100 * (south + y)) for x, y in ((0, 0), (3, 1), (2, 4), (1, 2))]]
@@ -65,21 +65,23 @@ def test_a_shift_that_nobody_sees_decides_about_corners(seed: int, ends: tuple[i
         (HOUSE, (500, 400, 1500, 400), 1, 500),
         (HOUSE, (300, 400, 700, 400), 0, 400),
         (HOUSE, (-500, 900, 1500, 900), 0, 0),
-        (HOUSE, (-800, 0, 1800, 0), 2, 1000),  # along its southern wall: a little to the north of it
-        (HOUSE, (-800, 800, 1800, 800), 0, 0),  # and of the northern one
-        (HOUSE, (0, -500, 0, 1500), 2, 800),  # along the western one: a little to the east
+        (HOUSE, (-800, 0, 1800, 0), 2, 1000),  # along its southern wall: counts as slightly north of it
+        (HOUSE, (-800, 800, 1800, 800), 0, 0),  # along the northern wall
+        (HOUSE, (0, -500, 0, 1500), 2, 800),  # along the western wall: counts as slightly east of it
         (HOUSE, (1000, -500, 1000, 1500), 0, 0),
         (HOUSE, (-1000, -800, 2000, 1600), 2, 1281),  # through two corners
-        (HOUSE, (-400, 400, 400, -400), 2, 0),  # a corner cut off, of no size
-        (HOUSE, (600, -600, 1600, 400), 0, 0),  # a corner touched
-        (TRIANGLE, (0, 1000, 2000, 1000), 0, 0),  # its tip
+        (HOUSE, (-400, 400, 400, -400), 2, 0),  # cuts a corner, with zero length inside
+        (HOUSE, (600, -600, 1600, 400), 0, 0),  # touches a corner
+        (TRIANGLE, (0, 1000, 2000, 1000), 0, 0),  # touches its tip
         (YARD, (-500, 1500, 3500, 1500), 4, 2000),
-        (YARD, (1500, 1500, 1500, 5000), 2, 1000),  # from the court
+        (YARD, (1500, 1500, 1500, 5000), 2, 1000),  # from inside the courtyard
         (YARD, (1500, 1500, 1600, 1600), 0, 0),
         (HOUSE, (500, 400, 500, 400), 0, 0),
     ],
 )
-def test_by_hand(building: Building, line: tuple[int, int, int, int], walls: int, inside_cm: int) -> None:
+def test_wall_cuts_through_corners_agree_with_hand_counts(
+    building: Building, line: tuple[int, int, int, int], walls: int, inside_cm: int
+) -> None:
     ax, ay, bx, by = line
     for turned in (building, [ring[::-1] for ring in building]):
         assert Walls([turned]).cut(ax, ay, bx, by) == Walls([turned]).cut(bx, by, ax, ay) == (walls, inside_cm)
@@ -92,19 +94,21 @@ def test_buildings_count_each_for_itself() -> None:
     assert Walls([HOUSE, HOUSE]).cut(500, 400, 2100, 400) == (2, 1000)
 
 
-def test_what_it_costs() -> None:
+def test_each_wall_and_metre_inside_adds_its_loss() -> None:
     walls = Walls([HOUSE], per_wall_cdb=900, per_metre_cdb=40)
     assert walls.loss_cdb(-500, 400, 1500, 400) == 2 * 900 + 10 * 40
     assert walls.loss_cdb(-500, 400, 37, 400) == 900 + 15  # 0.37 m inside
     assert walls.loss_cdb(-500, 900, 1500, 900) == 0
 
 
-def test_nothing_stands_there() -> None:
+def test_a_line_without_buildings_cuts_no_wall() -> None:
     assert Walls([]).cut(-500, 400, 100_000_000, 400) == (0, 0)
 
 
-def test_few_cells_whatever_the_ground_is_like() -> None:
-    """A long strip, two towns far from each other, walls that cross everything: made at once, and right."""
+def test_the_wall_index_has_few_cells_on_any_ground() -> None:
+    """The ground is a long strip, has two distant towns, or has walls that cross everything; building the index is fast
+    and correct.
+    """
     far = [[(x + 90_000_000, y + 90_000_000) for x, y in ring] for ring in HOUSE]
     long: Building = [[(-90_000_000, 0), (90_000_000, 0), (90_000_000, 10), (-90_000_000, 10)]]
     teeth = [(100 * x, y) for x in range(1, 2001) for y in ((0, 90_000_000) if x % 2 else (90_000_000, 0))]

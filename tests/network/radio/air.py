@@ -1,4 +1,4 @@
-"""A bare piece of air for tests: transceivers and MACs at given places, and a log of what happened."""
+"""A bare medium for tests: transceivers and MACs at given places, and a log of their events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Datagram(NamedTuple):
 
 
 class Script:
-    """RandomNumbers that give back-offs of our choice: `slots` one after the other, then 0."""
+    """RandomNumbers that return scripted back-offs: `slots` one after the other, then 0."""
 
     def __init__(self, *slots: int) -> None:
         self._slots = list(slots)
@@ -49,7 +49,7 @@ class Reception(NamedTuple):
 
 @dataclass
 class Node:
-    """A place on the air with a MAC, and its own log."""
+    """A place on the medium with a MAC and a log."""
 
     air: Air
     transceiver: Transceiver
@@ -57,9 +57,9 @@ class Node:
     received: list[tuple[float, str]] = field(default_factory=list)
     sent: list[tuple[float, str]] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
-    reports: list[tuple[int, str, str]] = field(default_factory=list)  # nanosecond, "sent" or "dropped", frame
-    heard: list[tuple[int, str]] = field(default_factory=list)  # nanosecond, frame
-    then: dict[str, Callable[[], Any]] = field(default_factory=dict)  # what it does within the callback of a frame
+    reports: list[tuple[int, str, str]] = field(default_factory=list)  # time in ns, "sent" or "dropped", frame
+    heard: list[tuple[int, str]] = field(default_factory=list)  # time in ns, frame
+    then: dict[str, Callable[[], Any]] = field(default_factory=dict)  # the action within the callback of a frame
 
     def on_sent(self, message: Any) -> None:
         self.sent.append((self.air.now_us, message.name))
@@ -87,7 +87,7 @@ class Node:
         return self.mac.enqueue(frame)
 
     def unicast(self, name: str, to: Node) -> bool:
-        """One that is to be acknowledged."""
+        """Send a frame that is to be acknowledged."""
         return self.send(name, to=to, acknowledged=True)
 
     def unicast_at_ns(self, time_ns: int, name: str, to: Node) -> None:
@@ -101,7 +101,7 @@ class Node:
 
 
 class Air:
-    """One medium with everything observed."""
+    """A medium on which everything is observed."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Air:
         self.eifs = eifs
         self.log: list[Reception] = []
         self.starts: list[tuple[float, str]] = []
-        self.frames: dict[str, Frame] = {}  # those that all receivers have had
+        self.frames: dict[str, Frame] = {}  # frames that all receivers have received
         reach = max(range_m, interference_range_m, detection_range_m or 0)
         self.medium = UnitDisk(
             self.kernel,
@@ -137,7 +137,7 @@ class Air:
         return self.kernel.now / MICROSECOND
 
     def node(self, x_m: float, *slots: int, y_m: float = 0.0, stream: Any = None, **rules: Any) -> Node:
-        """A node at (x_m, y_m) that draws these back-offs, or from `stream`."""
+        """Add a node at (x_m, y_m) that draws these back-offs, or draws from `stream`."""
         transceiver = self._transceiver(x_m, y_m)
         script = stream or Script(*slots)
         mac = Dcf(self.kernel, self.medium, transceiver, Rules(self.mode, self.eifs, **(RULES | rules)), script)
@@ -208,7 +208,7 @@ class AckingAir(Air):
         queue_frames: int = 100,
         loss: Any = None,
     ) -> Node:
-        """A node at (x_m, y_m); `loss`: the stream of the random loss there."""
+        """Add a node at (x_m, y_m); `loss` is the stream of its random loss."""
         transceiver = self._transceiver(x_m, y_m)
         transceiver.loss_draws = loss
         return self._place(transceiver, Acking(self.kernel, self.medium, transceiver, queue_frames, timeout_ns))

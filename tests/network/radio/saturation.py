@@ -1,4 +1,6 @@
-"""Stations that always have a frame to send, all in range of each other: what share of the time is payload."""
+"""Simulate stations in range of each other that always have a frame to send, and measure the share of
+payload in time.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from .air import Air, Node
 
 
 class Greedy:
-    """Keeps one frame in the queue of its node."""
+    """Client that always keeps one frame in its node's queue."""
 
     def __init__(self, node: Node, size_bytes: int, to: Node | None) -> None:
         self.node = node
@@ -36,7 +38,7 @@ def saturate(stations: int, size_bytes: int, rate_mbps: float, unicast: bool, se
 
 
 def unicast_throughput(stations: int, rate_mbps: float, seconds: float, seed: int = 1) -> float:
-    """Share of channel time spent on payload, 1500-byte payloads behind 8 + 28 bytes of headers."""
+    """Return the share of channel time spent on payload, for 1500-byte payloads behind 8 + 28 bytes of headers."""
     # 28 of the 64 bytes of overhead count as payload
     air = saturate(stations, 1500 - 28, rate_mbps, True, seconds, seed)
     medium = air.medium
@@ -45,6 +47,6 @@ def unicast_throughput(stations: int, rate_mbps: float, seconds: float, seed: in
 
 
 def broadcast_collisions(stations: int, seconds: float, seed: int = 1) -> float:
-    """Share of 100-byte broadcast frames at 1 Mb/s that collide."""
+    """Return the share of 100-byte broadcast frames at 1 Mb/s that collide."""
     medium = saturate(stations, 100, 1, False, seconds, seed).medium
     return 1 - medium.pairs[0] / sum(medium.pairs)

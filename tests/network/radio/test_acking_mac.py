@@ -1,4 +1,4 @@
-"""Compare the MAC without carrier sense with traces computed by hand, in nanoseconds.
+"""Tests of the MAC without carrier sense against traces computed by hand, in nanoseconds.
 
 At 1 Mb/s a datagram of 100 bytes takes 96 + 8 * (100 + 8 + 20 + 16) = 1248 us, a TCP segment of 100 bytes 64 us less;
 100 m take 334 ns, 120 m 400, 50 m 167, 30 m 100. A unicast frame without an acknowledgement is given up after 100 ms.
@@ -30,7 +30,7 @@ TIMEOUT = 100_000_000
 
 
 class Scripted:
-    """RandomNumbers that give these numbers, and say how often they were thrown."""
+    """RandomNumbers that return these numbers, and count the draws."""
 
     def __init__(self, *numbers: float) -> None:
         self._numbers = list(numbers)
@@ -51,10 +51,10 @@ class Scripted:
         (12, 96, 16, 100, 104_000, 98_667),  # 1184 bits / 12 Mb/s = 98 666.7 ns
         (12, 96, 16, 0, 37_334, 32_000),
         (24, 0, 0, 1000, 342_667, 340_000),
-        (0.3, 192, 34, 30, 3_093_334, 2_880_000),  # 192 + 8 * 92 = 928 bits, and 64 less
+        (0.3, 192, 34, 30, 3_093_334, 2_880_000),  # 192 + 8 * 92 = 928 bits; 64 bits less for the segment
     ],
 )
-def test_air_times(
+def test_the_acking_mac_computes_air_times_from_the_bitrate(
     bitrate_mbps: float, phy_header_bits: int, mac_header_bytes: int, size_bytes: int, datagram_ns: int, segment_ns: int
 ) -> None:
     framing = Framing(
@@ -69,7 +69,7 @@ def test_air_times(
 # --- frames without an acknowledgement
 
 
-def test_a_frame_leaves_at_once_and_is_over_when_it_has_left() -> None:
+def test_an_acking_frame_leaves_at_once_and_then_is_done() -> None:
     air, a, b = acking_air(0, 100)
     a.send_at_ns(1000, "A")
     air.run_ns(SECOND)
@@ -96,11 +96,13 @@ def test_unacknowledged_unicast_ends_when_it_has_left(to_m: float) -> None:
     air.run_ns(SECOND)
     assert a.reports == [(FRAME, "sent", "A"), (2 * FRAME, "sent", "B")]
     assert [name for _, name in b.heard] == (["A", "B"] if to_m == 30 else [])
-    assert air.outcomes("A")["n2"] == "received" and c.heard == []  # overheard, and not handed up
+    assert air.outcomes("A")["n2"] == "received" and c.heard == []  # overheard, but not passed up
 
 
-def test_who_comes_closer_does_not_overtake_its_own_frames() -> None:
-    """From 60 m at 100 m/s: the delay is 200.14 ns, 199.72 one frame later, and 199.31, rounded to less, after two."""
+def test_frames_of_an_approaching_node_stay_in_order() -> None:
+    """It starts at 60 m with 100 m/s: the delay is 200.14 ns, one frame later 199.72, and after two 199.31, rounded to
+    less.
+    """
     air, a, b = acking_air(60, 0)
     a.transceiver.move(0, 60, 0, -100 / SECOND, 0)
     for name in "ABCDE":
@@ -115,15 +117,15 @@ def test_who_comes_closer_does_not_overtake_its_own_frames() -> None:
 # --- no carrier sense
 
 
-def test_a_busy_medium_keeps_nobody_from_sending() -> None:
+def test_the_acking_mac_sends_on_a_busy_medium() -> None:
     air, a, b, c = acking_air(0, 100, 50)
     a.send_at_ns(0, "A")
     b.send_at_ns(700_000, "B")
-    c.send_at_ns(700_000, "C", 0)  # 448 us: ends while A and B are still on their way
+    c.send_at_ns(700_000, "C", 0)  # 448 us: ends while A and B are still in transit
     c.send_at_ns(1_148_001, "C2", 0)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "C": 700_000, "C2": 1_148_001, "B": 700_000}
-    assert {node.transceiver.busy_until for node in air.nodes} == {NEVER}  # nothing was sensed
+    assert {node.transceiver.busy_until for node in air.nodes} == {NEVER}  # no carrier was sensed
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_only_full_duplex_nodes_receive_while_they_send(
 
 
 @pytest.mark.parametrize(("full_duplex", "between"), [(True, "received"), (False, "half_duplex")])
-def test_a_third_in_the_middle_loses_both(full_duplex: bool, between: str) -> None:
+def test_a_node_between_two_senders_loses_both_frames(full_duplex: bool, between: str) -> None:
     air, a, b, c = acking_air(0, 100, 50, full_duplex=full_duplex)
     a.send_at_ns(0, "A")
     b.send_at_ns(0, "B")
@@ -158,7 +160,7 @@ def test_a_third_in_the_middle_loses_both(full_duplex: bool, between: str) -> No
 def test_sending_aborts_receiving_with_half_duplex_alone(full_duplex: bool, outcome: str) -> None:
     air, a, b = acking_air(0, 100, full_duplex=full_duplex)
     a.send_at_ns(0, "A")
-    b.send_at_ns(FRAME + HOP - 1, "B")  # the last nanosecond of A is to come
+    b.send_at_ns(FRAME + HOP - 1, "B")  # the last nanosecond of A is still to come
     air.run_ns(SECOND)
     assert air.starts_ns["B"] == FRAME + HOP - 1
     assert air.outcomes("A") == {"n1": outcome} and air.outcomes("B") == {"n0": "received"}
@@ -177,12 +179,12 @@ def test_the_tail_of_a_missed_frame_destroys_the_next_frame() -> None:
     air, a, b, c = acking_air(0, 100, -100, full_duplex=False)
     a.send_at_ns(0, "A")
     b.send_at_ns(700_000, "B")
-    c.send_at_ns(FRAME - HOP, "C")  # arrives in the nanosecond in which A has left, and B is in the air
+    c.send_at_ns(FRAME - HOP, "C")  # arrives in the nanosecond in which A ends, while B is on the air
     air.run_ns(SECOND)
     assert air.outcomes("B") == {"n0": "half_duplex"} and air.outcomes("C") == {"n0": "collision"}
 
 
-def test_two_frames_collide_at_one_who_sends_as_well() -> None:
+def test_two_frames_collide_at_a_node_that_is_sending() -> None:
     air, a, b, c = acking_air(0, 100, 200)
     for node, name in ((a, "A"), (b, "B"), (c, "C")):
         node.send_at_ns(0, name)
@@ -203,7 +205,7 @@ def test_the_acknowledgement_comes_when_the_last_bit_arrives() -> None:
     assert list(air.frames) == ["A"] and air.medium.acks == air.medium.retries == air.medium.given_up == 0
 
 
-def test_it_is_not_waited_for_who_overhears_the_frame_later() -> None:
+def test_a_sender_does_not_wait_for_nodes_that_overhear_it() -> None:
     """The addressee is 100 ns away, another node 400 ns."""
     air, a, b, c = acking_air(0, 30, 120)
     a.unicast_at_ns(0, "A", b)
@@ -219,13 +221,13 @@ def test_frames_wait_for_the_acknowledgement_of_the_first_one() -> None:
     air, a, b = acking_air(0, 100)
     a.unicast_at_ns(0, "A", b)
     a.unicast_at_ns(1, "B", b)
-    a.send_at_ns(SEGMENT + 1, "C")  # A has left, and has not arrived
+    a.send_at_ns(SEGMENT + 1, "C")  # A was sent, and has not arrived yet
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": SEGMENT + HOP, "C": 2 * (SEGMENT + HOP)}
 
 
 def test_the_acknowledgement_cannot_be_lost() -> None:
-    """The sender receives something else, and the addressee sends, when it comes."""
+    """When it arrives, the sender is receiving another frame, and the addressee is sending."""
     air, a, b, jammer = acking_air(0, 100, -100, full_duplex=False)
     a.unicast_at_ns(0, "A", b)
     jammer.send_at_ns(SEGMENT, "J")
@@ -236,14 +238,14 @@ def test_the_acknowledgement_cannot_be_lost() -> None:
 
 
 def given_up_once(air: AckingAir, a: Node, starts_ns: int = 0) -> None:
-    """A was lost: B follows it at the timeout, to the nanosecond."""
+    """Check that A was lost: B follows it at the timeout, to the nanosecond."""
     assert a.reports[0] == (starts_ns + TIMEOUT, "dropped", "A")
     assert a.reports[1:] == [(starts_ns + TIMEOUT + FRAME, "sent", "B")]
     assert air.starts_ns["A"] == starts_ns and air.starts_ns["B"] == starts_ns + TIMEOUT
     assert air.medium.given_up == 1 and air.medium.retries == 0
 
 
-def test_out_of_range_it_is_given_up_at_the_timeout() -> None:
+def test_a_frame_to_a_node_out_of_range_times_out() -> None:
     air, a, b, c = acking_air(0, 121, 100)
     a.unicast_at_ns(9, "A", b)
     a.send_at_ns(9, "B")
@@ -265,9 +267,9 @@ def test_out_of_range_it_is_given_up_at_the_timeout() -> None:
         ("addressee", 0, SEGMENT + HOP, "received"),
     ],
 )
-def test_disturbed_it_is_given_up_at_the_timeout(disturber: str, a_ns: int, x_ns: int, outcome: str) -> None:
-    """By the addressee, or by a node out of range of the sender, as far from the addressee. Frames that only touch
-    do not collide.
+def test_a_frame_that_collides_times_out(disturber: str, a_ns: int, x_ns: int, outcome: str) -> None:
+    """The disturbance comes from the addressee, or from a node out of range of the sender, as far from the addressee.
+    Frames that only touch do not collide.
     """
     air, a, b, hidden = acking_air(0, 100, 200, full_duplex=disturber == "hidden")
     a.unicast_at_ns(a_ns, "A", b)
@@ -284,7 +286,7 @@ def test_disturbed_it_is_given_up_at_the_timeout(disturber: str, a_ns: int, x_ns
 @pytest.mark.parametrize(
     ("down_ns", "up_ns"), [(0, TIMEOUT), (0, 500_000), (700_000, 800_000), (SEGMENT + HOP - 1, TIMEOUT)]
 )
-def test_to_a_node_that_is_down_it_is_given_up_at_the_timeout(down_ns: int, up_ns: int) -> None:
+def test_a_frame_to_a_node_that_is_down_times_out(down_ns: int, up_ns: int) -> None:
     air, a, b = acking_air(0, 100)
     air.at_ns(down_ns, air.medium.drop_out, b.transceiver)
     air.at_ns(up_ns, setattr, b.transceiver, "up", True)
@@ -295,7 +297,7 @@ def test_to_a_node_that_is_down_it_is_given_up_at_the_timeout(down_ns: int, up_n
     given_up_once(air, a)
 
 
-def test_lost_at_random_it_is_given_up_at_the_timeout() -> None:
+def test_a_frame_lost_at_random_times_out() -> None:
     air = AckingAir(loss=0.5)
     a, b = air.acking(0), air.acking(100, loss=Scripted(0.4, 0.6))
     a.unicast_at_ns(0, "A", b)
@@ -305,7 +307,7 @@ def test_lost_at_random_it_is_given_up_at_the_timeout() -> None:
     given_up_once(air, a)
 
 
-def test_one_after_the_other_is_given_up() -> None:
+def test_queued_frames_to_an_absent_node_time_out_in_turn() -> None:
     air, a, b, c = acking_air(0, 500, 100)
     for name in "ABC":
         a.unicast_at_ns(0, name, b)
@@ -345,7 +347,7 @@ def test_a_frame_is_not_given_up_before_it_could_have_arrived(timeout_ns: int) -
         assert air.medium.given_up == lost
 
 
-def test_a_timeout_a_nanosecond_after_the_arrival() -> None:
+def test_an_ack_a_nanosecond_before_the_timeout_counts() -> None:
     air = AckingAir()
     a, b, hidden = air.acking(0, timeout_ns=SEGMENT + HOP + 1), air.acking(100), air.acking(200)
     a.unicast_at_ns(0, "A", b)
@@ -361,7 +363,9 @@ def test_a_timeout_a_nanosecond_after_the_arrival() -> None:
 @pytest.mark.parametrize("to_far", [False, True])
 @pytest.mark.parametrize("lost", [False, True])
 def test_random_loss_is_drawn_once_for_each_receiver(near_m: float, far_m: float, to_far: bool, lost: bool) -> None:
-    """The addressee's when its acknowledgement is due, which may be before the others have the frame, and not again."""
+    """The loss at the addressee is drawn when its acknowledgement is due, possibly before the others have the frame,
+    and only once.
+    """
     number = 0.4 if lost else 0.6
     air = AckingAir(loss=0.5)
     near, far = Scripted(number), Scripted(number)
@@ -385,7 +389,7 @@ def test_random_loss_is_drawn_once_also_when_the_sender_crashes() -> None:
     assert [name for _, name in b.heard] == ["A"] and c.heard == [] and a.reports == []
 
 
-def test_what_is_lost_already_is_not_lost_at_random() -> None:
+def test_a_collided_frame_draws_no_random_loss() -> None:
     air = AckingAir(loss=0.5)
     stream = Scripted()
     a, b, hidden = air.acking(0), air.acking(100, loss=stream), air.acking(200)
@@ -402,16 +406,16 @@ def test_a_full_queue_drops_the_newest_at_once() -> None:
     air = AckingAir()
     a, b = air.acking(0, queue_frames=3), air.acking(100)
     air.run_ns(50)
-    assert [a.send(name) for name in "ABCDE"] == [True, True, True, False, False]  # A is in the air, and counts
+    assert [a.send(name) for name in "ABCDE"] == [True, True, True, False, False]  # A is on the air, and counts
     assert a.reports == [(50, "dropped", "D"), (50, "dropped", "E")]
-    a.send_at_ns(50 + FRAME, "F")  # A has left
+    a.send_at_ns(50 + FRAME, "F")  # A was sent
     air.run_ns(SECOND)
     assert [name for _, what, name in a.reports if what == "sent"] == ["A", "B", "C", "F"]
     assert [name for _, name in b.heard] == ["A", "B", "C", "F"]
     assert (air.medium.queue_drops, air.medium.given_up) == (2, 0)
 
 
-def test_whoever_waits_for_an_acknowledgement_holds_its_place() -> None:
+def test_a_frame_awaiting_its_ack_keeps_its_place_in_the_queue() -> None:
     air = AckingAir()
     a, b = air.acking(0, queue_frames=1), air.acking(500)
     a.unicast_at_ns(0, "A", b)
@@ -450,7 +454,7 @@ def test_a_frame_sent_in_a_callback_queues_behind_others() -> None:
     assert [name for _, _, name in a.reports] == ["A", "B", "C", "D"]
 
 
-def test_one_that_is_refused_in_a_callback_is_told_within_it() -> None:
+def test_a_frame_rejected_in_a_callback_is_reported_within_it() -> None:
     air = AckingAir()
     a, _ = air.acking(0, queue_frames=2), air.acking(100)
     taken: list[bool] = []
@@ -467,7 +471,7 @@ def test_one_that_is_refused_in_a_callback_is_told_within_it() -> None:
     ]
 
 
-def test_a_crash_within_a_callback() -> None:
+def test_a_crash_within_a_callback_empties_the_queue() -> None:
     air, a, _ = acking_air(0, 100)
     a.then = {"A": lambda: (a.mac.reset(), a.send("C"))}
     a.send_at_ns(0, "A")
@@ -505,7 +509,7 @@ def test_a_recovered_node_sends_after_its_old_frame_has_left(back_ns: int) -> No
     assert [name for _, name in b.heard] == ["A", "C", "D"]
 
 
-def test_two_crashes_while_one_frame_is_in_the_air() -> None:
+def test_two_crashes_during_one_frame_are_handled() -> None:
     air, a, b = acking_air(0, 100)
     a.unicast_at_ns(0, "A", b)
     air.at_ns(300_000, a.mac.reset)
@@ -527,11 +531,11 @@ def test_a_crash_ends_the_wait_for_an_acknowledgement(again_ns: int) -> None:
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": again_ns}
     assert a.reports == [(again_ns + TIMEOUT, "dropped", "B")]
-    assert air.medium.given_up == 1  # A's sender was gone
+    assert air.medium.given_up == 1  # the sender of A was down
 
 
 def test_an_old_acknowledgement_does_not_count_after_a_crash() -> None:
-    """It would come when the next frame is in the air."""
+    """It would arrive while the next frame is on the air."""
     air, a, b, nobody = acking_air(0, 100, 500)
     a.unicast_at_ns(0, "A", b)
     air.at_ns(SEGMENT, a.mac.reset)
@@ -555,10 +559,10 @@ def test_an_old_acknowledgement_does_not_count_after_a_crash() -> None:
     timeout_ns=st.sampled_from([300_000, 1_500_000, 20_000_000]),
     queue_frames=st.sampled_from([2, 100]),
 )
-def test_random_sends(
+def test_the_acking_mac_agrees_with_a_simple_model(
     seed: int, nodes: int, frames: int, full_duplex: bool, loss: float, timeout_ns: int, queue_frames: int
 ) -> None:
-    """An independent look at who sends when, who receives what, and who is told what of it."""
+    """An independent computation of which node sends when, which nodes receive, and what is reported to them."""
     stream = Stream(seed, "test")
     air = AckingAir(full_duplex=full_duplex, loss=loss)
     places = [(stream.uniform(0, 250), stream.uniform(0, 250)) for _ in range(nodes)]
@@ -579,18 +583,18 @@ def test_random_sends(
         return int(metres / 0.299792458 + 0.5) if metres <= 120 and a != b else None
 
     reports = [(node.transceiver.index, *entry) for node in air.nodes for entry in node.reports]
-    assert sorted(name for *_, name in reports) == sorted(owners)  # each exactly once
+    assert sorted(name for *_, name in reports) == sorted(owners)  # exactly one report for each
     assert all(owners[name] == me for me, _, _, name in reports)
     ends = {name: frame.start_ns + frame.duration_ns for name, frame in air.frames.items()}
     over = {name: time for _, time, _, name in reports if name in air.frames}
 
-    # One frame at a time, and the next one no earlier than the outcome of the one before.
+    # A node sends one frame at a time, and the next one no earlier than the outcome of the previous one.
     for me in range(nodes):
         mine = sorted((frame.start_ns, name) for name, frame in air.frames.items() if owners[name] == me)
         for (_, before), (start, _) in itertools.pairwise(mine):
             assert ends[before] <= over[before] <= start
 
-    # What became of each frame, and when.
+    # The outcome of each frame, and its time.
     given_up = 0
     for _, time, what, name in reports:
         if name not in air.frames:
@@ -612,7 +616,7 @@ def test_random_sends(
     assert air.medium.given_up == given_up
     assert air.medium.queue_drops == frames - len(air.frames)
 
-    # Each pair in range has one outcome, the one that its surroundings leave it.
+    # Each pair in range has one outcome, determined by the overlapping frames.
     arrivals: dict[int, list[tuple[int, int, str]]] = {i: [] for i in range(nodes)}
     for name, frame in air.frames.items():
         for receiver in range(nodes):
@@ -642,8 +646,10 @@ def test_random_sends(
     crashes=st.integers(1, 8),
     speed_mps=st.sampled_from([0.0, 30.0, 1000.0]),
 )
-def test_random_crashes_of_nodes_that_move(seed: int, frames: int, crashes: int, speed_mps: float) -> None:
-    """No node sends two frames at a time, loses one to another of its own, or is notified twice."""
+def test_the_acking_mac_handles_random_crashes_of_moving_nodes(
+    seed: int, frames: int, crashes: int, speed_mps: float
+) -> None:
+    """No node sends two frames at a time, loses a frame to another of its own, or gets two reports."""
     stream = Stream(seed, "test")
     air = AckingAir(range_m=500)
     for _ in range(3):
@@ -672,8 +678,8 @@ def test_random_crashes_of_nodes_that_move(seed: int, frames: int, crashes: int,
     assert sender.mac.queued == 0
 
 
-def test_air_times_are_those_of_the_rate_as_it_is_written() -> None:
-    """At 0.7 Mb/s 7 bits last 10 microseconds, and not a nanosecond more because 0.7 is no binary fraction."""
+def test_acking_air_times_use_the_bitrate_exactly_as_written() -> None:
+    """At 0.7 Mb/s, 7 bits last exactly 10 microseconds, although 0.7 is not a binary fraction."""
     framing = Framing(WirelessParameters(mac="acking", bitrate_mbps=0.7, phy_header_bits=0, mac_header_bytes=0))
     for size in range(2000):
         in_all, airtime_ns = framing.datagram(size)

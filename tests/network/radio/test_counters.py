@@ -1,7 +1,7 @@
-"""Every counter of the radio, and every metric made of them, computed a second time without the counters' code.
+"""Tests that compute every counter of the radio, and the metrics made of them, again without the counters' code.
 
-Model     pairs come from the table of frames. What that does not have comes from a tap between a node and its MAC: it
-          sees each attempt when it is over, also those that no node could hear, and how the MAC is done with each frame
+Model     pairs come from the table of frames. A tap between a node and its MAC adds what that table lacks: it sees
+          each attempt when it is over, also those that no node could hear, and how the MAC finishes each frame
 Source    docs/run-directory.md, the table of counters
 """
 
@@ -33,7 +33,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 
 
 class Client:
-    """Between a MAC and the client of a frame."""
+    """Proxy between a MAC and the client of a frame."""
 
     def __init__(self, tap: Tap, client: Any) -> None:
         self._tap, self._client = tap, client
@@ -51,12 +51,12 @@ class Client:
 
 
 class Tap:
-    """What goes into the MACs of a simulation, and what comes out of them."""
+    """Records what enters and leaves the MACs of a simulation."""
 
     def __init__(self, simulation: Simulation) -> None:
-        self.refused = 0  # frames that found a full queue
-        self.dropped = 0  # those, and frames of which no acknowledgement came
-        self.unfinished = 0  # frames with which a MAC was not done: when its node crashed, or the run ended
+        self.refused = 0  # frames refused by a full queue
+        self.dropped = 0  # refused frames, and frames without acknowledgement
+        self.unfinished = 0  # frames that a MAC had not finished when its node crashed, or the run ended
         self.attempts: list[Attempt] = []
         for node in simulation.nodes:
             node._enqueue = self._watch(node._enqueue)
@@ -74,7 +74,7 @@ class Tap:
 
 
 class Attempt:
-    """A frame when all receivers have it."""
+    """A frame once all receivers have it."""
 
     def __init__(self, frame: Frame, over_ns: int) -> None:
         self.frame, self.over_ns = frame, over_ns
@@ -116,7 +116,7 @@ def draw(seed: int) -> Scenario:
 
 
 class Recount:
-    """The counters of a run, from its rows and its tap."""
+    """The counters of a run, recomputed from its rows and its tap."""
 
     def __init__(self, simulation: Simulation, tap: Tap) -> None:
         self.attempts: list[Attempt] = tap.attempts
@@ -137,7 +137,7 @@ class Recount:
         )
 
     def sizes(self, acks: bool, by_ns: int | None = None) -> list[int]:
-        """Return the size of each frame: those with rows from there, and of the tap only the others."""
+        """Return the size of each frame; those with rows from the table, the others from the tap."""
         heard = {
             key: size
             for over_ns, key, kind, size, *_ in self.rows
@@ -174,7 +174,7 @@ def counters_of(recount: Recount, acks: bool, outcomes: tuple[str, ...]) -> dict
 
 
 def metrics_of(recount: Recount, begin_ns: int, end_ns: int) -> dict[str, float | None]:
-    """Return the metrics of frames, and the deprecated ones, which count ACKs as well."""
+    """Return the metrics of frames, and the deprecated ones, which also count ACKs."""
 
     def share(kinds: tuple[bool, ...], addressed: bool, some: tuple[str, ...], every: tuple[str, ...]) -> float | None:
         counts: Counter[str] = Counter()
@@ -216,7 +216,7 @@ SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.long) for seed in ra
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_counters_are_what_the_table_says(seed: int) -> None:
+def test_radio_counters_follow_their_documented_definitions(seed: int) -> None:
     scenario = draw(seed)
     simulation = Simulation(scenario)
     tap = Tap(simulation)
@@ -231,7 +231,7 @@ def test_counters_are_what_the_table_says(seed: int) -> None:
     assert radio.get("acks") == (counters_of(recount, True, outcomes) if acks else None)
     assert radio["queue_drops"] == tap.refused
     assert radio.get("mac_given_up", 0) == tap.dropped - tap.refused
-    # a retry that was decided may never be sent
+    # the last planned retry may never be sent
     assert 0 <= radio["mac_retries"] - recount.repetitions(acknowledged=True) <= tap.unfinished
     assert 0 <= radio.get("mac_group_retries", 0) - recount.repetitions(acknowledged=False) <= tap.unfinished
 
@@ -250,8 +250,10 @@ def test_counters_are_what_the_table_says(seed: int) -> None:
     assert row["mac_queue_drops"] == tap.refused
 
 
-def test_the_draws_have_all_that_is_counted() -> None:
-    """Both radios with and without ACKs; retries, copies, frames given up, dropped and heard by no node."""
+def test_drawn_scenarios_exercise_every_radio_counter() -> None:
+    """They include both radios with and without ACKs, retries, copies, and frames given up, dropped and heard by no
+    node.
+    """
     seen: Counter[str] = Counter()
     for seed in range(12):
         simulation = Simulation(draw(seed))
@@ -270,8 +272,8 @@ def test_the_draws_have_all_that_is_counted() -> None:
     }  # fmt: skip
 
 
-def test_no_more_nodes_within_reach_than_there_are() -> None:
-    """Two hosts and a station: a frame is heard by two nodes at most, although each one is acknowledged."""
+def test_nodes_within_reach_never_exceed_the_nodes_there_are() -> None:
+    """There are two hosts and a station: a frame is heard by two nodes at most, although each frame is acknowledged."""
     values = {
         "seed": 1, "duration_s": 20,
         "stations": {"layout": {"shape": "points", "points_m": [[0, 0]]}},
@@ -284,4 +286,4 @@ def test_no_more_nodes_within_reach_than_there_are() -> None:
     tables = recording.tables()
     row = metrics(tables["events"], tables["samples"], recording.document(), manifest)
     assert row["nodes_within_reach_per_frame"] == 2
-    assert row["potential_receivers_per_frame"] == pytest.approx(4, abs=0.1)  # as before
+    assert row["potential_receivers_per_frame"] == pytest.approx(4, abs=0.1)  # unchanged

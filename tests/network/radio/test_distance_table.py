@@ -1,4 +1,4 @@
-"""Reception by a table: probabilities of distances, the scenario's source, and what is refused."""
+"""Tests of reception by a table: probabilities of distances, the scenario's source, and refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ record: {frames: true}
 """
 
 
-def test_the_rows_of_the_scenario_are_the_formula_of_the_paper() -> None:
+def test_rows_of_the_shipped_table_follow_the_paper_s_formula() -> None:
     reception = Scenario.load(MEASURED).wireless.reception
     assert reception is not None and len(reception) == 13
     for distance_m, chance in reception:
@@ -88,17 +88,17 @@ def test_a_cell_ends_where_half_of_the_frames_are_received() -> None:
         ({"reception": [[0, 1], [90, 1]], "detection_range_m": 20}, "detection_range_m: should be at least the last"),
     ],
 )
-def test_what_a_table_cannot_be_is_refused(wireless: dict[str, Any], key: str) -> None:
+def test_malformed_reception_tables_are_rejected(wireless: dict[str, Any], key: str) -> None:
     with pytest.raises(ScenarioError, match=f"wireless.{key}"):
         Scenario.load(SCENARIOS / "first.yaml", [f"wireless={json.dumps({'model': 'distance_table', **wireless})}"])
 
 
-def test_it_has_no_table_without_its_model() -> None:
+def test_a_reception_table_requires_its_model() -> None:
     with pytest.raises(ScenarioError, match=r"reception: has no effect with model: unit_disk; leave it out .*, or set"):
         Scenario.load(SCENARIOS / "first.yaml", ["wireless.reception=[[0, 1], [10, 0]]"])
 
 
-def test_words_and_promises() -> None:
+def test_a_reception_table_is_described_with_its_source() -> None:
     scenario = Scenario.load(MEASURED)
     model = model_of(scenario.wireless)
     words = "; ".join(model.words(Place(Path(), None, 1)))

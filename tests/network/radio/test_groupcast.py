@@ -1,4 +1,4 @@
-"""Groupcast with unsolicited retries: traces by hand, exact chances without load, and a MAC that lets duplicates pass.
+"""Tests of groupcast with unsolicited retries: traces by hand, exact probabilities, and a MAC that passes duplicates.
 
 802.11b at 1 Mb/s, as in test_mac.py: slot 20, DIFS 50 us; 100 bytes of payload last 1504 us.
 """
@@ -46,7 +46,7 @@ def test_each_copy_waits_for_difs_and_a_back_off_of_its_own() -> None:
     second = 1000 + FRAME + DIFS + 3 * SLOT
     third = second + FRAME + DIFS + 5 * SLOT
     assert [start for start, _ in air.starts] == [1000, second, third]
-    assert a.sent == [(pytest.approx(third + FRAME + HOP), "A")]  # once
+    assert a.sent == [(pytest.approx(third + FRAME + HOP), "A")]  # only once
     assert [name for _, name in b.received] == ["A"] and b.received[0][0] < second
     assert air.outcomes("A") == {"n1": "received"} and len(air.log) == 3
     assert air.medium.group_retries == 2 and air.medium.retries == 0
@@ -64,7 +64,7 @@ def test_all_copies_of_a_frame_leave_before_the_next_one() -> None:
 
 
 @pytest.mark.parametrize("what", ["a host's frame", "no data", "a unicast frame", "none"])
-def test_everything_else_is_sent_once(what: str) -> None:
+def test_only_group_frames_of_stations_are_repeated(what: str) -> None:
     air = Air()
     a = station(air, 0, group_retries=0 if what == "none" else 3)
     a.transceiver.is_station = what != "a host's frame"
@@ -84,18 +84,20 @@ def test_an_acknowledged_frame_may_come_between_two_groups() -> None:
     assert [name for _, name in b.received] == ["A", "U", "B"]
 
 
-def test_after_a_crash_a_host_takes_a_copy_as_new() -> None:
+def test_a_host_takes_a_copy_after_a_crash_as_new() -> None:
     air = Air()
     a, b = station(air, 0, group_retries=1), air.node(100)
     a.send_at_us(0, "A")
     air.at_us(FRAME + 10, b.mac.reset)
     air.run_us(20_000)
-    assert [name for _, name in b.received] == ["A", "A"]  # the network discards the host's state as well
+    assert [name for _, name in b.received] == ["A", "A"]  # the network also discards the host's state
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
-def test_without_load_each_copy_is_an_independent_chance(retries: int) -> None:
-    """Of n frames a receiver has a share of 1 - loss ** (1 + retries), and counts each once; within 5 sigma."""
+def test_group_copies_without_load_are_received_independently(retries: int) -> None:
+    """A receiver gets a share of 1 - loss ** (1 + retries) of n frames, and counts each once; the
+    tolerance is 5 sigma.
+    """
     loss, frames = 0.5, 2000
     air = Air(loss=loss)
     a, b = station(air, 0, group_retries=retries), air.node(100)
@@ -109,7 +111,7 @@ def test_without_load_each_copy_is_an_independent_chance(retries: int) -> None:
     assert len(air.starts) == frames * (1 + retries)
 
 
-def test_frames_are_qos_frames() -> None:
+def test_group_frames_with_retries_are_qos_frames() -> None:
     plain, repeated = (Framing(WirelessParameters(groupcast=value)) for value in ("none", "unsolicited_retry"))
     for way in ("datagram", "segment", "acknowledged_datagram"):
         assert getattr(repeated, way)(100)[0] == getattr(plain, way)(100)[0] + 2
@@ -118,7 +120,7 @@ def test_frames_are_qos_frames() -> None:
 @pytest.mark.parametrize(
     "override", ["wireless.group_retries=2", "wireless={mac: acking, groupcast: unsolicited_retry}"]
 )
-def test_keys_without_effect_are_refused(override: str) -> None:
+def test_groupcast_keys_without_effect_are_rejected(override: str) -> None:
     with pytest.raises(ScenarioError, match="has no effect with"):
         mobilenet.run(SCENARIOS / "first.yaml", overrides=[override])
 
@@ -149,7 +151,7 @@ mobilenet.run(sys.argv[1], out=sys.argv[2], overrides=sys.argv[3:], allow_code=T
 
 @pytest.mark.parametrize("is_broken", [False, True])
 def test_a_mac_that_lets_duplicates_pass_is_caught(is_broken: bool, tmp_path: Path) -> None:
-    """A mutant: programs are notified of each copy, more often than it was sent."""
+    """The mutant passes each copy to the programs, more often than it was sent."""
     script = WITHOUT_FILTER if is_broken else WITHOUT_FILTER.replace("Dcf.is_new", "unused")
     subprocess.run(
         [sys.executable, "-c", script, SCENARIOS / "programs" / "flood.yaml", tmp_path / "run", GROUPCAST,

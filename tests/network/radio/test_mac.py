@@ -1,4 +1,4 @@
-"""The MAC beside traces computed by hand, to the nanosecond.
+"""Tests of the MAC against traces computed by hand, to the nanosecond.
 
 802.11b at 1 Mb/s: slot 20, SIFS 10, DIFS 50, EIFS 364 us; 100 bytes of payload last 1504 us, an ACK 304 us;
 100 m take 0.334 us.
@@ -18,7 +18,7 @@ from .air import Air, Datagram, Node, listening_air
 
 FRAME = 1504.0
 HOP = 0.334  # 100 m, rounded to a nanosecond
-exactly = partial(pytest.approx, abs=1e-9)  # but for the rounding of sums
+exactly = partial(pytest.approx, abs=1e-9)  # except for the rounding of sums
 
 
 def test_after_a_long_silence_a_frame_leaves_at_once() -> None:
@@ -32,7 +32,7 @@ def test_after_a_long_silence_a_frame_leaves_at_once() -> None:
 def test_idle_time_before_the_frame_is_credited_in_part() -> None:
     air, a, b = listening_air(0, (0, 10))
     a.send_at_us(0, "A")
-    b.send_at_us(FRAME + 60, "B")  # idle for 60 us of the 50 + 200 it must wait
+    b.send_at_us(FRAME + 60, "B")  # the medium was idle for 60 of the 250 us that it must wait
     air.run_us(9000)
     assert air.start_us("B") == FRAME + 50 + 200
 
@@ -51,18 +51,18 @@ def test_a_slot_that_was_begun_is_counted_again() -> None:
     air, a, c, d = listening_air(0, (0, 9), 0)
     a.send_at_us(1000, "A")
     c.send_at_us(1500, "C")  # due at 2504 + 50 + 180 = 2734
-    d.send_at_us(2641, "D")  # its DIFS is over: at once, 93 us before that
+    d.send_at_us(2641, "D")  # its DIFS is over, so it sends at once, 93 us earlier
     air.run_us(9000)
     assert air.start_us("D") == 2641
     assert air.start_us("C") == 2641 + FRAME + 50 + 5 * 20
 
 
-def test_difs_is_no_slot() -> None:
-    """Interrupted while DIFS still runs, a node keeps all its slots."""
+def test_an_interrupted_difs_uses_no_slot() -> None:
+    """A node interrupted during DIFS keeps all its slots."""
     air, a, c, d = listening_air(0, (0, 9), 0)
     a.send_at_us(1000, "A")
     c.send_at_us(1500, "C")
-    d.send_at_us(1500, "D")  # 2504 + 50: in the instant in which C begins to count
+    d.send_at_us(1500, "D")  # 2504 + 50: the instant at which C begins to count
     air.run_us(9000)
     assert air.start_us("C") == 2554 + FRAME + 50 + 9 * 20
 
@@ -74,7 +74,7 @@ def test_timers_that_expire_together_both_send() -> None:
     c.send_at_us(700, "C")
     air.run_us(9000)
     assert air.start_us("B") == FRAME + 110
-    assert air.start_us("C") == exactly(FRAME + 110 + HOP)  # A's end came to it later
+    assert air.start_us("C") == exactly(FRAME + 110 + HOP)  # A's end reached it later
     assert air.outcomes("B") == {"n0": "collision", "n2": "half_duplex", "n3": "collision"}
     assert air.outcomes("C") == {"n0": "never_attempted", "n1": "half_duplex", "n3": "never_attempted"}
     assert d.received == [(pytest.approx(FRAME + HOP), "A")]
@@ -99,7 +99,7 @@ def test_a_start_beyond_the_propagation_delay_is_sensed() -> None:
 
 
 def contender_after_a_collision(eifs: bool, ask_us: float) -> float:
-    """C hears A and B, who do not hear each other and overlap; when does C send?"""
+    """Return when C sends, which hears A and B; they do not hear each other, and overlap."""
     air, a, b, c = listening_air(0, 200, (100, 2), eifs=eifs)
     a.send_at_us(0, "A")
     b.send_at_us(10, "B")
@@ -110,7 +110,7 @@ def contender_after_a_collision(eifs: bool, ask_us: float) -> float:
     return air.start_us("C")
 
 
-def test_eifs_after_a_broken_frame() -> None:
+def test_a_broken_frame_is_followed_by_eifs() -> None:
     assert contender_after_a_collision(True, 700) == exactly(FRAME + HOP + 364 + 40)
 
 
@@ -118,7 +118,7 @@ def test_eifs_can_be_switched_off() -> None:
     assert contender_after_a_collision(False, 700) == exactly(FRAME + 10 + HOP + 50 + 40)
 
 
-def test_eifs_concerns_only_who_contends_already() -> None:
+def test_eifs_delays_only_nodes_that_are_already_contending() -> None:
     assert contender_after_a_collision(True, FRAME + 20) == exactly(FRAME + 10 + HOP + 50 + 40)
 
 
@@ -128,7 +128,7 @@ def test_a_frame_received_well_ends_eifs() -> None:
     a.send_at_us(0, "A")  # 82 us each
     b.send_at_us(10, "B")
     c.send_at_us(30, "C")
-    d.send_at_us(150, "D")  # does not contend when the broken frame ends, so it owes DIFS only
+    d.send_at_us(150, "D")  # does not contend when the damaged frame ends, so it waits for DIFS only
     air.run_us(9000)
     assert air.start_us("D") == 150.0
     assert air.start_us("C") == exactly(150 + 82 + 50 + 5 * 20)
@@ -152,12 +152,12 @@ def test_frames_that_only_touch_do_not_collide() -> None:
     assert [name for _, name in b.received] == ["A", "C"]
 
 
-def test_the_rest_of_a_frame_never_attempted_destroys_the_next() -> None:
+def test_the_rest_of_an_ignored_frame_destroys_the_next() -> None:
     air = Air()
     a, b, c, d = air.node(0), air.node(100), air.node(200), air.node(100, y_m=100)
     del b
     a.send_at_us(0, "A")
-    c.send_at_us(1000, "C")  # never attempted at the middle, on air until 2504
+    c.send_at_us(1000, "C")  # not received at the middle, on the air until 2504
     a.send_at_us(2000, "A2")
     air.run_us(9000)
     assert air.outcomes("C")["n1"] == "never_attempted"
@@ -165,9 +165,9 @@ def test_the_rest_of_a_frame_never_attempted_destroys_the_next() -> None:
     assert d.received == []
 
 
-def test_who_sent_later_from_nearer_is_locked_first() -> None:
+def test_a_receiver_locks_the_frame_that_arrives_first() -> None:
     air, far, near, ear = listening_air(0, 125, 119)
-    far.send_at_us(0, "far")  # reaches the ear after 0.397 us
+    far.send_at_us(0, "far")  # reaches the listener after 0.397 us
     near.send_at_us(0.2, "near")  # after 0.220 us
     air.run_us(9000)
     assert air.outcomes("near") == {"n2": "collision"}
@@ -176,7 +176,7 @@ def test_who_sent_later_from_nearer_is_locked_first() -> None:
 
 
 def test_slots_end_at_the_nearer_of_two_senders() -> None:
-    """Both arrivals stop the count; the one that came first, though sent later, decides at which slot."""
+    """Both arrivals stop the count; the one that arrived first, though sent later, decides at which slot."""
     air, first, listener, far, near = listening_air(110, (110, 9), 0, 115, eifs=False)
     first.send_at_us(0, "first")
     listener.send_at_us(700, "L")  # due at 1504 + 50 + 180 = 1734
@@ -186,7 +186,7 @@ def test_slots_end_at_the_nearer_of_two_senders() -> None:
     air.run_us(20000)
     end = max(1653.733 + 0.367, 1653.883 + 0.017) + FRAME
     assert air.start_us("far") == 1653.733 and air.start_us("near") == 1653.883
-    # From 1653.9 on 80.1 us are left: five slots, not four.
+    # From 1653.9 on, 80.1 us are left: five slots, not four.
     assert air.start_us("L") == exactly(end + 50 + 5 * 20)
 
 
@@ -194,7 +194,7 @@ def _bare(node: Node, name: str) -> Any:
     return Frame(node.transceiver, None, Datagram(name), 164, round(FRAME * 1000), 1, node)
 
 
-def test_an_acknowledged_frame() -> None:
+def test_a_unicast_frame_is_acknowledged_after_sifs() -> None:
     air, a, b = listening_air(0, 100)
     a.send_at_us(0, "A", to=b, acknowledged=True)
     air.run_us(9000)
@@ -211,14 +211,14 @@ def test_retries_double_the_window_and_end() -> None:
     assert [name for _, name in air.starts] == ["A"] * 7
     assert a.dropped == ["A"] and a.sent == [] and a.mac.queued == 0
     starts = [start for start, _ in air.starts]
-    timeout = 10 + 20 + 192  # SIFS, a slot, a preamble: by then DIFS is over, and slots count from here
+    timeout = 10 + 20 + 192  # SIFS, a slot, a preamble: DIFS has passed by then, and slots count from here
     waits = [round(later - sooner - FRAME - timeout, 3) for sooner, later in itertools.pairwise(starts)]
     assert waits == [20 * slots for slots in (32, 64, 128, 256, 512, 512)]
     assert air.medium.retries == 6
 
 
 class Halves:
-    """Always the middle of the window."""
+    """Always draws the middle of the window."""
 
     def random(self) -> float:
         return 0.5
@@ -227,7 +227,7 @@ class Halves:
 def test_a_lost_ack_makes_a_duplicate_that_is_not_handed_up() -> None:
     air, a, b, other = listening_air(0, 100, -100)
     a.send_at_us(0, "A", to=b, acknowledged=True)
-    other.send_at_us(0.2, "long", 400)  # cannot sense A yet; B does not hear it; on air during the ACK
+    other.send_at_us(0.2, "long", 400)  # cannot sense A yet, and B does not hear it; it is on the air during the ACK
     air.run_us(60_000)
     assert [name for _, name in air.starts].count("A") == 2
     assert [name for _, name in air.starts].count("ack of A") == 2
@@ -236,7 +236,7 @@ def test_a_lost_ack_makes_a_duplicate_that_is_not_handed_up() -> None:
 
 
 def test_overheard_unicast_reserves_the_air_for_its_ack() -> None:
-    air, a, b, c = listening_air(0, 100, (-100, 0))  # C hears A, not B's ACK
+    air, a, b, c = listening_air(0, 100, (-100, 0))  # C hears A, but not B's ACK
     a.send_at_us(0, "A", to=b, acknowledged=True)
     c.send_at_us(700, "C")
     air.run_us(9000)
@@ -265,7 +265,7 @@ def test_a_crash_empties_the_queue_and_stops_timers() -> None:
     assert [name for _, name in c.received] == ["A"]
 
 
-def test_the_air_was_silent_before_the_beginning() -> None:
+def test_the_medium_counts_as_idle_before_the_run() -> None:
     air, a = listening_air((0, 31))
     a.send("A")
     air.run_us(9000)

@@ -1,4 +1,4 @@
-"""Who hears what, and how losses are counted."""
+"""Tests of which nodes hear a frame, and of how losses are counted."""
 
 from __future__ import annotations
 
@@ -31,23 +31,25 @@ from .air import Air, listening_air
         ("g_erp", 54, 1536, 20 + 4 * math.ceil((16 + 8 * 1536 + 6) / 216) + 6),
     ],
 )
-def test_air_times(mode: str, rate: float, psdu: int, expected_us: float) -> None:
+def test_air_times_of_the_80211_modes_follow_their_formulas(
+    mode: str, rate: float, psdu: int, expected_us: float
+) -> None:
     assert MODES[mode].airtime_ns(psdu, rate) == math.ceil(expected_us * 1000)
 
 
-def test_interframe_spaces() -> None:
+def test_interframe_spaces_of_the_modes_are_those_of_80211() -> None:
     spaces = {name: (m.slot_ns, m.sifs_ns, m.difs_ns, m.eifs_ns) for name, m in MODES.items()}
     assert spaces["b"] == spaces["g_mixed"] == (20_000, 10_000, 50_000, 10_000 + 304_000 + 50_000)
     assert spaces["g_erp"][:3] == (9_000, 10_000, 28_000)
     assert spaces["a"] == (9_000, 16_000, 34_000, 16_000 + 44_000 + 34_000)
 
 
-def test_a_rate_that_the_mode_lacks() -> None:
+def test_a_rate_that_the_mode_lacks_is_rejected() -> None:
     with pytest.raises(ValueError, match="no rate of 24"):
         MODES["b"].airtime_ns(100, 24)
 
 
-def test_the_range_is_inclusive() -> None:
+def test_reception_includes_a_node_exactly_at_the_range() -> None:
     air, a = listening_air(0)
     inside, outside = air.node(120), air.node(120.001)
     a.send("A")
@@ -75,10 +77,8 @@ def test_detection_reaches_farther_than_reception() -> None:
     assert air.start_us("C") == pytest.approx(1504 + 0.667 + 50, abs=1e-9)
 
 
-def test_equal_powers_are_not_captured_at_the_sender_s_place() -> None:
-    """All three stand at one place: neither frame is stronger, so neither survives, unless nothing more is asked
-    for.
-    """
+def test_two_senders_at_one_place_do_not_capture_each_other() -> None:
+    """All three stand at one place: neither frame is stronger, so neither survives, unless the threshold is 0."""
     for capture_db, outcome in ((6.0, "collision"), (0.0, "received")):
         air, a, b, c = listening_air(0, 0, 0, capture_db=capture_db)
         a.send_at_us(1000, "A")
@@ -121,8 +121,10 @@ def test_random_loss_is_applied_at_its_rate() -> None:
 
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), nodes=st.integers(2, 12), frames=st.integers(2, 30))
-def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: int, frames: int) -> None:
-    """An independent look at all arrivals: received if and only if alone, and receiver silent and not locked before."""
+def test_a_received_frame_overlapped_no_other_frame(seed: int, nodes: int, frames: int) -> None:
+    """An independent check of all arrivals: a frame is received if and only if it was alone, and its receiver was
+    silent and not locked.
+    """
     stream = Stream(seed, "test")
     air = Air("g_mixed", 24)
     places = [(stream.uniform(0, 300), stream.uniform(0, 300)) for _ in range(nodes)]
@@ -162,8 +164,8 @@ def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: i
 
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), count=st.integers(2, 60), speed=st.sampled_from([0.0, 1.4, 30.0]))
-def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float) -> None:
-    """Nodes wander with re-binning on a tick; the candidates always contain everyone in range."""
+def test_the_neighbour_index_misses_no_node(seed: int, count: int, speed: float) -> None:
+    """Nodes wander, and the index is updated on a tick; candidates always include all nodes in range."""
     stream = Stream(seed, "test")
     kernel = Kernel()
     index = Neighbours(120, speed, 100 * MILLISECOND)
@@ -180,7 +182,7 @@ def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float
         now += 100 * MILLISECOND
         for transceiver in transceivers:
             index.rebin(transceiver, *transceiver.position(now))
-        if step % 10 == 9:  # one jumps
+        if step % 10 == 9:  # one node jumps
             jumper = transceivers[stream.below(count)]
             jumper.move(now, stream.uniform(-400, 400), stream.uniform(-400, 400), 0.0, 0.0)
             index.add(jumper, now)
@@ -196,7 +198,7 @@ def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float
 
 
 def test_a_frame_among_a_thousand_cells_touches_only_neighbours() -> None:
-    """A count, not a time: how many transceivers one frame looks at does not grow with the network."""
+    """Counts instead of timing: the number of transceivers that a frame considers does not grow with the network."""
     looked_at = []
     for side in (3, 32):
         air = Air()

@@ -1,4 +1,4 @@
-"""Saturated 802.11b against analysis: Bianchi's model for unicast, frozen counters for broadcast.
+"""Tests of saturated 802.11b against analysis: Bianchi's model for unicast, frozen counters for broadcast.
 
 Bianchi, Performance Analysis of the IEEE 802.11 Distributed Coordination Function (2000), W = 32, m = 5, basic access;
 1500-byte payloads behind 8 + 28 bytes. The broadcast column is a slotted model with frozen counters and no retries,
@@ -24,12 +24,14 @@ from .saturation import broadcast_collisions, unicast_throughput
         (50, 11, 10, 0.459),
     ],
 )
-def test_unicast_throughput(stations: int, rate_mbps: float, seconds: float, share: float) -> None:
+def test_saturated_unicast_throughput_agrees_with_bianchi(
+    stations: int, rate_mbps: float, seconds: float, share: float
+) -> None:
     assert unicast_throughput(stations, rate_mbps, seconds) == pytest.approx(share, rel=0.03)
 
 
 @pytest.mark.parametrize(
     ("stations", "seconds", "share"), [(5, 100, 0.219), (10, 60, 0.427), (20, 30, 0.685), (50, 20, 0.930)]
 )
-def test_broadcast_collisions(stations: int, seconds: float, share: float) -> None:
+def test_saturated_broadcast_collisions_agree_with_analysis(stations: int, seconds: float, share: float) -> None:
     assert broadcast_collisions(stations, seconds) == pytest.approx(share, rel=0.03)

@@ -1,4 +1,4 @@
-"""Reception by power, scene by scene, against what one works out by hand."""
+"""Tests of reception by SINR, scene by scene, against values computed by hand."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def reaches(distance_m: float, **wireless: object) -> bool:
     return [name for _, name in b.received] == ["A"]
 
 
-def test_reception_switches_where_the_formula_says() -> None:
+def test_reception_by_power_ends_where_the_formula_says() -> None:
     """10 ** ((20.4 + 82 - 40.05) / 30) = 119.77 m."""
     assert reaches(119.67) and not reaches(119.87)
-    assert reaches(100 * 10 ** (-1 / 30) * 1.1977 - 0.1, tx_dbm=19.4)  # a decibel less
+    assert reaches(100 * 10 ** (-1 / 30) * 1.1977 - 0.1, tx_dbm=19.4)  # one decibel less
     assert not reaches(100 * 10 ** (-1 / 30) * 1.1977 + 0.1, tx_dbm=19.4)
     near = 10 ** ((20.4 + 70 - 40.05) / 30)
     assert reaches(near - 0.05, preamble_rssi_dbm=-70) and not reaches(near + 0.05, preamble_rssi_dbm=-70)
 
 
-def test_what_is_not_detected_is_no_pair() -> None:
+def test_an_undetected_frame_is_not_counted_at_a_receiver() -> None:
     air, a, b = sinr_air(0, 130)
     a.send_at_us(1000, "A")
     air.run_us(5000)
     assert air.frames["A"].receivers == [] and b.transceiver.lock_until == NEVER and b.transceiver.busy_until == NEVER
 
 
-def test_a_hidden_terminal_to_the_nanosecond() -> None:
-    """A sends to B over 60 m; C, 150 m on the other side, cannot know, and begins while A's payload is in the air."""
+def test_interference_of_a_hidden_terminal_is_exact() -> None:
+    """A sends to B over 60 m; C, 150 m away on the other side, cannot hear A and begins during A's payload."""
     air, a, b, c = sinr_air(-60, 0, 150)
     a.send_at_us(1000, "A")
     c.send_at_ns(1_100_000, "C")
@@ -68,8 +68,8 @@ def test_a_hidden_terminal_to_the_nanosecond() -> None:
     assert air.outcomes("A")["n1"] == "received"
 
 
-def test_a_frame_that_is_sent_again_disturbs_once() -> None:
-    """A repeats a frame that no node acknowledges; B receives from C while the third attempt is in the air."""
+def test_a_retransmitted_frame_interferes_once() -> None:
+    """A repeats a frame that is never acknowledged; B receives from C during the third attempt."""
     air, a, b, c, gone = sinr_air(-150, 0, 60, -1000)
     a.send_at_us(1000, "A", 100, gone, True)
     seen: list[tuple[int, int]] = []
@@ -94,7 +94,7 @@ def test_a_frame_that_is_sent_again_disturbs_once() -> None:
     assert seen[0][1] == pytest.approx(milliwatts(received_dbm(150)) * 1e18, rel=0.0012)
 
 
-def test_a_hidden_terminal_from_nearer_destroys() -> None:
+def test_a_nearer_hidden_terminal_destroys_a_frame() -> None:
     air, a, b, c = sinr_air(-100, 0, 100)
     a.send_at_us(1000, "A")
     c.send_at_us(1100, "C")
@@ -104,8 +104,8 @@ def test_a_hidden_terminal_from_nearer_destroys() -> None:
     assert b.received == []
 
 
-def test_bits_go_wrong_without_anybody_else() -> None:
-    """A rate too fast for the distance: detected, broken, and it is no collision."""
+def test_noise_alone_breaks_a_frame_sent_too_fast() -> None:
+    """The rate is too high for the distance: the frame is detected and damaged, which is not a collision."""
     air = SinrAir(preamble_rssi_dbm=-90)
     a, b = air.node(0), air.node(200)  # -88.7 dBm, 5.3 dB above the noise: enough for 6 Mb/s
     air.rate_mbps = 24
@@ -116,12 +116,12 @@ def test_bits_go_wrong_without_anybody_else() -> None:
 
 
 def test_a_weak_preamble_is_missed_and_the_node_listens_on() -> None:
-    """B is deaf to C, 125 m away, which is too weak to be received and 1 dB weaker than A, 115 m away."""
+    """B misses C, 125 m away, which is too weak to be received and 1 dB weaker than A, 115 m away."""
     air = SinrAir()
     a, b, c, d = air.node(-115), air.node(0), air.node(125), air.node(0, y_m=20)
     c.send_at_us(1000, "C")
     a.send_at_us(1050, "A")
-    d.send_at_us(1060, "D")  # begins while both are in the air, and stands out
+    d.send_at_us(1060, "D")  # begins while both are on the air, and is much stronger
     air.run_us(5000)
     assert air.outcomes("A")["n1"] == "preamble_missed"
     assert air.outcomes("D")["n1"] == "received" and [name for _, name in b.received] == ["D"]
@@ -144,7 +144,7 @@ def test_after_four_microseconds_only_capture_helps_the_stronger(later_ns: int, 
         air.run_us(5000)
         assert air.outcomes("near")["n1"] == expected
         lost = "never_attempted" if later_ns < 4000 else "collision"
-        assert air.outcomes("far")["n1"] == lost  # its bits are gone either way
+        assert air.outcomes("far")["n1"] == lost  # its bits are lost either way
 
 
 def test_a_node_is_busy_from_the_preamble_to_the_end() -> None:
@@ -157,14 +157,12 @@ def test_a_node_is_busy_from_the_preamble_to_the_end() -> None:
 
 
 def test_energy_without_a_preamble_makes_a_node_defer() -> None:
-    """B was sending when A began, so it never had A's preamble: it defers to A's energy alone, at 20 m, and not at
-    60 m.
-    """
+    """B was sending when A began, so it missed A's preamble: it defers to A's energy at 20 m, and not at 60 m."""
     for distance_m, defers in ((20, True), (60, False)):
         air, a, b = sinr_air(distance_m, 0)
         b.send_at_us(1000, "first", 20)
         airtime = air.size_and_airtime(20, False)[1]
-        a.send_at_ns(1_000_000, "A", 1500)  # in the same instant: neither can know of the other
+        a.send_at_ns(1_000_000, "A", 1500)  # at the same instant: neither can sense the other
         b.send_at_ns(1_000_000 + airtime + 1_000, "second", 20)
         air.run_us(9000)
         ends = air.starts_ns["A"] + air.frames["A"].duration_ns
@@ -173,14 +171,14 @@ def test_energy_without_a_preamble_makes_a_node_defer() -> None:
 
 
 def test_a_preamble_without_energy_makes_a_node_defer() -> None:
-    """60 m: far below the energy threshold, and yet received."""
+    """At 60 m, A is far below the energy threshold, and is received."""
     air, a, b = sinr_air(0, 60)
     assert received_dbm(60) < -62
     a.send_at_us(1000, "A", 1500)
     b.send_at_us(1100, "B", 20)
     air.run_us(9000)
     assert air.starts_ns["B"] > air.starts_ns["A"] + air.frames["A"].duration_ns
-    air = SinrAir(preamble_sinr_db=25)  # not detected: only then it sends into A's frame
+    air = SinrAir(preamble_sinr_db=25)  # not detected: it sends into A's frame only in this case
     a, b = air.node(0), air.node(60)
     a.send_at_us(1000, "A", 1500)
     b.send_at_us(1100, "B", 20)
@@ -189,7 +187,7 @@ def test_a_preamble_without_energy_makes_a_node_defer() -> None:
 
 
 def test_the_sum_of_two_energies_is_sensed_while_both_last() -> None:
-    """Each 1 dB below the threshold at B, together 2 dB above it."""
+    """Each is 1 dB below the threshold at B, and together they are 2 dB above it."""
     distance_m = 10 ** ((20.4 + 63 - 40.05) / 30)  # -63 dBm
     for preamble_sinr_db, nodes in ((60 - 10, 2), (60 - 10, 1)):
         air = SinrAir(preamble_sinr_db=preamble_sinr_db)  # B detects no preamble at all
@@ -204,11 +202,11 @@ def test_the_sum_of_two_energies_is_sensed_while_both_last() -> None:
         duration = air.size_and_airtime(500, False)[1]
         arrives = delay_ns(distance_m)
         assert b.transceiver.busy_from == 1_100_000 + arrives
-        assert b.transceiver.busy_until == 1_000_000 + duration + arrives  # until the first of both ends
+        assert b.transceiver.busy_until == 1_000_000 + duration + arrives  # until the first of the two ends
 
 
-def test_a_wall_costs_what_it_should() -> None:
-    """Two nodes 40 m apart, a house of 10 m between them: two walls and ten metres."""
+def test_a_wall_reduces_the_received_power() -> None:
+    """Two nodes are 40 m apart with a house of 10 m between them: two walls and ten metres."""
     house = [[(1500, -1000), (2500, -1000), (2500, 1000), (1500, 1000), (1500, -1000)]]
     for walls, loss_db in ((None, 0.0), (Walls([house], 900, 40), 2 * 9 + 10 * 0.4)):
         air = SinrAir(walls, preamble_rssi_dbm=-100)
@@ -223,7 +221,7 @@ def test_sending_aborts_receiving_and_a_crash_does() -> None:
     a.send_at_us(1000, "A", 1500)
     air.at_us(1001, c.transceiver.mac.reset)
     air.at_us(1100, air.medium.drop_out, c.transceiver)
-    b.send_at_ns(1_002_000, "B", 20)  # before the preamble is over: it cannot know
+    b.send_at_ns(1_002_000, "B", 20)  # before the preamble is over: it cannot detect it
     air.run_us(9000)
     assert air.outcomes("A") == {"n1": "half_duplex", "n2": "receiver_down"}
     assert air.outcomes("B")["n0"] == "half_duplex"
@@ -239,8 +237,8 @@ def test_an_acknowledgement_comes_at_its_rate() -> None:
     assert a.sent and not a.dropped
 
 
-def test_fading_is_the_frames_and_the_nodes_own() -> None:
-    """A node's draw does not depend on which other nodes are there, or on the order in which they are asked."""
+def test_fading_is_drawn_for_each_frame_and_node() -> None:
+    """A node's draw depends neither on the other nodes nor on the order of queries."""
 
     def powers(others: int) -> list[float]:
         air, a, b = sinr_air(0, 50, fading={"model": "nakagami"}, preamble_rssi_dbm=-120, ed_threshold_dbm=-30)
@@ -254,8 +252,8 @@ def test_fading_is_the_frames_and_the_nodes_own() -> None:
     assert powers(0) == powers(7) and len(set(powers(0))) > 15
 
 
-def test_backoff_is_the_macs_own() -> None:
-    """Slots count as on the unit disk: the MAC knows nothing of the model."""
+def test_the_backoff_does_not_depend_on_the_reception_model() -> None:
+    """Slots count as on the unit disk: the MAC does not depend on the model."""
     air = SinrAir()
     a, b = air.node(0), air.node(60, stream=Script(3))
     a.send_at_us(1000, "A", 1500)

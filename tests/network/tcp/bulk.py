@@ -1,4 +1,4 @@
-"""A bulk transfer over two real links, one of which loses segments independently; and what theory expects of it.
+"""A bulk transfer over two real links, one of which loses segments independently, and its throughput in theory.
 
 Mathis    throughput = C / sqrt(p) segments a round trip; C = 1.22, or 0.87 when every second segment is acknowledged
           (Mathis, Semke, Mahdavi, Ott: The macroscopic behavior of the TCP congestion avoidance algorithm, 1997)
@@ -25,14 +25,14 @@ IP_BYTES = 20
 
 
 class BigMessage(NamedTuple):
-    """More than is ever sent in one test."""
+    """A message larger than any test can transfer."""
 
     size_bytes: int = 10**12
     payload_bytes: int = 10**12
 
 
 class Sender:
-    """One end of the transfer: its port."""
+    """The port at one end of the transfer."""
 
     def __init__(
         self, kernel: Kernel, parameters: TcpParameters, link: Link, loss: float, stream: Stream, incarnation: int
@@ -72,7 +72,7 @@ class Sender:
 
 
 class Watch:
-    """The estimator of a connection, with a note of each sample and of each first timeout."""
+    """The estimator of a connection, which records each sample and each first timeout."""
 
     def __init__(self, estimator: Estimator) -> None:
         self._estimator = estimator
@@ -104,7 +104,7 @@ class Outcome(NamedTuple):
     recoveries: int
 
     def against_mathis(self, has_delayed_acks: bool) -> float:
-        """Ours over the formula's, given what was measured on the way."""
+        """Return the ratio of our throughput to Mathis's formula, from the measured loss and round trip."""
         return self.segments_per_s * self.rtt_s / mathis(self.loss, has_delayed_acks)
 
     def against_pftk(self, has_delayed_acks: bool) -> float:
@@ -146,7 +146,7 @@ def transfer(
 
 
 def mathis(p: float, has_delayed_acks: bool) -> float:
-    """Segments a round trip."""
+    """Return Mathis's throughput in segments per round trip."""
     return (0.87 if has_delayed_acks else 1.22) / sqrt(p)
 
 

@@ -1,4 +1,4 @@
-"""A hostile network between nodes that crash, and what must hold on it whatever happens."""
+"""A hostile network between nodes that crash, and the properties that must hold on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HASTY = TcpParameters(rto_max_s=2.0, max_retransmissions=4, connect_timeout_s=5.
 
 
 class Net:
-    """Loses, repeats and delays at random; what is delayed more is overtaken. Only a share of it all is delayed."""
+    """Loses, repeats and delays segments at random, and so reorders them; only a share of them is affected."""
 
     def __init__(
         self, seed: int, loss: float, repeat: float, least_ms: float, jitter_ms: float, late: float = 1.0
@@ -47,7 +47,7 @@ class Net:
 
 
 class Node:
-    """The owner of an endpoint. It remembers what it said and heard over each link, crashes or not."""
+    """The owner of an endpoint. It remembers what it sent and received over each link, also across crashes."""
 
     def __init__(self, net: Net, parameters: TcpParameters, welcomes: bool = True) -> None:
         self.net = net
@@ -55,9 +55,9 @@ class Node:
         self.parameters = parameters
         self.welcomes = welcomes
         self.names_sent: dict[int, list[Any]] = {}  # our incarnation -> names
-        self.heard: dict[tuple[int, int], list[Any]] = {}  # (incarnation at the speaker, ours) -> names
+        self.heard: dict[tuple[int, int], list[Any]] = {}  # (incarnation of the sender, ours) -> names
         self.events: list[tuple[str, int]] = []  # (what, peer)
-        self.links: list[Link] = []  # open ones
+        self.links: list[Link] = []  # links that are open
         self.counts = Counts()
         self.on_open_hook: Callable[[Link], None] = lambda link: None
         self.on_closed_hook: Callable[[Link], None] = lambda link: None
@@ -74,7 +74,7 @@ class Node:
         self.up = False
         self.endpoint.abort()
         for timer in self._timers:
-            assert not timer.running  # abort left nothing behind
+            assert not timer.running  # abort stopped all timers
         self._timers.clear()
         self.links.clear()
 
@@ -139,7 +139,9 @@ def check_transfer(
     jitter_ms: float,
     sizes: tuple[list[int], list[int]],
 ) -> tuple[Node, Node]:
-    """Both ends send at random moments of five seconds: every message once, in order, and then silence."""
+    """Check a transfer: both ends send at random moments of five seconds, every message arrives once, in order, and
+    then all is silent.
+    """
     net = Net(seed, loss, repeat, least_ms, jitter_ms)
     a, b = Node(net, parameters), Node(net, parameters)
     stream = Stream(seed, "test", "plan")
@@ -175,10 +177,11 @@ def check_crashes(
     late: float,
     outages: list[tuple[int, float, float]],
 ) -> tuple[Node, Node]:
-    """a keeps connecting to b, both chatter, either crashes in between; segments live for up to `jitter_ms`.
+    """Check connections across crashes: a keeps connecting to b, both send, and either crashes meanwhile.
 
-    outages: (who, when in seconds, for how long). What a link hands up is the beginning of what the link at its other
-    end was given, whatever crossed in between; and, if they are patient, what is said over the last pair arrives.
+    Segments live for up to `jitter_ms`; `outages` holds (node, time in seconds, duration). What a link hands up is the
+    beginning of what the link at its other end was given, whatever crossed meanwhile; and, if the nodes are patient,
+    the last messages over the last pair arrive.
     """
     parameters = PATIENT if patient else HASTY
     net = Net(seed, loss, repeat, 1, jitter_ms, late)
@@ -198,7 +201,7 @@ def check_crashes(
     a.on_closed_hook = lambda link: net.kernel.after(100 * MILLISECOND, connect)
     for number in range(200):
         net.kernel.at(number * 150 * MILLISECOND, chatter)
-    for time_s in (35, 100, 1000):  # so that an end that outlived the other notices
+    for time_s in (35, 100, 1000):  # so that an end that outlived the other one notices
         net.kernel.at(time_s * SECOND, chatter)
     for who, when_s, for_s in outages:
         node = net.nodes[who]

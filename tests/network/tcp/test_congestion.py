@@ -1,4 +1,4 @@
-"""The congestion window, step by step. One way takes 50 ms; a segment 1000 bytes and no time."""
+"""Tests of the congestion window, step by step. One way takes 50 ms; a segment has 1000 bytes and takes no time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mobilenet.network.tcp.segment import Segment
 
 from .wire import Wire, lose, tcp
 
-Step = tuple[float, str, int, int]  # ms, what b said, window and ssthresh of a after it
+Step = tuple[float, str, int, int]  # time in ms, segment from b, window and ssthresh of a after it
 
 
 class WatchedWire(Wire):
-    """Notes a's window after everything that reaches it."""
+    """Records a's window after every segment that reaches it."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -31,7 +31,7 @@ class WatchedWire(Wire):
             )
 
 
-def test_initial_window() -> None:
+def test_the_initial_window_is_that_of_rfc_5681() -> None:
     """The initial window is that of RFC 5681, section 3.1."""
     assert [initial_window(mss) for mss in (536, 1095, 1096, 2190, 2191)] == [2144, 4380, 3288, 6570, 4382]
     assert Congestion(tcp(initial_window_segments=10), 500, syn_lost=False).window == 5000
@@ -56,7 +56,7 @@ def test_slow_start_adds_at_most_a_segment_per_acknowledgement() -> None:
     assert congestion.window == 3100
 
 
-def test_congestion_avoidance_by_hand() -> None:
+def test_congestion_avoidance_agrees_with_a_hand_trace() -> None:
     """Equation 3, SMSS * SMSS / cwnd, with fractions kept.
 
     10**6 / 4000 = 250; / 4250 = 235, 1250 over; 1001250 / 4485 = 223, 1095 over; 1001095 / 4708 = 212
@@ -73,7 +73,7 @@ def test_congestion_avoidance_by_hand() -> None:
 
 
 def test_a_window_grows_by_one_segment_a_round_trip() -> None:
-    """Or half a segment when every second one is acknowledged."""
+    """It grows by half a segment if every second one is acknowledged."""
     for every, growth in ((1, 1.0), (2, 0.5)):
         congestion = Congestion(tcp(initial_window_segments=100), 1000, syn_lost=False)
         congestion.threshold = congestion.window
@@ -129,12 +129,14 @@ def test_a_full_acknowledgement_deflates_to_ssthresh() -> None:
     after = [step for step in wire.steps if step[1] != "ack 1"]
     assert (
         before[-1][2] == 5000 + 3000 + 1000 * (9 - 3) + 2 * 1000
-    )  # 9 duplicates of the first ten, 2 of the limited ones
+    )  # 9 duplicates of the first ten, 2 of those by limited transmit
     assert after[0] == (1200, "ack 12001", 5000, 5000)
 
 
 def test_reno_recovery_stops_at_the_first_new_acknowledgement() -> None:
-    """RFC 5681, 3.2, the same losses: 1200 ends the recovery at 5000; two duplicates are too few; timeout at 1500."""
+    """RFC 5681, 3.2, with the same losses: 1200 ends the recovery at 5000; two duplicates are too few; the timeout is
+    at 1500.
+    """
     wire = WatchedWire(tcp(initial_window_segments=10, recovery="reno"), lose(("a", 1), ("a", 3001))).open()
     wire.steps.clear()
     wire.a.say(*range(14))
@@ -147,7 +149,7 @@ def test_reno_recovery_stops_at_the_first_new_acknowledgement() -> None:
     assert wire.b.got == list(range(14))
 
 
-def test_without_recovery_there_is_the_timer_alone() -> None:
+def test_without_fast_recovery_only_the_timer_retransmits() -> None:
     wire = Wire(tcp(initial_window_segments=10, recovery="none"), lose(("a", 1))).open()
     wire.a.say(*range(14))
     wire.run_ms(1400)
@@ -169,7 +171,9 @@ def test_the_first_partial_acknowledgement_restarts_the_timer() -> None:
 
 
 def test_fast_retransmit_restarts_the_timer() -> None:
-    """RFC 6298, 5: never again in less than a timeout. The copy of 1290 is lost: once more at 1590, not at 1300."""
+    """RFC 6298, 5: the next timeout is a full timeout away. The copy of 1290 is lost and sent again at 1590, not at
+    1300.
+    """
     wire = Wire(tcp(initial_window_segments=5), lose(("a", 1), ("a", 1))).open()
     wire.a.say(0)
     wire.at_ms(1190, wire.a.say, 1, 2, 3)
@@ -177,8 +181,8 @@ def test_fast_retransmit_restarts_the_timer() -> None:
     assert [time for time, what in wire.sends_of("a") if what.startswith("1:")] == [1000, 1290, 1590]
 
 
-def test_duplicates_after_a_timeout_are_no_loss() -> None:
-    """RFC 6582, 3.2, 2: they echo what was sent again in vain."""
+def test_duplicate_acks_after_a_timeout_are_no_loss() -> None:
+    """RFC 6582, 3.2, 2: they acknowledge segments that were sent again needlessly."""
     congestion = Congestion(tcp(initial_window_segments=10), 1000, syn_lost=False)
     congestion.on_timeout(10_000, 10_001)
     assert not any(congestion.on_duplicate_ack(5001, 5000, 10_001) for _ in range(5))
@@ -189,7 +193,7 @@ def test_duplicates_after_a_timeout_are_no_loss() -> None:
 
 
 @pytest.mark.parametrize("limited", [True, False])
-def test_limited_transmit(limited: bool) -> None:
+def test_limited_transmit_sends_a_segment_per_early_duplicate(limited: bool) -> None:
     """RFC 3042: each of the first two duplicates lets one new segment out."""
     wire = Wire(tcp(initial_window_segments=3, limited_transmit=limited), lose(("a", 1))).open()
     wire.a.say(*range(9))
@@ -197,7 +201,7 @@ def test_limited_transmit(limited: bool) -> None:
     assert wire.words_of("a")[3:] == (["1100 3001:4001 ack 1", "1100 4001:5001 ack 1"] if limited else [])
     wire.run_ms(1299)
     again = [time for time, what in wire.sends_of("a") if what.startswith("1:")]
-    assert again == ([1000, 1200] if limited else [1000])  # with it there are enough duplicates for fast retransmit
+    assert again == ([1000, 1200] if limited else [1000])  # with it, there are enough duplicates for fast retransmit
 
 
 def test_the_number_of_duplicates_is_a_parameter() -> None:
@@ -218,7 +222,7 @@ def test_acknowledgements_on_data_are_no_duplicates() -> None:
 
 
 def test_after_an_idle_time_the_window_starts_over() -> None:
-    """RFC 5681, 4.1: not within a timeout, but after it."""
+    """RFC 5681, 4.1: the window is reset after an idle timeout, and not before."""
     wire = Wire(tcp(initial_window_segments=2)).open()
     wire.a.say(*range(30))
     wire.run_ms(1400)

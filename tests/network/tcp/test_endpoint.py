@@ -1,4 +1,4 @@
-"""Many connections at one node: who is meant, who is refused, who is replaced."""
+"""Tests of many connections at one node: which is addressed, refused, or replaced."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .wire import Note
 
 
 def quiet(count: int, *deaf: int) -> tuple[Net, list[Node]]:
-    """Nothing is lost; one way takes 10 ms."""
+    """Return a lossless network, on which one way takes 10 ms."""
     net = Net(1, 0.0, 0.0, 10, 0.0)
     for number in range(count):
         Node(net, TcpParameters(), welcomes=number not in deaf)
     return net, net.nodes
 
 
-def test_a_station_and_its_hosts() -> None:
+def test_a_station_keeps_one_connection_for_each_host() -> None:
     net, (station, *hosts) = quiet(6)
     for host in hosts:
         host.on_open_hook = lambda link, host=host: host.say(link)  # type: ignore[misc]
@@ -34,7 +34,7 @@ def test_a_station_and_its_hosts() -> None:
     assert station.counts.syns == 5 and all(host.counts.syns == 1 for host in hosts)
 
 
-def test_who_does_not_listen_refuses() -> None:
+def test_a_node_that_does_not_listen_refuses_connections() -> None:
     net, (a, b) = quiet(2, 1)
     a.endpoint.connect(1)
     net.run_s(1)
@@ -57,7 +57,7 @@ def test_a_peer_that_comes_back_replaces_its_old_connection() -> None:
     assert [len(names) for names in a.heard.values()] == [1]
 
 
-def test_an_end_that_outlived_the_other_learns_it_when_it_speaks() -> None:
+def test_an_orphaned_connection_end_is_reset_when_it_sends() -> None:
     net, (a, b) = quiet(2)
     a.endpoint.connect(1)
     net.run_s(1)
@@ -71,7 +71,7 @@ def test_an_end_that_outlived_the_other_learns_it_when_it_speaks() -> None:
 
 
 def test_an_old_syn_makes_no_connection() -> None:
-    """RFC 9293, 3.5, figure 9: it is answered, the answer is refused, and the user hears nothing of it."""
+    """RFC 9293, 3.5, figure 9: it is answered, the answer is refused, and the user is not notified."""
     net, (a, b) = quiet(2)
     b.arrive(0, Segment(12345, UNKNOWN, SYN, 0, window=1000, mss=500))
     assert len(b.endpoint.links) == 1
@@ -92,7 +92,7 @@ def test_an_old_syn_does_not_replace_a_connection() -> None:
     assert [len(names) for names in a.heard.values()] == [1]
 
 
-def test_segments_of_the_dead_are_answered_once() -> None:
+def test_segments_of_closed_connections_are_reset_once() -> None:
     net, (a, b) = quiet(2)
     b.arrive(0, Segment(5, 6, ACK, 1, 1, 100, 100, ((101, Note("ghost")),)))
     net.run_s(1)
@@ -123,8 +123,8 @@ def test_reset_and_abort_leave_nothing_behind() -> None:
             assert not b.endpoint.links and not b.endpoint._incoming_links and not b.endpoint._accepted
 
 
-def test_two_nodes_may_ask_each_other() -> None:
-    """No simultaneous open: two connections, one opened by each."""
+def test_two_nodes_may_connect_to_each_other() -> None:
+    """This is not a simultaneous open: there are two connections, one opened by each."""
     net, (a, b) = quiet(2)
     a.endpoint.connect(1)
     b.endpoint.connect(0)
@@ -149,7 +149,7 @@ def test_a_run_is_repeatable() -> None:
     assert run() == run()
 
 
-def test_time_of_a_link_is_the_nodes() -> None:
+def test_a_tcp_link_uses_the_clock_of_its_node() -> None:
     net, (a, _) = quiet(2)
     link = a.endpoint.connect(1)
     net.run_s(0.015)

@@ -1,4 +1,6 @@
-"""Each rule taken away in turn: a trace, or a few hostile schedules, must notice. With all rules in place none does."""
+"""Tests that a trace, or a few hostile schedules, notice each missing rule of TCP, and no fault if
+all rules are there.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,7 @@ acknowledge = Outgoing.acknowledge
 
 
 def halves_the_window(self: Any, flight: int, highest: int) -> None:
-    """Half of cwnd, as if all of it were in flight."""
+    """Halve cwnd, as if all of it were in flight."""
     on_timeout(self, self.window, highest)
 
 
@@ -127,7 +129,7 @@ def lazy(self: Any, segment: Segment) -> None:
 
 
 def never_prompt(self: Any, segment: Segment) -> None:
-    """Out of order or not, an acknowledgement waits."""
+    """Delay every acknowledgement, even for segments out of order."""
     gap, Incoming.gap = Incoming.gap, property(lambda self: False)  # type: ignore[method-assign, assignment]
     try:
         on_data(self, segment)
@@ -147,19 +149,19 @@ accept = Connection.accept
 
 
 def stays_replaced(self: Any, link: Any) -> None:
-    """An older connection of the same peer lives on."""
+    """Keep an older connection of the same peer alive."""
 
 
 MUTANTS: list[tuple[Any, str, Any, Callable[[], None]]] = [
     (Connection, "_transmit", karn_off,
     test_timeout.test_timeouts_stay_doubled_until_a_clean_sample),
     (Connection, "_transmit", karn_off,
-    test_timeout.test_a_retransmission_spoils_the_sample_of_its_segment),
+    test_timeout.test_a_retransmission_invalidates_the_rtt_sample),
     (Estimator, "back_off", lambda self: None,
     test_timeout.test_timeouts_stay_doubled_until_a_clean_sample),
-    (Estimator, "back_off", lambda self: None, test_open.test_nobody_there_seven_syns_and_failure_after_75_s),
+    (Estimator, "back_off", lambda self: None, test_open.test_connecting_to_nobody_fails_after_seven_syns_and_75_s),
     (Estimator, "wait", lambda self, rto_ns: setattr(self, "rto_ns", self.rto_ns or rto_ns),
-    test_open.test_after_a_lost_syn_three_seconds_and_one_segment),
+    test_open.test_a_lost_syn_sets_a_3_s_timeout_and_one_segment_window),
     (Incoming, "take", no_duplicate_filter, hostile),
     (Incoming, "take", out_of_order, hostile),
     (Incoming, "_keep", forgets_what_waited, hostile),
@@ -172,26 +174,26 @@ MUTANTS: list[tuple[Any, str, Any, Callable[[], None]]] = [
     (Endpoint, "replace", stays_replaced, test_endpoint.test_a_peer_that_comes_back_replaces_its_old_connection),
     (Connection, "accept", replaced_by_any_syn, crashes),
     (Congestion, "on_timeout", halves_the_window, test_timeout.test_the_second_timeout_in_a_row_leaves_ssthresh),
-    (Congestion, "on_timeout", no_recover, test_congestion.test_duplicates_after_a_timeout_are_no_loss),
+    (Congestion, "on_timeout", no_recover, test_congestion.test_duplicate_acks_after_a_timeout_are_no_loss),
     (Congestion, "on_ack", unbounded_slow_start,
     test_congestion.test_slow_start_adds_at_most_a_segment_per_acknowledgement),
     (Congestion, "_on_partial_ack", partial_is_full,
     test_congestion.test_newreno_repairs_two_losses_without_a_timeout),
     (Congestion, "on_idle", lambda self: None, test_congestion.test_after_an_idle_time_the_window_starts_over),
     (Connection, "_on_data", lazy, test_stream.test_a_lone_segment_is_acknowledged_after_the_delay),
-    (Connection, "_on_data", never_prompt, test_stream.test_gaps_are_told_at_once_and_so_is_their_end),
+    (Connection, "_on_data", never_prompt, test_stream.test_gaps_and_their_ends_are_acknowledged_at_once),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("check", [hostile, gentle, crashes])
-def test_the_schedules_pass_with_all_rules_in_place(check: Callable[[], None]) -> None:
+def test_hostile_tcp_schedules_pass_with_all_rules_in_place(check: Callable[[], None]) -> None:
     check()
 
 
 @pytest.mark.parametrize(
     ("owner", "name", "mutant", "check"), MUTANTS, ids=lambda value: getattr(value, "__name__", None)
 )
-def test_a_mutant_is_noticed(
+def test_a_tcp_mutant_is_detected(
     owner: Any, name: str, mutant: Any, check: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(owner, name, mutant)

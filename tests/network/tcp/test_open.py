@@ -1,4 +1,4 @@
-"""Set-up and ends of a connection, to the nanosecond. One way takes 50 ms."""
+"""Tests of the set-up and ends of a connection, to the nanosecond. One way takes 50 ms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_three_segments_open_a_connection() -> None:
     assert [segment.payload_bytes for segment in wire.segments] == [0, 0, 0]
 
 
-def test_what_was_queued_before_rides_on_the_third_segment() -> None:
+def test_data_queued_before_the_open_is_in_the_third_segment() -> None:
     wire = Wire()
     wire.a.connection.connect()
     wire.a.say("early", "too")
@@ -40,7 +40,7 @@ def test_what_was_queued_before_rides_on_the_third_segment() -> None:
     assert wire.b.got == ["early", "too"] and len(wire.a.connection.backlog) == 0
 
 
-def test_who_speaks_in_on_open_needs_no_third_segment() -> None:
+def test_sending_in_on_open_saves_the_third_segment() -> None:
     wire = Wire()
     wire.a.on_open = lambda: wire.a.say("first")  # type: ignore[method-assign]
     wire.b.on_open = lambda: wire.b.say("hello")  # type: ignore[method-assign]
@@ -51,11 +51,11 @@ def test_who_speaks_in_on_open_needs_no_third_segment() -> None:
         "50 syn ack",
         "150 1:1001 ack 1",
         "150 ack 1001",
-    ]  # hello was out before the data was looked at
+    ]  # hello was sent before the data was read
     assert (wire.a.got, wire.b.got) == (["hello"], ["first"])
 
 
-def test_nobody_there_seven_syns_and_failure_after_75_s() -> None:
+def test_connecting_to_nobody_fails_after_seven_syns_and_75_s() -> None:
     wire = Wire(fate=lambda *_: [])
     wire.a.connection.connect()
     wire.run_ms(500_000)
@@ -72,7 +72,7 @@ def test_the_set_up_timeout_is_a_parameter() -> None:
     assert wire.a.events == [(2_500_000_000, "connect_timeout")]
 
 
-def test_who_accepts_gives_up_too() -> None:
+def test_the_accepting_end_gives_up_too() -> None:
     wire = Wire(fate=lambda end, number, segment: HERE if end == "a" and number == 0 else [])
     wire.a.connection.connect()
     wire.run_ms(500_000)
@@ -80,8 +80,8 @@ def test_who_accepts_gives_up_too() -> None:
     assert wire.b.events == [(75_050_000_000, "connect_timeout")]
 
 
-def test_after_a_lost_syn_three_seconds_and_one_segment() -> None:
-    """RFC 6298, 5.7, and RFC 5681, 3.1; the other end, which lost nothing, measured its round trip."""
+def test_a_lost_syn_sets_a_3_s_timeout_and_one_segment_window() -> None:
+    """RFC 6298, 5.7, and RFC 5681, 3.1; the other end, which lost no segment, measured its round trip."""
     wire = Wire(fate=lambda end, number, segment: [] if end == "a" and (number == 0 or segment.length) else HERE)
     wire.a.connection.connect()
     wire.run_ms(2000)
@@ -93,15 +93,15 @@ def test_after_a_lost_syn_three_seconds_and_one_segment() -> None:
     assert wire.b.connection.estimator.rto_ns == 300 * MILLISECOND
 
 
-def test_a_lost_answer_is_asked_for_again() -> None:
-    """Both ends repeat: at 1000 the SYN, at 1050 its answer, by timer and because the SYN came again."""
+def test_a_lost_syn_ack_is_requested_again() -> None:
+    """Both ends repeat: at 1000 the SYN, at 1050 its answer, by timer and because the SYN arrived again."""
     wire = Wire(fate=lambda end, number, segment: [] if end == "b" and number == 0 else HERE)
     wire.a.connection.connect()
     wire.run_ms(5000)
     assert wire.words_of("a")[:3] == ["0 syn", "1000 syn", "1100 ack 1"]
     assert wire.words_of("b") == ["50 syn ack", "1050 syn ack", "1050 syn ack"]
     assert wire.a.connection.is_open and wire.b.connection.is_open
-    assert [end.connection.estimator.samples for end in (wire.a, wire.b)] == [0, 0]  # Karn
+    assert [end.connection.estimator.samples for end in (wire.a, wire.b)] == [0, 0]  # Karn's algorithm
 
 
 def test_a_lost_third_segment_is_replaced() -> None:
@@ -113,7 +113,7 @@ def test_a_lost_third_segment_is_replaced() -> None:
     assert wire.b.events == [(1_150_000_000, "open")]
 
 
-def test_a_repeated_syn_is_no_loss_but_spoils_the_sample() -> None:
+def test_a_repeated_syn_only_invalidates_the_rtt_sample() -> None:
     wire = Wire(
         fate=lambda end, number, segment: [50 * MILLISECOND, 60 * MILLISECOND] if segment.flags == SYN else HERE
     )
@@ -146,7 +146,7 @@ def test_the_smaller_segment_and_the_receivers_window_count() -> None:
     assert (wire.b.got, wire.a.got) == ([0], [1])
 
 
-def test_reset_tells_the_other_end_and_abort_does_not() -> None:
+def test_reset_notifies_the_other_end_and_abort_does_not() -> None:
     wire = Wire().open()
     wire.a.connection.reset()
     wire.a.connection.reset()
@@ -162,7 +162,7 @@ def test_reset_tells_the_other_end_and_abort_does_not() -> None:
     assert wire.b.got == [0] and wire.b.events[1:] == [(1_150_000_000, "reset")]
 
 
-def test_reset_before_the_answer_says_nothing() -> None:
+def test_reset_before_the_syn_ack_sends_no_segment_at_once() -> None:
     wire = Wire()
     wire.a.connection.connect()
     wire.a.connection.reset()
@@ -172,7 +172,7 @@ def test_reset_before_the_answer_says_nothing() -> None:
 
 
 def test_a_refusal_closes_at_once() -> None:
-    """Whether the other end knows nothing of us, or knew and gave up."""
+    """The other end has no such connection, or had one and gave up."""
     for source in (UNKNOWN, 9):
         wire = Wire(fate=lambda *_: [])
         wire.a.connection.connect()
@@ -199,8 +199,8 @@ def test_segments_of_other_connections_are_reset() -> None:
     assert wire.a.connection.is_open  # nor does such a reset touch another connection
 
 
-def test_resets() -> None:
-    """RFC 9293, 3.5.2, group 1."""
+def test_reset_segments_follow_rfc_9293() -> None:
+    """The rules are those of RFC 9293, 3.5.2, group 1."""
     data = Segment(5, 6, ACK, 100, 200, 50)
     assert reset_of(data) == Segment(6, 5, RST, 200)
     assert reset_of(Segment(5, UNKNOWN, SYN, 0)) == Segment(UNKNOWN, 5, RST | ACK, 0, 1)
@@ -237,7 +237,7 @@ def test_wrong_calls_are_refused() -> None:
 
 
 def test_an_upcall_may_end_the_connection() -> None:
-    """In every upcall but on_closed; nothing is handed up or sent afterwards."""
+    """This covers every upcall except on_closed; afterwards nothing is handed up or sent."""
     for upcall in ("on_open", "on_message"):
         wire = Wire()
         handed: list[Any] = []

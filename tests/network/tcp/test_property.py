@@ -1,4 +1,6 @@
-"""Every message once and in order, whatever the network does; nothing of an old connection in a new one."""
+"""Tests that every message arrives once and in order on any network, and that no old connection leaks
+into a new one.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ SIZES = st.lists(st.one_of(st.integers(1, 150), st.integers(1, 4000)), max_size=
 
 @st.composite
 def parameters(draw: st.DrawFn) -> TcpParameters:
-    """Any, with patience: at 50 % loss a connection of the paper's gives up now and then."""
+    """Draw any patient parameters: at 50 % loss, a connection of the paper gives up now and then."""
     aggregation = draw(st.booleans())
     chosen: dict[str, Any] = {
         "mss_bytes": draw(st.integers(64, 1500)),
@@ -44,7 +46,7 @@ def parameters(draw: st.DrawFn) -> TcpParameters:
     jitter_ms=st.floats(0, 500),
     sizes=st.tuples(SIZES, SIZES),
 )
-def test_every_message_once_and_in_order(
+def test_tcp_delivers_every_message_once_and_in_order(
     parameters: TcpParameters,
     seed: int,
     loss: float,
@@ -71,7 +73,7 @@ OFTEN = [(k % 2, 1.0 + 2 * k, 0.01) for k in range(12)]
     outages=OUTAGES,
 )
 @example(patient=True, seed=1, loss=0.0, repeat=0.3, jitter_ms=1000, late=0.2, outages=OFTEN)
-def test_nothing_of_an_old_connection_reaches_a_new_one(
+def test_no_segment_of_an_old_connection_reaches_a_new_one(
     patient: bool,
     seed: int,
     loss: float,

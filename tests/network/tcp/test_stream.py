@@ -1,4 +1,4 @@
-"""What a segment holds, when it leaves, and when it is acknowledged. One way takes 50 ms."""
+"""Tests of what a segment holds, when it is sent, and when it is acknowledged. One way takes 50 ms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_segment_is_a_message_of_the_network() -> None:
 
 
 def test_kinds_of_segments_are_counted_apart() -> None:
-    """A run's counters go by the name of the class."""
+    """A run's counters are named after the class."""
     wire = Wire()
     wire.a.connection.connect()
     wire.a.say(0)
@@ -61,7 +61,7 @@ def test_a_split_message_is_delivered_with_its_last_byte() -> None:
 
 def test_small_messages_held_by_a_window_share_a_segment() -> None:
     wire = Wire(tcp(initial_window_segments=1)).open()
-    wire.a.say(*range(25), size_bytes=100)  # the window takes ten
+    wire.a.say(*range(25), size_bytes=100)  # the window holds ten
     assert [names(segment) for segment in wire.segments] == [[k] for k in range(10)]
     wire.run_ms(1100)
     assert [names(segment) for segment in wire.segments if segment.seq > 1000 and segment.length] == [
@@ -70,7 +70,7 @@ def test_small_messages_held_by_a_window_share_a_segment() -> None:
     ]
 
 
-def test_bytes_are_cut_where_a_segment_is_full() -> None:
+def test_messages_are_cut_where_a_segment_is_full() -> None:
     wire = Wire(tcp(nagle=True, initial_window_segments=1)).open()
     wire.a.say("first", *range(4), size_bytes=400)
     wire.run_ms(1100)
@@ -94,8 +94,10 @@ def test_without_aggregation_every_segment_is_of_one_message() -> None:
     assert wire.b.got == list(range(9))
 
 
-def test_nagle_one_short_segment_at_a_time() -> None:
-    """RFC 9293, 3.7.4: at 1000 the first message alone; full segments need not wait; the rest waits until 1100."""
+def test_nagle_allows_one_short_segment_at_a_time() -> None:
+    """RFC 9293, 3.7.4: at 1000 only the first message is sent; full segments need not wait; the rest
+    waits until 1100.
+    """
     wire = Wire(tcp(nagle=True)).open()
     wire.a.say(*range(25), size_bytes=100)
     assert [(names(segment), segment.length) for segment in wire.segments] == [
@@ -109,7 +111,9 @@ def test_nagle_one_short_segment_at_a_time() -> None:
 
 
 def test_a_retransmission_leaves_at_once_with_later_data() -> None:
-    """Short segments, Nagle on: the timeout at 1300 sends the lost message with those that waited behind it."""
+    """Segments are short and Nagle is on: the timeout at 1300 sends the lost message with those that
+    waited behind it.
+    """
     wire = Wire(tcp(nagle=True), lose(("a", 1))).open()
     wire.a.say(*range(4), size_bytes=100)
     wire.run_ms(5000)
@@ -136,8 +140,8 @@ def test_a_message_counts_until_its_last_byte() -> None:
     assert wire.words_of("a") == ["1000 1:1001 ack 1", "1100 1001:1501 ack 1", "1200 1501:1601 ack 1"]
 
 
-def test_the_papers_defaults() -> None:
-    """At most 46 messages in flight, the rest together in segments of 536 bytes."""
+def test_tcp_parameters_default_to_those_of_the_paper() -> None:
+    """At most 46 messages are in flight; the rest is combined in segments of 536 bytes."""
     parameters = TcpParameters()
     assert (
         parameters.messages_in_flight,
@@ -193,17 +197,17 @@ def test_every_second_segment_is_acknowledged_at_once() -> None:
     for time_ms, name in ((1030, 1), (1040, 2)):
         wire.at_ms(time_ms, wire.a.say, name, size_bytes=10)
     wire.run_ms(9000)
-    assert wire.words_of("b") == ["1080 ack 1011", "1290 ack 1021"]  # the delay begins anew with the third
+    assert wire.words_of("b") == ["1080 ack 1011", "1290 ack 1021"]  # the delay starts again with the third segment
 
 
-def test_how_many_is_a_parameter() -> None:
+def test_the_number_of_segments_per_ack_is_a_parameter() -> None:
     wire = slow(ack_every_segments=3)
     wire.a.say(*range(4))
     wire.run_ms(9000)
     assert wire.words_of("b") == ["1050 ack 3001", "1250 ack 4001"]
 
 
-def test_data_takes_the_acknowledgement_along() -> None:
+def test_data_carries_a_pending_acknowledgement() -> None:
     wire = slow()
     wire.a.say(0)
     wire.at_ms(1100, wire.b.say, "answer")
@@ -224,8 +228,10 @@ def test_an_answer_from_on_message_needs_no_pure_acknowledgement() -> None:
     assert wire.words_of("b") == ["1050 1:1001 ack 1001"]
 
 
-def test_gaps_are_told_at_once_and_so_is_their_end() -> None:
-    """RFC 5681, 4.2: at 1050 the first segment waits for its second; the third, out of order, tells at once."""
+def test_gaps_and_their_ends_are_acknowledged_at_once() -> None:
+    """RFC 5681, 4.2: at 1050 the first segment waits for the second; the third, out of order, is
+    acknowledged at once.
+    """
     wire = Wire(tcp(delayed_ack_s=0.2, rto_min_s=1.0), lose(("a", 1001))).open()
     wire.a.say(0, 1, 2)
     wire.run_ms(9000)
@@ -275,7 +281,7 @@ def test_a_message_is_kept_until_its_last_byte_is_acknowledged() -> None:
         assert [note.name for note in outgoing] == left
 
 
-# --- both halves of the stream alone, against their definition
+# --- both halves of the stream by themselves, against their definition
 
 
 @given(
@@ -283,12 +289,14 @@ def test_a_message_is_kept_until_its_last_byte_is_acknowledged() -> None:
     limits=st.lists(st.integers(1, 70), min_size=1, max_size=60),
     data=st.data(),
 )
-def test_whatever_is_cut_says_what_it_holds(
+def test_segments_state_the_messages_they_hold_however_cut(
     sizes: list[tuple[int, float]], limits: list[int], data: st.DataObject
 ) -> None:
-    """Cut, acknowledged, sent again and cut anew at random: bytes, payload and messages are those of a plain list."""
+    """Segments are cut, acknowledged, sent again and recut at random: bytes, payload and messages are those of a plain
+    list.
+    """
     outgoing = Outgoing(tcp())
-    owner: list[tuple[int, bool, bool]] = []  # of each byte: message, is it payload, is it the last
+    owner: list[tuple[int, bool, bool]] = []  # for each byte: message, whether it is payload, whether it is the last
     for number, (size, share) in enumerate(sizes):
         payload = round(share * size)
         outgoing.append(Note(number, size, payload))
@@ -314,8 +322,8 @@ def test_whatever_is_cut_says_what_it_holds(
 
 
 @given(cuts=st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)), max_size=60), ends=st.sets(st.integers(2, 40)))
-def test_whatever_arrives_each_message_comes_once_and_in_order(cuts: list[tuple[int, int]], ends: set[int]) -> None:
-    """Segments with any overlap, against a set of bytes."""
+def test_overlapping_segments_give_each_message_once_in_order(cuts: list[tuple[int, int]], ends: set[int]) -> None:
+    """Segments overlap in any way, and are compared with a set of bytes."""
     incoming = Incoming()
     have: set[int] = set()
     got: list[int] = []

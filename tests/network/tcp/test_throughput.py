@@ -1,4 +1,4 @@
-"""Throughput over a lossy wired link against the formulas of Mathis and of Padhye (PFTK); see bulk.py.
+"""Tests of throughput over a lossy wired link against the formulas of Mathis and of Padhye (PFTK); see bulk.py.
 
 Loss, round trip and timeout are those that were measured on the way, as in both papers. Losses are independent, for
 which theory gives 1.31 instead of 1.22 (0.93 instead of 0.87): 1.07 where losses are rare. Where they are not, whole
@@ -14,8 +14,8 @@ import pytest
 from .bulk import mathis, pftk, transfer
 
 
-def test_the_formulas() -> None:
-    """PFTK for 2 %, 0.1 s, 0.2 s: 0.1 sqrt(0.04/3) = 0.011547; 0.2 * 3 sqrt(0.0075) * 0.02 * 1.0128 = 0.0010525."""
+def test_the_mathis_and_pftk_formulas_give_known_values() -> None:
+    """PFTK for 2 %, 0.1 s and 0.2 s: 0.1 sqrt(0.04/3) = 0.011547; 0.2 * 3 sqrt(0.0075) * 0.02 * 1.0128 = 0.0010525."""
     assert mathis(0.01, has_delayed_acks=False) == pytest.approx(12.2)
     assert mathis(0.01, has_delayed_acks=True) == pytest.approx(8.7)
     assert pftk(0.02, False, 0.1, 0.2) == pytest.approx(1 / (0.0115470 + 0.0010525), rel=1e-4)
@@ -26,16 +26,18 @@ LOSSES = [pytest.param(0.001, 200_000, marks=pytest.mark.long), (0.003, 100_000)
 
 @pytest.mark.parametrize(("loss", "segments"), LOSSES)
 @pytest.mark.parametrize(("rtt_s", "delayed_ack_s"), [(0.05, 0.0), (1.0, 0.2)])
-def test_throughput_is_that_of_the_formulas(loss: float, segments: int, rtt_s: float, delayed_ack_s: float) -> None:
+def test_tcp_throughput_agrees_with_the_formulas(
+    loss: float, segments: int, rtt_s: float, delayed_ack_s: float
+) -> None:
     outcome = transfer(loss, segments, seed=1, rtt_s=rtt_s, delayed_ack_s=delayed_ack_s)
     delayed = delayed_ack_s > 0
-    assert outcome.recoveries + outcome.timeouts > 100  # enough of them for a mean
+    assert outcome.recoveries + outcome.timeouts > 100  # enough for a mean
     assert 0.85 < outcome.against_mathis(delayed) < 1.15
     assert outcome.against_pftk(delayed) > 1
 
 
-def test_a_delay_longer_than_the_round_trip_costs_more() -> None:
-    """The known shortfall: 0.84 of Mathis, 0.92 of PFTK (means over eight seeds)."""
+def test_an_ack_delay_longer_than_the_rtt_lowers_throughput() -> None:
+    """The known shortfall is 0.84 of Mathis and 0.92 of PFTK (means over eight seeds)."""
     outcome = transfer(0.02, 60_000, seed=1, rtt_s=0.1, delayed_ack_s=0.2)
     assert (
         0.80 < outcome.against_mathis(has_delayed_acks=True) < 0.88

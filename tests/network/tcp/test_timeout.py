@@ -1,4 +1,4 @@
-"""Retransmission timeout, doubling, Karn's rule and the estimator, to the nanosecond.
+"""Tests of the retransmission timeout, doubling, Karn's rule and the estimator, to the nanosecond.
 
 After `open` the one sample is 100 ms: SRTT 100, RTTVAR 50, RTO 300 ms.
 """
@@ -19,7 +19,7 @@ def ms(wire: Wire) -> tuple[float, float, float]:
     return estimator.srtt_ns / MILLISECOND, estimator.rttvar_ns / MILLISECOND, estimator.rto_ns / MILLISECOND
 
 
-def test_the_estimator_by_hand() -> None:
+def test_the_rtt_estimator_agrees_with_hand_computation() -> None:
     estimator = Estimator(tcp())
     assert estimator.rto_ns == SECOND
     estimates = []
@@ -33,7 +33,7 @@ def test_the_estimator_by_hand() -> None:
     ]
 
 
-def test_floor_ceiling_granularity() -> None:
+def test_the_timeout_has_a_floor_a_ceiling_and_a_granularity() -> None:
     estimator = Estimator(tcp())
     for _ in range(60):
         estimator.sample(10 * MILLISECOND)
@@ -50,7 +50,7 @@ def test_floor_ceiling_granularity() -> None:
 
 @given(st.lists(st.integers(0, 10 * SECOND), min_size=1, max_size=50))
 def test_the_estimator_stays_near_the_formula(samples: list[int]) -> None:
-    """Against RFC 6298 in fractions: rounding down costs a few nanoseconds, never more."""
+    """The estimator is compared with RFC 6298 in fractions: rounding down costs only a few nanoseconds."""
     estimator = Estimator(tcp())
     srtt = rttvar = 0.0
     for number, rtt in enumerate(samples):
@@ -70,7 +70,7 @@ def test_timeouts_stay_doubled_until_a_clean_sample() -> None:
     wire.run_ms(4000)
     assert wire.words_of("a") == [f"{time} 1:1001 ack 1" for time in (1000, 1300, 1900, 3100)]
     assert wire.words_of("b") == ["3150 ack 1001"]
-    assert ms(wire) == (100, 50, 2400)  # the acknowledgement of 3200 taught nothing
+    assert ms(wire) == (100, 50, 2400)  # the acknowledgement of 3200 gave no sample
     wire.log.clear()
 
     wire.a.say("lost once")  # RFC 6298, 5: the doubled timeout holds for new data
@@ -79,7 +79,7 @@ def test_timeouts_stay_doubled_until_a_clean_sample() -> None:
     assert ms(wire) == (100, 50, 4800)
     wire.log.clear()
 
-    wire.a.say("not lost")  # sampled: 3/4 50 + 0, and the timeout collapses to 100 + 4 * 37.5
+    wire.a.say("not lost")  # sampled: 3/4 50 + 0, and the timeout returns to 100 + 4 * 37.5
     wire.run_ms(8000)
     assert ms(wire) == (100, 37.5, 250)
     wire.a.say("lost again")
@@ -89,8 +89,8 @@ def test_timeouts_stay_doubled_until_a_clean_sample() -> None:
     assert wire.b.got == ["lost thrice", "lost once", "not lost", "lost again"]
 
 
-def test_a_retransmission_spoils_the_sample_of_its_segment() -> None:
-    """The second segment is fresh, but the acknowledgement that covers it waited for the first one's repair."""
+def test_a_retransmission_invalidates_the_rtt_sample() -> None:
+    """The second segment is new, but the acknowledgement that covers it waited for the first one's repair."""
     wire = Wire(fate=lose(("a", 1))).open()
     wire.a.say(0, 1)
     wire.run_ms(3000)
@@ -108,7 +108,7 @@ def test_new_acknowledgements_restart_the_timer() -> None:
 
 
 def test_the_timer_runs_from_the_first_segment_under_way() -> None:
-    """RFC 6298, 5.1: sending does not restart it."""
+    """RFC 6298, 5.1: sending does not restart the timer."""
     wire = Wire(fate=lose(("a", 1))).open()
     wire.a.say(0)
     wire.at_ms(1290, wire.a.say, 1)
@@ -116,7 +116,7 @@ def test_the_timer_runs_from_the_first_segment_under_way() -> None:
     assert wire.words_of("a") == ["1000 1:1001 ack 1", "1290 1001:2001 ack 1", "1300 1:1001 ack 1"]
 
 
-def test_the_timeout_has_a_ceiling_and_the_connection_an_end() -> None:
+def test_retransmission_timeouts_are_capped_and_finally_give_up() -> None:
     wire = Wire(
         tcp(rto_max_s=1.0, max_retransmissions=4),
         fate=lambda end, number, segment: [] if segment.length else [50_000_000],
@@ -126,7 +126,7 @@ def test_the_timeout_has_a_ceiling_and_the_connection_an_end() -> None:
     assert wire.words_of("a") == [f"{time} 1:1001 ack 1" for time in (1000, 1300, 1900, 2900, 3900)]
     assert wire.a.events[1:] == [(4_900_000_000, "retransmissions")]
     assert [message.name for message in wire.a.connection.backlog] == [0]
-    assert wire.b.connection.is_open  # it was told nothing, and had nothing to say
+    assert wire.b.connection.is_open  # it received no segment, and had none to send
 
 
 def test_progress_resets_the_count_of_attempts() -> None:
@@ -159,7 +159,7 @@ def test_after_a_timeout_everything_counts_as_lost() -> None:
     assert wire.a.connection.counts.retransmissions == 4 and wire.b.connection.counts.duplicates_received == 0
 
 
-def test_what_the_receiver_has_is_skipped() -> None:
+def test_data_that_the_receiver_has_is_not_sent_again() -> None:
     """The first of four segments is lost; the acknowledgement of its copy covers all four."""
     wire = Wire(tcp(recovery="none"), lose(("a", 1))).open()
     wire.a.say(0, 1, 2, 3)
@@ -172,7 +172,7 @@ def test_what_the_receiver_has_is_skipped() -> None:
 
 
 def test_the_second_timeout_in_a_row_leaves_ssthresh() -> None:
-    """RFC 5681, 3.1: half of FlightSize, not of cwnd, and held constant when a retransmission is lost."""
+    """RFC 5681, 3.1: it is half of FlightSize, not of cwnd, and stays constant when a retransmission is lost."""
     wire = Wire(tcp(initial_window_segments=20), lose(*(("a", 1000 * k + 1) for k in range(10)), ("a", 1))).open()
     wire.a.say(*range(10))
     wire.run_ms(1300)
@@ -181,8 +181,9 @@ def test_the_second_timeout_in_a_row_leaves_ssthresh() -> None:
     assert wire.a.connection.counts.timeouts == 2 and wire.a.connection.congestion.threshold == 5000
 
 
-def test_two_hundred_milliseconds_meet_two_hundred_milliseconds() -> None:
-    """The defaults: the first lone segment is sent again for nothing; then the estimator knows. With 0.1 s never.
+def test_an_ack_delay_equal_to_the_minimum_timeout_is_handled() -> None:
+    """By default, the first lone segment is sent again needlessly; then the estimator has adapted. With 0.1 s this
+    never happens.
 
     One way 5 ms. Handshake: SRTT 10, RTTVAR 5, RTO 200. First sample with the delay, 210: 35, 53.75, 250.
     """

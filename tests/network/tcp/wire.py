@@ -1,4 +1,4 @@
-"""Two ends and a wire on which tests decide what becomes of each segment."""
+"""Two ends and a wire on which tests decide the fate of each segment."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.port import Reason
 from mobilenet.network.tcp.segment import ACK, RST, SYN, Segment
 
-Delays = list[int]  # one copy arrives after each, in ns; none: the segment is lost
-Fate = Callable[[str, int, Segment], Delays]  # (sender, how many it sent before, segment)
+Delays = list[int]  # one copy arrives after each delay, in ns; an empty list loses the segment
+Fate = Callable[[str, int, Segment], Delays]  # (sender, number of its earlier segments, segment)
 
 
 class Note(NamedTuple):
-    """A message of the application, of 100 bytes."""
+    """A message of the application with 100 bytes."""
 
     name: Any
     size_bytes: int = 100
@@ -26,7 +26,7 @@ class Note(NamedTuple):
 
 
 def tcp(**parameters: Any) -> TcpParameters:
-    """Plain TCP for traces: 1000 bytes a segment, acknowledged at once, nothing held back, no limit."""
+    """Return plain TCP for traces: 1000 bytes per segment, acknowledged and sent at once, without limits."""
     plain: dict[str, Any] = {
         "mss_bytes": 1000,
         "window_bytes": None,
@@ -38,7 +38,7 @@ def tcp(**parameters: Any) -> TcpParameters:
 
 
 def text(segment: Segment) -> str:
-    """`1:1001 ack 1` for data, `ack 1001`, `syn`, `syn ack`, `rst`."""
+    """Format a segment: `1:1001 ack 1` for data, `ack 1001`, `syn`, `syn ack`, `rst`."""
     if segment.flags & RST:
         return "rst"
     if segment.flags & SYN:
@@ -49,7 +49,7 @@ def text(segment: Segment) -> str:
 
 
 class End:
-    """One end: the port of its connection, and a log."""
+    """The port of one end's connection, and a log."""
 
     def __init__(self, wire: Wire, name: str, parameters: TcpParameters, incarnation: int) -> None:
         self.wire = wire
@@ -84,7 +84,7 @@ class End:
 
 
 class Wire:
-    """`a` connects to `b`; every segment takes 50 ms unless `fate` says otherwise. No bandwidth."""
+    """Wire from `a` to `b` without a limit on bandwidth; every segment takes 50 ms unless `fate` decides otherwise."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Wire:
             end.connection.on_segment(segment)
 
     def open(self) -> Self:
-        """At 0 a asks, at 100 ms it is open, at 150 ms so is b; the log begins anew at 1 s."""
+        """Open the connection: a asks at 0, is open at 100 ms, and b at 150 ms; then clear the log, at 1 s."""
         self.a.connection.connect()
         self.run_ms(1000)
         assert self.a.connection.is_open and self.b.connection.is_open
@@ -133,16 +133,18 @@ class Wire:
         self.kernel.at(round(time_ms * MILLISECOND), lambda: action(*arguments, **named))
 
     def sends_of(self, end: str) -> list[tuple[float, str]]:
-        """When one end sent what, in milliseconds; exact, since all delays of a trace are whole microseconds."""
+        """Return when an end sent which segments, in milliseconds; this is exact, as all delays are
+        whole microseconds.
+        """
         return [(time_ns / MILLISECOND, what) for time_ns, name, what in self.log if name == end]
 
     def words_of(self, end: str) -> list[str]:
-        """The same in words: `1300 ack 1`."""
+        """Return the same as text, such as `1300 ack 1`."""
         return [f"{time_ms:g} {what}" for time_ms, what in self.sends_of(end)]
 
 
 def lose(*lost: tuple[str, int], delay_ms: float = 50) -> Fate:
-    """A fate: these are lost, given as (sender, first byte) and once each; everything else takes `delay_ms`."""
+    """Return a fate that loses these segments, given as (sender, first byte), once each; all others take `delay_ms`."""
     left = list(lost)
 
     def fate(sender: str, number: int, segment: Segment) -> Delays:

@@ -1,4 +1,4 @@
-"""Links and trees: exact times, shapes, and the causal order that handoffs need."""
+"""Tests of links and trees: exact times, shapes, and the causal order that handoffs need."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_link_is_first_in_first_out_with_bandwidth_and_delay() -> None:
     assert (link.sent, link.delivered, link.bytes) == (3, 3, 1500)
 
 
-def test_shapes() -> None:
+def test_backbone_shapes_have_the_expected_links() -> None:
     ring = hexagon(1, 200)
     assert star(ring.tolist()) == [(0, i) for i in range(1, 7)]
     assert breadth_first(ring.tolist()) == [(0, i) for i in range(1, 7)]
@@ -52,7 +52,7 @@ def test_shapes() -> None:
 @pytest.mark.parametrize(
     "edges", [[(0, 1)], [(0, 1), (1, 0)], [(0, 1), (1, 3)], [(0, 0), (1, 2)], [(0, 1), (1, 2), (2, 0)]]
 )
-def test_what_is_no_tree_is_refused(edges: list[tuple[int, int]]) -> None:
+def test_edges_that_form_no_tree_are_rejected(edges: list[tuple[int, int]]) -> None:
     with pytest.raises(ValueError):
         neighbours_of(edges, 3)
 
@@ -75,8 +75,8 @@ def test_hops_lead_to_their_destination(seed: int, stations: int) -> None:
 
 @given(seed=st.integers(0, 10**6), stations=st.integers(2, 6))
 def test_delivery_is_causal_across_broadcasts_and_sends(seed: int, stations: int) -> None:
-    """If b was sent or delivered at x's sender before x, b is delivered at x's destination before x; all exactly
-    once.
+    """If b was sent or delivered at x's sender before x, b is delivered at x's destination before x; each arrives
+    exactly once.
     """
     stream = Stream(seed, "test")
     kernel = Kernel()

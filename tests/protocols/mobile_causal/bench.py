@@ -1,4 +1,4 @@
-"""Stations and hosts on a table: every packet waits until the test says what becomes of it.
+"""A test bench for stations and hosts: every packet waits until the test decides its fate.
 
 Model     ports are those of lab/hunt/controlled; `air` and `wire` hold what was sent, in order; timers run on a real
           kernel
@@ -22,17 +22,17 @@ from mobilenet.protocols.port import MessageId
 
 class Packet(NamedTuple):
     sender: str  # 'h1', 's0'
-    to: str | None  # None: all hosts in the cell, or all other stations
+    to: str | None  # None for all hosts in the cell, or all other stations
     message: Any
 
 
 class Life:
-    """What one life of a node has done: an effect handler of its port."""
+    """Effect handler of a node's port, with all actions of one life of the node."""
 
     def __init__(self, bench: Bench, name: str) -> None:
         self.bench, self.name = bench, name
-        self.frames: list[tuple[int, Any]] = []  # (when, message), everything ever sent
-        self.upcalls: list[tuple[Any, ...]] = []  # all but deliveries
+        self.frames: list[tuple[int, Any]] = []  # (time, message) of everything ever sent
+        self.upcalls: list[tuple[Any, ...]] = []  # all except deliveries
         self.delivered: list[MessageId] = []
 
     def frame(self, to: int | None, message: Any) -> None:
@@ -56,7 +56,7 @@ class Life:
 
 
 class Bench:
-    """`cells[h]` is the station each host starts at."""
+    """Test bench on which host h starts at the station `cells[h]`."""
 
     def __init__(
         self, stations: int, cells: list[int | None], station_class: type[Station] = Station, **parameters: Any
@@ -65,9 +65,9 @@ class Bench:
         self.parameters = MobileCausalParameters(**parameters)
         self.air: list[Packet] = []
         self.wire: list[Packet] = []
-        self.radio_works = True  # False: it takes frames and never reports one as sent
-        self.deaf: set[str] = set()  # hosts that neither hear nor are heard
-        self.lives: dict[str, Life] = {}  # the present one of each node
+        self.radio_works = True  # if False, it takes frames and never reports one as sent
+        self.deaf: set[str] = set()  # hosts that can neither send nor receive
+        self.lives: dict[str, Life] = {}  # the current life of each node
         self.ports: dict[str, ControlledPort] = {}
         self.stations: dict[str, Station] = {}
         self.hosts: dict[str, Host] = {}
@@ -105,7 +105,7 @@ class Bench:
         return self.stations[station].ctx[host]
 
     def crash_and_recover(self, host: str) -> list[MessageId]:
-        """What it had delivered in the life before."""
+        """Crash and recover a host; return what it had delivered in its previous life."""
         before = self.lives[host]
         self.ports[host].die()
         self._create(host)
@@ -114,13 +114,13 @@ class Bench:
         return before.delivered
 
     def wait(self, seconds: float) -> None:
-        """Time passes, packets stay where they are."""
+        """Let time pass while packets stay in transit."""
         self.kernel.run_until(self.kernel.now + ns(seconds))
 
     # --- packets
 
     def give(self, packet: Packet) -> None:
-        """It arrives at all it is for."""
+        """Deliver a packet at all its receivers."""
         if packet.sender in self.deaf or packet.to in self.deaf:
             return
         sender = int(packet.sender[1:])
@@ -132,7 +132,7 @@ class Bench:
                 self.hosts[name].on_receive(sender, packet.message)
 
     def take(self, kind: type, sender: str | None = None, to: str | None = None) -> Packet:
-        """Pick the oldest packet of this kind out of the air."""
+        """Take the oldest packet of this kind off the air."""
         for packet in self.air:
             if type(packet.message) is kind and sender in (None, packet.sender) and to in (None, packet.to):
                 self.air.remove(packet)
@@ -145,7 +145,7 @@ class Bench:
         return packet.message
 
     def cable(self, kind: type | None = None, to: str | None = None) -> Any:
-        """The oldest of these crosses the wire."""
+        """Carry the oldest message of this kind across the wire."""
         for packet in self.wire:
             if kind in (None, type(packet.message)) and to in (None, packet.to):
                 self.wire.remove(packet)
@@ -154,7 +154,7 @@ class Bench:
         raise AssertionError(f"no such message on the wire: {self.wire}")
 
     def flush(self) -> None:
-        """Everything in transit arrives, and what that causes, at this instant."""
+        """Deliver everything in transit, and all that follows, at this instant."""
         while self.air or self.wire:
             if self.wire:
                 self.cable()
@@ -162,11 +162,11 @@ class Bench:
                 self.give(self.air.pop(0))
 
     def lose(self) -> None:
-        """The air is empty again."""
+        """Lose everything on the air."""
         self.air.clear()
 
     def run(self, seconds: float, step: float = 0.02) -> None:
-        """Time passes and everything arrives."""
+        """Let time pass and deliver everything."""
         for _ in range(round(seconds / step)):
             self.flush()
             self.wait(step)
@@ -182,7 +182,7 @@ class Bench:
         return {name: node.buffer_sizes() for name, node in (self.stations | self.hosts).items()}
 
     def is_empty(self) -> bool:
-        """Whether no node holds anything back."""
+        """Return whether no node holds anything back."""
         return set(self.buffers().values()) == {(0, 0)}
 
     def deliveries(self, host: str) -> list[tuple[int, int]]:

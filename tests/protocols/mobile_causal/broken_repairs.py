@@ -1,7 +1,7 @@
-"""The rules of `repair: selective`, each broken by an edit.
+"""Mutants of `repair: selective`, each of which breaks one rule by an edit.
 
 Model     REPAIRS: name -> (label, what is wrong, flavour of the schedules or None for all, edits)
-Source    docs/protocols/repair.md; who plays them: test_repairs.py
+Source    docs/protocols/repair.md; used by test_repairs.py
 """
 
 from __future__ import annotations

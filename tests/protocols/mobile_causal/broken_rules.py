@@ -1,7 +1,7 @@
-"""The repaired rules of the mobile causal broadcast, each taken back by an edit of the lines that carry its label.
+"""Mutants of the mobile causal broadcast, each of which undoes a repaired rule in the lines with its label.
 
 Model     RULES: name -> (label, what is wrong, flavour of the schedules or None for all, edits)
-Source    docs/protocols/mobile-causal.md, Deviations; who plays them: mutants.py
+Source    docs/protocols/mobile-causal.md, Deviations; used by mutants.py
 """
 
 from __future__ import annotations

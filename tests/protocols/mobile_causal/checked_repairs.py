@@ -1,4 +1,4 @@
-"""The two classes of `repair: selective`, watched from outside: what the verifier cannot see in a record.
+"""Check the classes of `repair: selective` from outside, for what the verifier cannot see in a record.
 
 Checks    R1      what is for one node is a unicast frame
           R2      a station resends nothing for silent hosts
@@ -29,24 +29,24 @@ from mobilenet.engine.clock import ns
 from mobilenet.protocols.mobile_causal.messages import AppCo, AppHs, AppOne, AppSh, Have
 from mobilenet.protocols.mobile_causal.stream import CELL
 
-FIRST = 0.2  # of report_s: the shortest wait for a first report
-QUEUE_NS = ns(0.1)  # longer than a copy waits for those before it
+FIRST = 0.2  # share of report_s: the shortest wait for a first report
+QUEUE_NS = ns(0.1)  # longer than a copy waits for earlier ones
 MANY = 100  # a window so large that no copy waits for the next round
 
 
 class Untrue(Exception):
-    """A check is broken."""
+    """Raised if a check fails."""
 
 
 def with_checks(protocol: Any) -> tuple[Any, Any]:
-    """The host and the station of a protocol's module, with the checks."""
-    hosts: dict[int, Any] = {}  # the present lives
+    """Return the host and the station of a protocol's module, with the checks added."""
+    hosts: dict[int, Any] = {}  # the current lives
     stations: dict[int, Any] = {}
     return _host(protocol, hosts, stations), _station(protocol, hosts, stations)
 
 
 class WatchedPort:
-    """A port whose frames for one node are unicast frames."""
+    """Checks that frames for one node are unicast frames."""
 
     def __init__(self, port: Any) -> None:
         self._port = port
@@ -68,13 +68,15 @@ class WatchedPort:
 
 
 class Retries:
-    """What the MAC gave up of one session, and when its next copy is due. `or_earlier`: a report may ask for it."""
+    """Tracks the frames that the MAC gave up in one session, and when their next copies are due; with `or_earlier`, a
+    report may request it sooner.
+    """
 
     def __init__(self, p: Any, or_earlier: bool = False) -> None:
         self._p = p
         self._or_earlier = or_earlier
-        self._given_up: dict[int, tuple[int, int]] = {}  # number -> how often, and when for the last time
-        self._usual_s: dict[int, float] = {}  # number -> I(x) then, without the jitter
+        self._given_up: dict[int, tuple[int, int]] = {}  # number -> how often, and the last time
+        self._usual_s: dict[int, float] = {}  # number -> I(x) at that time, without jitter
 
     def given_up(self, number: int, now: int, pending: int) -> None:
         p = self._p
@@ -83,7 +85,7 @@ class Retries:
         self._usual_s[number] = p.resend_first_s - (p.resend_first_s - p.resend_full_s) * share
 
     def pause(self, number: int) -> None:
-        """It was sent, or was due while no station was there."""
+        """Note that a frame was sent, or was due while there was no station."""
         if number in self._given_up:
             self._given_up[number] = (self._given_up[number][0], -1)
 
@@ -109,7 +111,7 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
             self._retries = Retries(parameters)
             super().__init__(WatchedPort(port), stable, parameters, *arguments)
             hosts[port.me] = self
-            self._reported: list[int] = []  # when, since the last progress
+            self._reported: list[int] = []  # times since the last progress
             self._progress: tuple[int, int] | None = None
             self._waits_since: tuple[int, int] | None = None  # the progress when the wait for the next report began
             self._report_progress: tuple[int, int] | None = None  # the progress at which it has reported a gap
@@ -132,7 +134,9 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
             self._port.beats = False
 
         def _acknowledge(self, station: int, is_heartbeat: bool) -> None:
-            """With `most_reports` 1 there is no further report, and acknowledgements stay broadcast frames."""
+            """Check an acknowledgement. With `most_reports` 1 there is no further report, and acknowledgements stay
+            broadcast frames.
+            """
             is_same = self._report_progress == (self.stable.ses, self.stable.nxt) and self._newest >= self.stable.nxt
             self._port.reports_again = is_same and self._p.most_reports > 1
             super()._acknowledge(station, is_heartbeat)
@@ -201,12 +205,12 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
     class CheckedStream(protocol.selective_station.SelectiveStream):  # type: ignore[misc]
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
-            self._last_ns: dict[tuple[int, int | None], int] = {}  # (number, host or the cell) -> when a copy was sent
+            self._last_ns: dict[tuple[int, int | None], int] = {}  # (number, host or the cell) -> time of the last copy
             self._times: dict[int, int] = {}  # number -> copies for the cell
-            self._lacked: dict[int, set[int]] = {}  # host -> what it has lacked in its session
-            self._singles: list[int] = []  # for whom a copy has just been handed over
-            self._retries: dict[int, Retries] = {}  # host -> of its session
-            self._last_listed = 0  # in the report that is being answered: below it, all that is left out is missing
+            self._lacked: dict[int, set[int]] = {}  # host -> numbers that it has lacked in its session
+            self._singles: list[int] = []  # receivers of the copies just handed over
+            self._retries: dict[int, Retries] = {}  # host -> retries in its session
+            self._last_listed = 0  # in the report being answered: all that is left out below it is missing
 
         def _transmit(self, message: Any) -> None:
             if type(message) is AppOne:
@@ -244,7 +248,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             return message
 
         def _lack(self, number: int) -> list[Any]:
-            """The hosts that are heard and may lack this number of the stream."""
+            """Return the hosts that are heard and may lack this number of the stream."""
             return [
                 c
                 for c in self._contexts.values()
@@ -252,7 +256,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             ]
 
         def _hears(self, c: Any) -> bool:
-            """Whether a host is connected and not silent."""
+            """Return whether a host is connected and not silent."""
             is_silent = self._port.now - c.heard_ns > ns(self._p.silent_after_s)
             return c.state.name == "OWN" and not c.expired and not is_silent
 
@@ -277,7 +281,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
         def _repair(self, c: Any, number: int) -> None:
             rest_ns = ns(self._p.repair_rest_s if number < self._last_listed else self._p.doubt_s)
             copies: list[tuple[int, int | None]] = [(number, c.host)]
-            if number >= c.base:  # below, the same number of the stream is another message
+            if number >= c.base:  # below the base, the same number of the stream is another message
                 copies.append((number, None))
             for key in copies:
                 if key in self._last_ns and self._port.now - self._last_ns[key] < rest_ns:
@@ -291,7 +295,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
         def begin_session(self, c: Any) -> None:
             super().begin_session(c)
             self._forget_copies(c)
-            self._retries_of(c.host).forget_from(c.base)  # recovery messages stay, and what the MAC gave up of them
+            self._retries_of(c.host).forget_from(c.base)  # recovery messages stay, with those that the MAC gave up
             if c.have or c.copied or c.direct:
                 raise Untrue(f"s{self._port.me} knows of a session of h{c.host} that has ended")
 
@@ -309,7 +313,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
         def __init__(self, port: Any, *arguments: Any) -> None:
             super().__init__(WatchedPort(port), *arguments)
             stations[port.me] = self
-            self._again_ns: int | None = None  # when a host last repeated a message that had been accepted
+            self._again_ns: int | None = None  # when a host last repeated an accepted message
 
         def _on_app_hs(self, m: Any) -> None:
             c = self.ctx.get(m.host)

@@ -1,4 +1,4 @@
-"""One station, one host that answers and one that does not: what windows, backlog and silence are for.
+"""Scenes with one station, one host that answers and one that does not, for windows, backlog and silence.
 
 Model     each function plays one scene and returns what is wrong with it, or None
 Source    F14 in docs/protocols/mobile-causal.md
@@ -66,7 +66,7 @@ def radio_is_not_flooded(station_class: type[Station] = Station) -> str | None:
     for message in first_batch:
         b.stations["s0"].on_sent(message)
     before = len(b.lives["s0"].frames)
-    b.wait(1.7)  # all the others are due when it has rested
+    b.wait(1.7)  # all others are due after its rest
     queued = sum(type(m) is AppSh for _, m in b.lives["s0"].frames[before:])
     limit = b.parameters.mac_backlog
     assert len(stream.sbuf) == MESSAGES

@@ -36,7 +36,7 @@ from .broken_rules import RULES
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
 
 PACKAGE = "mobilenet.protocols.mobile_causal"
-SHARED = ("messages", "parameters", "stable_storage")  # the network and the schedules know these
+SHARED = ("messages", "parameters", "stable_storage")  # the network and the schedules use these
 LIMIT = 6000
 SCENES: dict[str, Callable[[type[Station]], str | None]] = {
     "send_window": deaf_host_blocks_nobody,
@@ -46,11 +46,11 @@ SCENES: dict[str, Callable[[type[Station]], str | None]] = {
 
 
 class Mutant(NamedTuple):
-    rule: str  # the label of the repaired rule that the mutant undoes
+    rule: str  # label of the repaired rule that the mutant undoes
     what: str
     edits: tuple[Edit, ...]
-    flavour: str | None  # of the schedules it is tried on
-    scene: Callable[[type[Station]], str | None] | None  # instead of drawn schedules
+    flavour: str | None  # flavour of the schedules it is tried on
+    scene: Callable[[type[Station]], str | None] | None  # used instead of drawn schedules
 
 
 MUTANTS = {
@@ -60,21 +60,21 @@ MUTANTS = {
 
 @cache
 def load(name: str) -> ModuleType:
-    """The protocol with this rule taken back."""
+    """Load the protocol without this rule."""
     return mutate(PACKAGE, name, MUTANTS[name].edits, SHARED)
 
 
 class Kill(NamedTuple):
     name: str
-    schedules: int  # how many were run until it was caught, or in all
-    seed: int | None  # that caught it
+    schedules: int  # number of schedules until it was caught, or in total
+    seed: int | None  # the seed that caught it
     flavour: str
-    check: str | None  # the first property violated; None: it lives
+    check: str | None  # the first violated property, or None if the mutant survives
     explanation: str
 
 
 def verdicts_on(schedule: Schedule, name: str) -> dict[str, Verdict]:
-    """What the verifier says of this run; nothing if it raised."""
+    """Return the verdicts on a run of this schedule, or none if it raised."""
     protocol = load(name)
     with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
         try:
@@ -85,7 +85,7 @@ def verdicts_on(schedule: Schedule, name: str) -> dict[str, Verdict]:
 
 
 def verdicts_on_radio(seed: int, name: str, radio: scenes.Radio) -> dict[str, Verdict]:
-    """Return the verdicts of a scene that is played on the radio."""
+    """Return the verdicts on a scene that is played on the radio."""
     protocol = load(name)
     original = MobileCausal.host, MobileCausal.station
     with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
@@ -100,9 +100,7 @@ def verdicts_on_radio(seed: int, name: str, radio: scenes.Radio) -> dict[str, Ve
 
 
 def hunt(name: str, limit: int = LIMIT, radio: scenes.Radio | None = None, first: int = 0) -> Kill:
-    """Schedule after schedule until the mutant is caught; `radio`: of scenes on the medium instead; `first`: seed of
-    the schedules.
-    """
+    """Run schedules until the mutant is caught: with `radio`, scenes on the medium; `first` is the first seed."""
     m = MUTANTS[name]
     if radio is not None:
         for seed in range(limit):

@@ -1,4 +1,4 @@
-"""One small scene per repaired rule; the labels are those of docs/protocols/mobile-causal.md."""
+"""Tests with one small scene per repaired rule; the labels are those of docs/protocols/mobile-causal.md."""
 
 from mobilenet.protocols.mobile_causal import Status
 from mobilenet.protocols.mobile_causal.context import State
@@ -36,7 +36,7 @@ def mid(n: int) -> MessageId:
 
 
 def copy(n: int) -> AppSh:
-    """Message n as number n of the cell."""
+    """Return message n as number n of the cell."""
     return AppSh(n, mid(n), 100, ())
 
 
@@ -75,7 +75,7 @@ def test_f2a_hosts_deliver_only_within_a_session_and_its_cell() -> None:
     assert b.deliveries("h0") == [] and host.buffer_sizes() == (0, 1)
 
 
-def test_f2b_what_waited_for_the_old_cell_is_forgotten() -> None:
+def test_f2b_messages_waiting_for_the_old_cell_are_dropped() -> None:
     b = bench_with_members(2, [0])
     host = b.hosts["h0"]
     host.on_receive(0, copy(7))
@@ -94,7 +94,7 @@ def test_f5_a_stream_copy_cannot_pass_for_a_recovery_message() -> None:
     host.on_receive(1, AppCo(0, 2, 4, mid(14), 100))
     host.on_receive(1, InitAck(0, 2, 3, 5, (5, 6), 0, False))
     assert b.deliveries("h0") == []
-    host.on_receive(1, AppCo(0, 1, 3, mid(99), 100))  # of another session
+    host.on_receive(1, AppCo(0, 1, 3, mid(99), 100))  # from another session
     host.on_receive(1, AppCo(0, 2, 3, mid(13), 100))
     assert b.deliveries("h0") == [(9, 13), (9, 14)]
     assert b.stable["h0"].nxt == 7  # 5 and 6 were delivered elsewhere
@@ -138,7 +138,7 @@ def test_a_broadcast_between_sessions_waits() -> None:
 # --- joining and leaving
 
 
-def test_refusals() -> None:
+def test_a_host_rejects_broadcast_and_leave_out_of_session() -> None:
     b = Bench(2, [0])
     host = b.hosts["h0"]
     assert host.co_broadcast(1) is None
@@ -210,7 +210,7 @@ def test_f13_leave_waits_for_acknowledgements() -> None:
 
 
 def granting() -> Bench:
-    """s0 has sent Rsp1 for h0, which is at s1; h1 at s0, h2 at s1."""
+    """Return a bench on which s0 has sent Rsp1 for h0, which is at s1; h1 is at s0, h2 at s1."""
     b = bench_with_members(3, [0, 0, 1])
     b.move("h0", 1)
     b.pass_on(Init)
@@ -219,7 +219,7 @@ def granting() -> Bench:
     return b
 
 
-def test_f4_while_the_token_moves_nobody_accepts() -> None:
+def test_f4_no_station_accepts_while_the_token_moves() -> None:
     b = granting()
     for s in ("s0", "s1"):
         b.stations[s].on_receive(0, AppHs(0, 0, 100))
@@ -236,7 +236,7 @@ def test_f7_init_at_the_giver_waits() -> None:
     assert b.context("s0", 0).ses == 3 and 0 not in b.stations["s1"].ctx
 
 
-def test_f3b_what_comes_after_rsp1_is_new() -> None:
+def test_f3b_messages_after_rsp1_count_as_new() -> None:
     b = granting()
     b.cable(Rsp1)
     b.cable(Req2)
@@ -246,14 +246,14 @@ def test_f3b_what_comes_after_rsp1_is_new() -> None:
     assert b.context("s1", 0).skip == set()
 
 
-def test_f3a_what_h_delivered_before_is_skipped_without_m_d() -> None:
+def test_f3a_messages_delivered_before_are_skipped_without_m_d() -> None:
     b = bench_with_members(2, [0, 1])
     for s in ("s0", "s1"):
         b.stations[s].on_wired(9, App(mid(1), 100))
     b.pass_on(AppSh, "s0")
     early = b.take(AppSh, "s1").message
     b.move("h0", 1)
-    b.hosts["h0"].on_receive(1, early)  # waits in RBuffer, its M_d is empty
+    b.hosts["h0"].on_receive(1, early)  # waits in RBuffer, since its M_d is empty
     b.pass_on(Init)
     for kind in (Req1, Rsp1, Req2, Rsp2):
         b.cable(kind)
@@ -266,7 +266,7 @@ def test_f6_a_position_counts_only_for_its_own_session() -> None:
     station = b.stations["s0"]
     for n in range(3):
         station.on_wired(1, App(mid(n), 100))
-    station.on_receive(0, Init(0, 2, 0, 3))  # LC 0: the 3 is some other station's
+    station.on_receive(0, Init(0, 2, 0, 3))  # LC 0: the 3 belongs to another station
     assert station.ctx[0].nxt == 0 and station.ctx[0].ses == 2
     station.on_receive(0, Init(0, 3, 2, 3))
     assert station.ctx[0].nxt == 3
@@ -277,7 +277,7 @@ def test_f9_requests_that_meet_a_waiting_station() -> None:
     s1 = b.stations["s1"]
     s1.on_wired(2, Req1(0, Request(4, 7), 1, 0, False, 2))  # higher: kept
     s1.on_wired(2, Req1(0, Request(3, 6), 1, 0, False, 2))  # higher: kept as well
-    s1.on_wired(2, Req1(0, Request(1, 5), 0, 0, False, 2))  # lower init: nothing here
+    s1.on_wired(2, Req1(0, Request(1, 5), 0, 0, False, 2))  # lower init: discarded here
     s1.on_wired(2, Req1(0, Request(1, 4), 0, 0, True, 2))  # lower join: superseded
     assert messages_to(b, "s2", Nothing) == [Nothing(0, Request(1, 5))]
     assert messages_to(b, "s2", Objection) == [Objection(0, Request(1, 4))]
@@ -290,7 +290,7 @@ def test_f9_requests_that_meet_a_waiting_station() -> None:
     assert not b.air  # no init_ACK: the host is elsewhere
 
 
-def test_f9_answers_count_for_this_request_only() -> None:
+def test_f9_answers_count_only_for_the_current_request() -> None:
     b = Bench(3, [])
     s0 = b.stations["s0"]
     s0.on_receive(5, Init(5, 2, 1, 0))
@@ -305,13 +305,13 @@ def test_f9_answers_count_for_this_request_only() -> None:
     assert not s0.ctx and b.take(Reset).message == Reset(5, 2)
 
 
-def test_f10_an_old_rsp1_does_not_fit_the_request_made_anew() -> None:
+def test_f10_an_old_rsp1_does_not_answer_a_repeated_request() -> None:
     b = bench_with_members(2, [0])
     s1 = b.stations["s1"]
     s1.on_receive(0, Init(0, 2, 1, 0))
     b.cable(Req1)
     s1.on_receive(0, Leave(0, 3))
-    s1.on_receive(0, Init(0, 2, 1, 0))  # a late copy
+    s1.on_receive(0, Init(0, 2, 1, 0))  # an old copy
     b.cable(Rsp1)
     assert s1.ctx[0].state is State.REQ
     b.run(1)
@@ -333,7 +333,9 @@ def test_delete_and_join_end_older_contexts() -> None:
 
 
 def bench_after_expiry() -> Bench:
-    """h0 at s0 was silent for more than T while h1 sent two messages; its own first message is not acknowledged."""
+    """Return a bench on which h0 at s0 was silent for more than T while h1 sent two messages, and h0's first message is
+    not acknowledged.
+    """
     b = bench_with_members(2, [0, 0, 1], expiry_s=3.0)
     b.broadcast("h0")
     b.pass_on(AppHs)
@@ -346,12 +348,12 @@ def bench_after_expiry() -> Bench:
     return b
 
 
-def test_f15_an_expired_session_begins_anew_with_a_gap() -> None:
+def test_f15_an_expired_session_restarts_with_a_gap() -> None:
     b = bench_after_expiry()
     b.run(6)
     upcalls = [u for u in b.lives["h0"].upcalls if u[0] in ("gap", "session_opened")]
     assert upcalls == [("session_opened", 1, 0, "join"), ("session_opened", 2, 0, "reinit"), ("gap", 2, 0)]
-    assert b.deliveries("h1") == [(0, 0), (1, 0)]  # nothing twice
+    assert b.deliveries("h1") == [(0, 0), (1, 0)]  # each only once
     assert b.is_empty()
     b.broadcast("h1")
     b.run(2)
@@ -381,7 +383,7 @@ def test_f15_the_same_session_is_not_confirmed_twice() -> None:
     assert b.context("s0", 0).expired
 
 
-def test_a_host_whose_stub_is_gone_joins_again_with_a_gap() -> None:
+def test_a_host_whose_stub_was_removed_rejoins_with_a_gap() -> None:
     b = bench_with_members(2, [0, 1], expiry_s=3.0, stub_lifetime_s=1.0)
     b.deaf.add("h0")
     b.broadcast("h0")
@@ -403,7 +405,7 @@ def test_a_host_whose_stub_is_gone_joins_again_with_a_gap() -> None:
     assert b.deliveries("h1") == [(0, 1)]
 
 
-def test_an_ack_nobody_expects_is_answered() -> None:
+def test_an_unexpected_ack_is_answered_with_reinit() -> None:
     b = bench_with_members(2, [0])
     b.stations["s1"].on_receive(0, AckH(0, 1, 0))
     assert b.take(Reinit).message == Reinit(0, 1)

@@ -1,4 +1,4 @@
-"""The paper's two examples, played packet by packet (numbers start at 0 here, at 1 there)."""
+"""Tests of the paper's two examples, packet by packet (numbers start at 0 here, at 1 there)."""
 
 from mobilenet.protocols.mobile_causal.messages import (
     AckC,
@@ -23,8 +23,8 @@ from .bench import Bench
 M1, M2, M3 = MessageId(1, 0), MessageId(2, 0), MessageId(2, 1)
 
 
-def test_figure_4() -> None:
-    """h0 at s0 broadcasts m1, h1 at s1 answers with m2; s0's first copy of m1 and s0's ack are lost at h0."""
+def test_figure_4_of_the_paper_is_reproduced_packet_by_packet() -> None:
+    """h0 at s0 broadcasts m1, and h1 at s1 answers with m2; s0's first copy of m1 and s0's ack are lost at h0."""
     b = Bench(2, [0, 1], forwarding_jitter_s=0)
     b.everybody_joins()
     b.wait(0.8)
@@ -37,7 +37,7 @@ def test_figure_4() -> None:
     assert b.lives["h1"].delivered == [m1]
     m2 = b.broadcast("h1")
     b.pass_on(AppHs, "h1")
-    assert b.lives["h1"].delivered == [m1]  # its own message only when it comes back
+    assert b.lives["h1"].delivered == [m1]  # its own message only when it returns
     b.pass_on(AppSh, "s1")
     assert b.lives["h1"].delivered == [m1, m2]
     b.cable(App, "s0")
@@ -59,7 +59,7 @@ def test_figure_4() -> None:
 
 
 def figure_5(m3_at_s1_first: bool) -> tuple[Bench, Rsp2, InitAck]:
-    """h0 moves from s0 (keeps m2, m3 arrives) to s1 (keeps m1); s2 is where m3 comes from."""
+    """Play the figure: h0 moves from s0 (keeps m2, m3 arrives) to s1 (keeps m1); m3 comes from s2."""
     b = Bench(3, [0, 1, 0], forwarding_jitter_s=0)
     b.everybody_joins()
     b.wait(0.8)
@@ -98,7 +98,7 @@ def figure_5(m3_at_s1_first: bool) -> tuple[Bench, Rsp2, InitAck]:
     return b, rsp2, b.take(InitAck, "s1", "h0").message
 
 
-def test_figure_5() -> None:
+def test_figure_5_of_the_paper_is_reproduced_packet_by_packet() -> None:
     for m3_at_s1_first in (True, False):
         b, rsp2, init_ack = figure_5(m3_at_s1_first)
         h0, life = b.hosts["h0"], b.lives["h0"]
@@ -106,7 +106,7 @@ def test_figure_5() -> None:
         assert init_ack == InitAck(0, 2, start=0, base=1, skip=(1,), seq_h=0, gap=False)
         h0.on_receive(1, init_ack)
         h0.on_receive(1, AppSh(2, M3, 100, ()))
-        h0.on_receive(1, AppSh(1, M1, 100, ()))  # a copy without h0 in its M_d: skipped all the same
+        h0.on_receive(1, AppSh(1, M1, 100, ()))  # a copy without h0 in its M_d is skipped, too
         assert life.delivered == [M1]
         recovery = b.pass_on(AppCo, "s1")
         assert recovery == AppCo(0, 2, 0, M2, 100)
@@ -115,7 +115,7 @@ def test_figure_5() -> None:
         assert b.is_empty()
 
 
-def test_m_d_names_who_has_it_already() -> None:
+def test_m_d_lists_the_hosts_that_have_the_message() -> None:
     b, _, _ = figure_5(True)
     b.lose()
     b.wait(2)

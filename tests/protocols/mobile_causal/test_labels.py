@@ -1,4 +1,4 @@
-"""Code, document and mutants name the same lines of print, the same repaired rules, the same invariants."""
+"""Tests that code, document and mutants name the same printed lines, repaired rules and invariants."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def section(title: str) -> str:
 
 
 def rows(title: str) -> dict[str, str]:
-    """First cell -> row, of the tables of a section."""
+    """Map first cells to rows, for the tables of a section."""
     table_rows = [line for line in section(title).splitlines() if line.startswith("| ")]
     return {line.split("|")[1].strip(): line for line in table_rows if not set(line) <= set("|- ")}
 
@@ -55,13 +55,13 @@ def test_every_line_that_the_document_cites_exists() -> None:
 
 @pytest.mark.parametrize("path", sorted(PROTOCOL.glob("*.py")), ids=lambda path: path.name)
 def test_headers_cite_lines_of_an_algorithm(path: Path) -> None:
-    """No "l.35", which means one line in Algorithm 1 and another in Algorithm 2."""
+    """No header cites "l.35", which is one line in Algorithm 1 and another in Algorithm 2."""
     assert not re.findall(r"\bl\.\s*\d", path.read_text(encoding="utf-8"))
     for label in re.findall(r"A[1-4]:\d+(?:-\d+)?", path.read_text(encoding="utf-8")):
         assert all(line in PRINTED[algorithm] for algorithm, line in lines_of(label)), label
 
 
-def test_the_repaired_rules_of_code_and_document_are_the_same() -> None:
+def test_the_code_and_the_document_have_the_same_repaired_rules() -> None:
     assert in_code("F") == {label for label in rows("Deviations") if re.fullmatch(r"F\d+[a-e]?", label)}
 
 
@@ -88,7 +88,7 @@ def test_a_mutant_attacks_a_line_that_carries_its_label(name: str) -> None:
     assert rule in ("A1:48", "A3:50") or any(re.search(rf"# .*\b{rule}\b", line) for line in attacked)
 
 
-def test_the_document_names_every_mutant_at_its_rule() -> None:
+def test_the_document_lists_every_mutant_at_its_rule() -> None:
     deviations = rows("Deviations")
     for name, m in MUTANTS.items():
         place = deviations[m.rule] if m.rule[0] == "F" else section("Deviations")
@@ -108,7 +108,7 @@ def test_invariants_of_code_and_document_are_the_same() -> None:
     assert named == {label for label in rows("Invariants") if re.fullmatch(r"I\d+", label)}
 
 
-def test_assertions_on_the_state_name_their_clause() -> None:
+def test_assertions_on_the_state_cite_their_invariant() -> None:
     for path in sorted(PROTOCOL.glob("*.py")):
         named = {line for line, comment in comments(path) if re.match(r"# I\d", comment)}
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -118,7 +118,7 @@ def test_assertions_on_the_state_name_their_clause() -> None:
 # --- edits
 
 
-def test_an_edit_that_does_not_apply_is_an_error() -> None:
+def test_a_mutant_whose_edit_does_not_apply_is_an_error() -> None:
     source = "def f():\n    a = 1\n    b = 1\n    a = 1\n"
     assert apply_edit(source, Edit("m", "b = 1", "b = 2\nc = 3")) == source.replace("b = 1", "b = 2\n    c = 3")
     for old in ("a = 1", "d = 1", "", "b ="):
@@ -128,7 +128,7 @@ def test_an_edit_that_does_not_apply_is_an_error() -> None:
         apply_edit(source, Edit("m", "b = 1", "b = 1"))
 
 
-def test_a_broken_copy_leaves_the_original_alone() -> None:
+def test_making_a_mutant_leaves_the_original_unchanged() -> None:
     original, copy = __import__(PACKAGE, fromlist=["Host"]), load("gt")
     assert copy.Host is not original.Host and copy.Stable is original.Stable
     assert copy.Station.__module__ != original.Station.__module__

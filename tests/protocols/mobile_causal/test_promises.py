@@ -1,4 +1,4 @@
-"""What the mobile causal broadcast promises of hosts that it forgets."""
+"""Tests of the promises of the mobile causal broadcast for hosts that it has given up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AFTER_S, LIFETIME_S = 8.0, 4.0
 def answer_on(
     gap_s: float, silent_s: float | None, lifetime_s: float | None = LIFETIME_S, cause: str = "join"
 ) -> object:
-    """The answer on h0, given up at 20 s after this silence, that asks to join again and has a gap."""
+    """Return the answer on h0, which is given up at 20 s after this silence, asks to join again, and has a gap."""
     rows = [] if silent_s is None else [(20.0, "s0", "expire", {"host": "h0", "silent_s": silent_s})]
     rows += [(gap_s, "h0", "gap", {}), (gap_s, "h0", "handoff_start", {"cause": cause})]
     times, nodes, events, details = zip(*rows, strict=True)
@@ -54,5 +54,5 @@ def test_a_host_is_forgotten_only_after_its_time(
     assert answer is None if complaint is None else str(answer).endswith(complaint)
 
 
-def test_a_gap_of_a_host_that_a_station_knows_is_another_matter() -> None:
+def test_a_gap_of_a_host_that_a_station_knows_is_allowed() -> None:
     assert answer_on(21.0, 8.0, cause="cell") is None

@@ -1,4 +1,4 @@
-"""`repair: selective`: no drawn schedule breaks it, and each broken rule is caught.
+"""Tests of `repair: selective`: no drawn schedule breaks it, and each broken rule is caught.
 
 Source     the rules: docs/protocols/repair.md; what is checked beyond the verifier: checked_repairs.py
 """
@@ -25,7 +25,7 @@ from .checked_repairs import Untrue, with_checks
 from .mutants import PACKAGE, SHARED
 
 LIMIT = 300
-SHOWN_BY = {"have_of_another_session": 140, "reports_what_others_report": 49}  # the first seed that shows each mutant
+SHOWN_BY = {"have_of_another_session": 140, "reports_what_others_report": 49}  # the first seeds that catch these
 
 
 @cache
@@ -34,13 +34,13 @@ def load(name: str) -> ModuleType:
 
 
 def draw_schedule(seed: int, flavour: str | None = None) -> Schedule:
-    """A schedule with repairs. With odd seeds, the MAC gives up many frames."""
+    """Draw a schedule with repairs. With odd seeds, the MAC gives up many frames."""
     schedule = draw(seed, flavour, repairs=True)
     return replace(schedule, air=replace(schedule.air, drop=schedule.air.drop * 10)) if seed % 2 else schedule
 
 
 def first_rejection(name: str, limit: int = LIMIT, first: int = 0) -> tuple[int, str] | None:
-    """The first schedule that the verifier rejects, with the property, or a check that it breaks."""
+    """Return the first schedule that the verifier rejects, with the property, or with the check that it breaks."""
     host, station = with_checks(load(name))
     for seed in range(first, first + limit):
         with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
@@ -58,17 +58,17 @@ def first_rejection(name: str, limit: int = LIMIT, first: int = 0) -> tuple[int,
 
 
 @pytest.mark.parametrize("name", REPAIRS)
-def test_a_broken_rule_is_caught(name: str) -> None:
+def test_a_broken_rule_of_selective_repair_is_caught(name: str) -> None:
     assert first_rejection(name, first=SHOWN_BY.get(name, 0)) is not None
 
 
 @pytest.mark.parametrize("seed", range(1, 41))
-def test_no_schedule_breaks_it(seed: int) -> None:
-    """On the hostile network for even seeds, on the radio for odd ones."""
+def test_no_schedule_breaks_selective_repair(seed: int) -> None:
+    """Even seeds use the hostile network, odd ones the radio."""
     result = judge_seed(seed, protocol=SELECTIVE)
     assert result.answer == "valid", result.explanation
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_no_check_is_broken(seed: int, tmp_path: Path) -> None:
+def test_selective_repair_passes_every_invariant_check(seed: int, tmp_path: Path) -> None:
     record_adversary(draw_schedule(seed), tmp_path, *with_checks(mobile_causal))

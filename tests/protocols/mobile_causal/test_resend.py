@@ -1,4 +1,4 @@
-"""The retransmission rule, the parameters, and what messages weigh."""
+"""Tests of the retransmission rule, the parameters, and the sizes of messages."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ HEAVY = SCENARIOS / "static_heavy.yaml"
 
 
 class Radio:
-    """Takes copies; each takes `air_ns` alone on the air."""
+    """Takes copies, each of which occupies the air for `air_ns`."""
 
     def __init__(self, air_ns: int, **parameters: Any) -> None:
         self.kernel = Kernel()
@@ -78,7 +78,7 @@ def test_each_message_is_resent_once_in_its_interval(count: int, air_ms: int) ->
     radio.kernel.run_until(3 * SECOND)
     assert radio.most_queued <= 20
     keys = [key for time, key in radio.sent]
-    first_round = [key for time, key in radio.sent if time < 140 * MILLISECOND]  # nothing is due again so early
+    first_round = [key for time, key in radio.sent if time < 140 * MILLISECOND]  # no copy is due again so early
     assert first_round == list(range(len(first_round)))
     if count * air_ms < 140:
         assert first_round[:count] == list(range(count)) and set(keys) == set(range(count))
@@ -99,14 +99,14 @@ def test_resending_rests_after_each_batch(count: int, air_ms: int, share: float)
     assert radio.most_queued <= 20
     assert len(radio.sent) * air_ms <= share * 10_000 + batch_ms
     times = [time for time, _ in radio.sent]
-    for begin, end in zip(times, times[60:], strict=False):  # whole batches and their rests
+    for begin, end in zip(times, times[60:], strict=False):  # full batches and the pauses after them
         assert (end - begin) / MILLISECOND >= 60 * air_ms / share - 2 * batch_ms / share
     assert {key for _, key in radio.sent} >= set(range(min(count, 20)))
 
 
-def test_hidden_neighbours_leave_air_to_the_hosts_between_them() -> None:
-    """The counterexample behind resend_share: without a rest resending alone fills both cells, long after the last
-    broadcast.
+def test_hidden_neighbours_leave_air_time_to_hosts_between_them() -> None:
+    """This is the counterexample behind resend_share: without a rest, resending alone fills both cells long after the
+    last broadcast.
     """
     cell = ("duration_s=30", "seed=13", "drain_s=10", "record.positions_interval_s=null", "protocol.mac_backlog=100")
     assert Simulation(Scenario.load(HEAVY, cell)).run().quiescent
@@ -114,7 +114,7 @@ def test_hidden_neighbours_leave_air_to_the_hosts_between_them() -> None:
 
 
 @given(st.integers(0, 1000))
-def test_interval(count: int) -> None:
+def test_the_resend_interval_shrinks_with_more_messages(count: int) -> None:
     radio = Radio(1)
     for key in range(count):
         radio.resender._state[key] = 0
@@ -122,7 +122,7 @@ def test_interval(count: int) -> None:
     assert 0.7 * mean <= radio.resender.interval_ns() / SECOND <= 1.3 * mean
 
 
-def test_at_most_a_window_per_interval() -> None:
+def test_resending_sends_at_most_a_window_per_interval() -> None:
     radio = Radio(1000, window=10, mac_backlog=1000)
     for key in range(100):
         radio.resender.soon(key)
@@ -130,7 +130,7 @@ def test_at_most_a_window_per_interval() -> None:
     assert len(radio.sent) == 10
     radio.kernel.run_until(10 * SECOND)
     assert len(radio.sent) <= 10 * 10 / 0.14  # the shortest interval
-    for oldest in range(0, 100, 10):  # what follows comes as the oldest are acknowledged
+    for oldest in range(0, 100, 10):  # later messages come as the oldest are acknowledged
         for key in range(oldest):
             radio.resender.forget(key)
         radio.kernel.run_until(radio.kernel.now + 2 * SECOND)
@@ -190,7 +190,7 @@ M = MessageId(1, 2)
         (Rsp2(1, Request(1, 1), (Item(M, 100), Item(M, 50)), (M,)), 206, 150),
     ],
 )
-def test_sizes(message: Any, size: int, payload: int) -> None:
+def test_messages_of_the_mobile_protocol_have_documented_sizes(message: Any, size: int, payload: int) -> None:
     assert (message.size_bytes, message.payload_bytes) == (size, payload)
 
 

@@ -1,5 +1,6 @@
-"""Drawn schedules: the protocol survives them, each mutant does not. The long table: python -m
-tests.protocols.mobile_causal.mutants.
+"""Tests that the protocol survives drawn schedules and its mutants do not.
+
+The long table: python -m tests.protocols.mobile_causal.mutants.
 """
 
 from collections.abc import Callable
@@ -19,13 +20,8 @@ from tests.lab.hunt.exhaustion.mutants import TRIED, explore
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
 from .mutants import MUTANTS, hunt
 
-LATE = "no_inst"  # the swarm needs 1,474 schedules for it, and exhaustive search a few seconds
-SHOWN_BY = {
-    "no_freeze": 24,
-    "rel_reinit": 58,
-    "none_late": 60,
-    "lc_ignored": 114,
-}  # the first seed that shows each mutant
+LATE = "no_inst"  # the swarm needs 1,474 schedules for it, exhaustive search a few seconds
+SHOWN_BY = {"no_freeze": 24, "rel_reinit": 58, "none_late": 60, "lc_ignored": 114}  # the first seeds that catch these
 
 
 @settings(max_examples=150)
@@ -34,11 +30,11 @@ def test_no_schedule_breaks_the_protocol(seed: int, flavour: str) -> None:
     with TemporaryDirectory() as folder:
         record_adversary(draw(seed, flavour), Path(folder))
         answers = {name: verdict for name, verdict in verify_run(Path(folder)).items() if verdict.answer != "valid"}
-    assert answers == {}  # I5 (a token that is lost would be seen as a gap)
+    assert answers == {}  # I5 (a lost token would appear as a gap)
 
 
 def leaks(outcome: PlayedSchedule) -> list[str]:
-    """What no run directory shows: contexts that are no longer needed, and stations that count differently."""
+    """Return what no run directory shows: contexts that are no longer needed, and stations that count differently."""
     network = outcome.network
     problems = []
     if len({station.next_number for station in network.stations}) > 1:  # I7
@@ -53,17 +49,17 @@ def leaks(outcome: PlayedSchedule) -> list[str]:
 
 @settings(max_examples=100)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(FLAVOURS)))
-def test_in_the_end_every_member_has_one_context_at_its_station(seed: int, flavour: str) -> None:
+def test_every_member_ends_with_one_context_at_its_station(seed: int, flavour: str) -> None:
     outcome = run(draw(seed, flavour))
     assert outcome.quiescent and leaks(outcome) == []
 
 
-def test_a_schedule_is_its_seed() -> None:
+def test_a_schedule_is_determined_by_its_seed() -> None:
     assert draw(7) == draw(7) != draw(8)
     assert run(draw(7)).recording.fingerprint() == run(draw(7)).recording.fingerprint()
 
 
-def test_schedules_have_content() -> None:
+def test_drawn_schedules_contain_every_kind_of_event() -> None:
     counts: dict[str, int] = {}
     for seed in range(60):
         for event in run(draw(seed)).recording.events.event:
@@ -85,15 +81,15 @@ def test_schedules_have_content() -> None:
 
 
 @pytest.mark.parametrize("scene", [deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded])
-def test_scene(scene: Callable[[], str | None]) -> None:
+def test_scenes_of_the_mobile_protocol_pass(scene: Callable[[], str | None]) -> None:
     assert scene() is None
 
 
 @pytest.mark.parametrize("name", [name for name in MUTANTS if name != LATE])
-def test_mutant_dies(name: str) -> None:
+def test_a_mutant_of_the_mobile_protocol_is_killed(name: str) -> None:
     assert hunt(name, limit=150, first=SHOWN_BY.get(name, 0)).check is not None
 
 
-def test_mutant_dies_in_exhaustive_search() -> None:
+def test_exhaustive_search_kills_the_mutant() -> None:
     case = next(case for case in TRIED if case.name == "leave_move_join")
     assert explore(LATE, 100, [case]).check == "delivery"

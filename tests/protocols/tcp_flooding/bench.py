@@ -1,4 +1,4 @@
-"""Hosts and stations on a table: what is said over a channel waits until the test lets it through.
+"""A test bench for hosts and stations: messages wait on a channel until the test lets them through.
 
 Model     channels and ports of mobilenet/lab/hunt/controlled; timers run on a real kernel
 """
@@ -20,7 +20,7 @@ from mobilenet.protocols.tcp_flooding import Host, Stable, Station, TcpFloodingP
 
 
 class Bench(Connections):
-    """Three stations in a chain, unless `edges` say otherwise, and hosts in cells."""
+    """Test bench with three stations in a chain, unless `edges` are given, and hosts in cells."""
 
     def __init__(
         self, cells: Sequence[int], edges: Sequence[tuple[int, int]] = ((0, 1), (1, 2)), **parameters: Any
@@ -59,17 +59,17 @@ class Bench(Connections):
         return self.hosts[h].co_broadcast(payload_bytes)
 
     def move(self, h: int, cell: int) -> None:
-        """The host comes into that cell, and its connection to the station there is open."""
+        """Move a host into that cell, with an open connection to its station."""
         self.hosts[h].on_cell(cell)
         self.open()
 
     def pass_along(self, *nodes: str) -> None:
-        """What waits on the way from each of these nodes to the next, one way after the other."""
+        """Deliver what waits between each of these nodes and the next, one pair after the other."""
         for sender, receiver in pairwise(nodes):
             self.pass_on(sender, receiver)
 
     def crash(self, h: int) -> None:
-        """Its connections are forgotten without a word."""
+        """Crash a host: its connections are dropped silently."""
         self.forget(f"h{h}")
         self.hosts[h] = self._host(h)
 

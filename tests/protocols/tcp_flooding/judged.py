@@ -1,4 +1,4 @@
-"""A scenario run in memory, and what the verifier says of it."""
+"""Run a scenario in memory and return the verifier's verdicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def judge(scenario: Scenario) -> dict[str, Verdict]:
 
 
 def measure(scenario: Scenario) -> tuple[dict[str, Verdict], dict[str, Any], Simulation]:
-    """Verdicts, metrics, and the simulation itself."""
+    """Return verdicts, metrics, and the simulation itself."""
     simulation = Simulation(scenario)
     outcome = simulation.run()
     facts, recording = manifest_of(scenario, outcome, 0.0, ""), outcome.recording

@@ -1,4 +1,4 @@
-"""One rule taken back at a time, and how many drawn scenarios it takes until the verifier notices.
+"""Undo one rule at a time, and count the drawn scenarios until the verifier notices.
 
     python -m tests.protocols.tcp_flooding.mutants [--limit N] [names]
 
@@ -24,7 +24,7 @@ from tests.protocols.edits import Edit, mutate
 
 from .judged import judge
 
-SHARED = ("messages", "parameters", "stable_storage")  # the network and the scenarios know these
+SHARED = ("messages", "parameters", "stable_storage")  # the network and the scenarios use these
 LIMIT = 3000
 
 
@@ -375,14 +375,14 @@ class DeliversOut(Host):
 
 class Kill(NamedTuple):
     name: str
-    schedules: int  # how many were run until it was caught, or in all
+    schedules: int  # number of scenarios until it was caught, or in total
     seed: int | None
-    check: str | None  # the first property violated; None: it lives
+    check: str | None  # the first violated property, or None if the mutant survives
     explanation: str
 
 
 def hunt(name: str, limit: int = LIMIT, first: int = 0) -> Kill:
-    """Scenario after scenario until the mutant is caught."""
+    """Run scenarios until the mutant is caught."""
     m = MUTANTS[name]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TcpFlooding, "host", m.host)

@@ -1,4 +1,4 @@
-"""Each rule of station.py and host.py played by hand, the counterexamples of their headers among them."""
+"""Tests of each rule of station.py and host.py, played by hand, with the counterexamples of their headers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_message_goes_once_over_each_link_and_never_back() -> None:
     assert all(station.settled() for station in bench.stations) and all(host.settled() for host in bench.hosts)
 
 
-def test_with_the_echo_it_also_goes_back() -> None:
+def test_with_echo_a_message_also_goes_back_to_its_sender() -> None:
     bench = Bench([0, 1], echo=True)
     bench.broadcast(0, 7)
     bench.pass_on("h0", "s0")
@@ -60,7 +60,7 @@ def test_with_the_echo_it_also_goes_back() -> None:
         ("per_queue", [{0: 0, 1: 5, 2: 10}, {0: 15, 1: 20, 2: 25}]),
     ],
 )
-def test_spacing(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
+def test_spacing_separates_forwarded_messages(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
     bench = Bench([0, 0, 0, 1, 1], spacing_ms=5.0, spacing=spacing)
     arrivals_ms: list[dict[int, int]] = [{}, {}]
     for ms in range(40):
@@ -76,7 +76,7 @@ def test_spacing(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
 
 
 def test_no_message_overtakes_another_one_on_a_link() -> None:
-    """A link before it goes: the next message has a shorter way to its turn."""
+    """Two hosts leave between the messages, so the second message waits for fewer links."""
     bench = Bench([0, 0, 0, 1], spacing_ms=5.0)
     bench.broadcast(3, 1)
     bench.settle()
@@ -90,12 +90,12 @@ def test_no_message_overtakes_another_one_on_a_link() -> None:
     assert bench.deliveries(2) == [(3, 0), (3, 1)]
 
 
-def test_a_gentle_handoff() -> None:
+def test_a_handoff_without_loss_has_no_gap() -> None:
     bench = Bench([0, 2, 0])
     bench.resets_arrive = False
     bench.move(0, 1)
     assert bench.pass_on("h0", "s1") == [Attach(2, (0,), True)]
-    bench.broadcast(1, 1)  # comes to s1 after Ping, and to the host over s0
+    bench.broadcast(1, 1)  # reaches s1 after Ping, and the host through s0
     bench.settle()
     assert bench.deliveries(0) == [(1, 0)]
     assert bench.stations[1].serves(0) and not bench.stations[0].serves(0)
@@ -103,7 +103,7 @@ def test_a_gentle_handoff() -> None:
     assert bench.upcalls(0)[-2:] == ["session_opened", "session_confirmed"] and "gap" not in bench.upcalls(0)
 
 
-def test_messages_between_ping_and_return_follow_after_safe() -> None:
+def test_messages_between_ping_and_return_are_sent_after_safe() -> None:
     bench = Bench([0, 1])
     bench.move(0, 1)
     bench.pass_on("h0", "s1")
@@ -127,9 +127,9 @@ def test_messages_after_return_are_sent_again() -> None:
     bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
     bench.broadcast(1, 1)
     bench.pass_on("h1", "s0")
-    bench.pass_on("s0", "h0")  # x, delivered; still on the wire to s1
+    bench.pass_on("s0", "h0")  # x is delivered, and still on the wire to s1
     bench.broadcast(0, 2)
-    bench.pass_on("h0", "s0")  # taken by the old station, and still on the wire
+    bench.pass_on("h0", "s0")  # accepted by the old station, and still on the wire
     assert bench.stable[0].unsent == {} and bench.deliveries(0) == [(1, 0), (0, 0)]
     bench.pass_on("s1", "h0")  # Safe
     assert bench.stable[0].via == (0, 1)
@@ -140,15 +140,15 @@ def test_messages_after_return_are_sent_again() -> None:
     assert bench.deliveries(2) == bench.deliveries(0) == [(1, 0), (0, 0), (0, 1)]
 
 
-def test_the_return_of_an_earlier_ping_does_not_count() -> None:
+def test_the_return_of_an_earlier_ping_is_ignored() -> None:
     bench = Bench([0, 1])
     bench.move(0, 1)
     bench.pass_on("h0", "s1")
     (ping,) = bench.pass_on("s1", "s0")
     bench.pass_on("s0", "h0")
     bench.pass_on("h0", "s0")  # the Return of the first ping is in transit
-    bench.hosts[0].on_cell(0)  # back
-    bench.hosts[0].on_cell(1)  # and again
+    bench.hosts[0].on_cell(0)  # moves back
+    bench.hosts[0].on_cell(1)  # and forth again
     bench.open()
     bench.pass_on("h0", "s1")
     assert bench.pass_on("s0", "s1")[0] == Return(ping.id)
@@ -157,7 +157,7 @@ def test_the_return_of_an_earlier_ping_does_not_count() -> None:
     assert bench.stations[1].serves(0) and bench.hosts[0].settled()
 
 
-def test_a_host_that_turns_back_stays() -> None:
+def test_a_host_that_turns_back_stays_connected() -> None:
     bench = Bench([0, 1])
     bench.move(0, 1)
     bench.pass_on("h0", "s1")
@@ -172,7 +172,7 @@ def test_the_old_link_lost_before_return_is_a_gap_after_closed() -> None:
     bench = Bench([0, 1, 0])
     bench.broadcast(2, 1)
     bench.pass_on("h2", "s0")
-    bench.pass_on("s0", "h0")  # delivered by h0, not at s1 yet
+    bench.pass_on("s0", "h0")  # delivered by h0, not yet at s1
     bench.move(0, 1)
     bench.pass_on("h0", "s1")
     bench.links["h0", "s0"][0].breaks("retransmissions")
@@ -198,7 +198,7 @@ def test_the_wait_is_limited() -> None:
     assert "gap" in bench.upcalls(0) and bench.hosts[0].settled()
 
 
-def test_safe_counts_though_the_old_link_is_lost_by_then() -> None:
+def test_safe_counts_even_if_the_old_link_was_lost_meanwhile() -> None:
     bench = Bench([0, 1])
     bench.move(0, 1)
     bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
@@ -207,7 +207,7 @@ def test_safe_counts_though_the_old_link_is_lost_by_then() -> None:
     assert "gap" not in bench.upcalls(0) and bench.hosts[0].settled()
 
 
-def test_what_was_before_the_link_never_comes() -> None:
+def test_a_message_sent_before_the_link_never_arrives() -> None:
     """m reaches s0 before h2 joins there, and s1 after h2 has asked for a link."""
     bench = Bench([0, 0, 0])
     bench.hosts[2].leave()
@@ -219,12 +219,12 @@ def test_what_was_before_the_link_never_comes() -> None:
     bench.pass_along("h2", "s0", "h2")
     assert bench.upcalls(2)[-1] == "joined"
     bench.move(2, 1)
-    bench.pass_on("h2", "s1")  # Ping leaves s1 before m is there
+    bench.pass_on("h2", "s1")  # Ping leaves s1 before m arrives
     bench.settle()
     assert bench.deliveries(2) == [] and bench.hosts[2].settled()
 
 
-def test_a_crash_keeps_own_messages_and_what_was_seen() -> None:
+def test_a_crash_keeps_own_messages_and_the_set_of_seen_ones() -> None:
     bench = Bench([0, 2])
     bench.broadcast(1, 1)
     bench.settle()
@@ -244,7 +244,7 @@ def test_both_stations_know_a_host_that_moved_and_crashed() -> None:
     bench.broadcast(1, 1)
     bench.pass_on("h1", "s0")
     bench.pass_on("s0", "h0")  # x: still on the wire
-    bench.pass_on("s1", "h0")  # Safe; x is said again, and that is lost in the crash
+    bench.pass_on("s1", "h0")  # Safe; x is sent again, and lost in the crash
     bench.crash(0)
     bench.recover(0, 2)
     bench.open()
@@ -253,7 +253,7 @@ def test_both_stations_know_a_host_that_moved_and_crashed() -> None:
     assert bench.stations[2].serves(0) and bench.deliveries(0) == [(1, 0)] == bench.deliveries(2)
 
 
-def test_an_attach_of_a_session_left_behind_is_refused() -> None:
+def test_an_attach_for_an_outdated_session_is_rejected() -> None:
     bench = Bench([0, 1])
     bench.move(0, 1)
     late = bench.links["h0", "s1"]
@@ -293,7 +293,7 @@ def test_a_host_asks_whether_a_silent_station_is_there() -> None:
     assert bench.upcalls(0)[-1] == "gap" and bench.stations[0].serves(0)
 
 
-def test_a_refused_connection_is_asked_for_again() -> None:
+def test_a_refused_connection_is_requested_again() -> None:
     bench = Bench([0, 1], reconnect_s=0.25)
     bench.hosts[0].on_cell(1)
     here, _ = bench.links["h0", "s1"]
@@ -308,22 +308,22 @@ def test_a_refused_connection_is_asked_for_again() -> None:
 @pytest.mark.parametrize(
     ("mutant", "scene"),
     [
-        ("stale_return", test_the_return_of_an_earlier_ping_does_not_count),
+        ("stale_return", test_the_return_of_an_earlier_ping_is_ignored),
         ("only_own_again", test_messages_after_return_are_sent_again),
         ("only_unacknowledged_again", test_messages_after_return_are_sent_again),
         ("one_via", test_both_stations_know_a_host_that_moved_and_crashed),
-        ("past_ignored", test_what_was_before_the_link_never_comes),
+        ("past_ignored", test_a_message_sent_before_the_link_never_arrives),
         ("closed_before_done", test_the_old_link_lost_before_return_is_a_gap_after_closed),
-        ("no_moved", test_a_gentle_handoff),
-        ("no_stay", test_a_host_that_turns_back_stays),
-        ("old_admitted", test_an_attach_of_a_session_left_behind_is_refused),
+        ("no_moved", test_a_handoff_without_loss_has_no_gap),
+        ("no_stay", test_a_host_that_turns_back_stays_connected),
+        ("old_admitted", test_an_attach_for_an_outdated_session_is_rejected),
         ("leaves_at_once", test_leaving_waits_for_own_messages_and_ends_the_connection),
     ],
 )
-def test_a_mutant_does_not_survive_the_scene(
+def test_a_tcp_flooding_mutant_fails_its_scene(
     mutant: str, scene: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that drawn scenarios find late, or that the verifier cannot see."""
+    """Covers mutants that drawn scenarios find late, or that the verifier cannot see."""
     monkeypatch.setattr(table, "Host", MUTANTS[mutant].host)
     monkeypatch.setattr(table, "Station", MUTANTS[mutant].station)
     with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""The rules R1 to R13 stand in the code where they act, in its headers, and in the document."""
+"""Tests that the rules R1 to R13 are labelled in the code where they act, in its headers, and in the document."""
 
 import re
 
@@ -12,7 +12,7 @@ SOURCES = {path.name: path.read_text(encoding="utf-8") for path in sorted(PROTOC
 STEPS = {"broadcast", "receive", "forward", "deliver", "ping", "pong", "buffer", "safe"}
 
 
-def test_rules_of_code_and_document_are_the_same() -> None:
+def test_the_code_and_the_document_have_the_same_flooding_rules() -> None:
     at_lines = {label for text in SOURCES.values() for tail in re.findall(r"# (.*)$", text, re.MULTILINE)
                 for label in re.findall(r"\bR\d+\b", tail)}  # fmt: skip
     documented = set(re.findall(r"^\| (R\d+) \|", TEXT, re.MULTILINE))
@@ -25,14 +25,14 @@ def test_steps_of_pc_broadcast_are_those_of_the_document() -> None:
     assert named == STEPS == set(re.findall(r"`PC (\w+)`", TEXT))
 
 
-def test_the_document_names_every_message_and_parameter() -> None:
+def test_the_document_lists_every_flooding_message_and_parameter() -> None:
     messages = re.findall(r"^class ([A-Z]\w+)\(", SOURCES["messages.py"], re.MULTILINE)
     assert [name for name in messages if f"`{name}`" not in TEXT] == []
     parameters = re.findall(r"^    (\w+): .*= Field", SOURCES["parameters.py"], re.MULTILINE)
     assert [name for name in parameters if name not in TEXT and name not in ("spacing", "first_join_spread_s")] == []
 
 
-def test_the_document_names_every_mutant() -> None:
+def test_the_document_lists_every_tcp_flooding_mutant() -> None:
     assert [name for name in MUTANTS if f"`{name}`" not in TEXT] == []
     rules = re.findall(r"^\| R\d+ \|.*\| (.*) \|$", TEXT, re.MULTILINE)
     assert len(rules) == 13

@@ -1,4 +1,4 @@
-"""The whole: TCP flooding on the real radio, static and moving, judged by the verifier from what was recorded."""
+"""Tests of TCP flooding on the real radio, static and moving, judged by the verifier from the record."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def scenario(name: str, *overrides: str) -> Scenario:
     return Scenario.load(SCENARIOS / f"{name}.yaml", ["protocol.name=tcp_flooding", *overrides])
 
 
-def test_static() -> None:
+def test_tcp_flooding_is_valid_without_movement() -> None:
     verdicts, metrics, _ = measure(scenario("static", "duration_s=30"))
     assert overall(verdicts) == "valid"
     assert metrics["gaps"] == metrics["broadcasts_undelivered"] == metrics["handoffs"] == 0
     assert 1.2 < metrics["messages_sent_per_delivery"] < 1.8 and metrics["delivery_delay_mean_s"] < 0.3
-    # MAC retries are no messages
+    # MAC retries do not count as messages
     assert metrics["messages_sent_per_delivery"] * metrics["deliveries"] < metrics["frames"]
 
 
@@ -65,7 +65,7 @@ def test_moving_hosts_change_stations_without_a_gap() -> None:
 
 
 @pytest.mark.parametrize("name", ["faults", "churn", "holes"])
-def test_trouble(name: str) -> None:
+def test_tcp_flooding_is_valid_with_faults_and_churn(name: str) -> None:
     verdicts, metrics, _ = measure(scenario(name, "duration_s=60", "hosts.count=25", "drain_s=200"))
     assert overall(verdicts) == "valid"
     if name != "churn":
@@ -80,7 +80,7 @@ def test_timers_of_closed_connections_do_not_pile_up() -> None:
     assert max(len(node._timers) for node in (*simulation.hosts, *simulation.stations)) <= 4
 
 
-def test_the_world_is_the_other_protocols() -> None:
+def test_all_protocols_share_the_same_world() -> None:
     _, _, flooding = measure(scenario("holes", "duration_s=20"))
     _, _, mobile = measure(Scenario.load(SCENARIOS / "holes.yaml", ["duration_s=20"]))
     assert flooding.recording.positions.lists == mobile.recording.positions.lists
@@ -94,7 +94,7 @@ def test_the_world_is_the_other_protocols() -> None:
         )
 
 
-def test_hostile_scenarios() -> None:
+def test_tcp_flooding_is_valid_in_hostile_scenarios() -> None:
     events: Counter[str] = Counter()
     for seed in range(60):
         verdicts, _, simulation = measure(scenes.draw(seed, "tcp_flooding"))
@@ -117,21 +117,21 @@ def test_hostile_scenarios() -> None:
     assert all(events[event] > 50 for event in wanted), events
 
 
-def test_found_an_old_message_delivered_after_its_successor() -> None:
-    """Welcome did not tell what it was behind."""
+def test_regression_an_old_message_after_its_successor() -> None:
+    """Welcome did not tell which messages it followed."""
     verdicts, _, _ = measure(scenes.draw(1001, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 @pytest.mark.parametrize("seed", [1912, 2148])
-def test_found_a_host_whose_station_had_given_it_up(seed: int) -> None:
-    """It had nothing to say, and never learned it."""
+def test_regression_a_host_whose_station_had_given_it_up(seed: int) -> None:
+    """The host had no message to send, and never learned it."""
     verdicts, _, _ = measure(scenes.draw(seed, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
-def test_found_an_ack_in_the_air_at_the_end() -> None:
-    """It was counted when it began, its frame when it ended."""
+def test_regression_an_ack_in_the_air_at_the_end() -> None:
+    """The ACK was counted at its start, its frame at its end."""
     for number in range(40):
         changes = "drain_s=0", "workload.interval_s=0.05", "wireless.unicast_rate_mbps=1"
         one = scenario("first", f"duration_s={3 + number / 1e3}", *changes)
@@ -141,25 +141,25 @@ def test_found_an_ack_in_the_air_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in MUTANTS if name not in RARE])
-def test_mutant_dies(name: str) -> None:
-    assert hunt(name, 60, first=24 if name == "delivers_out" else 0).check is not None  # that seed shows it
+def test_a_tcp_flooding_mutant_is_killed(name: str) -> None:
+    assert hunt(name, 60, first=24 if name == "delivers_out" else 0).check is not None  # the seed that shows it
 
 
 @pytest.mark.parametrize(("name", "seed"), [("no_via", 105)])
-def test_mutant_dies_by_the_seed_that_shows_it(name: str, seed: int) -> None:
+def test_a_tcp_flooding_mutant_is_killed_by_its_listed_seed(name: str, seed: int) -> None:
     assert hunt(name, 1, seed).check is not None
 
 
 @pytest.mark.parametrize("changes", [("protocol.tcp.max_retransmissions=0",), ("protocol.tcp.connect_timeout_s=0.5",)])
 def test_connections_between_stations_outlast_a_slow_wire(changes: tuple[str, ...]) -> None:
-    """A round trip of 1.2 s: longer than the first timeout, and than a set-up with a host may take here."""
+    """A round trip takes 1.2 s: longer than the first timeout, and than a set-up with a host may take here."""
     slow = ("duration_s=10", "drain_s=60", "stations.backbone.delay_ms=600")
     verdicts, metrics, _ = measure(scenario("first", *slow, *changes))
     assert metrics["deliveries"] > 0 and all(verdict.answer != "violated" for verdict in verdicts.values())
 
 
 def test_a_host_further_away_than_light_comes_within_sifs(tmp_path: Path) -> None:
-    """2 999.4 m take 10.005 microseconds, SIFS is 10: the answer is due before the last receiver has the frame."""
+    """2 999.4 m take 10.005 microseconds, and SIFS is 10: the answer is due before the last receiver has the frame."""
     rows = [f"{t},{name},{x},0" for t in range(0, 21, 5) for name, x in (("near", 0.5), ("far", 2999.9))]
     (tmp_path / "far.csv").write_text("t,id,x,y\n" + "\n".join(rows) + "\n")
     far = Scenario.from_text(

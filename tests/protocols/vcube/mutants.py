@@ -69,7 +69,7 @@ class BottomIsTrue(BestEffortBroadcast):
 
 
 class DroppedTooEarly(BestEffortBroadcast):
-    """l.53 as printed; what is not there any more cannot be sent (l.84)"""
+    """Drops entries that still have to be sent (l.53 as printed; l.84)."""
 
     def __init__(self, *parts: Any, **more: Any) -> None:
         super().__init__(*parts, **more)
@@ -90,7 +90,7 @@ class DroppedTooEarly(BestEffortBroadcast):
 
 
 class NobodyOwes(BestEffortBroadcast):
-    """l.33: no fault-free process in a cluster, and its row is added all the same"""
+    """Adds the row of a cluster without a fault-free process all the same (l.33)."""
 
     def _forward(self, m: Tree, j: int) -> None:
         super()._forward(m, j)
@@ -100,7 +100,7 @@ class NobodyOwes(BestEffortBroadcast):
 
 
 class OnlyNewOnes(BestEffortBroadcast):
-    """l.16-17 within the if: what was delivered before is neither forwarded nor acknowledged"""
+    """Neither forwards nor acknowledges a message delivered before (l.16-17 within the if)."""
 
     def _handle(self, m: Tree, j: int) -> None:
         source, ts = m.id
@@ -109,7 +109,7 @@ class OnlyNewOnes(BestEffortBroadcast):
 
 
 class Overtakes(BestEffortBroadcast):
-    """l.37-38 as printed: what is too long does not wait for the list before it"""
+    """Lets a message that is too long overtake the list before it (l.37-38 as printed)."""
 
     def _check_bundle(self, c: Tree | Ack, k: int) -> None:
         if c.size_bytes >= self._max_payload_bytes:
@@ -119,7 +119,7 @@ class Overtakes(BestEffortBroadcast):
 
 
 class RowsTheOtherWay(BestEffortBroadcast):
-    """l.77: the rows in another order than that in which they came"""
+    """Takes the rows in another order than that of their arrival (l.77)."""
 
     def on_crash(self, process: int) -> None:
         self.ack_set = dict(reversed(self.ack_set.items()))
@@ -130,7 +130,7 @@ class RowsTheOtherWay(BestEffortBroadcast):
 
 
 class HistoryByMessage(ReliableBroadcast):
-    """history keyed by m alone"""
+    """Keys the history only by m."""
 
     def _broadcast_tree(self, j: int, m: Message, h: int) -> None:
         start = max((h for (_, known), h in self.history.items() if known == m.id), default=0)
@@ -139,7 +139,7 @@ class HistoryByMessage(ReliableBroadcast):
 
 
 class RowWithheld(ReliableBroadcast):
-    """The row is withheld together with the TREE"""
+    """Withholds the row together with the TREE."""
 
     def _broadcast_cluster(self, j: int, m: Message, s: int) -> None:
         first = next((k for k in c(self._i, s) if k in self.correct), None)
@@ -148,7 +148,7 @@ class RowWithheld(ReliableBroadcast):
 
 
 class NoAckToSuspects(ReliableBroadcast):
-    """The evaluation section: a suspected parent gets no ACK"""
+    """Sends no ACK to a suspected parent, as in the evaluation section."""
 
     def _check_acks(self, j: int, message: MessageId) -> None:
         if j == NOBODY or j in self.correct:
@@ -156,7 +156,7 @@ class NoAckToSuspects(ReliableBroadcast):
 
 
 class NoGuard(ReliableBroadcast):
-    """l.43, 61: last[source] may be bottom"""
+    """Does not guard against an empty last[source] (l.43, 61)."""
 
     def on_crash(self, process: int) -> None:
         self.last.setdefault(process, Message(MessageId(process, 0), None))
@@ -164,7 +164,7 @@ class NoGuard(ReliableBroadcast):
 
 
 class OutOfOrder(ReliableBroadcast):
-    """l.37: delivered as it comes"""
+    """Delivers messages as they arrive (l.37)."""
 
     def _handle_message(self, m: Message) -> None:
         source, ts = m.id
@@ -176,7 +176,7 @@ class OutOfOrder(ReliableBroadcast):
 
 
 class NoDelv(ReliableBroadcast):
-    """l.31: nothing for who is suspected"""
+    """Sends no DELV to suspected processes (l.31)."""
 
     def __init__(self, *options: Any) -> None:
         super().__init__(*options)
@@ -185,14 +185,16 @@ class NoDelv(ReliableBroadcast):
 
 
 class _Port:
-    """A port that sends otherwise."""
+    """A port that sends in another way."""
 
     def __init__(self, port: Any, send: Any) -> None:
         self.me, self.deliver, self.complete, self.send = port.me, port.deliver, port.complete, send
 
 
 class DoesNotWait(ReliableBroadcast):
-    """l.7: the next broadcast does not wait for the acknowledgements of this one; only the last one is restarted"""
+    """Starts the next broadcast without waiting for the acknowledgements of this one; only the last one is restarted
+    (l.7).
+    """
 
     def broadcast(self, body: Any) -> MessageId:
         self._incomplete = None
@@ -200,7 +202,7 @@ class DoesNotWait(ReliableBroadcast):
 
 
 class NoRestart(ReliableBroadcast):
-    """l.42-43: what arrives after its source is suspected is not restarted"""
+    """Does not restart a message that arrives after its source is suspected (l.42-43)."""
 
     def _handle_message(self, m: Message) -> None:
         believed, self.correct = self.correct, self.correct | {m.id.source}
@@ -209,7 +211,7 @@ class NoRestart(ReliableBroadcast):
 
 
 class NoRestartAtAll(ReliableBroadcast):
-    """l.60-61: what a suspected source sent last is not restarted"""
+    """Does not restart the last message of a suspected source (l.60-61)."""
 
     def on_crash(self, process: int) -> None:
         last = self.last.pop(process, None)
@@ -235,7 +237,7 @@ class OnlyTheFirstCopy(DisjointPathsBroadcast):
 
 
 class NotToSuspects(AllToAllBroadcast):
-    """who is suspected gets no message"""
+    """Sends no messages to suspected processes."""
 
     def _to_all(self, m: Message) -> None:
         send = self._port.send
@@ -251,7 +253,7 @@ class NotToSuspects(AllToAllBroadcast):
 
 
 class HandsUpWhenSuspected(CausalLayer):
-    """A suspected process is not waited for any more."""
+    """Does not wait any longer for a suspected process."""
 
     def on_crash(self, process: int) -> None:
         super().on_crash(process)
@@ -261,7 +263,7 @@ class HandsUpWhenSuspected(CausalLayer):
 
 
 class DropsWhenSuspected(CausalLayer):
-    """What waits for a message of a suspected process is dropped."""
+    """Drops messages that wait for one of a suspected process."""
 
     def on_crash(self, process: int) -> None:
         super().on_crash(process)
@@ -270,7 +272,7 @@ class DropsWhenSuspected(CausalLayer):
 
 
 class ByOwnEntries(CausalLayer):
-    """FIFO alone: what others had delivered before is ignored."""
+    """Keeps only FIFO order: earlier deliveries from others are ignored."""
 
     def _admit(self, arrival: Arrival) -> None:
         super()._admit(
@@ -279,12 +281,12 @@ class ByOwnEntries(CausalLayer):
 
 
 class Mutant(NamedTuple):
-    hole: str  # as the header of the protocol says it
+    hole: str  # as described in the header of the protocol
     protocol: str
-    where: Any  # the module that builds the protocol
-    of: str  # the class that is replaced
+    where: Any  # module that builds the protocol
+    of: str  # class that is replaced
     kind: type
-    scene: str | None = None  # the test that shows it: no promise is broken, or it takes very many schedules
+    scene: str | None = None  # test that shows it, if no promise is broken, or if it takes very many schedules
 
 
 def _of(protocol: str, of: str, **kinds: tuple[str, type] | tuple[str, type, str]) -> dict[str, Mutant]:
@@ -300,16 +302,16 @@ MUTANTS: dict[str, Mutant] = {
         nobody_owes=("l.33, 76", NobodyOwes),
         bottom_is_true=("l.12-13", BottomIsTrue),
         only_new_ones=("l.16-17", OnlyNewOnes),
-        overtakes=("l.37-38", Overtakes, "test_what_is_too_long_goes_after_what_waits"),
-        dropped_too_early=("l.53", DroppedTooEarly, "test_what_is_dropped_too_early_is_missed"),
-        one_row_only=("l.67", OneRowOnly, "test_one_row_only"),
-        rows_the_other_way=("l.77", RowsTheOtherWay, "test_rows_are_taken_in_the_order_in_which_they_came"),
+        overtakes=("l.37-38", Overtakes, "test_an_oversized_message_is_sent_after_the_waiting_ones"),
+        dropped_too_early=("l.53", DroppedTooEarly, "test_messages_dropped_too_early_are_missed"),
+        one_row_only=("l.67", OneRowOnly, "test_acknowledgements_of_one_row_only_are_rejected"),
+        rows_the_other_way=("l.77", RowsTheOtherWay, "test_bundled_rows_are_handled_in_their_order_of_arrival"),
     ),
     **_of(
         "reliable",
         "ReliableBroadcast",
-        history_by_message=("history", HistoryByMessage, "test_the_chain_of_four_crashes"),
-        row_withheld=("l.27-28", RowWithheld, "test_the_chain_of_four_crashes"),
+        history_by_message=("history", HistoryByMessage, "test_a_chain_of_four_crashes_is_survived"),
+        row_withheld=("l.27-28", RowWithheld, "test_a_chain_of_four_crashes_is_survived"),
         no_ack_to_suspects=("l.34", NoAckToSuspects),
         no_guard=("l.43, 61", NoGuard),
         out_of_order=("l.37", OutOfOrder),
@@ -338,13 +340,13 @@ MUTANTS: dict[str, Mutant] = {
 
 class Kill(NamedTuple):
     schedules: int
-    seed: int | None  # that caught it; None: it lives
+    seed: int | None  # the seed that caught it, or None if the mutant survives
     check: str
     explanation: str
 
 
 def hunt(name: str, limit: int = LIMIT, first: int = 0) -> Kill:
-    """Schedule after schedule until the mutant is caught."""
+    """Run schedules until the mutant is caught."""
     m = MUTANTS[name]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(m.where, m.of, m.kind)

@@ -1,4 +1,4 @@
-"""Scenarios of processes played in memory and judged as a run directory would be."""
+"""Play scenarios of processes in memory and judge them as a run directory would be judged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PlayedRun:
     def __init__(
         self, text: str | ProcessScenario, overrides: Sequence[str] = (), broadcasts: Sequence[tuple[float, int]] = ()
     ) -> None:
-        """`broadcasts`: (t.u., process), beside those that the scenario plans."""
+        """Play a scenario; `broadcasts` are further ones, as (t.u., process)."""
         scenario = text if isinstance(text, ProcessScenario) else ProcessScenario.from_text(text, overrides)
         self.experiment = Experiment(scenario)
         for time, i in broadcasts:
@@ -38,7 +38,7 @@ class PlayedRun:
 
     @property
     def wrong(self) -> dict[str, str]:
-        """What is not valid; nothing delivered is fine."""
+        """The properties that are not valid; a run without deliveries is fine."""
         return {
             name: v.explanation or v.answer for name, v in self.verdicts.items()
             if v.answer != "valid" and v.explanation != "nothing was delivered"
@@ -50,5 +50,5 @@ def play(n: int, protocol: str, *more: str, broadcasts: Sequence[tuple[float, in
 
 
 def instead(monkeypatch: pytest.MonkeyPatch, of: type, kind: type) -> None:
-    """Another class takes the place of a protocol."""
+    """Let another class replace a protocol."""
     monkeypatch.setattr(parameters, of.__name__, kind)

@@ -1,4 +1,4 @@
-"""Wrong readings of Algorithm 2 of the causal paper, as edits of its printed form, and wrong versions of the fast one.
+"""Misreadings of Algorithm 2 of the causal paper, as edits of its printed form, and wrong versions of the fast one.
 
 Source      mobilenet/protocols/vcube/causal_printed.py, whose reading is the right one; l.N is line N of Algorithm 2
 """
@@ -17,7 +17,7 @@ from tests.protocols.edits import Edit, mutate
 MODULE = "causal_printed"
 SHARED = sorted({path.stem for path in Path(str(vcube.__file__)).parent.glob("*.py")} - {MODULE, "__init__"})
 
-READINGS: dict[str, tuple[str, str, str]] = {  # name -> (lines, as they stand, as they are misread)
+READINGS: dict[str, tuple[str, str, str]] = {  # name -> (lines, correct text, misread text)
     "whole_packet_first": (
         "l.14-21",
         """
@@ -71,7 +71,7 @@ def load(name: str) -> Any:
 
 
 class Misread:
-    """Makes a process of a reading. Over a single tree it is the fast one: print has a tree per source."""
+    """Makes a process of a misreading. Over a single tree it is the fast one, since print has a tree per source."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
@@ -98,14 +98,16 @@ class HalfTheClusters(CausalBroadcast):
 
 
 class BitsForAnyNumber(CausalBroadcast):
-    """The rules for powers of two with any n: a child that does not exist has no parent, nor have those below it."""
+    """Uses the rules for powers of two with any n: a child that does not exist has no parent, nor
+    have those below it.
+    """
 
     def _neighbours(self, h: int) -> list[int]:
         return super()._neighbours(h) if self._single else neighbours(self._i, h, range(1 << dimension(self._n)))
 
 
 class WithoutTheDeliveryTest(CausalBroadcast):
-    """l.30: whatever has come is delivered."""
+    """Delivers every message that has arrived (l.30)."""
 
     def _deliver_when_ready(self, m: Message) -> None:
         self._deliver(m)

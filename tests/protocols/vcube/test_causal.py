@@ -1,4 +1,6 @@
-"""Causal broadcast with aggregation: safe in any order of arrival, and never later than without aggregation."""
+"""Tests of causal broadcast with aggregation: it is safe in any order of arrival, and never later than without
+aggregation.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def play(
     st.sampled_from(["per_source", "single"]),
     st.sampled_from([100, 200, 1500]),
 )
-def test_nothing_is_violated(n: int, seed: int, each: int, aggregate: bool, release: str, trees: str, mtu: int) -> None:
+def test_the_vcube_causal_broadcast_violates_nothing(
+    n: int, seed: int, each: int, aggregate: bool, release: str, trees: str, mtu: int
+) -> None:
     world = play(n, seed, each, aggregate=aggregate, release=release, trees=trees, mtu_bytes=mtu)
     assert wrong(world.events, n) is None
     assert all(p.buffer_sizes() == (0,) and not p._held and not p._waiting and not p._beyond for p in world.processes)
@@ -53,7 +57,7 @@ def test_nothing_is_violated(n: int, seed: int, each: int, aggregate: bool, rele
 @pytest.mark.parametrize("n", [2, 4, 8, 16, 32, 5, 19])
 @pytest.mark.parametrize("release", ["packet", "message"])
 def test_aggregation_delays_no_delivery(n: int, release: str) -> None:
-    """With fixed delays and without contention all instants of delivery are the same with and without it."""
+    """With fixed delays and without contention, all times of delivery are the same with and without it."""
     for seed in range(3):
         plain = play(n, seed, 3, fixed=True, contention=False, aggregate=False)
         packed = play(n, seed, 3, fixed=True, contention=False, release=release)
@@ -61,7 +65,7 @@ def test_aggregation_delays_no_delivery(n: int, release: str) -> None:
 
 
 @pytest.mark.parametrize("n", [4, 16, 64])
-def test_packets_without_aggregation(n: int) -> None:
+def test_packets_without_aggregation_have_the_expected_number(n: int) -> None:
     world = play(n, 1, aggregate=False)
     assert world.net.packets == n * (n - 1)
     single = play(n, 1, aggregate=False, trees="single")
@@ -69,12 +73,12 @@ def test_packets_without_aggregation(n: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "expected"), [(16, 2.3), (32, 4.7), (64, 8.8), (128, 12.9)])
-def test_the_share_of_saved_packets_grows_as_in_a_second_model(n: int, expected: float) -> None:
+def test_the_share_of_saved_packets_agrees_with_a_second_model(n: int, expected: float) -> None:
     saved = [1 - play(n, seed).net.packets / (n * (n - 1)) for seed in range(1, 7)]
     assert 100 * sum(saved) / len(saved) == pytest.approx(expected, abs=1.5)
 
 
-def test_the_clock_carries_what_changed() -> None:
+def test_the_vector_clock_carries_only_changed_entries() -> None:
     world = World(4, 1, CausalBroadcast)
     sizes = []
     send = world.net.send
@@ -97,15 +101,15 @@ def test_a_large_message_travels_alone() -> None:
     assert wrong(world.events, 8) is None
 
 
-def test_routes_of_powers_of_two_are_bits() -> None:
-    """i hands messages of s to i xor 2^b if and only if they agree on their b+1 low bits."""
+def test_routes_for_powers_of_two_follow_from_bits() -> None:
+    """i forwards messages of s to i xor 2^b if and only if they agree in their b+1 low bits."""
     for i, sources_of in enumerate(routes(16)):
         for b in range(4):
             assert sources_of[i ^ (1 << b)] == sum(1 << s for s in range(16) if (i ^ s) & ((2 << b) - 1) == 0)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 13, 19, 32, 45])
-def test_routes_are_the_trees_walked_from_each_root(n: int) -> None:
+def test_routes_equal_the_trees_from_each_root(n: int) -> None:
     walked: list[dict[int, int]] = [{} for _ in range(n)]
     for root in range(n):
         waiting: list[tuple[int, int | None]] = [(root, None)]
@@ -118,13 +122,13 @@ def test_routes_are_the_trees_walked_from_each_root(n: int) -> None:
 
 @settings(max_examples=30)
 @given(st.sampled_from([2, 3, 4, 8, 13]), st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([100, 200, 1500]))
-def test_the_printed_form_is_safe(n: int, seed: int, each: int, mtu: int) -> None:
+def test_the_printed_causal_broadcast_is_safe(n: int, seed: int, each: int, mtu: int) -> None:
     world = play(n, seed, each, kind=PrintedCausalBroadcast, mtu_bytes=mtu)
     assert wrong(world.events, n) is None and all(p.buffer_sizes() == (0,) for p in world.processes)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 13, 19, 32])
-def test_children_by_algorithm_1_are_the_routes(n: int) -> None:
+def test_children_by_algorithm_1_equal_the_routes(n: int) -> None:
     for i, sources_of in enumerate(routes(n)):
         for root in range(n):
             expected = {child for child, sources in sources_of.items() if sources >> root & 1}
@@ -132,7 +136,7 @@ def test_children_by_algorithm_1_are_the_routes(n: int) -> None:
 
 
 class Hands:
-    """A process by itself: what it sends is looked at, and given on by hand."""
+    """Port of a single process whose messages are inspected and forwarded by hand."""
 
     def __init__(self, kind: type, me: int, n: int, **options: Any) -> None:
         self.me = me
@@ -147,7 +151,7 @@ class Hands:
         self.delivered.append(message)
 
     def takes(self, sender: int, packet: Any) -> list[tuple[int, list[MessageId]]]:
-        """What it hands on when it receives that."""
+        """Return what the process forwards when it receives the packet."""
         self.sent.clear()
         self.process.on_receive(sender, packet)
         return sorted((to, sorted(m.id for m in handed.messages)) for to, handed in self.sent)
@@ -157,8 +161,10 @@ class Hands:
     ("kind", "options"),
     [(CausalBroadcast, {}), (CausalBroadcast, {"release": "message"}), (PrintedCausalBroadcast, {})],
 )
-def test_the_example_of_the_paper(kind: type, options: dict[str, str]) -> None:
-    """Section on aggregation: 2 broadcasts three messages, 0 one after them, and the second one reaches 4 last."""
+def test_the_causal_example_of_the_paper_is_reproduced(kind: type, options: dict[str, str]) -> None:
+    """In the section on aggregation, 2 broadcasts three messages, 0 one after them, and the second
+    one reaches 4 last.
+    """
     two, zero, six, four = (Hands(kind, me, 8, **options) for me in (2, 0, 6, 4))
     for _ in range(3):
         two.process.broadcast(None)
@@ -176,15 +182,15 @@ def test_the_example_of_the_paper(kind: type, options: dict[str, str]) -> None:
 
 @settings(max_examples=150)
 @given(st.sampled_from([2, 3, 4, 5, 8, 13, 16]), st.integers(1, 6), st.sampled_from([150, 1500]), st.integers(0, 2**32))
-def test_message_by_message_the_fast_one_does_what_is_printed(n: int, each: int, mtu: int, seed: int) -> None:
-    """Step by step, in any order of arrival: the same packets of the same size to the same children, the same
-    deliveries.
+def test_the_fast_causal_broadcast_equals_the_printed_one(n: int, each: int, mtu: int, seed: int) -> None:
+    """Step by step, in any order of arrival, both send the same packets of the same size to the same children and
+    deliver alike.
     """
     stream = Stream(seed, "order")
     printed = [Hands(PrintedCausalBroadcast, i, n, mtu_bytes=mtu) for i in range(n)]
     fast = [Hands(CausalBroadcast, i, n, release="message", mtu_bytes=mtu) for i in range(n)]
     due = [i for i in range(n) for _ in range(each)]
-    under_way: list[tuple[int, int, Any, Packet]] = []  # from, to, the packet, the same packet of the fast one
+    under_way: list[tuple[int, int, Any, Packet]] = []  # from, to, the packet, and the same packet of the fast version
     while due or under_way:
         if due and (not under_way or stream.random() < 0.3):
             i = due.pop(stream.below(len(due)))
@@ -208,7 +214,7 @@ def _to(sent: tuple[int, Any]) -> int:
 
 
 class HighestInsteadOfPrefix(CausalBroadcast):
-    """The delivery test against what was received instead of what was delivered."""
+    """Tests delivery against received instead of delivered messages."""
 
     def _deliver_when_ready(self, m: Message) -> None:
         if m.depends & ~self._received:
@@ -218,7 +224,7 @@ class HighestInsteadOfPrefix(CausalBroadcast):
 
 
 class SendsTwice(CausalBroadcast):
-    """What was handed on is handed on again."""
+    """Forwards again what it has forwarded."""
 
     def _hand_on(self, h: int, packet: Packet) -> None:
         for child in self._children[h]:
@@ -230,13 +236,13 @@ class SendsTwice(CausalBroadcast):
     "kind",
     [*(kind for _, kind in MUTANTS.values() if kind is not BitsForAnyNumber), HighestInsteadOfPrefix, SendsTwice],
 )
-def test_a_broken_one_is_found(kind: type) -> None:
-    """A message that comes twice is not delivered twice by the printed form: it stays in pending (l.30)."""
+def test_a_broken_vcube_causal_broadcast_is_found(kind: type) -> None:
+    """The printed form does not deliver a repeated message twice: it stays in pending (l.30)."""
     worlds = [play(16, seed, 4, kind=kind, mtu_bytes=150) for seed in range(6)]
     assert any(wrong(world.events, 16) or any(p.buffer_sizes() != (0,) for p in world.processes) for world in worlds)
 
 
-def test_other_numbers_than_powers_of_two_have_other_children() -> None:
-    """n = 19: the child of 3 in cluster 5 is 18, as 19 does not exist."""
+def test_children_differ_if_n_is_not_a_power_of_two() -> None:
+    """For n = 19, the child of 3 in cluster 5 is 18, as 19 does not exist."""
     assert routes(19)[3].keys() == {2, 1, 7, 11, 18}
     assert wrong(play(19, 1).events, 19) is None and wrong(play(19, 1, kind=BitsForAnyNumber).events, 19)

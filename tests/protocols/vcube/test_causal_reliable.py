@@ -1,4 +1,6 @@
-"""Causal order over VCube-RB: what crashes and false suspicions must not break, and what may be held for ever."""
+"""Tests of causal order over VCube-RB: what crashes and false suspicions must not break, and what may
+be held forever.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ from .mutants import ByOwnEntries, DropsWhenSuspected, HandsUpWhenSuspected
 from .play import PlayedRun, play
 
 NONE = "workload.sources=0"
-# The header's schedule: m1 of p0 reaches p1 alone; p1 broadcasts m2, which names m1, and m2 reaches p3 alone
+# The header's schedule: m1 of p0 reaches only p1; p1 broadcasts m2, which names m1, and m2 reaches only p3
 LOST_PAST = (4, "faults=[{process: p2, at: 0}, {process: p0, at: 0.25}, {process: p1, at: 1.5}]", ((0, 0), (1.35, 1)))
-# The same with four correct processes: 2 and 4 are down, so that p1 alone gets m1; m2 reaches p5, which spreads it
+# The same with four correct processes: 2 and 4 are down, so only p1 gets m1; m2 reaches p5, which spreads it
 LOST_PAST_OF_FOUR = (
     8,
     "faults=[{process: p2, at: 0}, {process: p4, at: 0}, {process: p0, at: 0.35}, {process: p1, at: 1.6}]",
@@ -46,7 +48,7 @@ def most_held(played: PlayedRun) -> dict[str, float]:
     return {node: value for node, quantity, value in rows if quantity == "held" and node not in ("p0", "p1", "p2")}
 
 
-def test_a_message_with_a_lost_predecessor_is_held_for_ever() -> None:
+def test_a_message_with_a_lost_predecessor_is_held_forever() -> None:
     played = lost_past(LOST_PAST)
     assert not played.wrong and most_held(played) == {"p3": 1}
     assert deliveries(played) == {"p0": ["p0:0"], "p1": ["p0:0", "p1:0"]}
@@ -58,7 +60,7 @@ def test_all_correct_processes_hold_back_the_same_messages() -> None:
     assert all(deliveries(played)[name] == ["p6:0", "p3:0"] for name in ("p3", "p5", "p6", "p7"))
 
 
-def test_handing_up_what_waits_for_a_suspect_breaks_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delivering_messages_from_suspects_breaks_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(causal_reliable, "CausalLayer", HandsUpWhenSuspected)
     assert "p3 delivers p1:0 before p0:0" in lost_past(LOST_PAST).violated["order"]
 
@@ -72,8 +74,10 @@ BUSY = "workload={messages: 3, instants: {kind: uniform, latest: 12}}"
     ("layer", "broken"),
     [(CausalLayer, None), (DropsWhenSuspected, "agreement"), (HandsUpWhenSuspected, "order"), (ByOwnEntries, "order")],
 )
-def test_a_mistake_must_not_cost_a_message(layer: type, broken: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some wait for a message of a process that is alive, slow, and suspected."""
+def test_a_false_suspicion_must_not_lose_a_message(
+    layer: type, broken: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some processes wait for a message of a process that is alive, slow and suspected."""
     monkeypatch.setattr(causal_reliable, "CausalLayer", layer)
     schedules = (
         play(8, "causal_reliable", "network={kind: abstract, jitter: 20}", f"seed={seed}", BUSY, DETECTOR)
@@ -89,7 +93,7 @@ def test_a_mistake_must_not_cost_a_message(layer: type, broken: str | None, monk
     ("values", "complaint"),
     [({"p3": 2.0}, "p3 holds 2 messages, 1 of which wait"), ({"p5": 0.0}, "but p5 holds 0"), ({}, None)],
 )
-def test_the_judge_counts_what_is_held(values: dict[str, float], complaint: str | None) -> None:
+def test_the_judge_counts_messages_that_are_held_back(values: dict[str, float], complaint: str | None) -> None:
     played = lost_past(LOST_PAST_OF_FOUR)
     recording, scenario = played.experiment.recording, played.experiment.scenario
     samples = {name: list(column) for name, column in recording.samples.lists.items()}
@@ -117,14 +121,14 @@ def test_a_message_that_could_be_delivered_must_not_be_held(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("edges", ["", "network.edges=[[0, 1], [1, 2], [2, 3], [3, 0]]"])
-def test_on_wires(edges: str) -> None:
+def test_the_reliable_causal_broadcast_is_valid_on_wires(edges: str) -> None:
     played = play(
         4, "causal_reliable", "network.kind=wired", *([edges] if edges else []), "workload.messages=3", "detector=null"
     )
     assert not played.wrong and played.metrics["deliveries"] == 48
 
 
-def test_crashes_on_wires() -> None:
+def test_the_reliable_causal_broadcast_survives_crashes_on_wires() -> None:
     crashes = "faults=[{process: p3, at: 0.005}, {process: p8, at: 0.015}]"
     played = play(
         16,

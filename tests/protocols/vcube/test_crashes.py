@@ -1,5 +1,6 @@
-"""Random crashes in the middle of sends, false suspicions where allowed; and each printed hole taken back is
-rejected.
+"""Tests with random crashes in the middle of sends and false suspicions where allowed.
+
+Each printed hole that is reopened is rejected.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def workload(n: int, messages: int, latest: float) -> tuple[str, str]:
 
 @settings(max_examples=40)
 @given(crashes([2, 3, 4, 7, 8, 13, 16, 32]), st.integers(1, 3), st.sampled_from(BUNDLES), st.integers(0, 1000))
-def test_best_effort(where: tuple[int, str], messages: int, sizes: tuple[str, ...], seed: int) -> None:
+def test_the_best_effort_broadcast_survives_random_crashes(
+    where: tuple[int, str], messages: int, sizes: tuple[str, ...], seed: int
+) -> None:
     n, faults = where
     names = ("max_payload_bytes", "tree_bytes", "ack_bytes", "max_delay")
     parameters = [f"protocol.{name}={value}" for name, value in zip(names, sizes, strict=True)]
@@ -68,7 +71,7 @@ def test_best_effort(where: tuple[int, str], messages: int, sizes: tuple[str, ..
     st.integers(0, 1000),
     st.lists(st.tuples(st.integers(0, 300), st.integers(0, 15), st.integers(0, 15)), max_size=12),
 )
-def test_reliable(
+def test_the_reliable_broadcast_survives_crashes_and_mistakes(
     where: tuple[int, str], protocol: str, messages: int, seed: int, wrong: list[tuple[int, int, int]]
 ) -> None:
     n, faults = where
@@ -81,7 +84,7 @@ def test_reliable(
 
 @settings(max_examples=30)
 @given(crashes([2, 4, 8, 16, 32]), st.integers(0, 1000))
-def test_disjoint_paths(where: tuple[int, str], seed: int) -> None:
+def test_disjoint_paths_survive_fewer_crashes_than_dimensions(where: tuple[int, str], seed: int) -> None:
     n, faults = where
     wrong = play(n, "disjoint_paths", faults, "detector=null", f"seed={seed}", *workload(n, 2, 6)).wrong
     if faults.count("process") >= dimension(n):
@@ -89,15 +92,15 @@ def test_disjoint_paths(where: tuple[int, str], seed: int) -> None:
     assert not wrong
 
 
-def test_a_crashed_process_loses_what_waits_in_its_server() -> None:
+def test_a_crash_drops_messages_queued_in_the_server() -> None:
     run = play(8, "all_to_all", "workload.sources=1", "faults=[{process: p0, at: 0.25}]")
     counters = run.experiment.recording.counters["messages"]
-    assert counters["never_left"] == 5 and not run.wrong  # two of seven had left
+    assert counters["never_left"] == 5 and not run.wrong  # two of seven were sent
     assert run.metrics["deliveries"] == 8
 
 
 @pytest.mark.parametrize(("s", "instant"), [(1, 4.0), (2, 6.2), (3, 6.3)])
-def test_when_a_crash_is_detected(s: int, instant: float) -> None:
+def test_a_crash_is_detected_at_the_expected_time(s: int, instant: float) -> None:
     run = play(8, "best_effort", "workload.sources=0", "faults=[{process: p1, at: 0}]")
     events = run.experiment.recording.events
     name = f"p{1 ^ 1 << (s - 1)}"
@@ -116,24 +119,26 @@ def test_a_false_suspicion_is_taken_back() -> None:
     assert not run.wrong
 
 
-# --- mutants: what the paper or the spec shows of the holes that were repaired; the rest of them in test_mutants.py
+# --- mutants: the holes for which the paper or the spec has an example; test_mutants.py has the others
 
 
 def schedules(protocol: str, n: int, count: int, *more: str) -> Any:
-    """Crashes of a third of the processes, drawn from seeds."""
+    """Yield crashes of a third of the processes, drawn from seeds."""
     for seed in range(count):
         drawn = f"random_faults={{count: {n // 3}, latest: 8, whole_times: false}}"
         yield play(n, protocol, drawn, f"seed={seed}", "duration=10000", *workload(n, 3, 6), *more)
 
 
-def test_ping_pong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ping_pong_hole_of_best_effort_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     instead(monkeypatch, BestEffortBroadcast, SubtreeOfTheSource)
     assert play(4, "best_effort", "workload.sources=1", "duration=2000").verdicts["drained"].answer == "violated"
 
 
 @pytest.mark.parametrize("crashes", [((10, 2), (22, 3), (20, 2), (24, 5)), ((31, 1), (0, 2), (12, 5), (17, 5))])
-def test_one_row_only(crashes: tuple[tuple[int, int], ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The header's schedules: a source waits for ever. The second one is random_faults={count: 4, latest: 5} with
+def test_acknowledgements_of_one_row_only_are_rejected(
+    crashes: tuple[tuple[int, int], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the header's schedules, a source waits forever. The second one is random_faults={count: 4, latest: 5} with
     seed 22.
     """
     faults = ", ".join(f"{{process: p{i}, at: {at}}}" for i, at in crashes)
@@ -144,7 +149,7 @@ def test_one_row_only(crashes: tuple[tuple[int, int], ...], monkeypatch: pytest.
 
 
 class Hands:
-    """A port that notes what is done with it."""
+    """Port that records its calls."""
 
     def __init__(self) -> None:
         self.me = 0
@@ -167,7 +172,7 @@ class Hands:
 
 
 @pytest.mark.parametrize(("kind", "delivered"), [(BestEffortBroadcast, [1, 0]), (BottomIsTrue, [1, 1, 0])])
-def test_a_message_that_overtook_and_comes_again(kind: type, delivered: list[int]) -> None:
+def test_a_repeated_message_that_overtook_is_delivered_once(kind: type, delivered: list[int]) -> None:
     hands = Hands()
     process = kind(hands, 8)
     for ts in (1, 1, 0):
@@ -177,7 +182,7 @@ def test_a_message_that_overtook_and_comes_again(kind: type, delivered: list[int
 
 @pytest.mark.parametrize(("kind", "heir"), [(BestEffortBroadcast, [(3, "Tree")]), (DroppedTooEarly, [])])
 def test_a_message_is_kept_while_another_parent_waits(kind: type, heir: list[tuple[int, str]]) -> None:
-    """m from 2 and from 4; 1 acknowledges, which is all that 2 waits for; 2 crashes, which was to hand it on for 4."""
+    """m comes from 2 and 4; 1 acknowledges, which completes 2; then 2 crashes, which should have forwarded it for 4."""
     hands = Hands()
     process = kind(hands, 8)
     m = Tree(MessageId(6, 0), None, 1, 1)
@@ -189,8 +194,8 @@ def test_a_message_is_kept_while_another_parent_waits(kind: type, heir: list[tup
     assert hands.sent == heir
 
 
-def test_what_is_dropped_too_early_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """l.53 before the verifier: found among 240 random schedules with n = 32, and cut down to four crashes."""
+def test_messages_dropped_too_early_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """l.53 before the verifier existed: found among 240 random schedules with n = 32, and reduced to four crashes."""
     faults = "faults=[{process: p8, at: 0.7}, {process: p9, at: 1.9}, {process: p4, at: 2.3}, {process: p13, at: 2.5}]"
     schedule = (faults, "detector={interval: 1, timeout: 3}", "duration=5000", "record.buffers=false")
     assert not play(32, "best_effort", *schedule).wrong
@@ -199,13 +204,13 @@ def test_what_is_dropped_too_early_is_missed(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(("kind", "sent"), [(BestEffortBroadcast, [(1, 0), (1, 1)]), (Overtakes, [(1, 1), (1, 0)])])
-def test_what_is_too_long_goes_after_what_waits(kind: type, sent: list[tuple[int, int]]) -> None:
-    """l.37-38. No promise is broken, as links need not keep order: but what was sent first is on its way first. And
-    nothing is ever empty.
+def test_an_oversized_message_is_sent_after_the_waiting_ones(kind: type, sent: list[tuple[int, int]]) -> None:
+    """l.37-38: no promise is broken, as links need not keep order, but messages start in order, and no empty bundle is
+    sent.
     """
     hands = Hands()
     process = kind(hands, 2, 10**9, 100, 40, 20)
-    process.broadcast(None)  # waits for more
+    process.broadcast(None)  # waits for more messages
     process.broadcast(SimpleNamespace(size_bytes=100, payload_bytes=100))
     if kind is Overtakes:
         process._flush(1)
@@ -215,9 +220,9 @@ def test_what_is_too_long_goes_after_what_waits(kind: type, sent: list[tuple[int
 @pytest.mark.parametrize(
     ("kind", "sent"), [(BestEffortBroadcast, [(3, 0), (3, 1)]), (RowsTheOtherWay, [(3, 1), (3, 0)])]
 )
-def test_rows_are_taken_in_the_order_in_which_they_came(kind: type, sent: list[tuple[int, int]]) -> None:
-    """l.77 does not say it, and no promise needs it: but a run that is repeated must send the same, and older
-    messages are more urgent.
+def test_bundled_rows_are_handled_in_their_order_of_arrival(kind: type, sent: list[tuple[int, int]]) -> None:
+    """l.77 does not require it, nor does any promise, but a repeated run must send the same, and older messages are
+    more urgent.
     """
     hands = Hands()
     process = kind(hands, 4)
@@ -234,14 +239,14 @@ BROKEN_CHAIN = (
 
 
 @pytest.mark.parametrize("mutant", [HistoryByMessage, RowWithheld])
-def test_the_chain_of_four_crashes(mutant: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The spec's counterexample: 15 never gets m of the correct source 0."""
+def test_a_chain_of_four_crashes_is_survived(mutant: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the spec's counterexample, 15 never gets m of the correct source 0."""
     assert not play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong
     instead(monkeypatch, ReliableBroadcast, mutant)
     assert "p15 never delivers p0:0" in play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong["agreement"]
 
 
-def test_a_suspected_parent_waits_for_ever_without_its_ack(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suspected_parent_without_an_ack_would_wait_forever(monkeypatch: pytest.MonkeyPatch) -> None:
     detector = "detector={interval: 3, timeout: 4, mode: unreliable, mistakes: [{at: 0.5, by: p1, about: p0}]}"
     settings = ("workload={sources: 1, messages: 2}", detector, "duration=1000")
     assert not play(2, "reliable", *settings).wrong
@@ -249,7 +254,7 @@ def test_a_suspected_parent_waits_for_ever_without_its_ack(monkeypatch: pytest.M
     assert "drained" in play(2, "reliable", *settings).wrong
 
 
-def test_all_to_all_restarts_on_arrival_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_to_all_also_restarts_when_a_message_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     detector = "detector={interval: 3, timeout: 4, mode: unreliable, mistakes: [{at: 0.5, by: p1, about: p0}]}"
     settings = ("workload.sources=1", detector, "faults=[{process: p0, at: 0.15}]", "duration=1000")
     assert not play(3, "all_to_all", *settings).wrong
@@ -257,13 +262,13 @@ def test_all_to_all_restarts_on_arrival_too(monkeypatch: pytest.MonkeyPatch) -> 
     assert play(3, "all_to_all", *settings).wrong["agreement"]
 
 
-def test_every_copy_has_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_copy_must_be_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
     instead(monkeypatch, DisjointPathsBroadcast, OnlyTheFirstCopy)
     assert any("agreement" in run.wrong for run in schedules("disjoint_paths", 16, 100, "random_faults.count=3"))
 
 
 def deliverers(n: int, source: int, *faults: tuple[int, float]) -> set[int]:
-    """Who delivers the one message that is broadcast."""
+    """Return the processes that deliver the one message that is broadcast."""
     crashes = ", ".join(f"{{process: p{i}, at: {at}}}" for i, at in faults)
     run = play(
         n, "disjoint_paths", "workload.sources=0", "detector=null", f"faults=[{crashes}]", broadcasts=((0, source),)
@@ -272,7 +277,7 @@ def deliverers(n: int, source: int, *faults: tuple[int, float]) -> set[int]:
     return {int(node[1:]) for node, event in zip(events.node, events.event, strict=True) if event == "deliver"}
 
 
-def test_disjoint_paths_promise_less_than_was_said() -> None:
-    """The two cases of the header: no agreement if the source crashes, nor with d crashes and a correct source."""
+def test_disjoint_paths_promise_less_than_the_paper_states() -> None:
+    """The header's two cases: no agreement if the source crashes, nor with d crashes and a correct source."""
     assert deliverers(8, 0, (0, 0.15), (5, 0)) == set(range(8)) - {5, 4}
     assert deliverers(16, 4, (0, 0), (1, 0), (2, 0), (12, 0)) == set(range(16)) - {0, 1, 2, 12, 8, 9}

@@ -1,4 +1,4 @@
-"""The document of the VCube family names every mutant, every file, and the lines that the headers name."""
+"""Tests that the document of the VCube family names every mutant, every file, and the lines cited in the headers."""
 
 import re
 
@@ -10,7 +10,7 @@ PROTOCOLS = ROOT / "mobilenet" / "protocols" / "vcube"
 TEXT = (ROOT / "docs" / "protocols" / "vcube.md").read_text(encoding="utf-8")
 
 
-def test_every_mutant_is_named() -> None:
+def test_the_vcube_document_lists_every_mutant() -> None:
     assert [name for name in MUTANTS if f"`{name}`" not in TEXT] == []
 
 
@@ -20,19 +20,19 @@ def test_every_protocol_has_its_file_and_source() -> None:
     assert {name for name in files if f"`{name}`" not in TEXT} == set()
 
 
-def test_repaired_lines_of_the_headers_are_in_the_document() -> None:
+def test_the_vcube_document_has_the_repaired_lines_of_headers() -> None:
     for name in ("best_effort.py", "reliable.py"):
         header = (PROTOCOLS / name).read_text(encoding="utf-8").partition("Deviations")[2].partition("Reads")[0]
         for line in re.findall(r"^  (l\.\d+)", header, re.MULTILINE):
             assert line in TEXT, (name, line)
 
 
-def test_the_printed_causal_broadcast_carries_every_line() -> None:
-    """Except the ends of loops and functions."""
+def test_the_printed_causal_broadcast_cites_every_printed_line() -> None:
+    """The ends of loops and functions are exempt."""
     source = (PROTOCOLS / "causal_printed.py").read_text(encoding="utf-8")
     line_numbers = set()
     for first, last in re.findall(r"# (?:[^#\n]*, )?l\.(\d+)(?:, \d+|-(\d+))?", source):
         line_numbers |= set(range(int(first), int(last or first) + 1))
     line_numbers |= {int(n) for n in re.findall(r"# l\.\d+, (\d+)", source)}
-    procedures = {5, 13, 23, 29}  # in docstrings
+    procedures = {5, 13, 23, 29}  # these are in docstrings
     assert set(range(2, 34)) - procedures == line_numbers & set(range(2, 34))

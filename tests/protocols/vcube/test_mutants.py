@@ -1,7 +1,7 @@
-"""Each hole of the printed algorithms, taken back, is rejected within a few of the swarm's schedules; the others have
-a scene.
+"""Tests that each reopened hole of the printed algorithms is rejected within a few schedules of the swarm, or by a
+scene.
 
-All from seed 0 on: python -m tests.protocols.vcube.mutants; the table is in docs/protocols/vcube.md.
+All start from seed 0: python -m tests.protocols.vcube.mutants; the table is in docs/protocols/vcube.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 from . import test_crashes
 from .mutants import MUTANTS, hunt
 
-LATE = {  # with the first seed that shows them
+LATE = {  # with the first seed that catches them
     "bottom_is_true": 22, "last_message_only": 24, "out_of_order": 207, "no_restart_on_arrival": 50,
     "all_no_restart_on_arrival": 334,
 }  # fmt: skip
@@ -19,13 +19,13 @@ QUICK = [name for name, mutant in MUTANTS.items() if mutant.scene is None and na
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_mutant_is_caught(name: str) -> None:
+def test_a_vcube_mutant_is_caught_by_the_swarm(name: str) -> None:
     kill = hunt(name, 40)
     assert kill.seed is not None and kill.check != "raises", MUTANTS[name].hole
 
 
 @pytest.mark.parametrize("name", LATE)
-def test_a_mutant_is_caught_by_the_seed_that_shows_it(name: str) -> None:
+def test_a_vcube_mutant_is_caught_by_its_listed_seed(name: str) -> None:
     assert hunt(name, 1, LATE[name]).seed == LATE[name], MUTANTS[name].hole
 
 

@@ -1,6 +1,6 @@
-"""Scenarios of processes: what they do is pinned, they are refused with a line, recorded, judged, and repeatable.
+"""Tests of scenarios of processes: runs are pinned, recorded, judged and repeatable; errors are one line.
 
-python -m tests.protocols.vcube.test_scenarios --renew        and say in CHANGELOG.md what changed the runs, and why
+python -m tests.protocols.vcube.test_scenarios --renew        and explain in CHANGELOG.md what changed the runs, and why
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def fingerprint(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", of_processes())
-def test_a_scenario_does_what_it_did(name: str) -> None:
+def test_a_process_scenario_matches_its_fingerprint(name: str) -> None:
     assert fingerprint(name) == json.loads(PINNED.read_text())[name], (
         "meant? then renew and say why: see the head of this file"
     )
 
 
 @pytest.mark.parametrize("name", of_processes())
-def test_a_run_is_recorded_judged_and_repeatable(name: str, tmp_path: Path) -> None:
+def test_a_run_of_processes_is_recorded_judged_and_repeatable(name: str, tmp_path: Path) -> None:
     done = api.run(ROOT / "scenarios" / "vcube" / f"{name}.yaml", out=tmp_path / "once")
     assert done.verdict == "valid" and done.manifest["quiescent"]
     verdicts, notes, wrong = api.judge_anew(tmp_path / "once")
@@ -46,8 +46,8 @@ def test_a_run_is_recorded_judged_and_repeatable(name: str, tmp_path: Path) -> N
     assert again.manifest["fingerprint"] == done.manifest["fingerprint"] and again.metrics == done.metrics
 
 
-def test_the_issue_s_example(tmp_path: Path) -> None:
-    """Any parameter of the paper's scenarios can be set: SMALL2 of Tables 3 and 4, n = 64."""
+def test_parameters_of_the_paper_s_scenarios_can_be_set(tmp_path: Path) -> None:
+    """All parameters of the paper's scenarios can be set: SMALL2 of Tables 3 and 4, n = 64."""
     changes = [
         "processes=64",
         "protocol.max_payload_bytes=1460",
@@ -63,7 +63,7 @@ def test_the_issue_s_example(tmp_path: Path) -> None:
     )
 
 
-def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
+def test_metrics_of_the_vcube_causal_broadcast_are_right(tmp_path: Path) -> None:
     m = api.run(
         ROOT / "scenarios" / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["protocol.aggregate=false"]
     ).metrics
@@ -118,7 +118,7 @@ def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
         ("workload.instants={kind: uniform, latest: 200000}", "workload.instants: 200000 t.u. is after the end"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_key(change: str, complaint: str | None) -> None:
+def test_impossible_process_scenarios_are_rejected_with_the_key(change: str, complaint: str | None) -> None:
     if complaint is None:
         load_scenario(BUNDLING, [change])
         return
@@ -126,7 +126,7 @@ def test_what_cannot_be_is_refused_with_its_key(change: str, complaint: str | No
         load_scenario(BUNDLING, [change])
 
 
-def test_a_detector_without_rest_is_estimated() -> None:
+def test_the_load_of_a_detector_that_never_rests_is_estimated() -> None:
     nothing = "network={kind: abstract, send: 0, link: 0, reception: 0, hand_over: 0}"
     with pytest.raises(ScenarioError, match=r"limits.max_events: about 13,8\d+,\d+,\d+ events"):
         load_scenario(BUNDLING, [nothing, "detector.interval=1e-6", "workload.instants.time=6"])
@@ -139,13 +139,13 @@ def test_a_detector_without_rest_is_estimated() -> None:
         ("detector={}", "detector: has no effect on the packet network"),
     ],
 )
-def test_what_cannot_be_of_packets_is_refused(change: str, complaint: str) -> None:
+def test_impossible_packet_settings_are_rejected(change: str, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
         load_scenario(ROOT / "scenarios" / "vcube" / "causal.yaml", [change])
 
 
 def test_a_timeout_that_is_too_short_is_not_a_violation(tmp_path: Path) -> None:
-    """Tests that share their wires with broadcasts: only the run shows how long they take."""
+    """The detector's tests share their wires with broadcasts: only the run shows how long they take."""
     busy = "workload={messages: 10, instants: {kind: at, time: 0.1}}"
     changes = [
         "network={kind: wired, bandwidth_mbps: 0.001}",

@@ -1,4 +1,4 @@
-"""The papers' tables, and what must be so whatever is printed."""
+"""Tests of the papers' tables, and of values that must hold whatever is printed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIGURATIONS = {  # Table 1 of the bundling paper: packet, TREE, ACK, delay
 FAULT_FREE = {  # Tables 3 and 4: (latency, messages) for each configuration
     8: [(6.5, 112), (18.5, 80), (18.5, 80), (66.5, 80), (66.5, 80)],
     16: [(8.7, 480), (24.7, 272), (24.7, 304), (88.7, 272), (88.7, 304)],
-    32: [(11.3, 1984), (30.9, 800), (30.1, 1024), (110.9, 800), (110.9, 1024)],  # in print 11.2, unexplained
+    32: [(11.3, 1984), (30.9, 800), (30.1, 1024), (110.9, 800), (110.9, 1024)],  # printed as 11.2, unexplained
     64: [(17.6, 8064), (37.1, 2240), (36.2, 3584), (133.1, 2240), (133.1, 3520)],
     128: [(30.3, 32512), (43.3, 6016), (42.6, 11904), (155.3, 6016), (155.3, 12032)],
 }
@@ -38,7 +38,7 @@ SHARED = {  # Table 2, 16 processes: trees -> (latency, messages) of NO-AGGR, SM
     8: [(None, 480), (24.7, 176), (88.7, 176)],
     16: [(8.7, 480), (24.7, 272), (88.7, 272)],
 }
-# the same of BIG2, BIG10: ours; in print (25.5, 168) and (88.7, 162) for 1, (24.7, 188) for 2, unexplained
+# BIG2 and BIG10 likewise, from our runs; printed as (25.5, 168) and (88.7, 162) for 1, (24.7, 188) for 2, unexplained
 SHARED_BIG = {
     1: [(25.5, 174), (88.7, 164)],
     2: [(24.7, 190), (88.7, 190)],
@@ -63,34 +63,34 @@ def bundling(n: int, configuration: str, *more: str) -> tuple[float, int]:
 
 @pytest.mark.parametrize("n", FAULT_FREE)
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
-def test_bundling_without_faults(n: int, configuration: str) -> None:
+def test_bundling_without_faults_gives_the_printed_numbers(n: int, configuration: str) -> None:
     assert bundling(n, configuration) == FAULT_FREE[n][list(CONFIGURATIONS).index(configuration)]
 
 
 @pytest.mark.parametrize("n", [n for n in FAULTY if n <= 64])
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
-def test_bundling_with_p1_faulty(n: int, configuration: str) -> None:
+def test_bundling_with_p1_faulty_gives_the_printed_numbers(n: int, configuration: str) -> None:
     latency, messages = bundling(n, configuration, "faults=[{process: p1, at: 0}]")
     printed = FAULTY[n][list(CONFIGURATIONS).index(configuration)]
     assert latency == pytest.approx(printed[0], abs=0.2) and messages == pytest.approx(printed[1], rel=0.005)
 
 
 @pytest.mark.parametrize("trees", SHARED)
-def test_bundling_with_shared_trees(trees: int) -> None:
+def test_bundling_with_shared_trees_gives_the_pinned_numbers(trees: int) -> None:
     for configuration, (latency, messages) in zip(("NO-AGGR", "SMALL2", "SMALL10"), SHARED[trees], strict=True):
         measurements = bundling(16, configuration, f"workload.sources={trees}", f"workload.messages={16 // trees}")
         assert measurements[1] == messages and (latency is None or measurements[0] == latency)
 
 
 @pytest.mark.parametrize("trees", SHARED_BIG)
-def test_big_messages_on_shared_trees_are_as_they_were(trees: int) -> None:
+def test_big_messages_on_shared_trees_give_unchanged_numbers(trees: int) -> None:
     shared = (f"workload.sources={trees}", f"workload.messages={16 // trees}")
     assert [bundling(16, configuration, *shared) for configuration in ("BIG2", "BIG10")] == SHARED_BIG[trees]
 
 
 def representative(n: int) -> float:
-    """NO-AGGR, all processes at once: by symmetry what p0 sends on link b arrives at p0 from link b. No network, no
-    other process.
+    """Simulate only p0 with NO-AGGR and all processes broadcasting at once: by symmetry, what p0 sends on link b
+    arrives at p0 from link b.
 
     Times in tenths. Each message costs p0's server 1, and the partner's copy is handled 10 later; its last 1 is not
     counted.
@@ -105,7 +105,7 @@ def representative(n: int) -> float:
         number += 1
         heapq.heappush(queue, (free + 10, number, f"{what}{link}", tag))
 
-    # the wave of one source seen as waves of all: tag is the bits of source xor p0 below and at the link
+    # the wave of one source stands for all: tag is the bits of source xor p0 at the link and below
     rows: dict[int, list[object]] = {}
     for link in range(d - 1, -1, -1):
         send(0, link, "T", 0)
@@ -132,13 +132,13 @@ def representative(n: int) -> float:
 
 
 @pytest.mark.parametrize("n", [8, 16, 32, 64, 128])
-def test_one_process_is_enough_to_know_the_latency(n: int) -> None:
-    """An oracle that shares no code: the symmetric representative."""
+def test_one_process_determines_the_bundling_latency(n: int) -> None:
+    """The oracle shares no code with the product: it simulates the symmetric representative."""
     assert representative(n) == bundling(n, "NO-AGGR")[0]
 
 
 @pytest.mark.parametrize("d", range(3, 9))
-def test_reliable_without_faults(d: int) -> None:
+def test_the_reliable_broadcast_without_faults_matches_the_paper(d: int) -> None:
     n = 1 << d
     rb, all_rb, dpath = (play(n, name, "workload.sources=1") for name in ("reliable", "all_to_all", "disjoint_paths"))
     assert not rb.wrong and not all_rb.wrong and not dpath.wrong
@@ -149,7 +149,7 @@ def test_reliable_without_faults(d: int) -> None:
 
 
 @pytest.mark.parametrize(("d", "latency"), [(3, 12.8), (4, 15.1), (5, 17.4), (6, 19.7), (7, 22.0), (8, 24.3)])
-def test_reliable_with_the_first_of_the_largest_cluster_crashed(d: int, latency: float) -> None:
+def test_the_reliable_broadcast_with_a_crash_matches_the_paper(d: int, latency: float) -> None:
     n = 1 << d
     run = play(n, "reliable", "workload.sources=1", f"faults=[{{process: p{n // 2}, at: 0}}]", "record.buffers=false")
     assert not run.wrong and run.metrics["latency"] == latency

@@ -1,4 +1,4 @@
-"""The formulas, for all small dimensions."""
+"""Tests of the formulas of the topology, for all small dimensions."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def test_the_clusters_of_i_partition_all_others(d: int) -> None:
             assert len(members) == 2 ** (s - 1) and all(cluster(i, j) == s == cluster(j, i) for j in members)
 
 
-def test_the_table_of_eight() -> None:
-    """c(i,s) as it is printed in every paper on VCube."""
+def test_clusters_of_eight_processes_match_the_printed_table() -> None:
+    """c(i,s) is printed in every paper on VCube."""
     assert [c(0, s) for s in (1, 2, 3)] == [(1,), (2, 3), (4, 5, 6, 7)]
     assert [c(1, s) for s in (1, 2, 3)] == [(0,), (3, 2), (5, 4, 7, 6)]
     assert [c(6, s) for s in (1, 2, 3)] == [(7,), (4, 5), (2, 3, 0, 1)]
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 13, 16, 19, 32])
-def test_the_tree_of_each_root_reaches_everybody_once(n: int) -> None:
+def test_the_tree_of_each_root_reaches_each_process_once(n: int) -> None:
     everybody = set(range(n))
     for root in range(n):
         reached = {root}
@@ -59,7 +59,7 @@ def test_the_tree_of_each_root_reaches_everybody_once(n: int) -> None:
 
 
 @given(st.integers(1, 6), st.data())
-def test_parents_without_faults(d: int, data: st.DataObject) -> None:
+def test_parents_without_faults_are_one_step_nearer_the_root(d: int, data: st.DataObject) -> None:
     root = data.draw(st.integers(0, 2**d - 1))
     i = data.draw(st.integers(0, 2**d - 1).filter(lambda x: x != root))
     parent = parent_without_faults(i, root)
@@ -68,7 +68,7 @@ def test_parents_without_faults(d: int, data: st.DataObject) -> None:
 
 
 @given(st.integers(2, 40), st.data())
-def test_faulty_ones_are_passed_over(n: int, data: st.DataObject) -> None:
+def test_the_first_fault_free_process_skips_faulty_ones(n: int, data: st.DataObject) -> None:
     believed = data.draw(st.sets(st.integers(0, n - 1), min_size=1))
     i = data.draw(st.sampled_from(sorted(believed)))
     for s in range(1, dimension(n) + 1):
@@ -78,6 +78,6 @@ def test_faulty_ones_are_passed_over(n: int, data: st.DataObject) -> None:
     assert set(neighbours(i, dimension(n), believed)) <= believed
 
 
-def test_beyond_the_last_process_all_are_faulty() -> None:
-    """n = 19: the child of 3 in cluster 5 is 18, since 19 does not exist."""
+def test_process_numbers_beyond_the_last_count_as_faulty() -> None:
+    """For n = 19, the child of 3 in cluster 5 is 18, since 19 does not exist."""
     assert neighbours(3, 5, range(19))[-1] == 18

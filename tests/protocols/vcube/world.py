@@ -1,4 +1,4 @@
-"""Processes on a network whose links take any time and keep no order, and what must hold whatever happens."""
+"""Run processes on a network with arbitrary delays and no order, and check what must hold in any case."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Event = tuple[int, int, str, MessageId]  # time, process, broadcast or deliver, 
 
 
 class World:
-    """n processes of a protocol on the packet network; broadcasts at random instants."""
+    """n processes of a protocol on the packet network, with broadcasts at random times."""
 
     def __init__(
         self, n: int, seed: int, make: Callable[[Any, int], Any], fixed: bool = False, contention: bool = True
@@ -53,7 +53,7 @@ class World:
 
 
 class Effects:
-    """What a process does: it sends over the packet network, and its deliveries are noted."""
+    """Effect handler of a process that sends over the packet network and records its deliveries."""
 
     def __init__(self, world: World, me: int) -> None:
         self._world, self._me = world, me
@@ -70,7 +70,9 @@ class Effects:
 
 
 def wrong(events: list[Event], n: int) -> str | None:
-    """Every process delivers each message once, and after all that happened before its broadcast."""
+    """Return what is wrong: every process must deliver each message once, after all that happened
+    before its broadcast.
+    """
     past: dict[MessageId, set[MessageId]] = {}
     has: list[set[MessageId]] = [set() for _ in range(n)]
     for _, i, what, message in events:

@@ -1,4 +1,4 @@
-"""What happens without the causal layer, or with half of it; for tests alone, no scenario can ask for these."""
+"""Mutants of the causal layer, for tests only: without it, or with half of it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from mobilenet.protocols.vcube.causal_layer import Arrival, CausalLayer, Stamped
 
 
 class Unordered(CausalLayer):
-    """Everything is handed up as it comes."""
+    """Hands up every message as it arrives."""
 
     def _admit(self, arrival: Arrival) -> None:
         self._ready.append(arrival)
 
 
 class FifoOnly(CausalLayer):
-    """Broadcasts in the order of their source; directed sends after the broadcasts of their own sender."""
+    """Delivers broadcasts in the order of their source, and directed sends after the broadcasts of their own sender."""
 
     def _admit(self, arrival: Arrival) -> None:
         own = tuple(due if station == arrival.source else 0 for station, due in enumerate(arrival.after))
@@ -21,7 +21,7 @@ class FifoOnly(CausalLayer):
 
 
 class OtherChannel(CausalLayer):
-    """Causal broadcasts, but directed sends go beside them."""
+    """Delivers broadcasts causally, but directed sends bypass them."""
 
     def _admit(self, arrival: Arrival) -> None:
         if arrival.is_broadcast:
@@ -31,14 +31,16 @@ class OtherChannel(CausalLayer):
 
 
 class OtherChannelBesideCausal(StampedSends):
-    """The same above the causal broadcast."""
+    """Lets directed sends bypass the causal broadcast."""
 
     def _admit(self, arrival: Arrival) -> None:
         self._ready.append(arrival)
 
 
 class StampedWhenSent(CausalLayer):
-    """A clock that ticks only when the broadcast beneath has no queue: directed sends overtake what waits there."""
+    """Ticks the clock only when the broadcast below has no queue, so directed sends overtake the messages waiting
+    there.
+    """
 
     def send(self, to: int, message: object) -> None:
         mine = self.clock[self.me]

@@ -1,7 +1,7 @@
-"""Stations that broadcast and send at random over links that keep no order, and what must hold between them.
+"""Run stations that broadcast and send at random over links without order, and check causal order.
 
-The requirement, literally: for a broadcast b and any message x, if b was sent or delivered at x's sender before x was
-sent, then b is delivered at x's destination before x; and every message arrives exactly once.
+The requirement: for a broadcast b and any message x, if b was sent or delivered at x's sender before x was sent, then b
+is delivered at x's destination before x; and every message arrives exactly once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mobilenet.protocols.vcube.backbone import Layer, new_layer
 
 class Note(NamedTuple):
     number: int
-    to: int | None  # None: a broadcast
+    to: int | None  # None for a broadcast
     payload_bytes: int
     size_bytes: int = 100
 
@@ -43,7 +43,7 @@ class World:
         self.answers = answers
         self.suspects = kind == "vcube_reliable"
         self.sent: list[Note] = []
-        self.has: list[set[Note]] = [set() for _ in range(n)]  # broadcasts sent or delivered here
+        self.has: list[set[Note]] = [set() for _ in range(n)]  # broadcasts that were sent or delivered here
         self.before: dict[Note, frozenset[Note]] = {}
         self.got: Counter[tuple[int, Note]] = Counter()
         self.wrong: list[str] = []
@@ -89,7 +89,7 @@ class World:
             expected = [note.to] if note.to is not None else range(self.n)
             counts = [self.got[at, note] for at in expected if at is not None]
             if note.to is None:
-                if sorted(counts) != [0] + [1] * (self.n - 1):  # all but its source
+                if sorted(counts) != [0] + [1] * (self.n - 1):  # all except its source
                     problems.append(f"{note.number} was delivered {counts} times")
             elif counts != [1]:
                 problems.append(f"{note.number} arrived {counts} times")

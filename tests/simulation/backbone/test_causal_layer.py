@@ -1,4 +1,4 @@
-"""What a backbone must promise, on links that keep no order; and that each part of the layer is needed for it."""
+"""Tests of the promises of a backbone on links without order, and that each part of the causal layer is needed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_directed_send_arrives_once_and_after_its_broadcasts(kind: str, seed: 
 
 
 @pytest.mark.parametrize(("kind", "layer"), MUTANTS)
-def test_each_part_of_the_layer_is_needed(kind: str, layer: Layer) -> None:
+def test_each_part_of_the_causal_layer_is_needed(kind: str, layer: Layer) -> None:
     def breaks(seed: int) -> bool:
         world = World(kind, 5, seed, layer)
         world.play(60)
@@ -48,14 +48,14 @@ def test_each_part_of_the_layer_is_needed(kind: str, layer: Layer) -> None:
 
 
 @pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS[:2]), KINDS[2]])
-def test_the_mobile_broadcast_survives_the_swarm_on_it(kind: str) -> None:
+def test_the_mobile_protocol_on_the_layer_survives_the_swarm(kind: str) -> None:
     results = [judge_seed(seed, backbone=kind) for seed in range(60)]
     assert [(result.seed, result.explanation) for result in results if result.answer == "violated"] == []
 
 
 @pytest.mark.parametrize(("kind", "layer"), MUTANTS)
-def test_the_verifier_finds_what_is_lost_without_the_layer(kind: str, layer: Layer) -> None:
-    """The same schedules are valid with the layer."""
+def test_the_verifier_finds_violations_without_the_layer(kind: str, layer: Layer) -> None:
+    """With the layer, the same schedules are valid."""
     violated = []
     for seed in range(60):
         with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +72,7 @@ def test_the_verifier_finds_what_is_lost_without_the_layer(kind: str, layer: Lay
 def test_a_stamp_costs_four_bytes_for_each_entry_that_changed() -> None:
     world = World("vcube_reliable", 4, 1, answers=0)
     sizes = []
-    for i in (0, 0, 1):  # the first of each source, one that nothing happened before, one after two of another source
+    for i in (0, 0, 1):  # the first message of each source, one with an empty past, and one after two of another source
         world.bytes.clear()
         note = Note(len(world.sent), None, 50)
         world.sent.append(note)
@@ -88,7 +88,7 @@ def test_a_stamp_costs_four_bytes_for_each_entry_that_changed() -> None:
     assert world.bytes == [("Directed", 100 + 4 * 4)]
 
 
-def test_control_messages_take_along_what_waits_in_bundles() -> None:
+def test_control_messages_flush_waiting_bundles() -> None:
     wait = 50 * MILLISECOND
     world = World("vcube_best_effort", 2, 1, wait_ns=wait, answers=0)
     world.before |= {Note(k, None, payload): frozenset() for k, payload in ((0, 50), (1, 0), (2, 50))}
@@ -104,7 +104,7 @@ def test_control_messages_take_along_what_waits_in_bundles() -> None:
 
 
 def test_a_directed_send_waits_for_an_earlier_broadcast() -> None:
-    """Line 7 of the reliable broadcast: the second one starts when the first is acknowledged, and x names it
+    """Line 7 of the reliable broadcast: the second broadcast starts when the first is acknowledged, but x names it
     already.
     """
     world = World("vcube_reliable", 2, 1)
@@ -120,8 +120,10 @@ def test_a_directed_send_waits_for_an_earlier_broadcast() -> None:
     assert order == notes
 
 
-def test_on_the_emulator_s_links_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal FIFO links in a full mesh: still a directed send takes one of them where a broadcast takes three."""
+def test_the_causal_layer_is_also_needed_on_emulated_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The FIFO links form a full mesh of equal links: a directed send takes one of them where a
+    broadcast takes three.
+    """
     monkeypatch.setitem(backbone.LAYERS, "vcube_causal", OtherChannelBesideCausal)
     changes = ["stations.backbone.kind=vcube_causal", "duration_s=17", "drain_s=2", "warmup_s=0"]
     done = api.run(Path(__file__).parents[3] / "scenarios" / "dynamic.yaml", out=tmp_path / "run", overrides=changes)

@@ -1,4 +1,4 @@
-"""Links without a tree: a full mesh, and ways over given edges; exact times."""
+"""Tests of links without a tree, with exact times: a full mesh, and paths over given edges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mobilenet.network.wired.network import WiredNetwork, adjacency, next_hops
 from .stations import Note
 
 MEGABIT = 1_000_000
-NOTE = Note(0, None, 0, size_bytes=85)  # with 40 bytes of headers: 0.1 ms at 10 Mb/s
+NOTE = Note(0, None, 0, size_bytes=85)  # 0.1 ms at 10 Mb/s with 40 bytes of headers
 
 
 def arrivals(
@@ -33,7 +33,7 @@ def arrivals(
     return entries
 
 
-def test_in_a_mesh_every_pair_has_a_link_of_its_own() -> None:
+def test_in_a_mesh_every_pair_of_stations_has_a_separate_link() -> None:
     assert arrivals(None, [(0, 1), (0, 2), (0, 3), (3, 0), (0, 1)]) == [
         (1, 0, 10_100),
         (2, 0, 10_100),
@@ -55,6 +55,6 @@ def test_the_shortest_way_is_taken_in_a_ring() -> None:
 
 
 @pytest.mark.parametrize("edges", [[(0, 1)], [(0, 1), (1, 3)], [(0, 0), (1, 2)], [(0, 1), (1, 0), (1, 2)]])
-def test_edges_that_connect_not_all_are_refused(edges: list[tuple[int, int]]) -> None:
+def test_edges_that_leave_a_station_unconnected_are_rejected(edges: list[tuple[int, int]]) -> None:
     with pytest.raises(ValueError, match="edge"):
         adjacency(edges, 3)

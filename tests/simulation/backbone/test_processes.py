@@ -1,4 +1,4 @@
-"""The broadcasts alone on the emulated wires: one implementation of each, on another network."""
+"""Tests of the broadcasts by themselves on the emulated wires: the same implementations on another network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from mobilenet.parameters import ScenarioError
 from tests.protocols.vcube.play import play
 
-HOP_S = 0.01 + 41 * 8 / 10e6  # a byte and 40 bytes of headers at 10 Mb/s
+HOP_S = 0.01 + 41 * 8 / 10e6  # 1 byte and 40 bytes of headers at 10 Mb/s
 WIRED = "network.kind=wired"
 CHAIN = "network.edges=[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [6, 7]]"
 PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal", "causal_reliable")
@@ -17,7 +17,7 @@ PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal"
     ("protocol", "hops", "messages"),
     [("best_effort", 6, 14), ("reliable", 6, 14), ("all_to_all", 2, 14), ("disjoint_paths", 4, 21)],
 )
-def test_a_wave_takes_its_hops(protocol: str, hops: int, messages: int) -> None:
+def test_the_latency_on_wires_is_that_of_the_hops(protocol: str, hops: int, messages: int) -> None:
     played = play(8, protocol, WIRED, "workload.sources=1", "detector=null")  # whose tests share the links
     assert played.metrics["latency"] == pytest.approx(hops * HOP_S, abs=2e-5 * hops)
     assert played.metrics["messages"] == messages and not played.wrong
@@ -33,7 +33,7 @@ def test_every_protocol_runs_on_wires(protocol: str, more: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS[:4])
-def test_crashes_on_wires(protocol: str) -> None:
+def test_vcube_broadcasts_survive_crashes_on_wires(protocol: str) -> None:
     played = play(16, protocol, WIRED, "faults=[{process: p3, at: 0.005}, {process: p8, at: 0.015}]")
     assert not played.wrong and played.metrics["crashes"] == 2 and played.metrics["suspicions"] == 2 * 14
 

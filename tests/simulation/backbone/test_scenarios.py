@@ -1,4 +1,4 @@
-"""The mobile experiments on each backbone over VCube, and what may be asked of a backbone."""
+"""Tests of the mobile experiments on each backbone over VCube, and of the keys of backbones."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_messages_are_routed_over_given_edges(kind: str, way: str, tmp_path: Pat
     assert done.counters["wired"]["sent"] > 1.2 * mesh.counters["wired"]["sent"]
 
 
-def test_the_detector_s_tests_are_on_the_links(tmp_path: Path) -> None:
-    """Each test is answered, and all of it is control."""
+def test_tests_of_the_failure_detector_use_the_links(tmp_path: Path) -> None:
+    """Each test is answered, and all of them count as control traffic."""
     done = play(tmp_path, "first", "stations.backbone.kind=vcube_reliable", "stations.backbone.test_interval_s=2")
     by_kind = done.counters["by_message_type"]["wired"]
     assert (
@@ -58,7 +58,7 @@ def test_the_detector_s_tests_are_on_the_links(tmp_path: Path) -> None:
 
 
 def test_false_suspicions_lose_nothing(tmp_path: Path) -> None:
-    """A timeout shorter than any answer can be: all stations suspect each other, again and again."""
+    """The timeout is shorter than any answer, so all stations suspect each other again and again."""
     done = play(
         tmp_path, "dynamic", "stations.backbone.kind=vcube_reliable", "stations.backbone.timeout_s=0.015",
         "stations.backbone.test_interval_s=0.3",
@@ -67,7 +67,7 @@ def test_false_suspicions_lose_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_station_and_two(kind: str, tmp_path: Path) -> None:
+def test_a_vcube_backbone_may_have_one_or_two_stations(kind: str, tmp_path: Path) -> None:
     for points in ("[[0, 0]]", "[[0, 0], [100, 0]]"):
         layout = f"stations.layout={{shape: points, points_m: {points}}}"
         play(tmp_path / points, "dynamic", layout, f"stations.backbone.kind={kind}", "hosts.count=8")
@@ -86,13 +86,13 @@ def test_one_station_and_two(kind: str, tmp_path: Path) -> None:
         ("timeout_s=0", "timeout_s: should be at least 1e-09, got 0"),
     ],
 )
-def test_what_makes_no_backbone_is_refused_in_a_line(change: str, complaint: str) -> None:
+def test_impossible_backbones_are_rejected_in_one_line(change: str, complaint: str) -> None:
     with pytest.raises(ScenarioError) as error:
         Scenario.load(DYNAMIC, [f"stations.backbone.{change}"])
     assert complaint in str(error.value) and len(str(error.value).splitlines()) == 1
 
 
-def test_combinations_that_do_not_go_together() -> None:
+def test_incompatible_backbone_settings_are_rejected() -> None:
     vcube = "stations.backbone.kind=vcube_causal"
     for changes, complaint in (
         (["stations.backbone.shape=star", f"stations.backbone.edges={CHAIN}"], "shape: star, but edges are given"),
@@ -117,5 +117,5 @@ def test_a_backbone_s_messages_count_for_the_size_of_a_run() -> None:
     ]
     tree, best_effort, reliable, causal = estimates
     joins = [Scenario.load(DYNAMIC, [f"stations.backbone.kind={kind}"]).events_of_joins for kind in ("tree", *KINDS)]
-    assert joins[1] == joins[2] == joins[3] < joins[0]  # over a tree, answers take several hops
+    assert joins[1] == joins[2] == joins[3] < joins[0]  # answers over a tree take several hops
     assert tree - joins[0] == causal - joins[3] and causal < best_effort < reliable

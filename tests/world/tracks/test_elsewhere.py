@@ -1,4 +1,4 @@
-"""Files that work in other programs: each is read as what it is, or the user is asked."""
+"""Tests of files written by other programs: each format is recognised, or the user is asked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def refusal(folder: Path, text: str, **how: str) -> str:
     return str(caught.value).removeprefix(f"{folder}/")
 
 
-def test_lines_of_numbers(tmp_path: Path) -> None:
+def test_tracks_in_the_one_format_are_read(tmp_path: Path) -> None:
     assert read(tmp_path, ONE) == {"n0": [(0, 10, 20), (5, 15, 20)], "n1": [(0, 30, 40), (5, 30, 45)]}
     assert read(tmp_path, ONE.replace("900\n", "900 0 0\n", 1).replace(" 20\n", " 20 0\n"))["n0"][1] == (5, 15, 20)
     cab = read(tmp_path, CABSPOTTING, "new_abboip.txt")
@@ -54,18 +54,18 @@ def test_lines_of_numbers(tmp_path: Path) -> None:
     ("text", "formats"),
     [
         (WALKER, ("bonnmotion", "walker")),
-        ("0 1 2\n30 2 3\n30 3 3\n", ("bonnmotion", "walker")),  # a second that is there twice
+        ("0 1 2\n30 2 3\n30 3 3\n", ("bonnmotion", "walker")),  # a repeated second
         ("0 100 0 900 0 900\n", ("bonnmotion", "one")),
-        ("0 20 0 900 0 900\n0 1 2\n", ("bonnmotion", "one")),  # a line of ONE that ends too soon
+        ("0 20 0 900 0 900\n0 1 2\n", ("bonnmotion", "one")),  # a line of ONE that is too short
     ],
 )
-def test_what_fits_two_formats_has_to_be_chosen(text: str, formats: tuple[str, str], tmp_path: Path) -> None:
+def test_a_track_file_that_fits_two_formats_needs_a_choice(text: str, formats: tuple[str, str], tmp_path: Path) -> None:
     message = refusal(tmp_path, text)
     assert message.startswith("walk.txt:1: fits ") and "--format" in message and "hosts.mobility.format" in message
     assert all(f"{one} (" in message for one in formats)
 
 
-def test_errors_name_the_format_and_why(tmp_path: Path) -> None:
+def test_track_errors_state_the_format_and_why_it_was_assumed(tmp_path: Path) -> None:
     message = refusal(tmp_path, ONE + "7 n0 x 3\n")
     assert message.startswith("walk.txt:6:6: x: 'x' is not a number (read as one: the first line has the limits of ")
     assert "read as" not in refusal(tmp_path, ONE + "7 n0 x 3\n", format="one")
@@ -111,25 +111,25 @@ def test_metres_that_may_be_degrees_are_doubted(tmp_path: Path, monkeypatch: pyt
         assert done.exit_code == 0 and "warning: a.csv: x and y may be longitude and latitude" in done.output
         assert "--coordinates lonlat" in " ".join(done.output.split())
     for sound in (["inspect-tracks", "a.csv", "--coordinates", "metres"], ["inspect-tracks", "b.csv"]):
-        (tmp_path / "b.csv").write_text("t,id,x,y\n0,a,9.4,47.5\n1,a,10.4,47.5\n")  # a step of a metre
+        (tmp_path / "b.csv").write_text("t,id,x,y\n0,a,9.4,47.5\n1,a,10.4,47.5\n")  # a step of one metre
         assert "may be longitude" not in CliRunner().invoke(app, sound).output
 
 
-def test_degrees_and_metres_in_one_file(tmp_path: Path) -> None:
+def test_degrees_and_metres_in_one_track_file_are_rejected(tmp_path: Path) -> None:
     message = refusal(tmp_path, DEGREES + "0,b,532226.5,761\n1,b,532227.5,761\n")
     assert message.startswith("walk.txt:11:3: x: (532226.5, 761) here, but (9.43, 47.51) in line 2: ")
     near = read(tmp_path, "t,id,x,y\n0,a,10,20\n0,b,532226,761\n1,b,5000,761\n")
-    assert np.shape(near["b"]) == (2, 3)  # metres between both
+    assert np.shape(near["b"]) == (2, 3)  # metres between the two
     (tmp_path / "walk.txt").write_text(DEGREES + "0,b,532226.5,761\n1,b,532227.5,761\n")
     assert not read_tracks(tmp_path / "walk.txt", coordinates="metres").lonlat  # as declared
-    nodes = "0 0.5 0.5\n0 20000.5 20000.5 9 20000.6 20000.5\n"  # of BonnMotion, which has metres only
+    nodes = "0 0.5 0.5\n0 20000.5 20000.5 9 20000.6 20000.5\n"  # in BonnMotion, which has only metres
     assert read(tmp_path, nodes)["0"] == [(0, 0.5, 0.5)]
     assert doubt_about_metres(read_tracks(tmp_path / "walk.txt"), 1e6) == ""
     (tmp_path / "walk.txt").write_text("0 9.4 47.5\n0 9.5 47.5 99 9.6 47.5\n")
     assert doubt_about_metres(read_tracks(tmp_path / "walk.txt"), 120) != ""
 
 
-def test_tables_of_one_host_and_repeated_times(tmp_path: Path) -> None:
+def test_track_tables_may_be_of_one_host_without_repeated_times(tmp_path: Path) -> None:
     text = "t,x,y\n0,1,2\n1,2,2\n"
     assert read(tmp_path, text, id="bus 7") == {"bus 7": [(0, 1, 2), (1, 2, 2)]}
     assert "; if all lines are one host, name it with --id NAME (hosts.mobility.id)" in refusal(tmp_path, text)
@@ -141,11 +141,11 @@ def test_tables_of_one_host_and_repeated_times(tmp_path: Path) -> None:
     )
     assert read(tmp_path, gpx, duplicates="keep-last") == {"track 1": [(0, 13.1, 52.5), (1, 13.3, 52.5)]}
     assert "--duplicates keep-last" in refusal(tmp_path, gpx)
-    back = gpx.replace("0Z", "2Z", 1)  # an earlier time is not a repeated one
+    back = gpx.replace("0Z", "2Z", 1)  # an earlier time is different from a repeated one
     assert "expected a later time" in refusal(tmp_path, back, duplicates="keep-last")
 
 
-def test_containers_and_empty_steps_of_sumo(tmp_path: Path) -> None:
+def test_sumo_containers_and_empty_steps_are_handled(tmp_path: Path) -> None:
     fcd = (
         '<fcd-export><timestep time="0"><vehicle id="v" x="1" y="2"/><container id="c" x="3" y="4"/></timestep>'
         '<timestep time="1"/><timestep time="2"><container id="c" x="5" y="4"/></timestep></fcd-export>'
@@ -172,7 +172,7 @@ def geojson(*features: tuple[str, list[Any], dict[str, Any]]) -> str:
     return json.dumps({"type": "FeatureCollection", "features": each})
 
 
-def test_geojson(tmp_path: Path) -> None:
+def test_tracks_are_read_from_geojson(tmp_path: Path) -> None:
     points = geojson(
         ("Point", [13.1, 52.5], {"id": "a", "time": 4}), ("Point", [13.2, 52.5, 30], {"id": "a", "time": 6}),
         ("Point", [13.0, 52.0], {"name": "a station"}),
@@ -202,15 +202,15 @@ def test_geojson(tmp_path: Path) -> None:
         (geojson(("Point", [1, 95], {"t": 1})), "walk.txt:1:1: lat: 95 is not between -90 and 90 degrees"),
     ],
 )
-def test_what_is_wrong_with_geojson(text: str, expected: str, tmp_path: Path) -> None:
+def test_malformed_geojson_tracks_are_rejected(text: str, expected: str, tmp_path: Path) -> None:
     message = refusal(tmp_path, text)
     assert message.startswith(expected) and message.endswith("(read as geojson: the file begins as JSON does)")
 
 
-FAR = (532226.123, 5261763.456)  # in UTM's zone 32
+FAR = (532226.123, 5261763.456)  # in zone 32 of UTM
 
 
-def test_metres_that_begin_far_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracks_in_metres_far_from_the_origin_are_shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     x, y = FAR
     Path("a.csv").write_text("t,id,x,y\n" + "".join(f"{t},a,{x + t},{y}\n" for t in range(30)))
@@ -222,7 +222,7 @@ def test_metres_that_begin_far_away(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert scenario.offset_m == (532_000, 5_262_000)
     assert station_positions(scenario.stations.layout, tmp_path, scenario.anchor).tolist() == [[226.123, -216.544]]
     near = read_tracks(Path("a.csv")).on_plane(scenario.anchor)
-    assert near.x[:2].tolist() == [226.123, 227.123] and near.y[0] == -236.544  # to the millimetre and better
+    assert near.x[:2].tolist() == [226.123, 227.123] and near.y[0] == -236.544  # at least to the millimetre
     assert mobilenet.run("a.yaml", out="run").verdict == "valid"
     chosen = CliRunner().invoke(app, ["inspect-tracks", "a.csv", "--offset", "532226,5261763"])
     assert "x 0.1 to 29.1, y 0.5 to 0.5" in " ".join(chosen.output.split())
@@ -255,7 +255,7 @@ def test_walls_have_the_offset_of_the_tracks(tmp_path: Path) -> None:
 
 
 def cells(*rows: tuple[float, float, int]) -> str:
-    """A table of OpenCelliD: (lon, lat, range)."""
+    """Return a table of OpenCelliD with cells given as (lon, lat, range)."""
     lines = [
         f"LTE,262,1,1,{place},0,{lon!r},{lat!r},{range_m},1,1,0,0,0" for place, (lon, lat, range_m) in enumerate(rows)
     ]
@@ -263,13 +263,13 @@ def cells(*rows: tuple[float, float, int]) -> str:
 
 
 def test_a_country_s_table_is_cropped_by_the_ranges_of_cells(tmp_path: Path) -> None:
-    """On the equator, a thousandth of a degree is 111 m. The host walks from longitude 9.000 to 9.010."""
+    """At the equator a thousandth of a degree is 111 m. The host walks from longitude 9.000 to 9.010."""
     (tmp_path / "walk.csv").write_text("t,id,lon,lat\n0,h,9.0,0.0\n600,h,9.01,0.0\n", encoding="utf-8")
     near = [
         (9.005, 0.009, 1000),  # 995 m from the middle of the way, where the host has no sample
         (9.005, -0.0091, 1000),  # 1,006 m
-        (9.005, 0.001, 0),  # of unknown range: 111 m
-        (9.005, 0.0012, 0),  # 133 m
+        (9.005, 0.001, 0),  # unknown range: 111 m away
+        (9.005, 0.0012, 0),  # 133 m away
         (9.02, 0.0, 1000),  # 1,113 m from the end
         (9.02, 0.0, 1200),  # another sector of the same mast
     ]
@@ -327,14 +327,14 @@ def test_other_ways_to_move_a_node_of_ns2_are_refused(tmp_path: Path, line: str,
     assert ("variables of Tcl are not evaluated" in message) == ("$i" in line)
 
 
-def test_tcl_is_known_by_whatever_moves_in_it(tmp_path: Path) -> None:
+def test_an_ns2_script_is_recognized_by_its_movements(tmp_path: Path) -> None:
     script = "set ns [new Simulator]\nset n0 [$ns node]\n$ns initial_node_pos $node_(0) 30\n"
     assert refusal(tmp_path, script + "$n0 set X_ 1.0\n").startswith("walk.txt:4:1: '$n0 set X_ 1.0': expected $node_")
     assert "contains no tracks; expected $node_(0) set X_" in refusal(tmp_path, "$ns_ at 1 finish\n")
 
 
 def test_nodes_of_ns2_that_are_all_sent_at_no_speed_are_refused(tmp_path: Path) -> None:
-    """In CORE they jump to where they are sent, in ns-2 they stay."""
+    """CORE makes nodes jump to their destination, while in ns-2 they stay."""
     begins = "$node_(0) set X_ 1\n$node_(0) set Y_ 2\n"
     stands = '$ns_ at 1 "$node_(0) setdest 1 2 0"\n'
     assert read(tmp_path, begins + stands) == {"0": [(0, 1, 2), (1, 1, 2)]}
@@ -343,7 +343,7 @@ def test_nodes_of_ns2_that_are_all_sent_at_no_speed_are_refused(tmp_path: Path) 
     assert len(read(tmp_path, jumps + '$ns_ at 3 "$node_(0) setdest 9 2 4"\n')["0"]) == 5
 
 
-def test_what_has_no_times_or_no_names_is_called_so(tmp_path: Path) -> None:
+def test_track_files_without_times_or_names_are_reported_as_such(tmp_path: Path) -> None:
     for geometry in ("LINESTRING (1 2, 3 4)", "MULTIPOLYGON(((0 0, 1 0, 1 1, 0 0)))", "point z (1 2 3)"):
         assert refusal(tmp_path, geometry) == (
             "walk.txt:1: WKT, such as a map of ONE, has places without times; expected tracks with times"
@@ -360,7 +360,7 @@ def test_what_has_no_times_or_no_names_is_called_so(tmp_path: Path) -> None:
 
 
 def test_tracks_of_gpx_without_times_are_skipped_and_counted(tmp_path: Path) -> None:
-    """A route that was planned is not movement; a recorded track that lacks one time is an error."""
+    """A planned route is not movement, but a recorded track that lacks one time is an error."""
     timed = '<trkpt lat="1" lon="2"><time>2024-05-01T08:00:0{}Z</time></trkpt>\n'
     plan, point = (
         '<trk><name>plan</name><trkseg>\n<trkpt lat="3" lon="4"/>\n</trkseg></trk>',
@@ -379,8 +379,8 @@ def test_tracks_of_gpx_without_times_are_skipped_and_counted(tmp_path: Path) -> 
     assert refusal(tmp_path, f"<gpx>{first}{end}").startswith(f"walk.txt:1:36: {wrong}")
 
 
-def test_hosts_of_one_walk_straight_between_rare_samples(tmp_path: Path) -> None:
-    """At 300 s host a is 300 m to the east: at 100 s it is a third of the way there."""
+def test_one_hosts_move_straight_between_rare_samples(tmp_path: Path) -> None:
+    """At 300 s host a is 300 m to the east, so at 100 s it is a third of the way there."""
     (tmp_path / "walk.txt").write_text("0 600 0 900 0 900 0 0\n0 a 0 0\n0 b 9 9\n300 a 300 0\n300 b 9 9\n", "utf-8")
     recorded = read_tracks(tmp_path / "walk.txt")
     assert inspect(recorded.on_plane(None), None, 120).host_s == 600
@@ -394,7 +394,7 @@ def test_hosts_of_one_walk_straight_between_rare_samples(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "format"),
     [
-        (DEGREES + "9,a,0,0\n", "csv"),  # a lost fix
+        (DEGREES + "9,a,0,0\n", "csv"),  # without a GPS fix
         ("0 9.43 47.51 10 9.431 47.511\n0 9.44 47.51 10 9.441 47.511\n", "bonnmotion"),
         ('$node_(0) set X_ 9.43\n$node_(0) set Y_ 47.51\n$ns_ at 1 "$node_(0) setdest 9.44 47.51 0.001"\n', "ns2"),
     ],
@@ -442,7 +442,7 @@ def test_features_of_geojson_that_are_not_movement_are_skipped(tmp_path: Path) -
         ),
     ],
 )
-def test_geojson_that_is_refused(content: dict[str, Any], what: str, tmp_path: Path) -> None:
+def test_unsuitable_geojson_tracks_are_rejected(content: dict[str, Any], what: str, tmp_path: Path) -> None:
     assert refusal(tmp_path, json.dumps(content)).startswith(what)
 
 

@@ -1,4 +1,4 @@
-"""Exports: what is in them, that they are whole or not there, and that names are only names."""
+"""Tests of exports: their content, that they are complete or absent, and that names are plain text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Hosts and stations with hostile names, walking over the border of two cells."""
+    """Return a run with hostile names for hosts and stations, whose hosts cross the border of two cells."""
     folder = tmp_path_factory.mktemp("hostile")
     with (folder / "t$(id) {{x}}.csv").open("w", newline="") as file:
         writer = csv.writer(file)
@@ -61,7 +61,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def test_tables_and_their_tracks_read_again(run: Path, tmp_path: Path) -> None:
+def test_exported_tables_and_tracks_can_be_read_again(run: Path, tmp_path: Path) -> None:
     opened = source(run)
     run_tables(opened, run, tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {
@@ -84,7 +84,7 @@ def test_tables_and_their_tracks_read_again(run: Path, tmp_path: Path) -> None:
     assert ((handoffs.end_s - handoffs.start_s - handoffs.duration_s).abs() < 1e-6).all()
 
 
-def test_geojson_is_what_the_standard_says(run: Path, tmp_path: Path) -> None:
+def test_exported_geojson_follows_the_standard(run: Path, tmp_path: Path) -> None:
     opened = source(run)
     count = write_geojson(opened, tmp_path / "a.geojson")
     text = (tmp_path / "a.geojson").read_text()
@@ -109,7 +109,7 @@ def test_geojson_is_what_the_standard_says(run: Path, tmp_path: Path) -> None:
 
 
 def parse(path: Path) -> list[tuple[str, dict[str, int], str]]:
-    """With the expression in the log's own first line, as ShiViz does."""
+    """Parse a log by the expression in its first line, as ShiViz does."""
     head, empty, rest = path.read_text().split("\n", 2)
     assert head == HEADER and empty == ""
     pattern = re.compile(head.replace("(?<", "(?P<"))
@@ -126,8 +126,8 @@ def test_every_receipt_dominates_its_send(run: Path, slice_s: tuple[float, float
     last: dict[str, dict[str, int]] = {}
     receipts = 0
     for happening, (node, clock, _) in zip(happened, with_clocks(happened), strict=True):
-        assert clock[node] == last.get(node, {}).get(node, 0) + 1  # one more of its own
-        assert all(clock[other] >= count for other, count in last.get(node, {}).items())  # and never less for any node
+        assert clock[node] == last.get(node, {}).get(node, 0) + 1  # it advances its own clock by one
+        assert all(clock[other] >= count for other, count in last.get(node, {}).items())  # and no clock goes back
         last[node] = clock
         if happening.text.split()[2] == "sends":
             sent[happening.number] = clock
@@ -145,8 +145,8 @@ def test_every_receipt_dominates_its_send(run: Path, slice_s: tuple[float, float
         assert sum(" receives " in text for _, _, text in entries) == len(received)
 
 
-def test_named_like_files_of_a_run(tmp_path: Path) -> None:
-    """Tracks and sites of one name, and that of one of the run's own tables."""
+def test_a_run_repeats_if_its_inputs_are_named_like_its_tables(tmp_path: Path) -> None:
+    """Tracks and sites have the same name, which is that of a table of the run."""
     for folder, text in (("a", "t,id,x,y\n0,v,0,0\n9,v,5,5\n"), ("b", "x,y\n0,0\n")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "events.parquet").write_text(text)
@@ -159,14 +159,16 @@ def test_named_like_files_of_a_run(tmp_path: Path) -> None:
     assert once.manifest["fingerprint"] == again.manifest["fingerprint"] and len(once.events) == len(again.events)
 
 
-def test_too_much_for_a_browser(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exports_too_large_for_a_browser_are_rejected(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mobilenet.lab.export.shiviz.MOST_EVENTS", 100)
     opened = api.Run(run)
     with pytest.raises(ScenarioError, match="select a slice with --from-s and --to-s"):
         write_shiviz(opened.messages, opened.events, tmp_path / "a.log")
 
 
-def test_without_an_origin(tmp_path: Path) -> None:
+def test_exports_to_earth_coordinates_require_an_origin(tmp_path: Path) -> None:
     api.run(SCENARIOS / "first.yaml", out=tmp_path / "run", overrides=["duration_s=5"])
     with pytest.raises(NoOrigin, match=r"expected the position of .0, 0., as --origin LON,LAT"):
         write_geojson(source(tmp_path / "run"), tmp_path / "a.geojson")
@@ -194,7 +196,7 @@ def test_without_an_origin(tmp_path: Path) -> None:
     ), done
 
 
-def test_runs_with_little_in_them(tmp_path: Path) -> None:
+def test_runs_with_little_in_them_can_be_exported(tmp_path: Path) -> None:
     api.run(SCENARIOS / "first.yaml", out=tmp_path / "none", overrides=["duration_s=5", "hosts.count=0"])
     api.run(SCENARIOS / "first.yaml", out=tmp_path / "short", overrides=["duration_s=0.5", "drain_s=0"])
     done = mobilenet("export", "none", "--geojson", "--origin", "1,1", "-o", "a.geojson", place=tmp_path)
@@ -212,7 +214,7 @@ def test_runs_with_little_in_them(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*/kepler*"))
 
 
-def test_one_position_is_no_trip(run: Path, tmp_path: Path) -> None:
+def test_a_host_with_one_position_is_exported_without_a_trip(run: Path, tmp_path: Path) -> None:
     opened = source(run)
     short = replace(opened, tracks=opened.tracks[(opened.tracks.id != "h2") | (opened.tracks.t_s == 0)])
     assert without_trip(short) == ["h2"] and write_kepler(short, tmp_path / "k.json") == 7
@@ -227,14 +229,16 @@ def test_one_position_is_no_trip(run: Path, tmp_path: Path) -> None:
         (("--from-s", "20", "--to-s", "10"), "--from-s 20 is after --to-s 10"),
     ],
 )  # fmt: skip
-def test_slices_that_are_none(run: Path, words: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
+def test_the_shiviz_export_rejects_malformed_slices(
+    run: Path, words: tuple[str, ...], complaint: str, tmp_path: Path
+) -> None:
     assert one_line(mobilenet("export", run, "--shiviz", "-o", "a.log", *words, place=tmp_path), 2).startswith(
         complaint
     )
     assert not list(tmp_path.iterdir())
 
 
-def test_the_tables_of_a_study(tmp_path: Path) -> None:
+def test_tables_of_a_study_can_be_exported(tmp_path: Path) -> None:
     for name in ("study.yaml", "runs.csv", "tables/runs.csv", "tables/summary.csv", "tables/runs.parquet"):
         (tmp_path / "s" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "s" / name).write_text(name)

@@ -1,4 +1,4 @@
-"""What inspect-tracks says: numbers known beforehand, agreement with a run, and the command itself."""
+"""Tests of inspect-tracks: numbers known beforehand, agreement with a run, and the command."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ from .writers import DATA
 AS_CSV = " (read as csv: the first line is taken for the names of columns)"
 
 
-def test_known_numbers(tmp_path: Path) -> None:
-    """a walks 400 m at 2 m/s past two stations, b stands out of reach, silent in between, and jumps at the end."""
+def test_inspect_tracks_reports_known_numbers(tmp_path: Path) -> None:
+    """Host a walks 400 m at 2 m/s past two stations; b stands out of reach, is silent for a while, and jumps at the
+    end.
+    """
     lines = (
         [f"{t},a,{2 * t},0" for t in range(201)]
         + [f"{t},b,0,900" for t in (*range(50), *range(100, 151))]
@@ -37,7 +39,7 @@ def test_known_numbers(tmp_path: Path) -> None:
     assert inspection.cells is not None and inspection.extent_m == (0, 0, 400, 900)
     assert inspection.gaps == [(253, "b", 51.0)] and inspection.jumps == [(304, "b", 100.0)]
     assert inspection.host_s == 200 + 49 + 51 and inspection.speed_mps[3] == 100 and inspection.speed_mps[1] == 2
-    assert inspection.cells.handoffs_m.tolist() == [[204, 0]]  # past the middle by 2.5 m and more
+    assert inspection.cells.handoffs_m.tolist() == [[204, 0]]  # past the middle by at least 2.5 m
     assert (
         inspection.cells.covered_share == pytest.approx(200 / (200 + 49 + 51))
         and inspection.cells.busiest == 1
@@ -91,7 +93,9 @@ def test_a_run_by_power_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
         ((), "--radio-of: "),
     ],
 )
-def test_beside_a_scenario_that_says_it(words: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
+def test_inspect_tracks_rejects_options_that_the_scenario_sets(
+    words: tuple[str, ...], complaint: str, tmp_path: Path
+) -> None:
     scenario = SCENARIOS / ("own_tracks.yaml" if words else "vcube/causal.yaml")
     tracks = DATA / "formats/town_lonlat.csv.gz"
     if words and words[0] == "--origin":
@@ -103,7 +107,7 @@ def test_beside_a_scenario_that_says_it(words: tuple[str, ...], complaint: str, 
     assert one_line(done, 2).startswith(complaint)
 
 
-def test_the_disk_of_a_scenario_is_what_it_was_without(tmp_path: Path) -> None:
+def test_the_scenario_s_unit_disk_gives_the_same_inspection(tmp_path: Path) -> None:
     tracks, sites = DATA / "formats/town_lonlat.csv.gz", DATA / "formats/sites_lonlat.csv"
     rows = []
     for how in (("--stations", sites), ("--radio-of", ROOT / "scenarios/own_tracks.yaml")):
@@ -112,7 +116,7 @@ def test_the_disk_of_a_scenario_is_what_it_was_without(tmp_path: Path) -> None:
     assert rows[0] == rows[1] and len(rows[0]) == 3
 
 
-def test_from_tracks_to_a_scenario_that_runs(tmp_path: Path) -> None:
+def test_inspect_tracks_writes_a_scenario_that_runs(tmp_path: Path) -> None:
     for name in ("town_lonlat.csv.gz", "sites_lonlat.csv"):
         (tmp_path / name).write_bytes((DATA / "formats" / name).read_bytes())
     done = mobilenet(
@@ -140,7 +144,7 @@ def test_from_tracks_to_a_scenario_that_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["walk.tcl", "walk.gpx", "walk.fcd.xml"])
-def test_without_sites_cells_are_laid_over_the_tracks(name: str, tmp_path: Path) -> None:
+def test_inspect_tracks_without_sites_lays_cells_over_the_tracks(name: str, tmp_path: Path) -> None:
     done = mobilenet(
         "inspect-tracks",
         DATA / "formats" / name,
@@ -173,7 +177,9 @@ def test_without_sites_cells_are_laid_over_the_tracks(name: str, tmp_path: Path)
         ((DATA / "formats/walk.csv", "-o", "a.txt"), "a.txt: expected a name that ends in .svg or .png or .pdf"),
     ],
 )
-def test_wrong_requests(words: tuple[str | Path, ...], complaint: str, tmp_path: Path) -> None:
+def test_inspect_tracks_rejects_wrong_arguments_in_one_line(
+    words: tuple[str | Path, ...], complaint: str, tmp_path: Path
+) -> None:
     done = mobilenet("inspect-tracks", *words, place=tmp_path)
     assert done.returncode == 2 and done.stderr.startswith(complaint) and done.stderr.count("\n") == 1, done
     assert not list(tmp_path.iterdir())
@@ -202,7 +208,9 @@ def test_wrong_requests(words: tuple[str | Path, ...], complaint: str, tmp_path:
         ("{shape: hexagon, rings: 1}", "walk_lonlat.csv", ""),
     ],
 )
-def test_both_have_to_lie_in_one_world(layout: str, tracks: str, complaint: str, tmp_path: Path) -> None:
+def test_tracks_and_stations_must_share_a_coordinate_system(
+    layout: str, tracks: str, complaint: str, tmp_path: Path
+) -> None:
     text = (
         f"duration_s: 10\nstations: {{layout: {layout}}}\nhosts: {{mobility: {{model: tracks, file:"
         f" {tracks}}}}}\nprotocol: {{name: mobile_causal}}\nworkload: {{interval_s: 5, payload_bytes: 100}}\n"
@@ -218,7 +226,7 @@ def test_both_have_to_lie_in_one_world(layout: str, tracks: str, complaint: str,
     assert done.returncode == 0, done
 
 
-def test_titles_that_people_use(tmp_path: Path) -> None:
+def test_common_column_titles_of_tracks_are_recognized(tmp_path: Path) -> None:
     for number, titles in enumerate(
         ("time_s,host,x_m,y_m", "timestamp,vehicle,x,y", "t_s,node_id,x,y_m", "t,id,x,y,vehicle,time_s")
     ):
@@ -235,7 +243,7 @@ def test_titles_that_people_use(tmp_path: Path) -> None:
     assert all(title in words for title in ("time_s", "timestamp", "host", "vehicle", "x_m", "lon"))
 
 
-def test_a_scenario_that_does_not_hold_is_not_left_behind(tmp_path: Path) -> None:
+def test_inspect_tracks_leaves_no_invalid_scenario_behind(tmp_path: Path) -> None:
     (tmp_path / "tracks.csv").write_text("t,id,x,y\n0,a,0,0\n30,a,40,0\n")
     for sites, complaint in (
         ("name,x_m,y_m\na,0,0\na,50,0\n", "sites.csv:3:1: name: another station has the name 'a'; see line 2"),
@@ -249,7 +257,7 @@ def test_a_scenario_that_does_not_hold_is_not_left_behind(tmp_path: Path) -> Non
         assert not (tmp_path / "own.yaml").exists()
 
 
-def test_little_and_strange_tracks(tmp_path: Path) -> None:
+def test_inspect_tracks_handles_short_and_odd_tracks(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n1e308,a,0,0\n1.5e308,a,1,0\n")
     assert (
         one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2)
@@ -275,9 +283,9 @@ def test_little_and_strange_tracks(tmp_path: Path) -> None:
 GAP = "t,id,x,y\n0,a,0,0\n1,a,3,0\n2,a,5,2\n100,a,100,40\n101,a,103,40\n"
 
 
-def test_one_definition_of_who_is_there(tmp_path: Path) -> None:
-    """What the picture encloses is the table's host time, with stations and without, and no host is there
-    within a gap.
+def test_the_picture_and_the_table_count_the_same_hosts(tmp_path: Path) -> None:
+    """The area under the figure's curve is the table's host time, with stations and without, and hosts are absent in
+    gaps.
     """
     (tmp_path / "a.csv").write_text(GAP)
     for stations in (None, np.array([(0.0, 0.0)])):
@@ -291,12 +299,12 @@ def test_one_definition_of_who_is_there(tmp_path: Path) -> None:
         and inspection.cells.covered_share == pytest.approx(2 / 3)
         and inspection.cells.uncovered_host_s == 1
     )
-    (tmp_path / "b.csv").write_text("t,id,x,y\n0.5,a,0,0\n")  # no look at it
+    (tmp_path / "b.csv").write_text("t,id,x,y\n0.5,a,0,0\n")  # no sampling time falls on it
     assert inspect(read_tracks(tmp_path / "b.csv"), stations, 90).cells.covered_share == 0  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("stations", [None, np.array([(0.0, 0.0)])])
-def test_the_picture_is_broken_within_gaps(stations: np.ndarray | None, tmp_path: Path) -> None:
+def test_the_picture_of_tracks_is_interrupted_in_gaps(stations: np.ndarray | None, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(GAP + "50,b,1,1\n")
     where, _, when = axes_of(inspect(read_tracks(tmp_path / "a.csv"), stations, 90), tmp_path)
     lines = [
@@ -311,7 +319,7 @@ def test_the_picture_is_broken_within_gaps(stations: np.ndarray | None, tmp_path
 
 
 def axes_of(inspection: Inspection, folder: Path) -> list[Axes]:
-    """The axes, as draw() leaves them."""
+    """Return the axes drawn by draw()."""
     kept: list[Axes] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tracks_figure, "save", lambda figure, target: kept.extend(figure.axes))
@@ -324,7 +332,7 @@ def _height(patch: StepPatch, moments: np.ndarray) -> np.ndarray:
     return np.asarray(values)[np.searchsorted(edges, moments, side="right") - 1]
 
 
-def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> None:
+def test_single_samples_are_drawn_but_give_no_scenario(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n0,a,0,0\n1,b,3,0\n")
     where, speeds, when = axes_of(inspect(read_tracks(tmp_path / "a.csv"), None, 120), tmp_path)
     assert where.lines[0].get_xydata().tolist() == [[0, 0], [3, 0]] and when.lines[0].get_xydata().tolist() == [
@@ -370,7 +378,7 @@ def test_a_scenario_is_written_where_a_run_is_possible(rows: str, reason: str, t
         assert done.returncode in (0, 1, 4) and not done.stderr.startswith("a.csv"), done
 
 
-def test_what_is_said_of_gaps_and_of_two_pairs_of_coordinates(tmp_path: Path) -> None:
+def test_inspect_tracks_notes_gaps_and_duplicate_coordinates(tmp_path: Path) -> None:
     lines = GAP.splitlines()
     (tmp_path / "a.csv").write_text("\n".join([lines[0] + ",lon,lat", *(line + ",13,52" for line in lines[1:])]))
     done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)

@@ -1,4 +1,4 @@
-"""Files that are not what they should be: one line that names file, line and column; never a traceback."""
+"""Tests of malformed files: the error is one line with file, line and column, never a traceback."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def refusal(path: Path) -> str:
         ),
     ],
 )
-def test_what_is_said(text: str, expected: str, tmp_path: Path) -> None:
+def test_malformed_track_files_give_the_expected_error(text: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_text(text)
     assert refusal(tmp_path / "f").startswith(expected)
 
@@ -184,8 +184,8 @@ def test_what_is_said(text: str, expected: str, tmp_path: Path) -> None:
 ACROSS = "that extend across the 180° meridian are not supported"
 
 
-def test_across_the_line_of_180_degrees(tmp_path: Path) -> None:
-    """There is no need to have given an origin to be told what is wrong."""
+def test_tracks_across_the_180_degree_meridian_are_rejected(tmp_path: Path) -> None:
+    """The error appears without a declared origin, too."""
     (tmp_path / "a.csv").write_text("t,id,lon,lat\n0,a,179.9999,0\n1,a,-179.9999,0\n")
     tracks = read_tracks(tmp_path / "a.csv")
     with pytest.raises(
@@ -212,7 +212,7 @@ def test_across_the_line_of_180_degrees(tmp_path: Path) -> None:
         tracks.on_plane(tracks.origin())
 
 
-def test_of_two_pairs_of_coordinates_one_is_named(tmp_path: Path) -> None:
+def test_a_table_with_two_coordinate_pairs_states_which_is_used(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y,lon,lat\n0,a,1,2,13,52\n")
     plain, asked = (read_tracks(tmp_path / "a.csv", coordinates=which) for which in ("auto", "lonlat"))
     assert (plain.lonlat, plain.x[0], plain.y[0]) == (False, 1, 2) and plain.choice.startswith("x and y are used")
@@ -228,14 +228,16 @@ def test_of_two_pairs_of_coordinates_one_is_named(tmp_path: Path) -> None:
         (lambda packed: packed[:40] + bytes(10) + packed[50:], "a damaged gzip file: "),
     ],
 )
-def test_packed_files_that_came_to_harm(damage: Callable[[bytes], bytes], complaint: str, tmp_path: Path) -> None:
+def test_damaged_compressed_track_files_are_rejected(
+    damage: Callable[[bytes], bytes], complaint: str, tmp_path: Path
+) -> None:
     rows = "".join(f"{t},a,{t * 7919 % 1000},{t * 104729 % 1000}\n" for t in range(2000))
     (tmp_path / "f.csv.gz").write_bytes(damage(gzip.compress(f"t,id,x,y\n{rows}".encode())))
     with pytest.raises(ScenarioError, match=f"^{tmp_path}/f.csv.gz: {complaint}"):
         read_tracks(tmp_path / "f.csv.gz")
 
 
-def test_gaps_and_jumps_name_the_first_in_the_file(tmp_path: Path) -> None:
+def test_notes_on_gaps_and_jumps_state_the_first_in_the_file(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,lon,lat\n0,b,-30,45\n1,b,-30.1,45\n2,a,-30,45\n60,a,-30,45\n61,b,-30.1,45\n")
     track_set = read_tracks(tmp_path / "a.csv")
     with pytest.raises(ScenarioError, match=r"a.csv:3:3: x: 'b' moves at 7885 m/s, above max_speed_mps 150"):
@@ -246,14 +248,14 @@ def test_gaps_and_jumps_name_the_first_in_the_file(tmp_path: Path) -> None:
         require_continuous(track_set.on_plane(track_set.origin()), 10, 1e5)
 
 
-def test_a_line_without_end(tmp_path: Path) -> None:
+def test_an_endless_line_in_a_track_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(gzip.compress(b"t,id,x,y\n" + b"1" * 50_000_000))
     assert refusal(tmp_path / "f").startswith("f:2: a line of more than 100000 characters")
     (tmp_path / "f").write_bytes(gzip.compress(b"<gpx><a b='" + b" " * 50_000_000))
     assert refusal(tmp_path / "f").startswith("f:1:6: no element begins or ends within")
 
 
-def test_names_are_only_names(tmp_path: Path) -> None:
+def test_hostile_names_in_track_files_stay_text(tmp_path: Path) -> None:
     path = tmp_path / "$(touch x)\n<b>\x1b[31m.csv"
     path.write_text('t,id,x,y\n0,"[red]</script>\n=1+1",1,2\n0,"[red]</script>\n=1+1",1,2\n')
     with pytest.raises(ScenarioError) as caught:
@@ -267,8 +269,10 @@ def test_names_are_only_names(tmp_path: Path) -> None:
 
 
 @given(st.data())
-def test_damaged_samples(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """Cut, changed, doubled or mixed: read or refused, and refused in one line."""
+def test_damaged_track_files_are_read_or_rejected_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Files are cut, changed, doubled or mixed: they are read, or refused in one line."""
     name, write = WRITERS[data.draw(st.sampled_from(sorted(WRITERS)))]
     text = write([(host, samples[:12]) for host, samples in KNOWN]).encode()
     if data.draw(st.booleans()):
@@ -310,7 +314,9 @@ def test_damaged_samples(tmp_path_factory: pytest.TempPathFactory, data: st.Data
 
 
 @given(st.binary(max_size=300))
-def test_anything(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+def test_any_bytes_as_tracks_are_read_or_rejected_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
     path = tmp_path_factory.mktemp("any") / "f"
     path.write_bytes(data)
     for format in ("auto", "csv", "sumo_fcd", "ns2", "bonnmotion", "gpx"):
@@ -325,7 +331,9 @@ def test_anything(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None
 
 
 @given(st.data())
-def test_damaged_sites(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_damaged_site_files_are_read_or_rejected_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     text = (DATA / "formats" / data.draw(st.sampled_from(["sites_lonlat.csv", "sites_opencellid.csv"]))).read_bytes()
     at = data.draw(st.integers(0, len(text)))
     text = (

@@ -1,4 +1,6 @@
-"""A file of 20 MB takes little more memory than Python with numpy; `python -m validation.tracks` has 100 MB."""
+"""Tests that a file of 20 MB takes little more memory than Python with numpy; `python -m
+validation.tracks` has 100 MB.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from validation.tracks import peak_mb, write
 
 
 @pytest.mark.long
-def test_memory_of_a_big_file(tmp_path: Path) -> None:
+def test_a_big_track_file_takes_little_memory(tmp_path: Path) -> None:
     write(tmp_path / "some.xml", 1)
     write(tmp_path / "big.xml", 20)
     hosts, little = peak_mb(tmp_path / "some.xml")
     _, much = peak_mb(tmp_path / "big.xml")
-    assert hosts == 1000 and much < little + 80  # 100 MB: below 500
+    assert hosts == 1000 and much < little + 80  # `python -m validation.tracks`: 100 MB in less than 500 MB

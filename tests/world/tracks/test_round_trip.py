@@ -1,4 +1,4 @@
-"""What is written in a format's own form is read back where and when it was: within 1 cm and 1 ms."""
+"""Tests that tracks written in any format are read back within 1 cm and 1 ms."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def check(track_set: RecordedSamples, known: list[Track]) -> None:
 
 @pytest.mark.parametrize("format", WRITERS)
 @pytest.mark.parametrize("packed", [False, True])
-def test_written_and_read(format: str, packed: bool, tmp_path: Path) -> None:
+def test_tracks_written_in_each_format_are_read_back(format: str, packed: bool, tmp_path: Path) -> None:
     name, write = WRITERS[format]
     data = write(KNOWN).encode()
-    path = tmp_path / name  # packed or not is seen in the file, not in its name
+    path = tmp_path / name  # the content, not the name, decides whether a file is compressed
     path.write_bytes(gzip.compress(data) if packed else data)
     expected = "csv" if format == "lonlat" else format
     assert recognise_format(path)[0] == expected
@@ -70,9 +70,9 @@ def test_the_samples_are_the_same_six_in_all_formats(format: str) -> None:
 def test_ns2_nodes_go_where_they_are_sent(
     tmp_path_factory: pytest.TempPathFactory, node: int, orders: list[tuple[float, float, float, float]]
 ) -> None:
-    """Against a walk in steps of a millisecond would be slow: against the definition, at moments of its own."""
+    """The oracle is the definition, at its own times; a walk in steps of a millisecond would be slow."""
     orders = sorted((round(t, 2), round(x, 1), round(y, 1), round(v, 1)) for t, x, y, v in orders)
-    assume(not orders or any(speed for *_, speed in orders))  # otherwise, the file is refused
+    assume(not orders or any(speed for *_, speed in orders))  # otherwise the file is refused
     lines = [
         f"$node_({node}) set X_ 1.5",
         f"$node_({node}) set Y_ -2.5",
@@ -99,7 +99,7 @@ def test_waypoints_last_to_the_end_of_the_run(tmp_path: Path) -> None:
     assert [(t.appears_ns, t.leaves_ns) for t in tracks.trajectories] == [(0, None), (5_000_000_000, None)]
 
 
-def test_heights_and_comments_of_bonnmotion(tmp_path: Path) -> None:
+def test_heights_and_comments_in_bonnmotion_files_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("#3D\n# more\n0 1 2 99 10 3 4 99\n\n0 5 6 7\n")
     track_set = read_tracks(tmp_path / "a", "bonnmotion")
     assert track_set.x.tolist() == [1, 3, 5] and track_set.names == ["0", "1"]
@@ -119,7 +119,7 @@ def test_times_of_day_count_from_the_earliest(times: tuple[str, str], tmp_path: 
     assert track_set.t_s.tolist() == [0, 1.25] and track_set.begins_s == 1714550400.25 and track_set.lonlat
 
 
-def test_sumo_with_clocks_and_degrees(tmp_path: Path) -> None:
+def test_sumo_tracks_may_have_clock_times_and_degrees(tmp_path: Path) -> None:
     text = (
         '<!--<configuration><output><fcd-output.geo value="true"/></output></configuration>-->\n<fcd-export><timestep'
         ' time="1:00:00.50"><vehicle id="v" x="-30.01" y="45.01"/><bus id="c" x="0"'
@@ -144,7 +144,7 @@ def test_tracks_of_one_name_in_gpx_are_different_hosts(tmp_path: Path) -> None:
     assert read_tracks(tmp_path / "a.gpx").names == ["a", "a (2)", "track 3"]
 
 
-def test_sites() -> None:
+def test_sites_in_lonlat_and_opencellid_files_are_read_alike() -> None:
     own, cells = (read_sites(DATA / "formats" / f"sites_{kind}.csv") for kind in ("lonlat", "opencellid"))
     plain = read_sites(DATA / "streets_sites.csv")
     x, y = own.on_plane(AT_SEA)
@@ -158,20 +158,20 @@ def test_the_stations_of_an_export_are_read_by_name_or_id(tmp_path: Path) -> Non
     assert read_sites(tmp_path / "sites.csv").names == ["s0", "harbour"]
 
 
-def test_opencellid_without_titles(tmp_path: Path) -> None:
+def test_opencellid_files_without_titles_are_read(tmp_path: Path) -> None:
     (tmp_path / "262.csv").write_text("GSM,262,2,801,86355,0,13.285512,52.522202,1000,7,1,1282569574,1300155341,0\n")
     sites = read_sites(tmp_path / "262.csv")
     assert sites.names == ["262-2-801-86355"] and sites.lonlat and sites.a[0] == 13.285512
 
 
 @given(st.floats(-179, 179), st.floats(-84, 84), st.floats(-1e5, 1e5), st.floats(-1e5, 1e5))
-def test_there_and_back(lon: float, lat: float, x: float, y: float) -> None:
+def test_conversion_to_earth_coordinates_and_back_is_exact(lon: float, lat: float, x: float, y: float) -> None:
     origin = Origin(lon=lon, lat=lat)
     assert np.allclose(np.hypot(*(np.array(to_plane(*to_earth(x, y, origin), origin)) - [[x], [y]])), 0, atol=1e-5)
 
 
 @given(st.floats(-50, 50))
-def test_near_the_origin_it_is_what_the_radii_of_curvature_say(lat: float) -> None:
+def test_the_projection_near_the_origin_follows_the_curvature(lat: float) -> None:
     origin = Origin(lon=10.0, lat=lat)
     normal = A_M / np.sqrt(1 - E2 * np.sin(np.radians(lat)) ** 2)
     meridian = normal**3 * (1 - E2) / A_M**2

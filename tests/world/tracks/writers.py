@@ -1,7 +1,6 @@
-"""Known tracks in every format, as the programs behind the formats write them: for round trips, and for the samples
-in data/formats.
+"""Write tracks in every format as other programs do, for round trips and the samples in data/formats.
 
-    python -m tests.world.tracks.writers        writes the samples again
+    python -m tests.world.tracks.writers        rewrites the samples
 
 A track is (name, [(t_s, x_m, y_m), ...]).
 """
@@ -23,7 +22,7 @@ from xml.sax.saxutils import quoteattr
 from mobilenet.world.tracks.projection import Origin, to_earth
 
 DATA = Path(__file__).parents[3] / "data"
-AT_SEA = Origin(lon=-30.0, lat=45.0)  # a town that does not exist, in the Atlantic
+AT_SEA = Origin(lon=-30.0, lat=45.0)  # a fictitious town in the Atlantic
 BEGAN = datetime(2024, 5, 1, 8, 0, 0, tzinfo=UTC)
 
 Track = tuple[str, list[tuple[float, float, float]]]
@@ -40,7 +39,7 @@ def by_time(tracks: Tracks) -> list[tuple[float, list[tuple[str, float, float]]]
 
 def degrees(x: float, y: float) -> tuple[float, float]:
     lon, lat = to_earth([x], [y], AT_SEA)
-    return round(float(lon[0]), 8), round(float(lat[0]), 8)  # 1 mm
+    return round(float(lon[0]), 8), round(float(lat[0]), 8)  # a precision of 1 mm
 
 
 def sumo_fcd(tracks: Tracks) -> str:
@@ -67,14 +66,14 @@ def sumo_fcd(tracks: Tracks) -> str:
 
 
 def sumo_fcd_csv(tracks: Tracks) -> str:
-    """As xml2csv.py writes it: all attributes in the order of the alphabet, semicolons, vehicles and persons side by
-    side.
+    """Write SUMO's CSV as xml2csv.py does: all attributes in alphabetical order, semicolons, vehicles and persons side
+    by side.
     """
     lines = [
         "timestep_time;person_id;person_x;person_y;"
         "vehicle_id;vehicle_lane;vehicle_speed;vehicle_type;vehicle_x;vehicle_y"
     ]
-    lines.append("0.000;;;;;;;;;")  # a moment at which no host was there
+    lines.append("0.000;;;;;;;;;")  # a moment without any host
     for t_s, hosts in by_time(tracks):
         for i, (name, x, y) in enumerate(hosts):
             place = f"{x:.3f};{y:.3f}"
@@ -106,7 +105,7 @@ def lonlat(tracks: Tracks) -> str:
 
 
 def ns2(tracks: Tracks) -> str:
-    """As SUMO's traceExporter.py: numbers for names; nodes are sent from sample to sample."""
+    """Write ns-2 movement as SUMO's traceExporter.py does: numbers for names, and a destination for each sample."""
     begins, sent = ["# in the form of ns-2's setdest"], []
     for node, (_, samples) in enumerate(tracks):
         _, x, y = samples[0]
@@ -137,7 +136,7 @@ def gpx(tracks: Tracks) -> str:
 
 
 def one(tracks: Tracks) -> str:
-    """As ExternalMovement reads it: the limits, then all nodes, moment by moment; numbers for names."""
+    """Write ONE's format for ExternalMovement: the limits, then all nodes at each time; numbers for names."""
     every = [sample for _, samples in tracks for sample in samples]
     limits = [end(column) for column in zip(*every, strict=True) for end in (min, max)]
     numbers = {name: node for node, (name, _) in enumerate(tracks)}
@@ -148,7 +147,7 @@ def one(tracks: Tracks) -> str:
 
 
 def geojson(tracks: Tracks) -> str:
-    """A line for each host, with its times; after a point without any."""
+    """Write a line with its times for each host, after a point without times."""
     shapes: list[tuple[str, Any, dict[str, Any]]] = [("Point", degrees(0, 0), {"name": "the middle"})]
     for name, samples in tracks:
         way = [[round(degree, 8) for degree in degrees(x, y)] for _, x, y in samples]
@@ -174,7 +173,7 @@ WRITERS: dict[str, tuple[str, Callable[[Tracks], str]]] = {
 
 
 def town(begin_s: int, end_s: int, hosts: int, whole: bool) -> list[Track]:
-    """Part of streets_tracks.csv.gz, counted from its beginning, with the middle of the streets at (0, 0)."""
+    """Return a part of streets_tracks.csv.gz, with times from 0 and the middle of the streets at (0, 0)."""
     samples_of: dict[str, list[tuple[float, float, float]]] = {}
     with gzip.open(DATA / "streets_tracks.csv.gz", "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file):

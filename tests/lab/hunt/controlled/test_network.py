@@ -1,4 +1,4 @@
-"""The network that a test drives: what it promises to protocols, and what it lets its driver do."""
+"""Tests of the network that a test drives: its guarantees to protocols, and the actions of its driver."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mobile(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
 
 
 class Silent:
-    """A host or station that notes what it is given."""
+    """Host or station that records its inputs."""
 
     def __init__(self, port: Any, stable_or_wired: Any, *rest: Any) -> None:
         self.port, self.other, self.heard = port, stable_or_wired, []
@@ -67,7 +67,7 @@ def receptions(made: Network, name: str) -> list[Any]:
     return [what for what in made.nodes[name].protocol.heard if what[0] not in ("cell", "sent")]
 
 
-def test_the_example_runs() -> None:
+def test_doctests_of_the_controlled_network_pass() -> None:
     for module in (network, processes):
         result = doctest.testmod(module)
         assert result.attempted >= 9 and result.failed == 0
@@ -88,7 +88,7 @@ def test_a_packet_is_delivered_kept_or_lost() -> None:
 
 
 def test_links_keep_their_order_and_forward_before_they_handle() -> None:
-    """s1 - s0 - s2: what s2 answers to s1's question arrives after the news that s0 had passed on before."""
+    """On s1 - s0 - s2, the answer of s2 to a question of s1 arrives after the message that s0 had forwarded before."""
     made = silent([], (0, 0))
     stations = made.nodes
     for name, message in (("s1", "news"), ("s1", "question")):
@@ -111,7 +111,7 @@ def test_links_keep_their_order_and_forward_before_they_handle() -> None:
     assert receptions(made, "s1") == [(0, "answer"), (2, "answer")]
 
 
-def test_a_crash_takes_timers_and_all_but_the_stable_store() -> None:
+def test_a_crash_clears_timers_and_all_but_the_stable_store() -> None:
     made = silent([1], (0,))
     host = made.nodes["h0"]
     stable = host.stable
@@ -119,14 +119,14 @@ def test_a_crash_takes_timers_and_all_but_the_stable_store() -> None:
     assert [(name, timer.deadline_ns) for name, timer in made.timers()] == [("h0", 7)]
     made.crash(0)
     assert made.timers() == [] and host.protocol is None
-    made.move(0, 0)  # carried elsewhere
+    made.move(0, 0)  # carried to another cell
     made.recover(0)
     assert host.protocol.heard == [("cell", 0), "recover"] and host.protocol.other is stable
     with pytest.raises(ValueError, match="not running"):
         made.fire("h0", 0)
 
 
-def test_a_timer_takes_the_clock_along() -> None:
+def test_firing_a_timer_advances_the_clock_to_its_deadline() -> None:
     made = silent([0])
     host = made.nodes["h0"]
     host.protocol.timer.start(50)
@@ -144,7 +144,7 @@ def test_members_deliver_what_is_broadcast_wherever_they_are() -> None:
         assert sorted(made.deliveries(host)) == [(0, 0), (1, 0)]
 
 
-def test_what_a_host_left_behind_arrives_late() -> None:
+def test_a_packet_from_the_previous_cell_can_arrive_late() -> None:
     made = mobile([0, 0], (0,))
     made.broadcast(1)
     made.deliver(made.packet("AppHs"))
@@ -199,7 +199,7 @@ def test_a_broken_channel_is_reopened_and_loses_what_it_held() -> None:
     assert (0, 1) in made.deliveries(1)
 
 
-def test_a_crash_forgets_channels_without_a_word() -> None:
+def test_a_crash_drops_channels_without_notifying_the_peer() -> None:
     made = over_tcp([0, 0])
     end = made.connections.links["s0", "h1"][0]
     made.crash(1)
@@ -214,7 +214,7 @@ def test_a_crash_forgets_channels_without_a_word() -> None:
     assert (0, 1) in made.deliveries(1) and end.closed
 
 
-def test_what_a_crashed_host_had_asked_for_does_not_open() -> None:
+def test_a_channel_requested_before_a_crash_does_not_open() -> None:
     made = Network(TcpFlooding, TcpFloodingParameters(), [0])
     made.join(0)
     ((here, far),) = made.connections.opening
@@ -230,7 +230,7 @@ def test_what_a_crashed_host_had_asked_for_does_not_open() -> None:
 
 
 class Echo:
-    """A process that notes what it is given, and greets the next one after a while."""
+    """A process that records its inputs and greets the next one after a while."""
 
     BUFFERS = ("none",)
 
@@ -265,8 +265,8 @@ def test_processes_lose_nothing_unless_they_crash() -> None:
     made.trust(2, 0)
     made.crash(1)
     assert [i for i, _ in made.timers()] == [2]
-    made.lose(to_p2)  # its sender is gone
-    made.deliver(to_p1)  # to nobody
+    made.lose(to_p2)  # its sender no longer exists
+    made.deliver(to_p1)  # has no receiver
     with pytest.raises(ValueError, match="not in transit"):
         made.deliver(to_p1)
     with pytest.raises(ValueError, match="p1 has crashed"):

@@ -43,7 +43,7 @@ TRIED = (
 
 
 def classes_of(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Makers of a mutant's hosts and stations, the protocol's own assertions off."""
+    """Return factories of a mutant's hosts and stations, with the protocol's own assertions off."""
     protocol = load(name)
 
     def host(port: Any, stable: Any, parameters: Any, stations: int) -> Any:
@@ -57,14 +57,14 @@ def classes_of(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 class FoundViolation(NamedTuple):
     name: str
-    case: Case | None  # None: not found
+    case: Case | None  # None if not found
     check: str
     lines: tuple[str, ...]
     unfinished: tuple[str, ...]  # cases that were not exhausted in time
 
 
 def explore(name: str, seconds: float, cases: Sequence[Case] = TRIED) -> FoundViolation:
-    """Case after case until a check is broken."""
+    """Explore case after case until a check fails."""
     unfinished: list[str] = []
     for case in cases:
         changed = with_protocol(case, *classes_of(name))

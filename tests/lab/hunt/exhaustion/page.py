@@ -1,4 +1,4 @@
-"""The page docs/validation/exhaustion.md, from what two commands have printed.
+"""Write the page docs/validation/exhaustion.md from the output of two commands.
 
     mobilenet exhaust > cases.txt
     python -m tests.lab.hunt.exhaustion.mutants --swarm 4000 > mutants.txt
@@ -92,7 +92,7 @@ are not among the results above are used only for mutants.
 
 
 def page(cases: list[str], mutants: list[str]) -> Iterator[str]:
-    command = ["git", "log", "-1", "--format=%h", "--", "mobilenet"]  # what was run; tests and documents apart
+    command = ["git", "log", "-1", "--format=%h", "--", "mobilenet"]  # the code that was run
     commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     head = HEAD.format(commit=commit, date=time.strftime("%Y-%m-%d"), python=platform.python_version())
     for paragraph in head.split("\n\n"):

@@ -1,6 +1,4 @@
-"""The reductions lose nothing: a plain search, without them, reaches the same states; the memoised steps are the
-real ones.
-"""
+"""Tests the explorer against a plain search without reductions: both reach the same states, with the real steps."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ from .toys import Host, Repeats, toy
 
 
 def plainly(case: Case, first: State, space: Space) -> set[State]:
-    """Nodes, wires and histories of all states; every way to send, receive and fire a step of its own, nothing
-    covered.
+    """Return the nodes, wires and histories of all states; each way to send, receive and fire is a separate step, and
+    no state is skipped as covered.
     """
     seen, waiting = {first}, [first]
     while waiting:
@@ -79,8 +77,8 @@ def test_a_plain_search_reaches_the_same_states(case: Case) -> None:
     assert plainly(case, first, search.space) == set(search._entries)
 
 
-def test_what_is_forgotten_does_not_matter() -> None:
-    """Without forgetting there are more states, and the same verdict."""
+def test_forgetting_irrelevant_state_keeps_the_verdict() -> None:
+    """Without this reduction there are more states, and the same verdict."""
     case = mobile_case("", (0,), (1,), parents=TWO, moves=1, repeats=1)
     results = []
     for forget in (case.forget, nothing):
@@ -99,7 +97,7 @@ def test_what_is_forgotten_does_not_matter() -> None:
     st.lists(st.integers(0, 99), max_size=60),
 )
 def test_a_remembered_step_is_what_the_protocol_does(name: str, choices: list[int]) -> None:
-    """A walk through remembered steps beside nodes that live on, and are given the same inputs."""
+    """Takes a walk through remembered steps, and gives the same inputs to nodes that run without interruption."""
     case = CASES[name]
     search = Search(case)
     space = search.space

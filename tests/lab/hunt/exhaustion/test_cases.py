@@ -1,4 +1,4 @@
-"""The mobile causal broadcast itself: a small case is exhausted, and mutants of it do not survive that."""
+"""Tests that the mobile causal broadcast survives an exhausted small case, and that mutants of it do not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .mutants import classes_of, with_protocol
         *("repair_join", "repair_one_move", "repair_leave_and_join"),
     ],
 )
-def test_nothing_is_violated(name: str) -> None:
+def test_exhaustive_search_finds_no_violation_in_small_cases(name: str) -> None:
     report = list(explore([CASES[name]]))[-1]
     assert isinstance(report, Report)
     result = report.result
@@ -37,33 +37,33 @@ def test_nothing_is_violated(name: str) -> None:
     [("gt", "one_move"), ("no_freeze", "one_move"), ("ackc_sets_seqc", "one_move"), ("md_only", "one_move"),
      ("lazy_nxt", "two_messages_one_crash"), ("reset_counters", "leave_and_join")],
 )  # fmt: skip
-def test_a_mutant_is_found(mutant: str, name: str) -> None:
+def test_exhaustive_search_finds_each_mutant(mutant: str, name: str) -> None:
     case = with_protocol(CASES[name], *classes_of(mutant))
     search = Search(case)
     list(search.run(breadth=True))
     assert search.result is not None and search.result.violation is not None
     if search.result.violation.check == "delivery":
-        judge_again(case, trace_of(search))  # what does not happen cannot be repeated; what happens is no violation
+        judge_again(case, trace_of(search))  # replaying the trace fails if its steps are impossible or violate nothing
     else:
         with pytest.raises(Violation) as again:
             judge_again(case, trace_of(search))
         assert again.value.check == search.result.violation.check
 
 
-def test_bounds_are_told() -> None:
+def test_the_bounds_of_each_exhaustive_case_are_stated() -> None:
     for case in CASES.values():
         words = bounds(case)
         assert f"{case.stations} station" in words and f"{len(case.cells)} host" in words
         assert ("crash" in words) == bool(case.crashes) and ("move" in words.partition(";")[0]) == bool(case.moves)
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_exhaust_command_reports_exhausted_cases(tmp_path: Path) -> None:
     done = mobilenet("exhaust", "join", "one_move", place=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("exhausted: no violation") == 2 and done.stdout.splitlines()[-1].startswith("Next: ")
 
 
-def test_the_command_says_when_it_did_not_get_through(tmp_path: Path) -> None:
+def test_the_exhaust_command_says_when_it_ran_out_of_time(tmp_path: Path) -> None:
     done = mobilenet("exhaust", "two_messages_two_moves", "--minutes", "0.01", place=tmp_path)
     assert done.returncode == 4
     assert "not exhausted" in done.stdout and "Next: mobilenet exhaust two_messages_two_moves" in done.stdout

@@ -1,4 +1,4 @@
-"""The explorer on protocols whose states can be counted by hand, and on broken ones."""
+"""Tests the explorer on correct and broken protocols whose states can be counted by hand."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def explore(case: Case, breadth: bool = False, **limits: Any) -> tuple[Search, R
     ("case", "states", "transitions", "depth"),
     [
         (toy(messages=(0,)), 1, 0, 0),
-        (toy(messages=(1,)), 3, 2, 2),  # before, pending, delivered
+        (toy(messages=(1,)), 3, 2, 2),  # states before, in transit, and delivered
         (toy(messages=(2,)), 5, 4, 4),
-        # each of the three up and down; broadcast or crash, deliver or crash, crash, and three recoveries, which lead
-        # to
-        # states that are known with a crash to spare
+        # each of the three up and down; steps: broadcast or crash, deliver or crash, crash, and three recoveries, which
+        # lead to states already known with one more crash left
         (toy(messages=(1,), crashes=1), 6, 8, 3),
-        # three cells, and nothing else: each of the three places, once with two, one and no move left; none of them
-        # covers
-        # the first, so it is expanded with two, the two others with one, and these again with none
+        # the three cells, each with two moves left, one or none; no state covers the first, so it is expanded with two
+        # moves, the other two with one, and all of these again with none
         (toy(messages=(0,), parents=(0, 0), moves=1), 3, 2, 1),
     ],
 )
 @pytest.mark.parametrize("breadth", [False, True])
-def test_states_are_counted(case: Case, states: int, transitions: int, depth: int, breadth: bool) -> None:
+def test_exhaustive_search_counts_states_and_transitions(
+    case: Case, states: int, transitions: int, depth: int, breadth: bool
+) -> None:
     result = explore(case, breadth)[1]
     assert (result.outcome, result.states, result.transitions, result.depth) == (
         "exhausted",
@@ -51,21 +51,21 @@ def test_states_are_counted(case: Case, states: int, transitions: int, depth: in
 @pytest.mark.parametrize(
     ("case", "check", "steps"),
     [
-        (toy(DeliversCopies), "duplication", 3),  # broadcast, deliver, again
-        (toy(ForgetsInACrash, crashes=1), "delivery", 3),  # broadcast, crash, recover: then a new one is a second
+        (toy(DeliversCopies), "duplication", 3),  # broadcast, deliver, deliver again
+        (toy(ForgetsInACrash, crashes=1), "delivery", 3),  # broadcast, crash, recover; a second message is then new
         (toy(SendsOnce), "delivery", 1),
         (
             toy(station=Stumbles, messages=(2,)),
             "assertion",
             1,
-        ),  # on the way to rest, by the one more that is broadcast then
+        ),  # found by the extra broadcast on the way to rest
         (toy(Host, Invents), "creation", 0),
-        (toy(messages=(1, 1)), "delivery", 2),  # broadcast, deliver at h0: h1 never learns of it
+        (toy(messages=(1, 1)), "delivery", 2),  # broadcast, deliver at h0; h1 never receives it
         (
             toy(Host, Repeats, messages=(1, 1)),
             "causal_order",
             6,
-        ),  # h0's, s0, h1, its answer, s0, and at h0 the answer first
+        ),  # from h0, s0, h1, its answer, s0, and at h0 the answer comes first
     ],
 )
 def test_broken_protocols_are_found(case: Case, check: str, steps: int) -> None:
@@ -87,7 +87,7 @@ def test_a_violation_is_repeated_on_the_controllable_network(case: Case) -> None
     assert lines_of(case, trace)[-1].endswith(result.violation.explanation)
 
 
-def test_a_trace_has_what_it_needs_and_no_more() -> None:
+def test_a_trace_to_a_violation_has_no_superfluous_steps() -> None:
     case = toy(DeliversCopies)
     lines = lines_of(case, trace_of(explore(case, breadth=True)[0]))
     assert [line.strip() for line in lines] == [
@@ -99,6 +99,6 @@ def test_a_trace_has_what_it_needs_and_no_more() -> None:
     ]
 
 
-def test_a_limit_is_told() -> None:
+def test_exhaustive_search_reports_a_limit_that_stopped_it() -> None:
     case = toy(messages=(2, 2), crashes=2)
     assert explore(case, gib=0)[1].outcome in ("stopped", "violated")

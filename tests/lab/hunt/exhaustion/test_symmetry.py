@@ -1,4 +1,4 @@
-"""Mirroring two hosts: half of the states, and the same verdict."""
+"""Tests that mirroring two hosts halves the states and keeps the verdict."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def test_states_are_those_of_the_plain_search_up_to_mirroring(case: Case) -> Non
     assert plain.result.outcome == mirrored.result.outcome == "exhausted"
     mirror = Mirror(plain.space)
     images = {state: mirror.image((*state, plain.first[-3], 0, 0))[:-3] for state in plain._entries}
-    assert set(images) == set(images.values())  # what can be reached has an image that can
+    assert set(images) == set(images.values())  # the image of a reachable state is reachable
     assert all(images[image] == state for state, image in images.items())
     assert mirrored.result.states == len({min(pair) for pair in images.items()}) < plain.result.states
 
 
 @pytest.mark.parametrize("station", [Station, Repeats])
 @pytest.mark.parametrize("host", [Host, DeliversCopies])
-def test_a_broken_protocol_is_found_as_well(host: type, station: type) -> None:
+def test_search_with_mirroring_still_finds_a_broken_protocol(host: type, station: type) -> None:
     case = toy(host, station, messages=(1, 1), joined=False)
     outcomes = []
     for mirrored in (False, True):
@@ -49,9 +49,9 @@ def test_a_broken_protocol_is_found_as_well(host: type, station: type) -> None:
 def test_only_hosts_with_the_same_part_are_mirrored() -> None:
     assert is_symmetric(JOINING)
     for case in (
-        mobile_case("", (0, 1), (1, 1), parents=TWO, joined=False),  # in different cells
+        mobile_case("", (0, 1), (1, 1), parents=TWO, joined=False),  # hosts in different cells
         mobile_case("", (0, 0), (1, 0), joined=False),  # one broadcasts
-        mobile_case("", (0, 0), (1, 1)),  # members, one since before the other
+        mobile_case("", (0, 0), (1, 1)),  # both are members, one of them for longer
         mobile_case("", (0, 0), (1, 1), parents=TWO, joined=False, moves=1),  # one moves
         REPEATING,
     ):

@@ -1,6 +1,6 @@
-"""Protocols so small that their states can be counted by hand, right ones and wrong ones.
+"""Toy protocols, correct and broken, whose states can be counted by hand.
 
-Model     a host sends each message to its station until it comes back; a station says whatever it hears to its cell.
+Model     a host sends each message to its station until it comes back; a station repeats all it receives to its cell.
           One message of a host at a time; right for one host, without order for two
 Source    ours
 """
@@ -105,7 +105,7 @@ class Station:
 
 
 class Repeats(Station):
-    """Says all it has heard again and again, so that every host of its cell hears everything, in any order."""
+    """Station that repeats all it has received, so that every host of its cell receives everything, in any order."""
 
     def __init__(self, port: Any, wired: Any, settings: Any, stations: int) -> None:
         super().__init__(port, wired, settings, stations)

@@ -1,4 +1,4 @@
-"""The swarm of the broadcasts over VCube: valid, and not trivially quiet."""
+"""Tests that swarms of the broadcasts over VCube are valid, and that their schedules are not trivial."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAMPLE = range(60)
 
 
 @pytest.mark.parametrize("protocol", PARAMETERS)
-def test_schedules_are_valid(protocol: str) -> None:
+def test_swarm_schedules_of_vcube_broadcasts_are_valid(protocol: str) -> None:
     results = list(run_campaign(range(30), workers=1, protocol=protocol))
     assert [(r.seed, r.explanation) for r in results if r.answer == "violated"] == []
     assert sum(r.answer == "valid" for r in results) >= 27
@@ -44,7 +44,7 @@ class Overtakings:
     """Counts the messages that a process receives before an earlier one on the same link."""
 
     def __init__(self) -> None:
-        self._sent: dict[tuple[int, int, int], list[int]] = {}  # sender, receiver, message: the number of each copy
+        self._sent: dict[tuple[int, int, int], list[int]] = {}  # (sender, receiver, message) -> the number of each copy
         self._numbers: Counter[tuple[int, int]] = Counter()
         self._latest: dict[tuple[int, int], int] = {}
         self.count = 0
@@ -60,7 +60,7 @@ class Overtakings:
 
 
 @pytest.mark.parametrize("protocol", [name for name in PARAMETERS if name != "causal"])
-def test_schedules_have_mid_send_crashes_and_unordered_links(
+def test_swarm_schedules_have_mid_send_crashes_and_reordering(
     protocol: str,
 ) -> None:
     counts: Counter[str] = Counter()
@@ -86,7 +86,7 @@ def test_schedules_have_mid_send_crashes_and_unordered_links(
         assert counts["trust"] == 0
 
 
-def test_aggregation_is_split_and_held_back() -> None:
+def test_swarm_schedules_split_and_delay_aggregated_packets() -> None:
     packets: Counter[str] = Counter()
     for seed in SAMPLE:
         scenario = draw(seed, "causal")
@@ -103,7 +103,7 @@ def test_aggregation_is_split_and_held_back() -> None:
     [("--protocol", "all_to_all"), ("--protocol", "mobile_causal_selective"), ("--backbone", "vcube_causal")],
     ids=" ".join,
 )
-def test_the_command_takes_protocols_and_backbones(words: tuple[str, str]) -> None:
+def test_the_swarm_command_accepts_protocols_and_backbones(words: tuple[str, str]) -> None:
     result = invoke("swarm", "--count", 3, "--seed", 1, "--workers", 1, *words)
     assert result.exit_code == 0 and "3 valid" in result.output
     assert "Events per schedule, on average: " in result.output
@@ -111,7 +111,7 @@ def test_the_command_takes_protocols_and_backbones(words: tuple[str, str]) -> No
 
 
 @pytest.mark.parametrize("words", [("--protocol", "reliable", "--backbone", "tree"), ("--protocol", "gossip")])
-def test_options_that_are_refused(words: tuple[str, ...]) -> None:
+def test_the_swarm_command_rejects_unsuitable_options(words: tuple[str, ...]) -> None:
     result = invoke("swarm", "--count", 3, *words)
     assert result.exit_code == 2
     assert ("applies only to mobile_causal" in result.output) is ("--backbone" in words)

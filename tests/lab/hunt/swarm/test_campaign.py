@@ -1,4 +1,6 @@
-"""The campaign: each seed is one run on one of two networks, the same everywhere, and judged from its directory."""
+"""Tests of swarm campaigns: each seed gives the same run everywhere, on one of two networks, judged
+from its directory.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def test_a_few_seeds_of_both_networks_are_valid() -> None:
 
 
 @pytest.mark.long
-def test_workers_change_nothing_not_even_the_order() -> None:
+def test_the_number_of_swarm_workers_changes_no_result_or_order() -> None:
     assert list(run_campaign(range(12), workers=2)) == list(run_campaign(range(12), workers=1))
 
 
@@ -62,7 +64,7 @@ def test_scenes_are_valid_scenarios_that_can_be_written_and_read() -> None:
         assert scene.with_changes([]) == scene
 
 
-def test_scenes_have_content() -> None:
+def test_swarm_scenes_contain_every_kind_of_event() -> None:
     counts: Counter[str] = Counter()
     for seed in range(1, 80, 2):
         counts.update(Simulation(scenes.draw(seed)).run().recording.events.event)
@@ -94,7 +96,7 @@ def test_a_schedule_can_be_kept_opened_and_repeated(
     assert run.manifest["command"] == f"mobilenet swarm --count 1 --seed {seed}{options}"
     result = judge_seed(seed, **how)
     assert run.manifest["fingerprint"] == result.fingerprint
-    if result.network != "adversary":  # whose choices no scenario has
+    if result.network != "adversary":  # no scenario has the adversary's choices
         again = mobilenet.run(kept / "scenario.yaml", out=tmp_path / "again", allow_code=True)
         assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
 
@@ -109,7 +111,7 @@ def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest
 
 
 def violate(monkeypatch: pytest.MonkeyPatch, *violated: int) -> list[dict[str, str]]:
-    """Have these seeds be violated; the options that campaigns are asked with."""
+    """Make these seeds violated, and return the options of a campaign."""
     asked: list[dict[str, str]] = []
 
     def results(seeds: range, workers: int, keep: Path | None, **others: str) -> Iterator[Result]:
@@ -121,7 +123,7 @@ def violate(monkeypatch: pytest.MonkeyPatch, *violated: int) -> list[dict[str, s
     return asked
 
 
-def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_swarm_command_prints_how_to_repeat_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
     violate(monkeypatch, 7)
     result = invoke("swarm", "--count", 5, "--seed", 5, "--workers", 1)
     assert result.exit_code == 1
@@ -134,13 +136,13 @@ def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.Mon
     assert VIOLATION[1] in invoke("swarm", "--count", 1, "--seed", 7, "--workers", 1).output
 
 
-def test_what_is_not_valid_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_swarm_keeps_each_run_that_is_not_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(campaign, "overall", lambda verdicts: "unknown")
     assert judge_seed(16, tmp_path / "kept").answer == "unknown"
     assert mobilenet.Run(tmp_path / "kept" / "swarm-s16").verdict == "valid"
 
 
-def test_the_command_on_sound_seeds() -> None:
+def test_the_swarm_command_reports_sound_seeds_as_valid() -> None:
     result = invoke("swarm", "--count", "4", "--seed", "2", "--workers", "1")
     assert result.exit_code == 0 and "4 valid" in result.output
 
@@ -165,7 +167,7 @@ def test_another_mac_replaces_only_the_wireless_part_of_a_scene() -> None:
 
 
 @pytest.mark.long
-def test_another_model_of_reception_reaches_as_far() -> None:
+def test_a_scene_with_another_reception_model_keeps_its_range() -> None:
     drawn = set()
     for seed in range(60):
         usual, scene = scenes.draw(seed), scenes.draw(seed, radio="sinr")
@@ -181,11 +183,11 @@ def test_another_model_of_reception_reaches_as_far() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("radio", ["acking", "sinr"])
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
-def test_all_seeds_on_another_radio_play_on_it_without_violation(protocol: str, radio: Radio) -> None:
+def test_swarm_finds_no_violation_on_any_other_radio(protocol: str, radio: Radio) -> None:
     results = list(run_campaign(range(32), workers=1, protocol=protocol, radio=radio))
     assert {result.network for result in results} == {"radio"}
     assert [result for result in results if result.answer == "violated"] == []
-    assert sum(result.answer == "valid" for result in results) > 24  # of some the end is not reached in time
+    assert sum(result.answer == "valid" for result in results) > 24  # some do not end in time
     happened: Counter[str] = Counter()
     for result in results:
         happened.update(result.happened)
@@ -193,7 +195,7 @@ def test_all_seeds_on_another_radio_play_on_it_without_violation(protocol: str, 
     assert all(happened[event] > 13 for event in wanted), happened
 
 
-def test_what_is_not_valid_over_another_mac_is_kept_as_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_swarm_keeps_an_invalid_run_over_another_mac_unchanged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(campaign, "overall", lambda verdicts: "unknown")
     result = judge_seed(16, tmp_path / "kept", protocol="tcp_flooding", radio="acking")
     run = mobilenet.Run(tmp_path / "kept" / "swarm-s16")
@@ -209,7 +211,7 @@ def test_what_is_not_valid_over_another_mac_is_kept_as_it_was(monkeypatch: pytes
         (["dcf", "--keep", "a place"], " --keep 'a place'", "mobilenet shrink 'a place/swarm-s5'", None),
     ],
 )
-def test_the_command_names_the_mac_where_it_is_not_the_usual_one(
+def test_the_printed_swarm_command_includes_a_mac_other_than_dcf(
     words: list[str], repeat: str, following: str, radio: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = violate(monkeypatch, 5)
@@ -222,7 +224,7 @@ def test_the_command_names_the_mac_where_it_is_not_the_usual_one(
 
 
 @pytest.mark.parametrize("protocol", sorted(AMONG_PROCESSES))
-def test_processes_have_no_mac(protocol: str) -> None:
+def test_the_swarm_command_rejects_a_mac_for_processes(protocol: str) -> None:
     for mac in ("dcf", "acking"):
         result = invoke("swarm", "--count", "1", "--protocol", protocol, "--mac", mac)
         assert result.exit_code == 2
@@ -240,7 +242,7 @@ TOGETHER = {
 
 
 @pytest.mark.parametrize("options", TOGETHER)
-def test_options_of_programs_that_do_not_go_together(options: str) -> None:
+def test_the_swarm_command_rejects_conflicting_program_options(options: str) -> None:
     result = invoke("swarm", "--count", "1", "--allow-code", *options.split())
     assert result.exit_code == 2 and result.output.splitlines() == [TOGETHER[options]]
 

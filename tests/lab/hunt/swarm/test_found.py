@@ -1,4 +1,4 @@
-"""What campaigns have found in the simulator, each once more: without its fix each of these is violated, unknown, or
+"""Regression tests for bugs that campaigns found in the simulator: without its fix, each run is violated, unknown, or
 raises.
 """
 
@@ -34,21 +34,23 @@ workload: {interval_s: 1}
 """
 
 
-def test_stations_that_hear_each_other(tmp_path: Path) -> None:
+def test_stations_within_range_of_each_other_pass_the_swarm(tmp_path: Path) -> None:
     """A station took what another one sent to its cell for a message to itself."""
     assert mobilenet.run(Scenario.from_text(NEAR), out=tmp_path / "run").verdict == "valid"
 
 
-def test_a_wish_that_a_later_one_replaces(tmp_path: Path) -> None:
-    """A join that came before the leave before it had succeeded was tried for ever, and the run never came to rest."""
+def test_a_join_replaced_by_a_later_leave_is_not_retried_forever(tmp_path: Path) -> None:
+    """If a join came before the previous leave had succeeded, it was retried forever, and the run
+    never came to rest.
+    """
     run = mobilenet.run(Scenario.from_text(WISHES), out=tmp_path / "run")
     assert run.verdict == "valid" and run.manifest["quiescent"] is True
     changes = run.events[run.events.event.isin(["join", "leave"])]
-    assert list(changes[changes.node == "h0"].event) == ["join"]  # it was down all the while
+    assert list(changes[changes.node == "h0"].event) == ["join"]  # it was down the whole time
     assert list(changes[changes.node == "h1"].event) == ["join", "leave"]
 
 
 @pytest.mark.parametrize("seed", [2149, 5409, 9155])
-def test_recovery_messages_that_are_under_way_at_the_end(seed: int) -> None:
-    """The run took itself for quiescent while a station still had to send again what a host had missed elsewhere."""
+def test_recovery_messages_in_transit_at_the_end_are_handled(seed: int) -> None:
+    """The run considered itself quiescent while a station still had to resend what a host had missed elsewhere."""
     assert judge_seed(seed).answer == "valid"

@@ -1,4 +1,4 @@
-"""Protocols of one's own in a swarm: judged by what their classes declare, and found out where they break it."""
+"""Tests of custom protocols in a swarm: they are judged by what their classes declare, and broken ones are found."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Forgets(Own):
 
 
 def edit(file: str, folder: Path, old: str, new: str) -> str:
-    """A shipped plug-in with one thing changed."""
+    """Copy a shipped plug-in with one edit."""
     path, _, name = file.rpartition(":")
     text = Path(path).read_text(encoding="utf-8")
     assert old in text
@@ -77,7 +77,7 @@ def edit(file: str, folder: Path, old: str, new: str) -> str:
 
 
 def findings(results: list[Result]) -> list[str]:
-    """What was found; ERROR before what ended by one."""
+    """Return the findings; runs that raised have ERROR first."""
     ended = {"violated": "", "ended with an error": "ERROR "}
     return [ended[result.answer] + result.explanation for result in results if result.answer in ended]
 
@@ -100,14 +100,14 @@ def test_the_ring_survives_links_without_order() -> None:
         ("self.pending.remove(first)", "self.pending.remove(None)", "ERROR "),
     ],
 )
-def test_a_broken_ring_is_found_out(old: str, new: str, violated: str, tmp_path: Path) -> None:
+def test_the_swarm_finds_a_broken_ring(old: str, new: str, violated: str, tmp_path: Path) -> None:
     results = list(run_campaign(range(20), 1, protocol=edit(RING, tmp_path, old, new)))
     assert any(finding.startswith(violated) for finding in findings(results)), findings(results)
     assert violated != "ERROR " or all("edited.py:" in finding for finding in findings(results))
 
 
 @pytest.mark.parametrize("name", ["Causal", "Paths"])
-def test_whoever_declares_it_gets_crashes_and_mistakes(name: str, tmp_path: Path) -> None:
+def test_plug_ins_get_the_crashes_and_mistakes_they_declare(name: str, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OF_VCUBE, encoding="utf-8")
     results = list(run_campaign(range(30), 1, protocol=f"{tmp_path / 'own.py'}:{name}"))
     assert [result.explanation for result in results if result.answer == "violated"] == []
@@ -123,7 +123,7 @@ def test_a_promise_to_survive_crashes_is_put_to_the_test(tmp_path: Path) -> None
     assert any(result.explanation.startswith("agreement") for result in results)
 
 
-def test_an_experiment_is_the_same_each_time() -> None:
+def test_a_swarm_experiment_of_a_plug_in_is_repeatable() -> None:
     for seed in range(20):
         drawn = plug_ins.experiment_of(seed, RING)
         assert drawn == plug_ins.experiment_of(seed, RING) and drawn.crashes == 0 and drawn.detector is None
@@ -132,7 +132,7 @@ def test_an_experiment_is_the_same_each_time() -> None:
 # --- hosts and stations
 
 
-def test_hosts_play_on_the_adversary_s_network_and_on_the_radio() -> None:
+def test_the_swarm_runs_mobile_plug_ins_on_both_networks() -> None:
     results = list(run_campaign(range(30), 1, protocol=GOSSIP))
     assert [(result.seed, result.explanation) for result in results if result.answer == "violated"] == []
     assert [result.network for result in results] == ["adversary", "radio"] * 15
@@ -151,9 +151,7 @@ def test_hosts_play_on_the_adversary_s_network_and_on_the_radio() -> None:
         ("if self.cell is not None:", "if self.sell is not None:", r"ERROR .*/edited.py:\d+: AttributeError"),
     ],
 )
-def test_broken_gossip_is_found_out_on_the_adversary_s_network(
-    old: str, new: str, violated: str, tmp_path: Path
-) -> None:
+def test_the_adversary_s_network_exposes_broken_gossip(old: str, new: str, violated: str, tmp_path: Path) -> None:
     results = list(run_campaign(range(0, 20, 2), 1, protocol=edit(GOSSIP, tmp_path, old, new)))
     assert any(re.match(violated, finding) for finding in findings(results)), findings(results)
 
@@ -173,7 +171,7 @@ def test_a_stored_schedule_of_a_plug_in_is_judged_again(tmp_path: Path) -> None:
     assert overall(verify_run(tmp_path / "kept")) == "valid" and (tmp_path / "kept" / "gossip.py").is_file()
 
 
-def test_a_broadcast_reaches_the_own_station_and_perhaps_others(tmp_path: Path) -> None:
+def test_a_host_s_broadcast_reaches_its_station_and_maybe_others(tmp_path: Path) -> None:
     shouting = edit(GOSSIP, tmp_path, SENDS, "self.port.broadcast(rumour)")
     results = list(run_campaign(range(0, 20, 2), 1, protocol=shouting))
     assert {result.answer for result in results} == {"valid"}
@@ -199,7 +197,7 @@ def test_the_command_needs_permission_to_run_code(tmp_path: Path) -> None:
     assert code == 2 and "ring.py:Hop is not a protocol" in output
 
 
-def test_where_each_kind_plays() -> None:
+def test_each_kind_of_plug_in_runs_on_the_right_network() -> None:
     assert {network_of(seed, RING) for seed in range(4)} == {"processes"}
     assert {network_of(seed, COURIER) for seed in range(4)} == {"radio"}
     assert [network_of(seed, GOSSIP) for seed in range(2)] == ["adversary", "radio"]
@@ -236,7 +234,7 @@ for line in sys.stdin:
 """
 
 
-def test_the_command_names_the_programs_that_have_not_settled(tmp_path: Path) -> None:
+def test_the_swarm_command_lists_programs_that_have_not_settled(tmp_path: Path) -> None:
     (tmp_path / "node.py").write_text(NEVER_SETTLES)
     command = f"{sys.executable} {tmp_path / 'node.py'}"
     options = ("--command", command, "--promises", "best_effort", "--allow-code", "--count", "1", "--seed", "2")

@@ -1,4 +1,4 @@
-"""Small scenarios of real software, and what they need of the machine."""
+"""Build small scenarios of real software, and check what they need of the machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from mobilenet.api import Run, run
 from mobilenet.simulation.parties import RealTime
 
-APART = os.getuid() == 0 and bool(os.environ.get("MOBILENET_NAMESPACES_APART"))  # an ordinary user runs them
+APART = os.getuid() == 0 and bool(os.environ.get("MOBILENET_NAMESPACES_APART"))  # run by an ordinary user
 MUST = bool(os.environ.get("MOBILENET_REQUIRE_NAMESPACES"))
 SBIN = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 FOR_ALL = 0o666
@@ -26,7 +26,7 @@ WAITS = ["sleep", "60"]
 
 @functools.cache
 def is_allowed() -> bool:
-    """Whether this machine lets a user make namespaces with a network device."""
+    """Return whether this machine lets a user make namespaces with a network device."""
     unshare = shutil.which("unshare")
     there = unshare is not None and os.access("/dev/net/tun", os.R_OK | os.W_OK)
     if there and os.getuid() == 0:  # programs run as another user
@@ -48,14 +48,14 @@ def cells(*x_m: int, **backbone: Any) -> dict[str, Any]:
 
 
 def standing(folder: Path, **places_m: tuple[int, int]) -> dict[str, Any]:
-    """Write tracks on which these hosts stand; return what a scenario has of it."""
+    """Write tracks of hosts that stand still; return the keys for the scenario."""
     rows = [f"{t},{host},{x},{y}" for t in (0, 10, 20) for host, (x, y) in places_m.items()]
     (folder / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
     return {"mobility": {"model": "tracks", "file": "tracks.csv"}}
 
 
 def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s: float = 2.0, **more: Any) -> Path:
-    """Hosts that stand in one cell, unless `more` has others; `commands`: words, or a line for sh."""
+    """Write a scenario of hosts in one cell, unless `more` has others; `commands` are words, or a line for sh."""
     words = {name: ["sh", "-c", each] if isinstance(each, str) else each for name, each in commands.items()}
     values = {
         "duration_s": duration_s,
@@ -73,11 +73,11 @@ def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s:
 
 
 def play(path: Path) -> Run:
-    """Run it in real time; its directory is `run`, next to it."""
+    """Run a scenario in real time, into `run` next to it."""
     return run(path, out=path.parent / "run", allow_code=True, real_time=RealTime())
 
 
 def output_of(done: Run, node: str) -> str:
-    """What the program of a node has written to standard output."""
+    """Return the standard output of a node's program."""
     file = done.path / f"{node}.stdout.txt"
     return file.read_text() if file.exists() else ""

@@ -1,4 +1,4 @@
-"""What programs measure themselves is what the record has.
+"""Tests that what programs measure agrees with the record.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -23,11 +23,11 @@ REQUEST, REPLY = 8, 0
 
 
 def _apart(folder: Path) -> dict[str, object]:
-    """One host in each cell."""
+    """Place one host in each cell."""
     return {"stations": cells(0, 300, delay_ms=40), "hosts": standing(folder, h0=(5, 5), h1=(305, 5))}
 
 
-def test_round_trips_of_ping(tmp_path: Path) -> None:
+def test_ping_reports_the_recorded_round_trip_times(tmp_path: Path) -> None:
     skip_without("ping")
     commands = {"h0": "sleep 0.5; ping -c 20 -i 0.2 h1; true", "h1": ["sleep", "60"]}
     done = play(scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path)))
@@ -43,7 +43,7 @@ def test_round_trips_of_ping(tmp_path: Path) -> None:
 
 
 def _round_trips_ms(done: Run) -> dict[int, float]:
-    """From the capture of h0: sequence number -> from the request to the reply."""
+    """Map each sequence number in the capture of h0 to the time from request to reply."""
     sent_ns: dict[int, int] = {}
     round_trips_ms: dict[int, float] = {}
     for time_ns, packet in packets_in(done.path / "packets" / "h0.pcap"):
@@ -56,8 +56,8 @@ def _round_trips_ms(done: Run) -> dict[int, float]:
     return round_trips_ms
 
 
-def test_losses_and_throughput_of_iperf3(tmp_path: Path) -> None:
-    """Frames are lost at random and hosts queue more than the radio can carry."""
+def test_iperf3_reports_the_recorded_losses_and_throughput(tmp_path: Path) -> None:
+    """Frames are lost at random, and hosts queue more than the radio can carry."""
     skip_without("iperf3")
     commands = {"h0": ["iperf3", "-s"], "h1": "sleep 0.5; iperf3 -c h0 -u -b 9M -t 3 -J"}
     path = scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.3}, **_apart(tmp_path))
@@ -65,14 +65,14 @@ def test_losses_and_throughput_of_iperf3(tmp_path: Path) -> None:
     seen = json.loads(output_of(done, "h1"))["end"]
     sent, received = (_numbers(done, node, "10.77.0.2") for node in ("h1", "h0"))
     assert len(received) < 0.95 * len(sent)
-    lost = 1 - len(received) / max(received)  # iperf3 knows of no packets after the last one that arrived
+    lost = 1 - len(received) / max(received)  # iperf3 does not count packets after the last one that arrived
     assert seen["sum"]["lost_packets"] / seen["sum"]["packets"] == pytest.approx(lost, abs=0.01)
     assert seen["streams"][0]["udp"]["bytes"] == pytest.approx(sum(sent.values()), rel=0.01)
 
 
 def _numbers(done: Run, node: str, source: str) -> dict[int, int]:
-    """From a capture: the number of each of iperf3's packets from this source -> bytes of its payload."""
+    """Map the number of each of iperf3's packets from this source to the bytes of its payload."""
     address = bytes(map(int, source.split(".")))
     packets = (packet for _, packet in packets_in(done.path / "packets" / f"{node}.pcap"))
     data = (packet[28:] for packet in packets if packet[9] == UDP and packet[12:16] == address)
-    return {int.from_bytes(each[8:12]): len(each) for each in data if len(each) > 100}  # shorter: they open the test
+    return {int.from_bytes(each[8:12]): len(each) for each in data if len(each) > 100}  # the others open the test

@@ -1,4 +1,4 @@
-"""The rows of `bench` about real software: what they measure lies within what the model allows.
+"""Tests that the measurements of `bench` with real software lie within the limits of the model.
 
 Source    docs/performance.md
 """
@@ -13,7 +13,7 @@ from tests.lab.programs.namespaces.own import USUAL, skip_without
 pytestmark = USUAL
 
 
-def test_rows_have_all_columns_and_none_is_faster_than_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bench_rows_are_complete_and_within_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without("ping", "iperf3")
     monkeypatch.setattr(packets, "COMMANDS", {case: packets.COMMANDS[case] for case in ("udp", "ping")})
     monkeypatch.setattr(packets, "HOSTS", 5)

@@ -1,4 +1,4 @@
-"""What hostile programs, and a faulty emulator, do to others: little, and nothing that goes unnoticed.
+"""Tests that hostile programs hardly affect others, and that faults of the emulator are detected.
 
 Source    ours: docs/guide/real-software.md, SECURITY.md
 """
@@ -38,7 +38,7 @@ HOSTS = {f"h{number}": (0 if number < 2 else 300, 5 + number) for number in rang
 
 
 def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -> None:
-    """h0 floods its own cell and all cells with broadcasts; h4 and h5 attack the machine."""
+    """h0 floods its own cell and broadcasts to all cells; h4 and h5 attack the machine."""
     skip_without("ping")
     (tmp_path / "flood.py").write_text(FLOOD)
     commands = {
@@ -67,7 +67,7 @@ def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -
 def test_a_faulty_emulator_is_found(
     fault: Callable[[Any, str, Packet], object], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Packets with a byte changed, for another host, once more under another number, and once more as they are."""
+    """Packets have a changed byte, go to another host, or are repeated with another number or unchanged."""
     skip_without("ping")
     sound = Applications.hand_over
     monkeypatch.setattr(
@@ -80,7 +80,7 @@ def test_a_faulty_emulator_is_found(
 
 
 def _entering(change: Callable[[list[SentDatagram]], list[SentDatagram]]) -> Callable[[pytest.MonkeyPatch], None]:
-    """What the emulator takes from a device is changed."""
+    """Change what the emulator reads from a device."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
         sound = Tunnels._packets_of
@@ -90,7 +90,7 @@ def _entering(change: Callable[[list[SentDatagram]], list[SentDatagram]]) -> Cal
 
 
 def _writing(write: Callable[[int, bytes], int]) -> Callable[[pytest.MonkeyPatch], None]:
-    """What the emulator puts into a device is changed, after it was captured."""
+    """Change what the emulator writes to a device, after the capture."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
         changed = types.SimpleNamespace(**{name: getattr(os, name) for name in dir(os)} | {"write": write})
@@ -116,7 +116,7 @@ def _damage(data: bytes) -> bytes:
 def test_an_emulator_that_is_faulty_at_the_device_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The captures at both ends agree; but the kernel counts, and makes checksums."""
+    """The captures at both ends agree, but the kernel counts packets and computes checksums."""
     skip_without("ping")
     plant(monkeypatch)
     done = play(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 h1; true", "h1": WAITS}, duration_s=1.5))

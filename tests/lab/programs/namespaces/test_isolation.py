@@ -1,4 +1,4 @@
-"""What a hostile program can do: nothing to other hosts' packets, to the machine, or to the emulator.
+"""Tests that a hostile program cannot affect other hosts' packets, the machine, or the emulator.
 
 Source    ours: docs/guide/real-software.md, SECURITY.md
 """
@@ -36,8 +36,8 @@ raw.send(b"\\x60" + bytes(50))
 """
 
 
-def test_forged_packets_go_nowhere(tmp_path: Path) -> None:
-    """Root in its namespaces sends under another address, to the outside, and what is no packet."""
+def test_packets_with_forged_addresses_are_dropped(tmp_path: Path) -> None:
+    """Root in its namespaces sends packets from another address and to the outside, and bytes that are not a packet."""
     skip_without()
     (tmp_path / "spoof.py").write_text(SPOOFER)
     commands = {"h0": [sys.executable, "spoof.py"], "h1": WAITS, "h2": WAITS}
@@ -87,7 +87,7 @@ def test_root_in_a_host_sees_no_hidden_file_either(tmp_path: Path) -> None:
     assert output_of(done, "h0") == "0\n"
 
 
-def test_it_sees_neither_our_processes_nor_the_users_files(tmp_path: Path) -> None:
+def test_a_program_sees_no_outside_processes_or_user_files(tmp_path: Path) -> None:
     skip_without("ping")
     secret = Path.home() / f".mobilenet-test-{os.getpid()}"
     secret.write_text("secret")
@@ -96,11 +96,11 @@ def test_it_sees_neither_our_processes_nor_the_users_files(tmp_path: Path) -> No
         done = play(scenario(tmp_path, {"h0": line, "h1": "ping -c 3 -i 0.3 h0; true"}))
     finally:
         secret.unlink()
-    assert int(output_of(done, "h0").split()[0]) <= 5  # processes: the first one, and its own
+    assert int(output_of(done, "h0").split()[0]) <= 5  # the first process, and those of the program
     assert output_of(done, "h1").count("bytes from h0") >= 2  # its machine answers, whatever its program does
 
 
-def test_no_packet_leaves(tmp_path: Path) -> None:
+def test_no_packet_of_a_program_leaves_the_emulated_network(tmp_path: Path) -> None:
     skip_without("ip")
     other = Path(f"/tmp/.mobilenet-socket-{os.getpid()}")
     with subprocess.Popen(
@@ -132,13 +132,15 @@ def test_no_packet_leaves(tmp_path: Path) -> None:
         ("for n in 1 2 3 4 5 6 7 8; do sleep 9 & done; wait", {"processes": 4}, "ended with exit code 2"),
     ],
 )  # fmt: skip
-def test_limits_hold(command: object, limits: dict[str, int], expected: str, tmp_path: Path) -> None:
+def test_limits_on_programs_are_enforced(
+    command: object, limits: dict[str, int], expected: str, tmp_path: Path
+) -> None:
     skip_without()
     with pytest.raises(PluginError, match=expected):
         play(scenario(tmp_path, {"h0": command}, protocol={"limits": limits}))
 
 
-def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+def test_a_missing_folder_of_a_program_is_reported(tmp_path: Path) -> None:
     skip_without()
     with pytest.raises(ScenarioError, match=r"protocol.folders: /nowhere is not a folder of this machine"):
         play(scenario(tmp_path, {}, protocol={"folders": ["/nowhere"]}))
@@ -152,7 +154,7 @@ def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
     assert output_of(done, "h0").split() == [str(30 << 20)] * 6
 
 
-def test_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_excess_program_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
     skip_without("ping")
     commands = {"h0": "yes | head -c 100000000; true", "h1": "ping -c 3 -i 0.3 h0; true"}
     done = play(scenario(tmp_path, commands, protocol={"limits": {"output_mb": 1}}))
@@ -162,7 +164,7 @@ def test_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_run_that_a_program_ends_early_is_judged(tmp_path: Path) -> None:
-    """Its last packets may have left its device when it fails, without having entered the network."""
+    """Its last packets may have left its device when it fails, without entering the network."""
     skip_without("ping")
     with pytest.raises(PluginError, match="ended with exit code 3"):
         play(scenario(tmp_path, {"h0": "sleep 0.3; ping -c 5 -i 0.01 h1 & sleep 0.33; exit 3", "h1": WAITS}))

@@ -1,4 +1,4 @@
-"""The verifier reads the packets at all devices, and finds what a faulty emulator would do to them.
+"""Tests that the verifier reads the packets at all devices and finds what a faulty emulator changes.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -28,7 +28,7 @@ def download(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def rewritten(run: Run, copy: Path, node: str, change: Callable[[list[CapturedPacket]], list[CapturedPacket]]) -> str:
-    """The problem that the verifier finds where the capture of a node was changed; empty: none."""
+    """Return the problem that the verifier finds after a node's capture was changed, or ""."""
     shutil.copytree(run.path, copy)
     path = copy / "packets" / f"{node}.pcap"
     packets = change(list(packets_in(path)))

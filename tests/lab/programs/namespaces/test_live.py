@@ -1,4 +1,4 @@
-"""Real software in a live run: its packets as arrows, its connections on cards, and captures while it runs.
+"""Tests of real software in a live run: packets as arrows, connections on cards, and captures.
 
 Source    ours: docs/guide/live.md
 """

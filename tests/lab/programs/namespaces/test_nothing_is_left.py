@@ -1,4 +1,4 @@
-"""Whatever ends a run: no process, device, mount or file of its machines is left.
+"""Tests that no process, device, mount or file of a run's machines remains, however the run ends.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -24,7 +24,7 @@ STUBBORN = "trap '' INT TERM HUP; (setsid sleep 600 &) ; nohup sleep 600 & while
 
 
 def processes_with(mark: str) -> list[int]:
-    """Processes with this mark in their environment."""
+    """Return the processes with this mark in their environment."""
     process_ids = []
     for entry in Path("/proc").iterdir():
         try:
@@ -49,7 +49,7 @@ def serving(folder: Path, commands: dict[str, object], mark: str, *options: str)
 
 
 @pytest.mark.parametrize("way", ["Ctrl-C", "kill -9", "a crash of a program"])
-def test_nothing_is_left(way: str, tmp_path: Path) -> None:
+def test_a_run_of_real_software_leaves_nothing_behind(way: str, tmp_path: Path) -> None:
     skip_without()
     mark = f"{os.getpid()}-{way}"
     last = "sleep 1; kill -SEGV $$" if way == "a crash of a program" else STUBBORN

@@ -1,4 +1,4 @@
-"""Figures and the map of real software: a connection that survives a handoff, with its stall.
+"""Tests of figures and the map of real software: a connection stalls in a handoff, and survives it.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -27,7 +27,7 @@ CARD = "document.querySelector('.mn-right-side').textContent"
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """h0 is carried to the other cell while it downloads; for half a second before that, it hears nothing."""
+    """Run a download during which h0 is carried to the other cell; it hears nothing for half a second before that."""
     skip_without("curl")
     folder = tmp_path_factory.mktemp("handoff")
     (folder / "page").write_bytes(bytes(300_000))
@@ -39,7 +39,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
                 "h1": ["true"],
                 "s0": ["python3", "-m", "http.server", "80"],
             },
-            duration_s=9.0,  # the download takes about 4 s, and must end on a loaded machine too
+            duration_s=9.0,  # the download takes about 4 s, and must also end on a busy machine
             stations={"layout": {"shape": "points", "points_m": [[0, 0], [200, 0]]}, "backbone": {"kind": "tree"}},
             wireless={"unicast_rate_mbps": 1},
             interventions=[
@@ -51,7 +51,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     )
 
 
-def test_the_connection(done: Run) -> None:
+def test_the_example_connection_survives_a_handoff_with_a_stall(done: Run) -> None:
     assert done.verdict == "valid", done.verdicts
     (one,) = connections_in(done.path)
     (near,) = one.near
@@ -63,7 +63,7 @@ def test_the_connection(done: Run) -> None:
     assert one.longest_stall_s == done.metrics["tcp_stall_max_s"]
 
 
-def test_figures(done: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_of_real_software_have_no_overlaps(done: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
     def look(figure: Any, target: Path) -> None:
@@ -79,7 +79,7 @@ def test_figures(done: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.browser
 @pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")
-def test_the_map(done: Run, tmp_path: Path) -> None:
+def test_the_map_shows_the_stall_of_a_connection(done: Run, tmp_path: Path) -> None:
     draw(done.path, tmp_path / "map.html")
     (one,) = connections_in(done.path)
     stall = max(one.stalls, key=lambda each: each.took_ns)

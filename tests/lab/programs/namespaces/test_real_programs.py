@@ -1,4 +1,4 @@
-"""Programs as Debian packages them run on the emulated network, unmodified and as an ordinary user.
+"""Tests that Debian's programs run on the emulated network, unmodified and as an ordinary user.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -21,7 +21,7 @@ pytestmark = USUAL
 ANSWER = b"real software\n" * 2000
 
 
-def test_ping_and_a_web_server(tmp_path: Path) -> None:
+def test_ping_and_a_web_server_run_unmodified(tmp_path: Path) -> None:
     skip_without("ping", "curl")
     (tmp_path / "page").write_bytes(ANSWER)
     commands = {
@@ -36,11 +36,11 @@ def test_ping_and_a_web_server(tmp_path: Path) -> None:
     assert "5 packets transmitted" in ping
     assert hashlib.sha256(ANSWER).hexdigest() in output_of(done, "h2")
     assert done.verdict == "valid"
-    assert ping.count("bytes from h1") >= 4  # the first may be lost: its receiver has to be known first
+    assert ping.count("bytes from h1") >= 4  # the first ping may be lost, while its receiver is not known yet
 
 
-def test_servers_of_four_kinds(tmp_path: Path) -> None:
-    """MQTT behind a station, Redis, DNS, and TCP and UDP at full speed, all at once."""
+def test_four_kinds_of_debian_servers_run_unmodified(tmp_path: Path) -> None:
+    """MQTT behind a station, Redis, DNS, and TCP and UDP at full speed run at the same time."""
     skip_without("mosquitto", "mosquitto_pub", "mosquitto_sub", "redis-server", "redis-cli", "dnsmasq", "dig", "iperf3")
     (tmp_path / "broker.conf").write_text("listener 1883\nallow_anonymous true\n")
     dns = "--no-resolv --no-hosts --conf-file=/dev/null --pid-file= --address=/host.example/192.0.2.7"
@@ -66,8 +66,8 @@ def test_servers_of_four_kinds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("reach", "others"), [("cell", 1), ("all", 2)])
-def test_multicast_and_broadcast(reach: str, others: int, tmp_path: Path) -> None:
-    """h1 is in the sender's cell, h2 in another one. Each is asked several times, since no frame is acknowledged."""
+def test_multicast_and_broadcast_reach_as_far_as_configured(reach: str, others: int, tmp_path: Path) -> None:
+    """h1 is in the sender's cell, h2 in another one. Each is asked several times, since frames are not acknowledged."""
     skip_without("socat")
     listen = (
         "timeout 3 socat -u UDP4-RECV:5555,ip-add-membership=239.1.1.1:mob0 - & "
@@ -89,7 +89,7 @@ def test_multicast_and_broadcast(reach: str, others: int, tmp_path: Path) -> Non
     assert done.verdict == "valid"
 
 
-def test_a_download_through_handoffs_a_crash_and_a_cut_wire(tmp_path: Path) -> None:
+def test_a_download_survives_handoffs_a_crash_and_a_cut_wire(tmp_path: Path) -> None:
     skip_without("curl")
     content = bytes(range(256)) * 4000
     (tmp_path / "file").write_bytes(content)
@@ -116,11 +116,11 @@ def test_a_download_through_handoffs_a_crash_and_a_cut_wire(tmp_path: Path) -> N
     assert done.metrics["crashes"] == 1
     assert done.verdict == "valid"
     usual = Path("/proc/self/timerslack_ns").read_text()
-    assert output_of(done, "h1") == 2 * usual  # the emulator sleeps with less, but its programs do not
+    assert output_of(done, "h1") == 2 * usual  # the emulator sleeps less, but its programs do not
 
 
-def test_captures_are_what_was_sent(tmp_path: Path) -> None:
-    """tshark reads them, and they have a packet for each event of the record."""
+def test_captures_contain_the_packets_that_were_sent(tmp_path: Path) -> None:
+    """tshark reads the captures, and they have a packet for each event of the record."""
     skip_without("ping", "tshark")
     done = play(scenario(tmp_path, {"h0": ["ping", "-c", "4", "-i", "0.3", "h1"]}))
     capture = done.path / "packets" / "h0.pcap"
@@ -134,7 +134,7 @@ def _events_of(done: Run, node: str) -> int:
     return int(((events["node"] == node) & events["event"].str.startswith("datagram")).sum())
 
 
-def test_servers_end_with_the_active_part_and_are_named(tmp_path: Path) -> None:
+def test_servers_end_with_the_active_part_and_are_listed(tmp_path: Path) -> None:
     skip_without("ping")
     ignores = "trap '' TERM; while true; do ping -c 1 -W 1 h0 > /dev/null; sleep 0.1; done"
     path = scenario(tmp_path, {"h0": "exec sleep 60", "h1": ignores, "h2": "true"}, count=3, drain_s=6)

@@ -1,4 +1,4 @@
-"""The guide to real software: its commands on lines of their own are run in order."""
+"""Tests the guide to real software by running its commands in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.test_docs import REAL_SOFTWARE, Reader
 pytestmark = USUAL
 
 
-def test_its_commands(tmp_path: Path) -> None:
+def test_commands_of_the_real_software_guide_run(tmp_path: Path) -> None:
     skip_without("curl")
     tmp_path.chmod(0o755)  # if the tests run as root, the programs do not
     reader = Reader(tmp_path)

@@ -1,4 +1,4 @@
-"""Who sent a datagram and where it goes: programs that exchange addresses, clients, servers and sockets.
+"""Tests of senders and destinations of datagrams: programs exchange addresses, and run clients, servers and sockets.
 
 Source    ours: docs/guide/real-time.md
 """
@@ -16,7 +16,7 @@ from tests.lab.programs.realtime.own import talk
 
 
 def talk_on(folder: Path, code: str, **protocol: Any) -> Run:
-    """Three programs, which talk for two seconds."""
+    """Run three programs that talk for two seconds."""
     return talk(folder, f"{code}\nwhile True: time.sleep(1)", 3, 2.0, protocol=protocol)
 
 
@@ -43,8 +43,8 @@ if me == 1:
 
 @pytest.mark.long
 @pytest.mark.parametrize("flat", [False, True])
-def test_an_address_that_a_program_was_told_leads_there(flat: bool, tmp_path: Path) -> None:
-    """The sender is who is bound to its own address, whatever pair the address belongs to."""
+def test_a_program_can_use_an_address_it_received(flat: bool, tmp_path: Path) -> None:
+    """The sender is the program bound to its own address, whichever pair the address belongs to."""
     done = talk_on(tmp_path, GOSSIP, flat=flat)
     assert (tmp_path / "heard").read_text() == f"from 2 127.77.{2 if flat else 1}.2"
     assert facts(done)["senders_renamed"] == ([] if flat else [["h2", "h0"]])
@@ -92,7 +92,7 @@ def test_a_program_may_send_and_listen_on_different_sockets(tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_what_comes_to_a_closed_port_is_not_received(tmp_path: Path) -> None:
+def test_a_datagram_to_a_closed_port_is_not_received(tmp_path: Path) -> None:
     code = """
 if me: own.close()
 time.sleep(0.4)
@@ -116,6 +116,6 @@ if me == 0: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", peers[
 
 
 @pytest.mark.long
-def test_a_run_without_datagrams_is_valid_of_nothing(tmp_path: Path) -> None:
+def test_a_run_without_datagrams_is_unknown(tmp_path: Path) -> None:
     done = talk_on(tmp_path, "")
     assert done.verdicts["conservation"].explanation == "no program sent a datagram" and done.verdict == "unknown"

@@ -1,4 +1,4 @@
-"""If a program writes a line and then sends, the line comes first in the record, whenever the emulator looks."""
+"""Tests that a line written before a datagram comes first in the record, whenever the emulator reads."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ LINES = Lines()
 
 
 class LateWriter:
-    """When it is looked at, a program has just written its line and then sent a datagram."""
+    """Program that writes its line, then sends a datagram, just as the emulator looks."""
 
     def __init__(self, write: Any, child: Child | None) -> None:
         self._write = write
@@ -48,7 +48,7 @@ def test_a_line_comes_before_what_was_sent_after_it(way: str, words_before: int,
     is_log = way == "a log"
     back, out = os.pipe()
     if not is_log:
-        text = text[-CHUNK_BYTES:]  # a pipe holds no more
+        text = text[-CHUNK_BYTES:]  # a pipe holds at most this much
     settings = ProgramSettings("log{me}.txt" if is_log else None, Expressions(LINES, 2), tmp_path)
     between: Any = LateWriter(
         lambda: (tmp_path / "log0.txt").write_bytes(text) if is_log else os.write(out, text), Child(0, out, back)

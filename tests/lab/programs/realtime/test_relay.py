@@ -1,4 +1,4 @@
-"""The relay of datagrams, step by step: stations that hear of visits in any order never send in circles."""
+"""Tests of the relay of datagrams: stations that learn of visits in any order never send in circles."""
 
 from collections import deque
 from typing import Any
@@ -13,7 +13,7 @@ STATIONS = 4
 
 
 class Port:
-    """Of a host or a station; what it does is noted."""
+    """Port of a host or a station that records its calls."""
 
     now = 0
 
@@ -65,14 +65,14 @@ class Timer:
         self.running = False
 
 
-def test_a_host_says_where_it_is_until_it_is_known() -> None:
+def test_a_relay_host_repeats_its_position_until_acknowledged() -> None:
     port, memory = Port(3), Memory()
     host = RelayHost(port, memory, lambda datagram: None)
     assert host.settled()
     host.on_cell(1)
     port.timers[0].action()
     assert port.sent == [(1, Here(1)), (1, Here(1))] and not host.settled()
-    host.on_receive(1, Known(0))  # of an earlier visit
+    host.on_receive(1, Known(0))  # from an earlier visit
     assert not host.settled()
     host.on_receive(1, Known(1))
     assert host.settled()
@@ -82,7 +82,7 @@ def test_a_host_says_where_it_is_until_it_is_known() -> None:
     assert port.sent[-1] == (2, Here(2)) and memory.datagrams == 1
 
 
-def test_membership() -> None:
+def test_a_relay_host_joins_and_leaves_as_last_requested() -> None:
     port = Port(0)
     host = RelayHost(port, Memory(), lambda datagram: None)
     host.join()
@@ -104,9 +104,9 @@ def test_a_datagram_has_the_size_of_what_it_carries() -> None:
     st.lists(st.integers(0, 10**6), max_size=60),
     st.integers(0, STATIONS - 1),
 )
-def test_no_circles(visits: list[int], order: list[int], entry: int) -> None:
-    """Each station hears of each visit at any time (in the order of its sender); wherever a datagram enters, it goes
-    from station to station at most once, and where everybody knows all, it arrives.
+def test_the_relay_never_sends_a_datagram_in_circles(visits: list[int], order: list[int], entry: int) -> None:
+    """Stations learn of each visit at any time, in the order of its sender. A datagram passes each station at most
+    once, and arrives where all stations know all visits.
     """
     ports = [Port(number) for number in range(STATIONS)]
     stations = [RelayStation(port, Wire(port)) for port in ports]  # type: ignore[arg-type]
@@ -147,7 +147,7 @@ def test_no_circles(visits: list[int], order: list[int], entry: int) -> None:
     assert len(path) == len(set(path))
     for port in ports:
         port.sent.clear()
-    stations[entry].on_receive(0, datagram)  # all stations know all now
+    stations[entry].on_receive(0, datagram)  # now all stations know all visits
     collect()
     while one_arrives(0) is not None:
         pass

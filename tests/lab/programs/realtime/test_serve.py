@@ -1,4 +1,4 @@
-"""Programs that use UDP live on the emulated network in real time, as real processes with real sockets."""
+"""Tests of programs that use UDP, as real processes with real sockets on the emulated network in real time."""
 
 import json
 import os
@@ -52,12 +52,12 @@ else:
 
 
 def command_for(path: Path, *more: str) -> list[str]:
-    """The command, which writes a run next to the scenario."""
+    """Return the command that writes a run next to the scenario."""
     return [sys.executable, "-m", "mobilenet", "serve", str(path), "--out", str(path.parent / "run"), *more]
 
 
 @pytest.mark.long
-def test_what_they_say_and_send_is_recorded_and_judged(tmp_path: Path) -> None:
+def test_serve_records_and_judges_what_programs_print_and_send(tmp_path: Path) -> None:
     done = talk(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
     assert done.verdict == "valid"
     assert done.metrics["datagrams"] >= done.metrics["datagrams_received"] > 5  # type: ignore[operator]
@@ -72,7 +72,7 @@ def test_what_they_say_and_send_is_recorded_and_judged(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_sample_keeps_its_promise(tmp_path: Path) -> None:
+def test_the_udp_sample_keeps_its_promise(tmp_path: Path) -> None:
     changes = {"duration_s": 3, "protocol.port": 17_400, "protocol.own_port": 17_401}
     done = run(SAMPLE, out=tmp_path / "run", overrides=changes, allow_code=True, real_time=RealTime())
     assert done.verdict != "violated"
@@ -87,13 +87,13 @@ LIES = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("broken", ("creation", "duplication"))
-def test_who_lies_is_found_out(broken: str, tmp_path: Path) -> None:
+def test_serve_finds_programs_that_report_false_events(broken: str, tmp_path: Path) -> None:
     done = talk(tmp_path, LIES[broken], 2, 3.0, protocol={"promises": "fifo"})
     assert done.verdicts[broken].answer == "violated"
 
 
 @pytest.mark.long
-def test_a_wrong_order_is_found_out(tmp_path: Path) -> None:
+def test_serve_finds_deliveries_in_the_wrong_order(tmp_path: Path) -> None:
     late = TALK.replace("expected = 0", "expected = 0; held = []").replace(
         'say(f"deliver 0 {data.decode()}")', "held.append(data.decode())"
     )
@@ -103,7 +103,7 @@ def test_a_wrong_order_is_found_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_radio_stands_between_them(tmp_path: Path) -> None:
+def test_datagrams_of_served_programs_pass_through_the_radio(tmp_path: Path) -> None:
     done = talk(tmp_path, TALK, wireless={"loss": 1.0, "retry_limit": 2})
     assert done.metrics["datagrams"] > 2  # type: ignore[operator]
     assert done.metrics["datagrams_received"] == 0
@@ -129,7 +129,7 @@ time.sleep(0.2)
 for number in range(3): log.write(f"broadcast {number}\\ndeliver {me} {number}\\n"); log.flush(); time.sleep(0.02)
 while True: time.sleep(1)"""
     path = scenario(tmp_path, code, 2, 2.5, faults=OUTAGE, protocol={"promises": "fifo", "logs": "log{me}.txt"})
-    for out in ("one", "two"):  # the second finds the logs of the first
+    for out in ("one", "two"):  # the second run finds the logs of the first
         done = serve(path, out)
         assert done.verdict == "valid", done.verdicts
         of_h0 = done.events[(done.events.node == "h0") & done.events.event.isin(["broadcast", "deliver"])]
@@ -137,7 +137,7 @@ while True: time.sleep(1)"""
 
 
 @pytest.mark.long
-def test_a_crash_kills_who_has_closed_its_output_too(tmp_path: Path) -> None:
+def test_a_crash_also_kills_a_program_that_closed_its_output(tmp_path: Path) -> None:
     code = """
 os_close = __import__("os").close; os_close(1)
 beats = open(f"beats-{me}-{time.monotonic_ns()}", "w")
@@ -156,14 +156,14 @@ NO_NUMBERS = {
 
 
 @pytest.mark.parametrize("code", NO_NUMBERS)
-def test_what_is_no_number_is_one_line(code: str, tmp_path: Path) -> None:
+def test_serve_reports_a_malformed_number_in_one_line(code: str, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"h\d: in its line .*, expected a whole number of at most 12 digits"):
         talk(tmp_path, f"{code}\nwhile True: time.sleep(1)", protocol={"lines": NO_NUMBERS[code]})
 
 
 @pytest.mark.parametrize("logs", [None, "log{me}.txt"])
-def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Path) -> None:
-    lines = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # as programs write that count hosts from 1
+def test_serve_reports_an_unknown_sender_in_one_line(logs: str | None, tmp_path: Path) -> None:
+    lines = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # written by programs that number hosts from 1
     write = f"say({lines!r})" if logs is None else f"open(f'log{{me}}.txt', 'w').write({lines!r})"
     path = scenario(tmp_path, f"{write}\nwhile True: time.sleep(1)", protocol={"promises": "fifo", "logs": logs})
     command = command_for(path, "--allow-code")
@@ -174,7 +174,7 @@ def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Pa
     )
     assert done.returncode == 2
     assert re.search(f"{expected} to 1; if the programs number hosts from 1, ", " ".join(done.stderr.split()))
-    assert not (tmp_path / "run").exists()  # other senders of its record would be wrong, too
+    assert not (tmp_path / "run").exists()  # otherwise other senders in the record would be wrong, too
     assert not alive(tmp_path)
 
 
@@ -197,7 +197,7 @@ while True:
 
 @pytest.mark.long
 @pytest.mark.parametrize("sends", ("pass", "own.sendto(b'hello', peers[0]); time.sleep(0.3)"))
-def test_a_delivery_that_no_datagram_brought_is_unknown(sends: str, tmp_path: Path) -> None:
+def test_a_delivery_without_a_datagram_is_unknown(sends: str, tmp_path: Path) -> None:
     done = talk(tmp_path, GUESSES.format(sends=sends), 2, 2.0, protocol={"promises": "fifo"})
     creation = done.verdicts["creation"]
     assert creation.answer == done.verdict == "unknown", done.verdicts
@@ -209,13 +209,13 @@ def test_a_delivery_that_no_datagram_brought_is_unknown(sends: str, tmp_path: Pa
 
 
 @pytest.mark.long
-def test_a_delivery_that_came_through_another_host_is_valid(tmp_path: Path) -> None:
+def test_a_delivery_relayed_by_another_host_is_valid(tmp_path: Path) -> None:
     done = talk(tmp_path, RELAYED, 3, 3.0, protocol={"promises": "fifo"})
     assert done.metrics["deliveries"] == 3
     assert done.verdicts["creation"].answer == "valid", done.verdicts
 
 
-def test_no_sender_need_be_0(tmp_path: Path) -> None:
+def test_serve_accepts_a_run_whose_host_0_sends_nothing(tmp_path: Path) -> None:
     code = """
 if me == 1: say("broadcast 7\\ndeliver 1 7")
 while True: time.sleep(1)"""
@@ -239,7 +239,7 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
 
 def test_the_clock_begins_when_the_programs_have_been_started() -> None:
     pace = Pace(lambda: None, RealTime())
-    assert pace.wait(0, 0, 10**9) == 0  # the programs' starts are due, and take what they take
+    assert pace.wait(0, 0, 10**9) == 0  # the programs start after this, which may take a while
     time.sleep(0.2)
     pace.finish_step()
     assert pace.lateness_ms() == {}
@@ -250,12 +250,12 @@ def test_the_clock_begins_when_the_programs_have_been_started() -> None:
 
 
 @pytest.mark.long
-def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
+def test_serve_accepts_programs_that_were_started_elsewhere(tmp_path: Path) -> None:
     protocol = {"lines": {"broadcast": "sent (?P<number>[0-9]+)", "deliver": "got (?P<sender>.) (?P<number>[0-9]+)"}}
     protocol |= {"logs": "log{me}.txt", "own_port": None}  # type: ignore[dict-item]
     path = scenario(tmp_path, None, duration_s=2, protocol=protocol)
     port = port_of(path)
-    (tmp_path / "log0.txt").write_text("sent 99\n")  # of an earlier run
+    (tmp_path / "log0.txt").write_text("sent 99\n")  # from an earlier run
     with subprocess.Popen(command_for(path), stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None
         assert f"Host 0 sends to host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
@@ -264,7 +264,7 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
             other.settimeout(0.05)
             deadline, heard = time.monotonic() + 20, None
             while heard is None and time.monotonic() < deadline:
-                other.sendto(b"here I am", ("127.77.1.0", port))  # where it is becomes known
+                other.sendto(b"here I am", ("127.77.1.0", port))  # reveals its address
                 with (tmp_path / "log0.txt").open("a") as log:
                     log.write("sent 1\n")
                 one.sendto(b"hello", ("127.77.0.1", port))
@@ -277,12 +277,12 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
         out = serving.communicate()[0]
     assert serving.returncode == 0, out
     done = Run(tmp_path / "run")
-    assert done.verdict == "valid"  # nothing was promised
+    assert done.verdict == "valid"  # no promise was made
     assert done.metrics["deliveries"] == 1 and done.metrics["broadcasts"] >= 1  # type: ignore[operator]
 
 
 @pytest.mark.long
-def test_strangers_are_dropped_and_counted(tmp_path: Path) -> None:
+def test_serve_drops_and_counts_datagrams_from_strangers(tmp_path: Path) -> None:
     path = scenario(tmp_path, "while True: time.sleep(1)")
     port = port_of(path)
     command = command_for(path, "--allow-code")
@@ -297,7 +297,7 @@ def test_strangers_are_dropped_and_counted(tmp_path: Path) -> None:
     assert Run(tmp_path / "run").metrics["datagrams"] == 0
 
 
-def test_who_asks_for_tcp_is_told(tmp_path: Path) -> None:
+def test_serve_tells_tcp_clients_that_only_udp_is_carried(tmp_path: Path) -> None:
     code = """
 if me == 0:
     with socket.create_connection(peers[1]) as asking:
@@ -330,8 +330,8 @@ def test_a_program_that_fails_ends_the_run(code: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_who_closes_its_output_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []  # how a program ended, for which one may wait
+def test_a_program_that_closes_its_output_delays_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []  # how a program ended, which may take a while
     monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
     code = "__import__('os').close(1); open(f'closed-{me}', 'w').close()\nwhile True: time.sleep(1)"
     done = talk(tmp_path, code, duration_s=3, protocol={"stop": {"after_s": 60}})
@@ -339,17 +339,17 @@ def test_who_closes_its_output_holds_nobody_up(tmp_path: Path, monkeypatch: pyte
     assert len(list(tmp_path.glob("closed-*"))) == 2 and asked == []
 
 
-def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path) -> None:
+def test_serve_aborts_a_line_pattern_that_takes_too_long(tmp_path: Path) -> None:
     lines = {"deliver": "(?P<sender>(a+)+)(?P<number>b)", "broadcast": "t (?P<number>[0-9]+)"}
     complaint = r"h\d: searching its line a+ for protocol.lines.deliver takes longer than 1 s"
     with pytest.raises(PluginError, match=complaint):
         talk(tmp_path, "say('broadcast 7'); say('a' * 60)\nwhile True: time.sleep(1)", protocol={"lines": lines})
-    assert "broadcast" in set(Run(tmp_path / "run").events.event)  # what was said before it is kept
+    assert "broadcast" in set(Run(tmp_path / "run").events.event)  # earlier output is kept
     assert not alive(tmp_path)
 
 
 @pytest.mark.long
-def test_several_programs_for_one_host_are_noticed(tmp_path: Path) -> None:
+def test_serve_notices_several_programs_for_one_host(tmp_path: Path) -> None:
     code = """
 another = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for number in range(20):
@@ -361,14 +361,14 @@ while True: time.sleep(1)"""
 
 
 @pytest.mark.long
-def test_a_new_life_elsewhere_is_no_second_program(tmp_path: Path) -> None:
+def test_a_new_socket_does_not_count_as_a_second_program(tmp_path: Path) -> None:
     code = "own.close(); own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
     code += "while True: own.sendto(b'me', peers[1 - me]); time.sleep(0.05)"
     done = talk(tmp_path, code, 2, 2.0, protocol={"own_port": None}, faults=OUTAGE)
     assert done.metrics["crashes"] == 1 and done.manifest["real_time"]["claimed_twice"] == []
 
 
-def test_who_kills_the_supervisor_ends_the_run(tmp_path: Path) -> None:
+def test_a_program_that_kills_the_supervisor_ends_the_run(tmp_path: Path) -> None:
     code = "os = __import__('os')\nif me == 0: os.kill(os.getppid(), 9)\nwhile True: time.sleep(1)"
     with pytest.raises(
         PluginError, match="the process that supervises the programs was killed or stopped from outside"
@@ -386,7 +386,7 @@ def test_a_second_ctrl_c_ends_the_command() -> None:
         assert asked == ["Ctrl-C"]
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as nohup, or a script's background, has it
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as under nohup, or in the background of a script
         _take_ctrl_c(asked)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
@@ -398,7 +398,7 @@ def test_a_program_may_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_who_falls_behind_is_stopped(tmp_path: Path) -> None:
+def test_serve_stops_if_it_falls_behind_real_time(tmp_path: Path) -> None:
     path = scenario(tmp_path, TALK)
     command = command_for(path, "--allow-code", "--hard-limit-ms", "0.1")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -407,7 +407,7 @@ def test_who_falls_behind_is_stopped(tmp_path: Path) -> None:
     assert "ms late" in Run(tmp_path / "run").manifest["ended_by_error"] and not alive(tmp_path)
 
 
-def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
+def test_served_programs_do_not_survive_the_emulator(tmp_path: Path) -> None:
     escapes = """
 import os, signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -427,7 +427,7 @@ while True: time.sleep(1)"""
     assert wait_until(lambda: not alive(tmp_path))
 
 
-def test_a_port_that_is_taken(tmp_path: Path) -> None:
+def test_serve_reports_a_port_in_use(tmp_path: Path) -> None:
     path = scenario(tmp_path, TALK)
     with _datagram_socket() as taken:
         taken.bind(("127.0.0.1", port_of(path)))
@@ -437,7 +437,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_it_is_never_played_again(tmp_path: Path) -> None:
+def test_a_served_run_cannot_be_repeated(tmp_path: Path) -> None:
     done = talk(tmp_path, "sys.exit(0)")
     with pytest.raises(
         RunError, match="cannot be repeated; expected a run that recorded its messages, with --set reco"
@@ -452,7 +452,7 @@ def test_it_is_never_played_again(tmp_path: Path) -> None:
     assert set(protocol_messages(kept.path)[0].kind) >= {"Here", "Known", "Moved", "Datagram"}
 
 
-def test_real_time_is_asked_for(tmp_path: Path) -> None:
+def test_real_time_protocols_require_the_serve_command(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="run in real time; use mobilenet serve"):
         run(scenario(tmp_path, TALK), out=tmp_path / "run", allow_code=True)
     with pytest.raises(ScenarioError, match=r"mobile_causal runs in virtual time, with mobilenet run; expected datagr"):
@@ -484,7 +484,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("override", WRONG)
-def test_bad_keys(override: str, tmp_path: Path) -> None:
+def test_serve_rejects_bad_protocol_keys(override: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=WRONG[override]):
         run(scenario(tmp_path, TALK), out=tmp_path / "run", overrides=[override], real_time=RealTime())
 
@@ -494,10 +494,10 @@ def _datagram_socket() -> socket.socket:
 
 
 def _own_address() -> list[str]:
-    """Of this machine, where it has one beyond the loopback: what it sends to itself goes over the loopback, too."""
+    """Return an address of this machine beyond the loopback, if it has one; packets to it take the loopback, too."""
     with _datagram_socket() as any_socket:
         try:
-            any_socket.connect(("192.0.2.1", 9))  # nothing is sent
+            any_socket.connect(("192.0.2.1", 9))  # sends no packet
         except OSError:
             return []
         return [any_socket.getsockname()[0]]
@@ -527,8 +527,8 @@ while True:  # each sends until all have certainly received: a datagram may be l
 
 
 @pytest.mark.long
-def test_a_course_whose_processes_are_numbered_from_1(tmp_path: Path) -> None:
-    """Programs start and log as in the projects of EPFL's CS451: no wrapper, and no idle host."""
+def test_course_programs_may_number_processes_from_1(tmp_path: Path) -> None:
+    """Programs start and log as in the projects of EPFL's CS451, without a wrapper or an idle host."""
     (tmp_path / "process.py").write_text(COURSE)
     words = ["--id", "{me}", "--hosts", "{hosts_file}", "--output", "{me}.output"]
     lines = {
@@ -544,13 +544,13 @@ def test_a_course_whose_processes_are_numbered_from_1(tmp_path: Path) -> None:
     assert done.verdicts["fifo_order"].answer == done.verdicts["creation"].answer == "valid"
 
 
-def test_a_file_of_hosts_names_the_port_of_each(tmp_path: Path) -> None:
+def test_a_hosts_file_requires_protocol_own_port(tmp_path: Path) -> None:
     protocol = {"own_port": None, "command": ["./x", "{hosts_file}"]}
     with pytest.raises(ScenarioError, match=r"own_port: missing; {hosts_file} names the port"):
         talk(tmp_path, "", protocol=protocol)
 
 
-def test_a_run_that_is_served_again_logs_to_its_new_directory(tmp_path: Path) -> None:
+def test_serving_a_kept_run_again_logs_to_its_new_directory(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     code = "open(f'log{me}.txt', 'a').write('broadcast 0\\n' if me == 1 else '')\nwhile True: time.sleep(1)"
     path = scenario(tmp_path / "own", code, protocol={"promises": "fifo", "logs": "log{me}.txt"})
@@ -565,19 +565,19 @@ def test_a_run_that_is_served_again_logs_to_its_new_directory(tmp_path: Path) ->
 
 
 def test_programs_that_promise_nothing_end_with_the_active_part(tmp_path: Path) -> None:
-    """One sends until SIGTERM, the other one until SIGKILL. Both owe no rest."""
+    """One sends until SIGTERM, the other until SIGKILL. Neither has to come to rest."""
     endless = "import signal\nif me == 1: signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     endless += "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
     done = talk(tmp_path, endless, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)
     assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
     assert done.verdict == "valid" and "drained" not in done.verdicts
-    assert done.manifest["simulated_s"] < 4  # at rest a second after the last datagram
+    assert done.manifest["simulated_s"] < 4  # at rest one second after the last datagram
     code, output = command("show", done.path)
     assert code == 0 and "programs still running after duration_s ended by SIGTERM: h0; by SIGKILL: h1" in output
 
 
-def test_quiet_programs_are_stopped_too(tmp_path: Path) -> None:
-    """One ends at SIGTERM with a last line, the other one only at SIGKILL."""
+def test_programs_without_output_are_stopped_too(tmp_path: Path) -> None:
+    """One ends at SIGTERM with a last line, the other only at SIGKILL."""
     quiet = "import signal\ndef end(*_): say('broadcast 0'); sys.exit()\n"
     quiet += "signal.signal(signal.SIGTERM, signal.SIG_IGN if me == 1 else end)\nwhile True: time.sleep(0.05)\n"
     done = talk(tmp_path, quiet, duration_s=2.0, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)

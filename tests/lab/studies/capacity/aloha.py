@@ -1,4 +1,4 @@
-"""Slotted ALOHA: in each slot every host sends a frame to its station with a fixed probability, once."""
+"""Plug-in with slotted ALOHA: every host sends a frame to its station in each slot with a fixed probability, once."""
 
 import math
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from mobilenet.protocols.port import MessageId
 
 
 class Settings(Parameters):
-    slot_ms: int = 2  # longer than a frame with its way through the air
-    probability: float = 0.05  # with which a host sends in a slot
+    slot_ms: int = 2  # longer than a frame and its propagation delay
+    probability: float = 0.05  # that a host sends in a slot
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Host(BaseHost):
             self.wait()
 
     def wait(self) -> None:
-        """Until the slot of the next frame: the gaps are geometric."""
+        """Wait until the slot of the next frame; the gaps are geometric."""
         slot_ns = self.settings.slot_ms * 1_000_000
         silent = math.log(1 - self.port.uniform(0, 1)) / math.log(1 - self.settings.probability)
         slot = self.port.now // slot_ns + 1 + int(silent)

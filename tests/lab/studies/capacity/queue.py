@@ -1,4 +1,6 @@
-"""M/M/1: a host whose messages wait for one server, with exponential service times. The radio carries nothing."""
+"""Plug-in with an M/M/1 queue: a host's messages wait for one server with exponential service times,
+without the radio.
+"""
 
 import math
 from collections import deque
@@ -9,7 +11,7 @@ from mobilenet.protocols.port import MessageId
 
 
 class Settings(Parameters):
-    service_s: float = 0.1  # mean time of service
+    service_s: float = 0.1  # mean service time
 
 
 class Host(BaseHost):

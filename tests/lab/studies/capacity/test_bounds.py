@@ -1,4 +1,4 @@
-"""The schedule of looks, and the bounds of a mean at one look."""
+"""Tests of the schedule of looks, and of the bounds of a mean at one look."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mobilenet.engine.random_streams import generator
 from mobilenet.lab.studies.statistics import look, share_of_look, skewed_bounds, t_interval
 
 
-def test_the_looks_go_on_without_end_and_share_the_error() -> None:
+def test_unlimited_looks_share_the_stated_error() -> None:
     assert [look(number) for number in range(7)] == [10, 14, 20, 28, 40, 56, 79]
     shares = [share_of_look(number) for number in range(100_000)]
     assert all(a > b > 0 for a, b in itertools.pairwise(shares)) and 0.9999 < math.fsum(shares) < 1
 
 
-def test_without_skewness_they_are_students() -> None:
+def test_bounds_without_skewness_are_those_of_student() -> None:
     values = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
     interval, bounds = t_interval(values, 0.98), skewed_bounds(values, 0.01)
     assert bounds == pytest.approx((interval.mean, interval.low, interval.high))
@@ -38,19 +38,19 @@ def test_a_little_skewness_of_few_values_moves_no_bound_inwards() -> None:
     assert bounds.high > interval.high and bounds.low == pytest.approx(interval.low)
 
 
-def test_equal_values_have_no_doubt() -> None:
+def test_bounds_of_equal_values_have_no_width() -> None:
     for value in (0.0, 0.1, -3.0, 1e9):
         assert skewed_bounds(np.full(10, value), 0.01) == pytest.approx((value, value, value))
 
 
-def test_two_values_are_too_few() -> None:
+def test_two_values_are_too_few_for_bounds() -> None:
     with pytest.raises(ValueError, match="three"):
         skewed_bounds(np.array([1.0, 2.0]), 0.01)
 
 
 @pytest.mark.parametrize("runs", [10, 40, 160])
 def test_the_bound_for_skewed_values_beats_that_of_student(runs: int) -> None:
-    """The side on which a mean is taken for too small, where Student's t errs most."""
+    """On the side on which a mean is underestimated, Student's t errs most."""
     stream, error, count = generator(1, "coverage of bounds", str(runs)), 0.01, 2_000
     missed = students = 0
     for values in stream.exponential(1.0, (count, runs)):

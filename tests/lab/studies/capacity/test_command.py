@@ -1,4 +1,4 @@
-"""`mobilenet capacity` on a real Spark: what it prints and leaves, killed and resumed, undecided, and from Python."""
+"""Tests of `mobilenet capacity` on a real Spark: output and files, killed and resumed, undecided, and from Python."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def out(place: Path) -> Path:
     return place / OUT
 
 
-def test_what_it_prints(place: Path, out: Path) -> None:
+def test_capacity_prints_its_question_and_answer(place: Path, out: Path) -> None:
     first, *lines, end = (place / "printed.txt").read_text().splitlines()
     assert first == f"wireless.loss from 0 to 0.8 in 8 steps, at most 12,000 runs and 10 min; {OUT}"
     document = document_in(out)
@@ -75,7 +75,7 @@ def test_what_it_prints(place: Path, out: Path) -> None:
     assert "mobilenet capacity first-capacity-loss/configurations/c000/scenario.yaml --vary" in page
 
 
-def test_what_it_leaves(out: Path) -> None:
+def test_capacity_leaves_its_table_document_and_figure(out: Path) -> None:
     table, document = pd.read_csv(out / "capacity.csv"), document_in(out)
     assert list(table["wireless.loss"]) == sorted(table["wireless.loss"]) and len(table) == len(document["points"])
     assert pd.read_parquet(out / "capacity.parquet")["state"].tolist() == table["state"].tolist()
@@ -86,19 +86,19 @@ def test_what_it_leaves(out: Path) -> None:
     assert "Percentiles are computed for each run, and then" in page
 
 
-def test_all_values_meet_the_same_worlds(out: Path) -> None:
+def test_all_values_of_a_capacity_search_share_the_same_worlds(out: Path) -> None:
     a, b = (pd.read_parquet(out / "runs" / f"c00{number}-r0003" / "positions.parquet") for number in (0, 8))
     first = [frame[frame["time_ns"] == 0].reset_index(drop=True) for frame in (a, b)]
     assert first[0].equals(first[1])
 
 
 @pytest.mark.parametrize("command", ["show", "compare", "figures", "verify", "export"])
-def test_it_is_a_study_like_any_other(command: str, place: Path) -> None:
+def test_other_commands_treat_a_capacity_search_as_a_study(command: str, place: Path) -> None:
     done = mobilenet(command, OUT, *(["--csv"] if command == "export" else []), place=place)
     assert done.returncode in ((0, 4) if command == "verify" else (0,)), done
 
 
-def test_once_more_runs_nothing_and_prints_json(place: Path, out: Path) -> None:
+def test_repeating_capacity_runs_nothing_and_prints_json(place: Path, out: Path) -> None:
     before = manifests(out)
     done, kept = ask(place, "--json"), document_in(out)
     search = "mobilenet capacity STUDY/configurations/c000/scenario.yaml --vary wireless.loss --from 0 --to 0.8"
@@ -108,7 +108,7 @@ def test_once_more_runs_nothing_and_prints_json(place: Path, out: Path) -> None:
     assert manifests(out) == before
 
 
-def test_a_killed_search_resumes_with_another_number_of_workers(out: Path, tmp_path: Path) -> None:
+def test_a_killed_capacity_search_resumes_with_other_workers(out: Path, tmp_path: Path) -> None:
     before = kill(*ASKED, "--out", "out", place=tmp_path, runs=20)
     assert not (tmp_path / "out" / "capacity.json").exists()
     assert ask(tmp_path, "--out", "out", "--quiet").returncode == 0
@@ -143,13 +143,13 @@ def test_a_search_out_of_time_resumes_by_the_printed_command(place: Path, monkey
         ("broadcasts >= 1", "holds everywhere"),
     ],
 )
-def test_without_a_threshold(requirement: str, answer: str, place: Path) -> None:
+def test_capacity_reports_that_there_is_no_threshold(requirement: str, answer: str, place: Path) -> None:
     done = ask(place, "--to", "0.1", "--require", requirement, "--out", "none", asked=BARE)
     assert done.returncode == 0 and answer in done.stdout, done
     assert document_in(place / "none")["value"] is None
 
 
-def test_whole_keys_from_python(place: Path) -> None:
+def test_capacity_from_python_takes_whole_numbers(place: Path) -> None:
     result = package.capacity(
         FIRST, "hosts.count", 2, 26, "broadcasts <= 40", tolerance=0.1, resolution=4, rare=0.5,
         overrides={"duration_s": 5}, out=place / "hosts", workers=2,
@@ -174,11 +174,13 @@ def test_whole_keys_from_python(place: Path) -> None:
         ((), BARE, "Missing option '--require'; see mobilenet capacity --help"),
     ],
 )
-def test_what_is_refused(words: tuple[str, ...], asked: tuple[str, ...], problem: str, place: Path) -> None:
+def test_the_capacity_command_rejects_bad_questions(
+    words: tuple[str, ...], asked: tuple[str, ...], problem: str, place: Path
+) -> None:
     assert problem in one_line(ask(place, *words, "--quiet", asked=asked), 2)
 
 
-def test_what_python_refuses(tmp_path: Path) -> None:
+def test_capacity_from_python_rejects_bad_arguments(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     with pytest.raises(StudyError, match="choose another directory for out"):
         package.capacity(FIRST, "wireless.loss", 0, 0.3, "broadcasts <= 40", out=tmp_path, workers=1)
@@ -186,7 +188,7 @@ def test_what_python_refuses(tmp_path: Path) -> None:
         package.capacity({"seed": 1}, "wireless.loss", 0, 0.3, "broadcasts <= 40")
 
 
-def test_a_metric_that_only_a_plug_in_could_have(place: Path) -> None:
+def test_capacity_suggests_plug_in_metrics_for_an_unknown_one(place: Path) -> None:
     done = mobilenet(
         "capacity", MODELS / "queue.yaml", "--vary", "workload.interval_s", "--from", "0.2", "--to", "0.5",
         "--allow-code", "--require", "host_waitin_mean <= 1", "--set", "duration_s=21", "--out", "metric", "--quiet",
@@ -195,7 +197,7 @@ def test_a_metric_that_only_a_plug_in_could_have(place: Path) -> None:
     assert "unknown metric 'host_waitin_mean' (did you mean 'host_waiting_mean'?); the metrics" in one_line(done, 2)
 
 
-def test_failed_runs_leave_it_unfinished(tmp_path: Path) -> None:
+def test_failed_runs_leave_a_capacity_search_unfinished(tmp_path: Path) -> None:
     done = mobilenet(
         "capacity", "queue.yaml", "--vary", "protocol.settings.service_s", "--from", "0.1", "--to", "0.4",
         "--resolution", "0.3", "--rare", "0.5", "--require", "broadcasts >= 1", "--set", "duration_s=22",

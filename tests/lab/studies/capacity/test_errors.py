@@ -1,4 +1,6 @@
-"""The answer is wrong as seldom as it promises: searches over numbers from known laws (validation/capacity.py)."""
+"""Tests that answers are wrong no more often than promised: searches over numbers from known laws
+(validation/capacity.py).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from validation.capacity import ERROR, LAWS, experiments, fixed_runs, is_wrong, 
 CHEAP = ("normal, worst", "aloha (slotted)")
 
 
-def test_what_a_stated_error_allows() -> None:
+def test_a_stated_error_limits_the_number_of_wrong_searches() -> None:
     assert [most_wrong(searches) for searches in (20, 200, 1000)] == [4, 18, 67]
 
 
@@ -25,13 +27,13 @@ def require_right(name: str, searches: int) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LAWS)
-def test_many_searches(name: str, request: pytest.FixtureRequest) -> None:
-    """200, and 1,000 of the cheap ones, where many repetitions are asked for."""
+def test_capacity_searches_are_wrong_no_more_than_promised(name: str, request: pytest.FixtureRequest) -> None:
+    """Runs 200 searches, and 1,000 of the cheap ones, where many repetitions are requested."""
     is_whole = request.config.getoption("--repetitions") >= 20
     require_right(name, 60 if not is_whole else 1000 if name in CHEAP else 200)
 
 
-def test_wrong_answers_are_seen() -> None:
+def test_the_check_of_searches_recognizes_wrong_answers() -> None:
     law = LAWS["normal, smooth"]  # 0.5 + 0.5 * value / threshold, limit 1, tolerance 0.05
     for verdict, holds_at, fails_at, wrong in (
         (Verdict.LARGEST, 31, 32, False),
@@ -47,7 +49,7 @@ def test_wrong_answers_are_seen() -> None:
         assert is_wrong(law, Step(verdict, {}, holds_at, fails_at), 32.0) is wrong, (verdict, holds_at)
 
 
-def test_without_splitting_the_error_too_many_answers_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_splitting_the_error_too_many_searches_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """These distributions expose a procedure that spends the whole error at each look at each value."""
     monkeypatch.setattr("mobilenet.lab.studies.capacity.feasibility.share_of_look", lambda number: 1.0)
     monkeypatch.setattr("mobilenet.lab.studies.statistics.is_rare", lambda *_: True)  # or there would be more runs
@@ -58,6 +60,6 @@ def test_without_splitting_the_error_too_many_answers_are_wrong(monkeypatch: pyt
     assert experiments(name, 100)[0]["wrong"] > most_wrong(100)
 
 
-def test_the_same_search_twice() -> None:
+def test_a_capacity_search_gives_the_same_answer_twice() -> None:
     law, name = LAWS["normal, smooth"], "normal, smooth"
     assert search(law, name, 3) == search(law, name, 3)

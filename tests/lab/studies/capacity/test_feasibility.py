@@ -1,4 +1,4 @@
-"""The decision at one value: means, tolerance, backlogs, and metrics that runs do not have."""
+"""Tests of the decision at one value, with means, tolerances, backlogs, and metrics that are missing in some runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RATIO = Requirement("ratio", False, 0.9, 0.045)
 
 
 def rows(mean: float, runs: int = 200, spread: float = 0.1, name: str = "delay", **others: float) -> list[Row]:
-    """`others` vary by a thousandth."""
+    """Return rows with this mean; metrics in `others` vary by a thousandth."""
     drawn = generator(1, "rows", f"{mean} {name}").normal(mean, spread, runs)
     return [
         {name: float(value), **{other: level * (1 + place % 97 * 1e-5) for other, level in others.items()}}
@@ -30,11 +30,11 @@ def sloping(run_rows: list[Row], slopes: Iterable[float]) -> list[Row]:
 
 
 def judge(run_rows: list[Row], *wanted: Requirement) -> ValueJudgement:
-    """With `rare` so large that ten runs without a contradicting one suffice."""
+    """Judge with `rare` so large that ten runs without a contradiction are enough."""
     return Judge(wanted or (DELAY,), 0.005, rare=0.6).judge(run_rows)
 
 
-USUAL, TEN = Judge((DELAY,), 0.005), Judge((DELAY,), 0.005, rare=0.6)  # the latter decides after ten runs
+USUAL, TEN = Judge((DELAY,), 0.005), Judge((DELAY,), 0.005, rare=0.6)  # TEN decides after ten runs
 BOTH = Judge((DELAY, RATIO), 0.005, rare=0.6)
 SELDOM = Judge((DELAY,), 0.005, rare=0.3)
 IN_SEARCH = Judge((DELAY,), 0.05 / 13)
@@ -54,7 +54,7 @@ VARIED = [
     0.26,
     0.28,
     0.3,
-]  # growth in each run, too different for the split error
+]  # the backlog grows in each run, but too differently for the split error
 
 
 def at_least(limit: float) -> Judge:
@@ -64,24 +64,24 @@ def at_least(limit: float) -> Judge:
 @pytest.mark.parametrize(
     ("judge", "run_rows", "state", "n", "assumes"),
     [
-        # far from the limit ten runs are enough
+        # far from the limit, ten runs are enough
         (TEN, rows(0.5), State.HOLDS, 10, True),
         (TEN, rows(2.0), State.FAILS, 10, True),
-        # every requirement has to hold, and where no run has the ratio, the delay still fails
+        # every requirement must hold, and where no run has the ratio, the delay still fails
         (BOTH, rows(0.5, ratio=0.99), State.HOLDS, 10, True),
         (BOTH, rows(0.5, ratio=0.5), State.FAILS, 10, True),
         (BOTH, rows(2.0), State.FAILS, 10, True),
-        # a verdict needs runs that contradict it, or enough runs to have seen them
+        # a verdict needs runs that contradict it, or enough runs to have seen some
         (IN_SEARCH, rows(0.5, 400, 0.01), State.HOLDS, 156, True),
-        (IN_SEARCH, LONG, State.HOLDS, 156, True),  # the eighth one is run 36, but others may be longer still
+        (IN_SEARCH, LONG, State.HOLDS, 156, True),  # the eighth long run is number 36, but others may be longer still
         # a delay far above its limit fails soon, however many runs contradict
         (OF_RUNS, rows(5.0, 400, name="delivery_delay_mean_s"), State.FAILS, 10, False),
         (OF_RUNS, rows(2.0, 400, name="delivery_delay_mean_s"), State.FAILS, 14, False),
-        # a metric that no run has, as soon as it is certain that fewer runs than `rare` have it
+        # a metric that no run has, once it is certain that fewer runs than `rare` have it
         (USUAL, [{}] * 2_000, State.NO_DATA, 156, False),
         (SELDOM, [{}] * 2_000, State.NO_DATA, 20, False),
         (SELDOM, [{} if place % 10 else row for place, row in enumerate(rows(0.5, 2_000))], State.HOLDS, 219, True),
-        # equal values decide only when nothing frequent can have been missed
+        # equal values decide only when no frequent outcome can have been missed
         (USUAL, EQUAL[:155], State.OPEN, 111, False),
         (USUAL, EQUAL, State.HOLDS, 156, True),
         (at_least(0.5), EQUAL, State.HOLDS, 14, False),
@@ -94,7 +94,9 @@ def at_least(limit: float) -> Judge:
         (TEN, [*rows(0.5, 9), {}], State.HOLDS, 10, True),
     ],
 )
-def test_a_decision(judge: Judge, run_rows: list[Row], state: State, n: int, assumes: bool) -> None:
+def test_requirements_are_decided_by_bounds_of_their_means(
+    judge: Judge, run_rows: list[Row], state: State, n: int, assumes: bool
+) -> None:
     judgement = judge.judge(run_rows)
     assert (judgement.state, judgement.n, judgement.assumes) == (state, n, assumes)
     assert (judgement.next_n > n) is (state is State.OPEN)
@@ -112,7 +114,7 @@ def test_more_replications_are_needed_near_the_limit() -> None:
 
 @pytest.mark.parametrize(("mean", "state"), [(0.97, State.HOLDS), (1.03, State.FAILS)])
 def test_within_the_tolerance_the_mean_decides(mean: float, state: State) -> None:
-    """All of the interval is on one side of the limit, and within a wide tolerance."""
+    """The interval lies on one side of the limit, within a wide tolerance."""
     for wanted, expected in ((Requirement("delay", True, 1.0, 0.5), state), (
         Requirement("delay", False, 1.0, 0.5), State.FAILS if state is State.HOLDS else State.HOLDS
     )):  # fmt: skip
@@ -143,14 +145,14 @@ def test_more_requirements_make_intervals_wider() -> None:
     assert first is not None and second is not None and second.low < first.low < first.high < second.high
 
 
-def test_a_backlog_that_runs_away_fails_whatever_the_delay() -> None:
+def test_a_growing_backlog_fails_whatever_the_delay() -> None:
     judgement = judge(sloping(rows(0.5, 20), np.linspace(0.6, 0.79, 20)))
     assert judgement.state is State.FAILS and judgement.runs_away and judgement.is_clear
 
 
 @pytest.mark.parametrize(("mean", "spread"), [(0.6, 0.3), (0.8, 0.4), (0.5, 0.3)])
 def test_runs_that_studies_call_unstable_do_not_hold(mean: float, spread: float) -> None:
-    """Slopes of different runs vary, so the strict test needs more of them than the one of studies."""
+    """Slopes of runs vary, so this strict test needs more of them than the test of studies."""
     judge, fails = Judge((DELAY,), 0.05 / 13, rare=0.6), 0
     for seed in range(50):
         slopes = generator(seed, "slopes", "0").normal(mean, spread, 200)
@@ -164,14 +166,14 @@ def test_runs_that_studies_call_unstable_do_not_hold(mean: float, spread: float)
 
 
 def test_a_backlog_that_does_not_run_away_holds_in_the_end() -> None:
-    """Slopes around 0 look like growth by chance in at most some of the runs, and only for a while."""
+    """Slopes around 0 look like growth by chance in some runs only, and only for a while."""
     for seed in range(50):
         slopes = generator(seed, "settled", "0").normal(0, 1, 200)
         assert judge(sloping(rows(0.3), slopes)).state is State.HOLDS
 
 
 @pytest.mark.parametrize("limit", [1.0, 1e6])
-def test_a_share_that_never_arrives_is_infinite(limit: float) -> None:
+def test_a_delay_percentile_beyond_the_deliveries_is_infinite(limit: float) -> None:
     name = "delivery_delay_survival_p95_s"
     run_rows = rows(0.5, 10, name=name)
     run_rows[3] = {}
@@ -180,8 +182,8 @@ def test_a_share_that_never_arrives_is_infinite(limit: float) -> None:
     assert judge(run_rows, Requirement(name, False, limit, 0.05)).state is State.HOLDS
 
 
-def test_a_mean_over_few_of_the_runs_decides_nothing() -> None:
-    """And it goes on until enough runs have the metric."""
+def test_a_metric_that_few_runs_have_decides_nothing() -> None:
+    """The search continues until enough runs have the metric."""
     run_rows: list[Row] = rows(0.5, 4) + [{} for _ in range(6)]
     for few in (run_rows, [{} for _ in range(10)]):
         seen = Judge((DELAY,), 0.005).judge(few)
@@ -204,7 +206,7 @@ def test_a_metric_that_half_of_the_runs_have_is_usually_decided() -> None:
 
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 def test_a_few_long_runs_far_from_a_cluster_are_not_overlooked(share: float) -> None:
-    """A delay of about 0.5 s, and a longer one in a share of the runs; the mean is 1.5."""
+    """The delay is about 0.5 s, and longer in a share of the runs; its mean is 1.5."""
     wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
     for seed in range(50):
         stream = generator(seed, "long runs", str(share))
@@ -215,7 +217,7 @@ def test_a_few_long_runs_far_from_a_cluster_are_not_overlooked(share: float) -> 
 
 
 def test_rare_extremes_show_behind_common_runs_over_the_limit() -> None:
-    """Most runs are at 0.8 or 1.06, and 6 % of them are 5 longer, so that the mean is 1.2."""
+    """Most runs are at 0.8 or 1.06, and 6 % are longer by 5, so the mean is 1.2."""
     wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
     for seed in range(50):
         stream = generator(seed, "farther", "0")

@@ -1,4 +1,4 @@
-"""The comparison of a search with a grid (validation/capacity_grid.py): what counts as agreement."""
+"""Tests of the comparison of a search with a grid (validation/capacity_grid.py): what counts as agreement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from validation.capacity_grid import Comparison, contradictions, crossings, line
 
 
 def compare(holds: float | None, fails: float | None, **means: float) -> Comparison:
-    """A limit of 1.3 with a tolerance of 0.1, and intervals of ± 0.05."""
+    """Compare with a limit of 1.3, a tolerance of 0.1, and intervals of ± 0.05."""
     grid = {float(name[1:]): Interval(20, mean, 0.1, 0.05) for name, mean in means.items()}
     answer: Any = SimpleNamespace(
         answer=SimpleNamespace(holds_at=holds, fails_at=fails), runs=10, verdict="undecided",
@@ -26,7 +26,7 @@ def test_the_grid_makes_at_least_as_many_runs_as_asked_for() -> None:
     assert all(replications(runs, 41, 10) * 41 >= 10 * runs for runs in range(50, 500))
 
 
-def test_where_the_mean_crosses_the_limit() -> None:
+def test_the_grid_finds_where_the_mean_crosses_the_limit() -> None:
     assert crossings(compare(4, 3, v2=2.0, v3=1.4, v4=1.2, v5=1.35, v6=1.1).grid, 1.3) == [(3, 4), (4, 5), (5, 6)]
 
 
@@ -42,7 +42,7 @@ def test_where_the_mean_crosses_the_limit() -> None:
         (None, None, {"v2": 1.0}, 1),
     ],
 )
-def test_what_counts_as_agreement(
+def test_agreement_of_a_search_with_a_grid_is_defined(
     holds: float | None, fails: float | None, means: dict[str, float], wrong: int
 ) -> None:
     one = compare(holds, fails, **means)

@@ -1,4 +1,4 @@
-"""What a capacity search is asked: values of the key, and one clear message for what cannot be asked."""
+"""Tests of the question of a capacity search: values of the key, and one clear message for invalid questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def plan_of(vary: str = "wireless.loss", low: float = 0, high: float = 1, *requi
     return plan(Question(others.pop("scenario", FIRST), vary, low, high, require or (DELAY,), **others))
 
 
-def test_a_step_is_a_round_number() -> None:
+def test_the_step_of_a_capacity_search_is_a_round_number() -> None:
     assert plan_of("wireless.loss", 0, 0.6).values[:4] == (0, 0.01, 0.02, 0.03)
     assert plan_of("workload.interval_s", 6, 1).values[:3] == (1, 1.1, 1.2)
     assert plan_of("workload.interval_s", 1, 6).values[-1] == 6
@@ -38,21 +38,21 @@ def test_whole_keys_take_whole_values() -> None:
     assert plan_of("hosts.count", 20, 10, resolution=4).values == (10, 14, 18, 20)
 
 
-def test_a_key_without_a_value_and_settings_of_plug_ins() -> None:
+def test_capacity_varies_unset_keys_and_plug_in_settings() -> None:
     assert plan_of("wireless.capture_db", 1, 20).last > 0
     gossip = SCENARIOS / "own_protocol" / "gossip.yaml"
     question_plan = plan(Question(gossip, "protocol.settings.within_s", 0.1, 1, (DELAY,)), allow_code=True)
     assert question_plan.values[0] == 0.1
 
 
-def test_it_becomes_a_study() -> None:
+def test_a_capacity_question_becomes_a_study() -> None:
     question_plan = plan_of("wireless.loss", 0, 0.6, set=("duration_s=8",), seed=7)
     study = question_plan.study
     assert (study.factors.keys(), study.set, study.seed) == ({"wireless.loss"}, {"duration_s": 8}, 7)
     assert default_directory(question_plan.question) == Path("studies/first-capacity-loss")
 
 
-def test_a_scenario_may_be_a_dictionary() -> None:
+def test_a_capacity_search_accepts_a_scenario_as_a_dictionary() -> None:
     values = {
         "seed": 1, "duration_s": 5, "stations": {"layout": {"shape": "points", "points_m": [[0, 0]]}},
         "hosts": {"count": 2, "mobility": {"model": "static"}}, "protocol": {"name": "mobile_causal"},
@@ -108,14 +108,14 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name: str) -> None:
+def test_malformed_capacity_questions_are_rejected(name: str) -> None:
     asked, others, problem = REFUSED[name]
     with pytest.raises(ScenarioError) as caught:
         plan_of(*asked, is_command=True, **others)
     assert problem in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_in_python_messages_name_the_arguments() -> None:
+def test_capacity_errors_in_python_mention_the_arguments() -> None:
     for asked, others, problem in (
         (("wireless.loss", 0, 2), {}, "high 2: wireless.loss: should be at most 1"),
         (("wireless.loss", 1, 1), {}, "low and high: both are 1"),

@@ -1,4 +1,4 @@
-"""Requirements as users write them."""
+"""Tests of requirements as users write them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from mobilenet.parameters import ScenarioError
         ("x <= -4", ("x", True, -4.0, 0.2)),
     ],
 )
-def test_forms(text: str, fields: tuple[str, bool, float, float]) -> None:
+def test_requirements_can_be_written_in_all_documented_forms(text: str, fields: tuple[str, bool, float, float]) -> None:
     assert requirements([text], 0.05, "--require") == [pytest.approx(Requirement(*fields))]
 
 
-def test_what_is_lacking() -> None:
+def test_a_requirement_states_by_how_much_a_value_falls_short() -> None:
     at_most, at_least = requirements(["x <= 2", "y >= 2"], 0.05, "--require")
     assert (at_most.lacks(3), at_least.lacks(3)) == (1, -1)
     assert (str(at_most), str(at_least)) == ("x <= 2", "y >= 2")
@@ -49,14 +49,14 @@ def test_what_is_lacking() -> None:
         (["x <= 1", "x < 2"], "--require 'x < 2': x is limited twice; keep the stricter limit"),
     ],
 )
-def test_what_is_refused(texts: list[str], problem: str) -> None:
+def test_malformed_requirements_are_rejected(texts: list[str], problem: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         requirements(texts, 0.05, "--require")
     assert problem in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_limits_at_the_end_of_a_metric_can_be_asked_for() -> None:
-    """Shares that must be 1 or 0, and metrics that may be negative."""
+    """Shares may have to be 1 or 0, and some metrics may be negative."""
     texts = ["delivery_ratio >= 1", "collision_ratio <= 0 +- 0.01", "backlog_slope >= -0.1", "crashes <= 0 +- 0.1"]
     assert [one.limit for one in requirements(texts, 0.05, "--require")] == [1, 0, -0.1, 0]
 

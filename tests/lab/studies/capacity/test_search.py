@@ -1,4 +1,4 @@
-"""The search over values, with decisions that are given, and with those of runs."""
+"""Tests of the search over values, with given decisions and with those of runs."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def test_every_threshold_is_found_in_both_directions(last: int) -> None:
         assert values <= len(first_values(last)) + math.ceil(math.log2(max(1, last / 4))) + 1
 
 
-def test_first_the_ends_and_the_quarters() -> None:
+def test_a_search_begins_with_the_ends_and_the_quarters() -> None:
     first = next(steps(64, lambda value: True))
     assert first.run_counts == {0: 10, 16: 10, 32: 10, 48: 10, 64: 10}
     assert first_values(1) == [0, 1] and first_values(2) == [0, 1, 2]
 
 
-def test_everywhere_and_nowhere() -> None:
+def test_requirements_may_hold_everywhere_or_nowhere() -> None:
     assert run_to_end(64, lambda value: True)[0].verdict is Verdict.EVERYWHERE
     assert run_to_end(64, lambda value: False)[0].verdict is Verdict.NOWHERE
 
 
 @pytest.mark.parametrize("inside", [range(10, 40), range(30, 34), range(1, 64)])
-def test_what_holds_only_in_between_is_not_monotone(inside: range) -> None:
+def test_a_requirement_that_holds_in_between_is_not_monotone(inside: range) -> None:
     assert run_to_end(64, lambda value: value in inside)[0].verdict is Verdict.NOT_MONOTONE
     assert run_to_end(64, lambda value: value not in inside)[0].verdict is Verdict.NOT_MONOTONE
 
@@ -113,14 +113,16 @@ NEXT: dict[str, tuple[dict[int, ValueJudgement], Step]] = {
 
 
 @pytest.mark.parametrize("case", NEXT)
-def test_the_next_step(case: str) -> None:
+def test_the_next_value_of_a_search_follows_from_the_decisions(case: str) -> None:
     judged, step = NEXT[case]
     assert next_step(64, judged) == step
 
 
 @pytest.mark.parametrize(("last", "looks"), [(1, 2), (4, 2), (9, 2), (19, 2), (64, 1), (100, 1)])
 def test_the_error_is_split_over_all_values_a_search_may_reach(last: int, looks: int) -> None:
-    """Whatever is decided within the tolerance, and when: outside of it, no more values than claims come up."""
+    """Within the tolerance, any decision may be made at any look; outside it, the search reaches no more values than
+    its error is split over.
+    """
     for low in range(last + 1):
         for high in range(low, min(last, low + 12 // looks) + 1):
             outside = set()
@@ -145,7 +147,7 @@ def test_the_error_is_split_over_all_values_a_search_may_reach(last: int, looks:
 
 
 def test_a_requirement_that_holds_again_farther_on_is_noticed() -> None:
-    """Means of 0.5, then 1.5, and 0.6 around value 48, with a limit of 1 +- 0.05: docs/guide/capacity.md."""
+    """The means are 0.5, then 1.5, and 0.6 around value 48, with a limit of 1 +- 0.05: docs/guide/capacity.md."""
     requirement, noticed = Requirement("m", True, 1.0, 0.05), 0
     for seed in range(40):
         noise = np.random.default_rng(seed).normal(1, 0.2, 4000)
@@ -160,7 +162,7 @@ def test_a_requirement_that_holds_again_farther_on_is_noticed() -> None:
 
 
 def test_a_known_metric_may_be_missing_in_all_of_the_first_runs() -> None:
-    """One of a plug-in or of processes may not: it shows only then that there is no such metric."""
+    """A metric of a plug-in or of processes may not be missing: only the runs can show that there is no such metric."""
     for metric, words, is_known in (("handoff_duration_mean_s", OF_HOSTS, True), ("own", OF_HOSTS, False),
                                            ("handoff_duration_mean_s", OF_PROCESSES, False)):  # fmt: skip
         rounds = Rounds.__new__(Rounds)

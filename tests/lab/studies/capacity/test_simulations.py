@@ -1,4 +1,4 @@
-"""Whole searches over simulations whose answers are known: an M/M/1 queue and slotted ALOHA as plug-ins."""
+"""Tests of whole searches over plug-ins with known answers: an M/M/1 queue and slotted ALOHA."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
 
 HERE = Path(__file__).parent
 WORKERS = 2
-RARE = 0.5  # both laws have no rare outcomes
+RARE = 0.5  # neither law has rare outcomes
 
 
 def sojourn_s(interval_s: float) -> float:
-    """M/M/1 with 10 services per second (Kleinrock, Queueing Systems 1, 3.2)."""
+    """Return the mean sojourn time of M/M/1 with 10 services per second (Kleinrock, Queueing Systems 1, 3.2)."""
     return 1 / (10 - 1 / interval_s)
 
 
 def loss(hosts: float) -> float:
-    """Another host sends in the same slot (Abramson 1977)."""
+    """Return the probability that another host sends in the same slot (Abramson 1977)."""
     return 1 - (1 - 0.05) ** (hosts - 1)
 
 
@@ -56,7 +56,7 @@ def search_model(question: Question, seed: int, out: Path) -> SearchResult:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_searches_are_right(name: str, repetitions: int, tmp_path: Path) -> None:
+def test_capacity_searches_find_the_limits_of_known_models(name: str, repetitions: int, tmp_path: Path) -> None:
     question, mean, direction = CASES[name]
     counts, runs = Counter[str](), 0
     for seed in range(1, repetitions + 1):

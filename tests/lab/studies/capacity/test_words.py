@@ -1,4 +1,4 @@
-"""The answer of a search in words, tables and a figure: each row is about its own requirement."""
+"""Tests of a search's answer in sentences, tables and a figure: each row is about its own requirement."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def search_result(
 
 @pytest.fixture
 def two() -> SearchResult:
-    """At 0.1 only the delay fails."""
+    """Return two requirements; at 0.1 only the delay fails."""
     judge = Judge((DELAY, RATIO), 0.004, rare=0.6)
     return search_result({0.0: judge.judge(rows(0.5, 0.8)), 0.1: judge.judge(rows(2.0, 0.8))}, 0.0, 0.1, DELAY, RATIO)
 
@@ -72,7 +72,7 @@ def test_each_row_has_the_state_of_its_requirement(two: SearchResult) -> None:
 
 
 @pytest.mark.parametrize(("requirement", "ends"), [(DELAY, ("fails", "holds")), (RATIO, ("holds", "fails"))])
-def test_the_note_names_what_would_decide_a_value(requirement: Requirement, ends: tuple[str, str]) -> None:
+def test_the_note_says_what_would_decide_an_open_value(requirement: Requirement, ends: tuple[str, str]) -> None:
     judged = Judge((requirement,), 0.004).judge(rows(1.0, 0.5, runs=10))
     asked = SearchQuestion("wireless.loss", (0, 0.1), (requirement,), 0.05, 2000, 1, OF_HOSTS)
     above, below = ends
@@ -83,7 +83,7 @@ def test_the_note_names_what_would_decide_a_value(requirement: Requirement, ends
     assert progress_note(asked, 0.1, None) == "loss 0.1"
 
 
-def test_one_requirement_needs_no_column_for_all(two: SearchResult) -> None:
+def test_a_single_requirement_has_no_combined_column(two: SearchResult) -> None:
     judge = Judge((DELAY,), 0.004, rare=0.6)
     one = search_result({0.0: judge.judge(rows(0.5, 1)), 0.1: judge.judge(rows(2.0, 1))}, 0.0, 0.1, DELAY)
     assert head(one.question)[-1] == "decision" and [row[-1] for row in point_rows(one)] == ["holds", "fails"]
@@ -127,7 +127,7 @@ def test_the_answer_states_how_many_runs_have_the_metric() -> None:
     assert answer(never) == "undecided: at 0, delivery_delay_mean_s has a value in under 5 % of the runs"
 
 
-def test_what_the_answer_assumes(two: SearchResult) -> None:
+def test_the_capacity_answer_states_its_assumptions(two: SearchResult) -> None:
     monotone = "assumed: the requirements are monotone in wireless.loss; this was checked at 0, 0.1"
     assert sentences(two)[-1] == monotone and monotone in markdown(two).replace("Assumed", "assumed")
     assert sentences(two)[-2] == "outcomes in under 5 % of the runs could have been missed"
@@ -161,7 +161,7 @@ def test_the_headline_claims_no_more_than_the_tolerance_allows(holds: bool, fail
     assert document(one)["sentences"][0] == answer(one)
 
 
-def test_without_a_threshold_as_well() -> None:
+def test_the_capacity_answer_is_in_words_without_a_threshold() -> None:
     one = search_result({0.0: close(State.HOLDS, True), 0.1: close(State.HOLDS, False)}, 0.0, 0.1, DELAY)
     everywhere = SearchResult(one.question, Verdict.EVERYWHERE, None, None, one.points, 20)
     assert answer(everywhere).endswith("for wireless.loss from 0 to 0.1 (at 0.1 only within the tolerance)")
@@ -177,8 +177,8 @@ def test_intervals_end_at_the_limits_of_the_metric() -> None:
     assert delay is not None and ratio is not None and delay.low == 0 and ratio.high == 1
 
 
-def test_bars_without_an_end_leave_the_panel(tmp_path: Path) -> None:
-    """Twenty equal runs of a metric without limits."""
+def test_error_bars_without_an_end_leave_the_panel(tmp_path: Path) -> None:
+    """There are twenty equal runs of a metric without limits."""
     judge = Judge((FREE,), 0.004)
     points = {value: judge.judge([{"own_metric": 0.5 + value}] * 20) for value in (0.0, 0.1)}
     assert points[0.0].estimates[0].bounds == Bounds(0.5, -math.inf, math.inf)

@@ -1,4 +1,4 @@
-"""`mobilenet claims` on a real Spark: what it prints and leaves, killed and resumed, quick, and its exit codes."""
+"""Tests of `mobilenet claims` on a real Spark: output and files, killed and resumed, quick, and exit codes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_what_it_prints(place: Path) -> None:
+def test_claims_prints_each_answer_and_a_summary(place: Path) -> None:
     first, *lines, summary, rare, end = (place / "printed.txt").read_text().splitlines()
     assert first == "6 claims about 2 experiments, at most 400 runs of each configuration; out"
     sentence_of = dict(line.split(": ", 1) for line in lines if ": " in line)
@@ -111,7 +111,7 @@ def test_what_it_prints(place: Path) -> None:
     assert end == "Next: look at out/claims.md"
 
 
-def test_what_it_leaves(place: Path) -> None:
+def test_claims_leaves_its_document_table_and_figure(place: Path) -> None:
     document = document_in(place)
     table = pd.read_csv(place / "out" / "claims.csv")
     assert [one["claim"] for one in document["claims"]] == list(table["claim"])
@@ -126,7 +126,7 @@ def test_what_it_leaves(place: Path) -> None:
         assert mobilenet(*shlex.split(command)[1:], place=place).returncode == 0
 
 
-def test_once_more_runs_nothing_and_prints_json(place: Path) -> None:
+def test_repeating_claims_runs_nothing_and_prints_json(place: Path) -> None:
     before = manifests(place / "out")
     done, kept = evaluate(place, "--json"), document_in(place)
     assert kept.pop(KEY)["command"] == "mobilenet claims CLAIMS/claims.yaml"
@@ -134,7 +134,7 @@ def test_once_more_runs_nothing_and_prints_json(place: Path) -> None:
     assert manifests(place / "out") == before
 
 
-def test_a_killed_command_resumes_with_another_number_of_workers(place: Path, tmp_path: Path) -> None:
+def test_a_killed_claims_command_resumes_with_other_workers(place: Path, tmp_path: Path) -> None:
     before = kill("claims", "claims.yaml", "--out", "out", place=claims_file(tmp_path), runs=10)
     assert document_in(tmp_path) == {"claims": []}
     assert evaluate(tmp_path, "--quiet").returncode == 4
@@ -142,7 +142,7 @@ def test_a_killed_command_resumes_with_another_number_of_workers(place: Path, tm
     assert contents(tmp_path / "out") == contents(place / "out")
 
 
-def test_quick_answers_what_it_can_and_says_what_it_left(
+def test_claims_quick_lists_what_it_left_unanswered(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = iter(range(1000))
@@ -161,7 +161,7 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
     assert done.returncode == 4 and left and f"not examined: {', '.join(left)}" in lines
     assert f"({len(left)} left by --quick)" in done.stdout
     whole = {one["claim"]: one for one in document_in(place)["claims"]}
-    for one in claims:  # what is answered is answered as without the limit
+    for one in claims:  # claims that are answered have the same answer as without the limit
         assert one["left"] or one == whole[one["claim"]]
     assert lines[-1] == "Next: mobilenet claims claims.yaml --out out"
     assert mobilenet(*shlex.split(lines[-1])[2:], "--quiet", place=tmp_path).returncode == 4
@@ -170,7 +170,7 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
-def test_quick_stops_in_time_in_the_middle_of_long_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_quick_stops_in_the_middle_of_long_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = FILE.replace("\nclaims:", "\n  hours: {scenario: first.yaml, set: {duration_s: 360000}}\nclaims:")
     late = "  late: {relation: within, metric: broadcasts, value: {experiment: hours}, at_most: 9}\n"
     monkeypatch.setattr(evaluation, "QUICK_S", 18)
@@ -184,7 +184,7 @@ def test_quick_stops_in_time_in_the_middle_of_long_runs(tmp_path: Path, monkeypa
     assert not list(tmp_path.glob("out/hours/runs/c*"))
 
 
-def test_from_python(place: Path, tmp_path: Path) -> None:
+def test_claims_can_be_evaluated_from_python(place: Path, tmp_path: Path) -> None:
     claims_file(tmp_path)
     shutil.copytree(place / "out", tmp_path / "out")
     evaluation = package.claims(tmp_path / "claims.yaml", out=tmp_path / "out", workers=1)
@@ -213,7 +213,7 @@ def test_from_python(place: Path, tmp_path: Path) -> None:
         (("--master", "local[1]"), "new", "--workers sets the number of cores on this machine"),
     ],
 )
-def test_what_is_refused(place: Path, words: tuple[str, ...], out: str, problem: str) -> None:
+def test_the_claims_command_rejects_bad_input(place: Path, words: tuple[str, ...], out: str, problem: str) -> None:
     (place / "full").mkdir(exist_ok=True)
     (place / "full" / "notes.txt").touch()
     assert problem in one_line(evaluate(place, *words, "-q", out=out), 2)
@@ -234,14 +234,14 @@ claims:
 """
 
 
-def test_a_metric_that_only_a_plug_in_could_have(tmp_path: Path) -> None:
+def test_claims_suggest_plug_in_metrics_for_an_unknown_one(tmp_path: Path) -> None:
     place = claims_file(copy_queue(tmp_path), OF_QUEUE.format(metric="host_waitin_mean"))
     assert "--allow-code" in one_line(evaluate(place, "--quiet"), 2)
     line = one_line(evaluate(place, "--quiet", "--allow-code"), 2)
     assert "claims.yaml:4: claims.some.metric: unknown metric 'host_waitin_mean' (did you mean 'host_wait" in line
 
 
-def test_failed_runs_leave_it_unfinished(tmp_path: Path) -> None:
+def test_failed_runs_leave_claims_unfinished(tmp_path: Path) -> None:
     place = claims_file(copy_queue(tmp_path, "1 / 0"), OF_QUEUE.format(metric="broadcasts"))
     done = evaluate(place, "--allow-code")
     assert done.returncode == 3 and "failed: queue/c000-r0001: " in done.stdout

@@ -1,4 +1,4 @@
-"""What a claims file may contain, and the one message for each mistake: file, line, key, what would be right."""
+"""Tests of the contents of a claims file, and of the one message for each mistake: file, line, key, and the fix."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def plan_of(place: Path, text: str, seed: int | None = None) -> Plan:
     return plan(Claims.load(place / "claims.yaml", seed))
 
 
-def test_a_file(place: Path) -> None:
+def test_a_claims_file_becomes_questions_about_its_studies(place: Path) -> None:
     file_plan = plan_of(place, GOOD)
-    assert list(file_plan.studies) == ["loss"]  # what no claim is about is not run
+    assert list(file_plan.studies) == ["loss"]  # studies without claims are not run
     fast, growing, safe = file_plan.questions
     assert fast.cells == (Cell("loss", 1),) and growing.cells == tuple(Cell("loss", n) for n in range(3))
     assert (fast.tests[0].bound, fast.tests[0].margin) == (0.5, 0.025) and not safe.tests
-    assert file_plan.error == pytest.approx(0.025)  # two claims can err
+    assert file_plan.error == pytest.approx(0.025)  # two claims can be answered wrongly
     assert file_plan.costs.keys() == {Cell("loss", n) for n in range(3)} and min(file_plan.costs.values()) > 0
 
 
@@ -122,7 +122,7 @@ def test_exact_claims_get_no_share_of_the_error(place: Path) -> None:
         ("  safe:", "  fast:", "claims.yaml:19: duplicate key 'fast', first at claims.yaml:9"),
     ],
 )  # fmt: skip
-def test_a_mistake_gives_one_message(old: str, new: str, message: str, place: Path) -> None:
+def test_a_mistake_in_a_claims_file_gives_one_message(old: str, new: str, message: str, place: Path) -> None:
     assert old in GOOD
     (place / "claims.yaml").write_text(GOOD.replace(old, new, 1))
     line = one_line(mobilenet("claims", "claims.yaml", place=place), 2)
@@ -130,7 +130,7 @@ def test_a_mistake_gives_one_message(old: str, new: str, message: str, place: Pa
     assert not (place / "studies").exists()
 
 
-def test_other_kinds_of_files_are_recognised(place: Path) -> None:
+def test_claims_reports_that_a_file_is_a_scenario_or_a_study(place: Path) -> None:
     for file, command in (("first.yaml", "run"), ("loss.yaml", "study")):
         with pytest.raises(ScenarioError, match=f"not a claims file; `mobilenet {command} "):
             Claims.load(place / file)
@@ -143,7 +143,7 @@ def test_other_kinds_of_files_are_recognised(place: Path) -> None:
     assert "cannot be read: No such file" in one_line(mobilenet("claims", "missing.yaml", place=place), 2)
 
 
-def test_a_dry_run_runs_nothing(place: Path) -> None:
+def test_a_dry_run_of_claims_runs_nothing(place: Path) -> None:
     (place / "claims.yaml").write_text(GOOD)
     done = mobilenet("claims", "claims.yaml", "--dry-run", "--seed", "4", place=place)
     assert done.returncode == 0 and not (place / "studies").exists()

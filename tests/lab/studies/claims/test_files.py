@@ -1,4 +1,6 @@
-"""A file is answered wrongly as seldom as it promises: numbers from known laws (validation/claims.py)."""
+"""Tests that files are answered wrongly no more often than promised, over numbers from known laws
+(validation/claims.py).
+"""
 
 from __future__ import annotations
 
@@ -13,24 +15,24 @@ def test_the_file_covers_all_relations_laws_and_distances() -> None:
     assert len(all_cases) == COUNT == 40 and sum(case.is_true for case in all_cases) == 20
     assert {case.keys["relation"] for case in all_cases} == set(RELATIONS)
     assert {case.law for case in all_cases} == set(LAWS)
-    assert min(DISTANCES) > 1  # within the margin, either answer is right
+    assert min(DISTANCES) > 1  # within the margin, both answers are right
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_many_files(request: pytest.FixtureRequest) -> None:
-    """200 where many repetitions are asked for."""
+def test_claims_files_are_wrong_no_more_than_promised(request: pytest.FixtureRequest) -> None:
+    """Answers 200 files where many repetitions are requested."""
     count = 200 if request.config.getoption("--repetitions") >= 20 else 30
     tally = repeat(count)
     print(tally)
     assert tally.wrong_files <= most_wrong(count) and tally.decided >= 0.9 * tally.claims
 
 
-def test_how_many_of_two_hundred_may_be_wrong() -> None:
+def test_at_most_18_of_200_claims_files_may_be_wrong() -> None:
     assert most_wrong(200) == 18
 
 
-def test_the_same_answers_twice() -> None:
+def test_a_claims_file_gets_the_same_answers_twice() -> None:
     assert [(one.answer, one.replications) for one in answers(3)] == [
         (one.answer, one.replications) for one in answers(3)
     ]

@@ -1,4 +1,4 @@
-"""One question at one look: what the numbers of its runs say."""
+"""Tests of the judgement of one question at one look, from the numbers of its runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def spread(mean: float, sd: float = 0.1, n: int = 28, seed: int = 1) -> Rows:
 
 
 def judge_claim(one: Question, *cells: Rows, number: int = 3, rare: float = 0.3) -> Judgement:
-    """With `rare` so large that 28 replications without a contradicting one suffice."""
+    """Judge with `rare` so large that 28 replications without a contradiction are enough."""
     return judge(one, dict(zip((A, B, C), cells, strict=False)), number, 0.05, rare=rare)
 
 
@@ -65,11 +65,11 @@ BOTH = question(at_least(1.0), at_most(2.0))
 EXACT = question(at_least(11.15, 0.0), at_most(11.25, 0.0), is_exact=True)
 STRICT = Question("q", Below(relation="below", metric="m", value=HERE, than=HERE), "m", (below(A, B),), True)
 ZEROS = rows(*[0.0] * 28)
-WORLD = spread(10, 5)  # what both places share does not count
+WORLD = spread(10, 5)  # the difference between worlds, shared by both configurations, cancels
 ONE_MORE = [{"m": row["m"] + 1 + 0.001 * place} for place, row in enumerate(WORLD)]
 AWAY = [{"m": 0.5, "backlog_slope": 0.6 + 0.01 * place} for place in range(28)]
 SLOPES = [{"backlog_slope": row["backlog_slope"]} for row in AWAY]
-NEVER: Rows = [*rows(*[0.5] * 27, metric=SURVIVAL), {}]  # one run in which the share never arrives
+NEVER: Rows = [*rows(*[0.5] * 27, metric=SURVIVAL), {}]  # in one run the share is never reached
 ARRIVES = rows(*[0.5] * 28, metric=SURVIVAL)
 
 
@@ -86,7 +86,7 @@ ARRIVES = rows(*[0.5] * 28, metric=SURVIVAL)
         (question(Inequality(A, B, False, True, 0.5, 0.1)), [ONE_MORE, WORLD], FAILS),
         (STEPS, [spread(1), spread(2), spread(3)], HOLDS),
         (STEPS, [spread(1), spread(2), spread(1.5)], FAILS),
-        (STEPS, [spread(1), spread(2), spread(2)], FAILS),  # equal is not more
+        (STEPS, [spread(1), spread(2), spread(2)], FAILS),  # equal is not greater
         (STEPS, [ZEROS, ZEROS, spread(2)], UNDECIDED),
         (question(at_least(0.1)), [AWAY], UNDECIDED),
         (PAIR, [spread(0.1, 0.01), AWAY], UNDECIDED),
@@ -94,12 +94,12 @@ ARRIVES = rows(*[0.5] * 28, metric=SURVIVAL)
         (question(below(A, B), metric=SURVIVAL), [ARRIVES, NEVER], HOLDS),
         (EXACT, [rows(11.2, 11.2)], HOLDS),
         (EXACT, [rows(11.3, 11.3)], FAILS),
-        (EXACT, [rows(11.25, 11.25)], HOLDS),  # the bound belongs to it
+        (EXACT, [rows(11.25, 11.25)], HOLDS),  # the bound itself is included
         (STRICT, [rows(1, 1), rows(1, 1)], FAILS),
         (STRICT, [rows(0.99, 0.99), rows(1, 1)], HOLDS),
     ],
 )
-def test_an_answer(one: Question, cells: list[Rows], answer: Answer) -> None:
+def test_a_claim_is_answered_from_the_numbers_of_its_runs(one: Question, cells: list[Rows], answer: Answer) -> None:
     assert judge_claim(one, *cells).answer is answer
 
 
@@ -114,24 +114,26 @@ def test_an_answer(one: Question, cells: list[Rows], answer: Answer) -> None:
         (question(below(A, B), is_exact=True), [rows(0, 0)] * 2, FAILS, True, "the mean that should be the larger one"),
     ],
 )
-def test_an_answer_with_its_reason(one: Question, cells: list[Rows], answer: Answer, is_final: bool, why: str) -> None:
+def test_an_answer_to_a_claim_states_its_reason(
+    one: Question, cells: list[Rows], answer: Answer, is_final: bool, why: str
+) -> None:
     judgement = judge_claim(one, *cells)
     assert (judgement.answer, judgement.is_final) == (answer, is_final) and why in judgement.why
 
 
-def test_what_is_clear_is_beyond_the_margin() -> None:
+def test_a_clear_answer_is_beyond_the_margin() -> None:
     assert judge_claim(ONE, spread(0.8)).is_clear
     assert not judge_claim(WIDE, spread(0.98, 0.09)).is_clear
 
 
 def test_a_claim_agrees_with_the_side_of_the_mean() -> None:
-    """However wide the margin is."""
+    """This holds for any width of the margin."""
     for mean in np.linspace(0.5, 1.5, 41):
         answer = judge_claim(question(at_most(1.0, 10.0)), spread(float(mean), 0.3)).answer
         assert answer is (HOLDS if mean <= 1 + 1e-9 else FAILS)
 
 
-def test_a_ratio_is_of_pairs() -> None:
+def test_a_claimed_ratio_is_computed_from_pairs() -> None:
     twice = [{"m": 2 * row["m"]} for row in WORLD]
     judgement = judge_claim(question(Inequality(A, B, True, False, 1.8, 0.1)), twice, WORLD)
     assert judgement.answer is HOLDS and judgement.bounds[0] is not None
@@ -144,7 +146,7 @@ def test_a_ratio_is_of_pairs() -> None:
 def test_a_ratio_needs_a_denominator_above_zero(
     value: float, other: float, denominator: str, is_at_most: bool, is_exact: bool
 ) -> None:
-    """It is undecided at every look, and more runs may still change that; of deterministic runs they cannot."""
+    """It is undecided at every look, and more runs may still change that, except for deterministic runs."""
     one = question(Inequality(A, B, True, is_at_most, 1.0, 0.1), is_exact=is_exact)
     judgement = judge_claim(one, rows(*[value] * 28), rows(*[other] * 28))
     assert (judgement.answer, judgement.is_final, judgement.bounds) == (UNDECIDED, is_exact, (None,))
@@ -158,31 +160,31 @@ def test_comparing_with_zero_needs_no_ratio() -> None:
 
 
 def test_the_interval_of_a_ratio_is_that_of_fieller() -> None:
-    """For t bounds, its ends solve a quadratic equation."""
+    """The ends of the interval solve a quadratic equation for t bounds."""
     a, b = (np.array([row["m"] for row in spread(mean, 0.2, 40, seed)]) for mean, seed in ((2.0, 1), (1.0, 2)))
     bounds = judge_claim(question(Inequality(A, B, True, True, 3.0, 0.1)), rows(*a), rows(*b), number=5).bounds[0]
     assert bounds is not None and bounds.low < 2 < bounds.high
     for end in (bounds.low, bounds.high):
         combined = a - end * b
         statistic = abs(combined.mean()) / (combined.std(ddof=1) / math.sqrt(40))
-        assert 2.5 < statistic < 5  # the quantile of the level, moved a little by the skewness
+        assert 2.5 < statistic < 5  # the quantile of the level, adjusted slightly for the skewness
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 3), st.integers(0, 5))
-def test_scaling_changes_nothing(factor: float, mean: float, seed: int) -> None:
+def test_scaling_all_values_changes_no_answer(factor: float, mean: float, seed: int) -> None:
     own, scaled = (spread(mean * f, 0.2 * f, seed=seed) for f in (1.0, factor))
     judgement = judge_claim(ONE, own)
     assert judge_claim(question(at_most(factor, 0.1 * factor)), scaled).answer is judgement.answer
 
 
-def test_of_several_tests_the_one_nearest_to_failing_is_reported() -> None:
+def test_a_claim_reports_its_test_nearest_to_failing() -> None:
     one = Question("q", Grows(relation="grows", metric="m", value=HERE, along="f"), "m", (below(A, B), below(B, C)))
     answer = answer_to(one, judge_claim(one, spread(1), spread(2), spread(2.5)), "", False)
     assert answer.bounds is not None and answer.bounds.mean == pytest.approx(0.8) and answer.unit == ""
     assert requirement(one) == "below 1 ± 0.05"
 
 
-def test_runs_without_the_metric() -> None:
+def test_claims_handle_runs_without_the_metric() -> None:
     for missing in (8, 40):
         some = judge_claim(ONE, spread(0.5, 0.01, 20) + [{}] * missing)
         assert some.answer is HOLDS and some.had == (20,)
@@ -235,7 +237,7 @@ def test_a_backlog_compares_only_places_with_equal_broadcasts() -> None:
 
 
 def test_an_unstable_backlog_is_not_judged_to_settle() -> None:
-    """Slopes of different runs vary, so the strict test needs more of them than the one of studies."""
+    """Slopes of runs vary, so this strict test needs more of them than the test of studies."""
     fails = 0
     for seed in range(50):
         slopes = generator(seed, "slopes", "0").normal(0.6, 0.3, 400)
@@ -253,7 +255,7 @@ def test_an_unstable_backlog_is_not_judged_to_settle() -> None:
 
 
 def test_equal_values_decide_only_after_enough_replications() -> None:
-    """A metric without known limits; a share that is always 1 is at least 0.6 after a few runs."""
+    """This metric has no known limits; a share that is always 1 is at least 0.6 after a few runs."""
     one, zeros = question(at_most(0.005, 0.001)), rows(*[0.0] * 307)
     assert judge_claim(one, ZEROS, rare=0.05).answer is UNDECIDED
     judgement = judge_claim(one, zeros, number=10, rare=0.05)
@@ -266,7 +268,7 @@ def test_equal_values_decide_only_after_enough_replications() -> None:
     assert 0.6 < quick.bounds[0].low < quick.bounds[0].high == 1
 
 
-def test_a_question_looks_only_at_its_own_runs() -> None:
+def test_a_claim_depends_only_on_runs_of_its_own_cells() -> None:
     near = Near(relation="near", metric="m", value=HERE, number=1.0, percent=10)
     easy, hard = question(at_most(5.0)), Question("hard", near, "m", (Inequality(B, None, False, True, 1.0, 0.001),))
     looks = Looks((easy, hard), 0.01, 30, rare=0.6)
@@ -279,7 +281,7 @@ def test_a_question_looks_only_at_its_own_runs() -> None:
     assert looks.judged["q"].answer is HOLDS
     assert looks.judged["hard"].why == "all replications that the file allows have been used"
     at_once = Looks((easy, hard), 0.01, 30, rare=0.6)
-    at_once.take(runs)  # more runs than a look needs change nothing
+    at_once.take(runs)  # runs beyond the look change nothing
     one, other = ([(j._replace(sides=()), j.bounds) for j in each.judged.values()] for each in (at_once, looks))
     assert one == other
 
@@ -288,7 +290,7 @@ def test_a_question_looks_only_at_its_own_runs() -> None:
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 @pytest.mark.parametrize("is_difference", [True, False])
 def test_a_subtracted_mean_near_0_is_not_taken_for_0(share: float, is_difference: bool, jitter: float) -> None:
-    """The mean of A is 0.5; B is 0, or nearly, except in a share of the runs, and has a mean of 1."""
+    """The mean of A is 0.5. B has a mean of 1: it is 0, or nearly so, except in a share of the runs."""
     test = Inequality(A, B, False, False, 0.3, 0.05) if is_difference else below(A, B)
     truth, wrong, metric = FAILS if is_difference else HOLDS, 0, "delivery_delay_mean_s"
     for seed in range(20):
@@ -303,8 +305,8 @@ def test_a_subtracted_mean_near_0_is_not_taken_for_0(share: float, is_difference
 
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 @pytest.mark.parametrize("relation", ["within", "difference", "ratio"])
-def test_a_value_that_is_far_longer_in_few_runs(share: float, relation: str) -> None:
-    """A is about 0.5, except in a share of the runs, and has a mean of 1.5; the mean of B is 1."""
+def test_a_few_extreme_runs_are_not_overlooked_by_claims(share: float, relation: str) -> None:
+    """A has a mean of 1.5: it is about 0.5 except in a share of the runs. The mean of B is 1."""
     tests = {
         "within": at_most(1.0), "difference": Inequality(A, B, False, True, 0.0, 0.1), "ratio": below(A, B),
     }  # fmt: skip

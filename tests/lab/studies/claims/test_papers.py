@@ -1,4 +1,6 @@
-"""The claims files of the papers are those of the printed numbers, and expect what docs/validation says, no more."""
+"""Tests that the claims files of the papers have the printed numbers, and expect what docs/validation
+states, no more.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ def test_claims_of_the_mobile_paper_expect_what_its_page_states() -> None:
 
 
 def test_the_engineering_defaults_compare_the_same_numbers() -> None:
-    """As the last column of the document has them."""
+    """The document has them in its last column."""
     ours, presets = load("engineering").claims, load("mobile").claims
     assert ours.keys() == presets.keys() - {"collapse"}
     for name, claim in ours.items():
@@ -73,21 +75,21 @@ def test_the_engineering_defaults_compare_the_same_numbers() -> None:
     assert {"ratio.delay", "ratio.messages", "ratio.sbuffer", "walking"} < failing("engineering")
 
 
-def test_what_the_text_of_the_mobile_paper_says() -> None:
-    """Recovery after each outage but the last, connections that fail; at 60 s the backlog still grows."""
+def test_claims_in_the_text_of_the_mobile_paper_are_as_expected() -> None:
+    """Covers recovery after each outage but the last, and connections that fail; at 60 s the backlog still grows."""
     claims = load("mobile_text").claims
     assert failing("mobile_text") == {"recovery.9", "instability", "length.60", "length.250", "length.400"}
     assert {*(f"recovery.{length_s}" for length_s in range(3, 9)), "joining"} < claims.keys() and len(claims) == 13
 
 
-def test_the_bundling_paper() -> None:
-    """As docs/validation/vcube.md sums it up."""
+def test_claims_of_the_bundling_paper_are_as_documented() -> None:
+    """The results are those of docs/validation/vcube.md."""
     with (PAPERS / "rodrigues2018_bundling.csv").open() as file:
         assert len(load("bundling").claims) == sum(1 for _ in csv.DictReader(file)) == 250
     failures = failing("bundling")
     free = {name for name in failures if ".free." in name and name[0] in "34"}
     small = {name for name in free if int(name.split(".")[1]) <= 128}
-    assert small == {"3.32.NO-AGGR.free.latency"}  # the one cell
+    assert small == {"3.32.NO-AGGR.free.latency"}  # the only cell
     assert {name for name in free if ".SMALL" in name} == {"3.1024.SMALL10.free.latency"}
     assert {name for name in free if ".NO-AGGR." in name} == small
     shared = {name for name in failures if name.startswith("2.")}
@@ -101,15 +103,15 @@ def test_the_bundling_paper() -> None:
     assert not {name for name in large if ".NO-AGGR." in name}
 
 
-def test_the_sentences_of_the_reliable_paper() -> None:
+def test_claims_of_the_reliable_paper_are_as_documented() -> None:
     claims = load("reliable").claims
     assert set(claims) == set(CHECKS) == set(published_ids("reliable")) and len(claims) == 94
     text = " ".join((ROOT / "docs" / "validation" / "vcube.md").read_text().split())
     assert "73 hold, 9 hold at some sizes and 12 fail" in text and len(failing("reliable")) == 9 + 12
 
 
-def test_the_causal_paper() -> None:
-    """Each printed number, by its name; shares saved are lower than printed but at the largest size."""
+def test_claims_of_the_causal_paper_are_as_documented() -> None:
+    """Covers each printed number by name; savings are lower than printed, except at the largest size."""
     claims = load("causal").claims
     names = {name.replace("/", ".") for name in published_ids("causal")}
     assert set(claims) == names and len(names) == 75 and len(failing("causal")) == 75 - 7 - 15
@@ -120,7 +122,7 @@ def test_the_causal_paper() -> None:
 
 
 def test_the_verdicts_of_a_paper_are_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What holds only in part does not hold; each largest size is judged once."""
+    """A claim that holds only in part does not hold; each largest size is judged once."""
     verdicts = {"goal": "hold", "best_trees": "hold in part", "best_once": "fail", "higher_all_t1": "not checked"}
     calls = []
 
@@ -164,7 +166,7 @@ def test_numbers_and_sentences_are_answered_from_runs(tmp_path: Path) -> None:
 def test_a_limit_of_time_stops_the_runs_of_a_paper(tmp_path: Path) -> None:
     text = "claims:\n  goal: {relation: published, paper: reliable, id: goal, largest: 256}\n"
     (tmp_path / "claims.yaml").write_text(text)
-    with spark_session("local[1]") as session:  # its start does not count
+    with spark_session("local[1]") as session:  # its start-up time does not count
         planned, began_s = plan(Claims.load(tmp_path / "claims.yaml")), time.monotonic()
         outcome = answer(planned, Means(tmp_path / "out", 1, limit_s=12), session)
     assert time.monotonic() - began_s < 42

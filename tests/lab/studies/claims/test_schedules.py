@@ -1,4 +1,4 @@
-"""Claims about schedules of the swarm: counted once, kept, and never a matter of chance."""
+"""Tests of claims about schedules of the swarm: these are counted once, kept, and never left to chance."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_stopped_claim_resumes(played: list[int], tmp_path: Path) -> None:
     assert play(CLAIM, tmp_path, 1, 0.05).schedules == 6 and len(played) == 6
 
 
-def test_more_schedules_and_another_protocol(played: list[int], tmp_path: Path) -> None:
+def test_a_claim_runs_only_the_schedules_it_lacks(played: list[int], tmp_path: Path) -> None:
     play(CLAIM, tmp_path, 1, 0.05)
     play(CLAIM.model_copy(update={"schedules": 8}), tmp_path, 1, 0.05)
     assert played[6:] == [9, 10]
@@ -55,14 +55,16 @@ def test_more_schedules_and_another_protocol(played: list[int], tmp_path: Path) 
     assert played[8:] == [3, 4, 5, 6, 7, 8]
 
 
-def test_other_code_plays_again(played: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schedules_run_again_after_a_change_of_the_code(
+    played: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     play(CLAIM, tmp_path, 1, 0.05)
     monkeypatch.setattr(schedules, "digest_of_code", lambda: "other")
     play(CLAIM, tmp_path, 1, 0.05)
     assert len(played) == 12
 
 
-def test_answers() -> None:
+def test_a_claim_about_schedules_fails_if_one_is_violated() -> None:
     assert judge_answers(["valid"] * 99 + ["unknown"], 0.05).answer is Answer.HOLDS
     violated = judge_answers(["valid"] * 99 + ["violated"], 0.05)
     assert violated.answer is Answer.FAILS and violated.violated == 1
@@ -70,12 +72,12 @@ def test_answers() -> None:
     assert judge_answers(["unknown"] * 5, 0.05).answer is Answer.UNDECIDED
 
 
-def test_the_interval_of_none_is_the_rule_of_three() -> None:
+def test_no_violation_gives_the_interval_of_the_rule_of_three() -> None:
     assert judge_answers(["valid"] * 1000, 0.05).high == pytest.approx(3 / 1000, rel=0.01)
     assert judge_answers(["violated"] * 5, 0.05).high == 1
 
 
-def test_the_command() -> None:
+def test_a_claim_about_schedules_states_its_swarm_command() -> None:
     assert command(CLAIM) == "mobilenet swarm --count 6 --seed 3"
     other = CLAIM.model_copy(update={"protocol": "tcp_flooding"})
     assert command(other) == "mobilenet swarm --count 6 --seed 3 --protocol tcp_flooding"

@@ -1,4 +1,4 @@
-"""Whole files over simulations whose truths are known: an M/M/1 queue and slotted ALOHA as plug-ins."""
+"""Tests of whole claims files over plug-ins with known answers: an M/M/1 queue and slotted ALOHA."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ claims:
 """
 
 
-def test_verdicts_are_right(repetitions: int, tmp_path: Path) -> None:
+def test_claims_about_known_models_are_answered_correctly(repetitions: int, tmp_path: Path) -> None:
     for name in ("queue.py", "queue.yaml", "aloha.py", "aloha.yaml"):
         shutil.copy(MODELS / name, tmp_path)
     (tmp_path / "claims.yaml").write_text(TEXT)

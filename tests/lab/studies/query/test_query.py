@@ -1,4 +1,6 @@
-"""`mobilenet query`: views with and without Spark, the ten questions of the guide, what is read, and refusals."""
+"""Tests of `mobilenet query`: views with and without Spark, the ten questions of the guide, file
+access, and refusals.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ def test_views_are_the_same_with_and_without_spark(study: Path) -> None:
             assert len(alone) and rows(with_spark) == rows(alone), name
 
 
-def test_views_are_what_the_runs_recorded(study: Path) -> None:
+def test_query_views_show_what_the_runs_recorded(study: Path) -> None:
     frames = mobilenet.StudyFrames(study)
     deliveries, runs = frames.table("deliveries").to_pandas(), frames.table("runs").to_pandas()
     for path in sorted((study / "runs").iterdir()):
@@ -80,14 +82,14 @@ def test_views_are_what_the_runs_recorded(study: Path) -> None:
     assert set(runs["wireless.loss"]) == {0, 0.2} and set(runs["replication"]) == {1, 2}
 
 
-def test_buffers_of_processes(tmp_path: Path) -> None:
+def test_query_shows_the_buffers_of_processes(tmp_path: Path) -> None:
     mobilenet.run(SCENARIOS / "vcube" / "causal.yaml", out=tmp_path / "run", overrides={"processes": 4})
     buffers = table(runs_of(tmp_path / "run"), "buffers").to_pandas()
     assert set(buffers.node) == {"p0", "p1", "p2", "p3"} and set(buffers.buffer) == {"pending"}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_ten_questions(question: str, study: Path) -> None:
+def test_the_ten_questions_of_the_query_guide_have_answers(question: str, study: Path) -> None:
     assert len(QUESTIONS) == 10
     with spark_session(local_master(1)) as session, views_of(runs_of(study), session) as views:
         assert len(answer(ask(views, session, question)))
@@ -115,7 +117,7 @@ def test_a_run_and_a_folder_of_runs(study: Path, tmp_path: Path) -> None:
     assert table(runs_of(tmp_path / "runs"), "runs")["run"].to_pylist() == ["mine"]
 
 
-def test_the_command(study: Path, tmp_path: Path) -> None:
+def test_the_query_command_prints_a_table(study: Path, tmp_path: Path) -> None:
     sql = "SELECT run, avg(delay_s) AS mean_s FROM deliveries GROUP BY run ORDER BY run"
     done = invoke("query", study, sql, "--workers", 1)
     assert done.exit_code == 0 and "c001-r0002" in done.output
@@ -126,7 +128,7 @@ def test_the_command(study: Path, tmp_path: Path) -> None:
     assert invoke("query", study, "SELECT 1 AS x", "--workers", 1, "--quiet").output == '"x"\n1\n'
 
 
-def test_the_command_that_is_printed(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_that_query_prints_can_be_run(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     many = invoke("query", study, "SELECT 'a b' AS text, * FROM events", "--workers", 1)
     assert "the first 40 of" in many.output
@@ -138,7 +140,7 @@ def test_the_command_that_is_printed(study: Path, tmp_path: Path, monkeypatch: p
     assert len(pa.csv.read_csv(tmp_path / "answer.csv")) > 40
 
 
-def test_what_is_refused(study: Path) -> None:
+def test_query_rejects_bad_sql(study: Path) -> None:
     with spark_session(local_master(1)) as session, views_of(runs_of(study), session) as views:
         for sql, why in (
             ("SELECT x FROM rnus", "unknown view 'rnus'"),
@@ -158,7 +160,7 @@ def test_what_is_refused(study: Path) -> None:
 
 
 @pytest.mark.parametrize("view", ["events", "deliveries", "handoffs", "positions"])
-def test_a_damaged_table_is_named(view: str, study: Path, tmp_path: Path) -> None:
+def test_query_reports_which_table_is_damaged(view: str, study: Path, tmp_path: Path) -> None:
     name = "positions.parquet" if view == "positions" else "events.parquet"
     shutil.copytree(study / "runs" / "c000-r0001", tmp_path / "runs" / "mine")
     (tmp_path / "runs" / "mine" / name).write_bytes(b"")
@@ -168,7 +170,7 @@ def test_a_damaged_table_is_named(view: str, study: Path, tmp_path: Path) -> Non
                 read()
 
 
-def test_what_is_refused_before_spark_starts(study: Path, tmp_path: Path) -> None:
+def test_query_rejects_bad_arguments_before_spark_starts(study: Path, tmp_path: Path) -> None:
     for words, why in (
         ((tmp_path / "none", "SELECT 1"), "no such directory"),
         ((tmp_path, "SELECT 1"), "contains no run"),
@@ -181,6 +183,6 @@ def test_what_is_refused_before_spark_starts(study: Path, tmp_path: Path) -> Non
         table(runs_of(study), "rnus")
 
 
-def test_the_page_has_the_views() -> None:
+def test_the_query_page_documents_every_view() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page == with_views(page), "run python -m tests.write_views_page"

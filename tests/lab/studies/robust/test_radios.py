@@ -1,4 +1,4 @@
-"""The radios of a scenario: as far as its own, at rates that reach as far, and nothing of the other model left."""
+"""Tests of the radios derived from a scenario: same range, rates with that range, and no keys of the other model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of(*changes: str, chosen: list[str] | None = None, obstacles: str | None = N
 
 
 @pytest.mark.parametrize("range_m", [100.0, 120.0, 123.45, 310.0])
-def test_all_reach_as_far_as_the_disk(range_m: float) -> None:
+def test_all_radios_of_robust_reach_as_far_as_the_disk(range_m: float) -> None:
     radios_by_name = of(f"wireless.range_m={range_m}")
     assert list(radios_by_name) == [name for name in RADIOS if name != "obstacles"]
     assert {model_of(radio.wireless).cell_m for radio in radios_by_name.values()} == {range_m}
@@ -47,8 +47,8 @@ def test_half_of_the_preambles_are_heard_nearer_with_fading() -> None:
     "fading",
     [{}, {"m_near": 5.0}, {"m_near": 0.5, "m_far": 3.0}, {"near_m": 0.0}, {"near_m": 500.0}, {"near_m": 110.0}],
 )
-def test_half_heard_is_what_the_gains_say(fading: dict[str, float]) -> None:
-    """Counted piece by piece, at each centimetre around."""
+def test_the_distance_of_half_reception_follows_the_gains(fading: dict[str, float]) -> None:
+    """Counts piece by piece, at each centimetre around."""
     own = of()["fading"].wireless.model_dump(exclude_unset=True)
     wireless = WirelessParameters.model_validate({**own, "fading": {"model": "nakagami", **fading}})
     gains, losses = fading_of(wireless), loss_table(wireless.path_loss, 200)
@@ -78,7 +78,7 @@ def test_a_broadcast_rate_that_reaches_is_kept() -> None:
     assert of("wireless.loss=0.1")["fading"].wireless.loss == 0.1
 
 
-def test_of_a_radio_that_receives_by_power() -> None:
+def test_robust_derives_radios_from_one_that_receives_by_power() -> None:
     radios_by_name = of(SINR, "hosts.attachment.hysteresis_db=2")
     assert list(radios_by_name) == ["own", "disk", "capture", "log_distance", "fading", "shadowing"]
     own = model_of(radios_by_name["own"].wireless).cell_m
@@ -97,7 +97,7 @@ def test_acking_becomes_dcf_where_power_decides() -> None:
     assert list(radios_by_name["shadowing"].changes) == ["hosts.attachment", "wireless"]
 
 
-def test_obstacles_and_what_is_the_same() -> None:
+def test_robust_adds_obstacles_and_drops_identical_radios() -> None:
     assert of(chosen=["obstacles"], obstacles="walls.geojson")["obstacles"].wireless.obstacles is not None
     assert "capture" not in of("wireless.capture_db=10")
     assert list(of(chosen=["fading", "disk"])) == ["disk", "fading"]
@@ -118,7 +118,9 @@ def test_obstacles_and_what_is_the_same() -> None:
         (("wireless.range_m=600",), None, "radio log_distance: a reach of 600 m needs 41.4 dBm, expected at most 40"),
     ],
 )
-def test_what_is_refused(changes: tuple[str, ...], chosen: list[str] | None, complaint: str, tmp_path: Path) -> None:
+def test_robust_rejects_radios_that_cannot_be_derived(
+    changes: tuple[str, ...], chosen: list[str] | None, complaint: str, tmp_path: Path
+) -> None:
     with pytest.raises(ScenarioError) as caught:
         of(*changes, chosen=chosen)
     assert complaint in str(caught.value) and "\n" not in str(caught.value)

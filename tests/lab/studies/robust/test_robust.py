@@ -1,4 +1,4 @@
-"""`mobilenet robust` on a real Spark: the same worlds on each radio, going on, and what is refused."""
+"""Tests of `mobilenet robust` on a real Spark: the same worlds on each radio, resuming, and refusals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_same_worlds_on_another_radio(place: Path) -> None:
     assert a.hosts.attachment.hysteresis_m == 2 and a.seed == b.seed
 
 
-def test_what_is_left_says_the_same_everywhere(place: Path) -> None:
+def test_all_outputs_of_robust_agree(place: Path) -> None:
     rows = pd.read_csv(place / "out" / "robust.csv")
     assert list(rows["radio"]) == ["disk", "shadowing"] * 2 and set(rows["pairs"]) == {3}
     for radio in ("disk", "shadowing"):
@@ -60,14 +60,14 @@ def test_what_is_left_says_the_same_everywhere(place: Path) -> None:
         mine = rows[rows["radio"] == radio].reset_index(drop=True)
         for column in ("metric", "mean", "difference_low", "difference_high"):
             assert mine[column].equals(own[column]), column
-        assert (mine["p_adjusted"] >= own["p_adjusted"]).all()  # of a larger family
+        assert (mine["p_adjusted"] >= own["p_adjusted"]).all()  # the family is larger
     assert pd.read_parquet(place / "out" / "robust.parquet")["verdict"].tolist() == rows["verdict"].tolist()
     page = (place / "out" / "robust.md").read_text()
     assert all(verdict in page for verdict in rows["verdict"]) and "| shadowing | log_distance with" in page
     assert (place / "out" / "robust.svg").stat().st_size > 5_000
 
 
-def test_another_radio_runs_only_what_is_missing(place: Path) -> None:
+def test_adding_a_radio_to_robust_runs_only_what_is_missing(place: Path) -> None:
     before = manifests(place)
     radios = ("--radios", "obstacles,shadowing", "--obstacles", "town.geojson")
     (place / "town.geojson").write_text(json.dumps({"type": "Polygon", "crs": None, "coordinates": [WALL]}))
@@ -80,7 +80,7 @@ def test_another_radio_runs_only_what_is_missing(place: Path) -> None:
     assert scenario.wireless.obstacles is not None and scenario.wireless.obstacles.file == "town.geojson"
 
 
-def test_a_dry_run_runs_nothing(place: Path) -> None:
+def test_a_dry_run_of_robust_runs_nothing(place: Path) -> None:
     done = mobilenet("robust", "pace.yaml", "--dry-run", "--out", "dry", place=place)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "Next: mobilenet robust pace.yaml --out dry"
     assert "fading        log_distance with Nakagami fading" in done.stdout and "120       102" in done.stdout
@@ -116,7 +116,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name: str, tmp_path: Path) -> None:
+def test_the_robust_command_rejects_bad_input(name: str, tmp_path: Path) -> None:
     text, words, complaint = REFUSED[name]
     (tmp_path / "s.yaml").write_text(text)
     (tmp_path / "taken").mkdir()
@@ -139,7 +139,7 @@ def test_what_is_refused(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_any_radio_can_be_the_first(scenario: str, changes: str, radios: list[str], tmp_path: Path) -> None:
-    """Every configuration of every radio is a scenario, whatever key of the one means nothing to the other."""
+    """Every configuration of every radio is a valid scenario, whichever keys another radio does not have."""
     text = f"scenario: {ROOT}/scenarios/{scenario}\nset: {{{changes}}}\nreplications: {{min: 2}}\nfactors:\n"
     text += "  wireless.loss: [0, 0.1]\ncompare: {factor: wireless.loss, baseline: 0, metrics: [gaps]}\n"
     (tmp_path / "s.yaml").write_text(text)

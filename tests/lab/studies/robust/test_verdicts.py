@@ -1,4 +1,4 @@
-"""Verdicts over radios, from values made by hand, and the picture of them."""
+"""Tests of verdicts over radios, from values made by hand, and of their figure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BASE = np.full(6, 5.0) + NOISE[::-1]
 
 
 def finding(effect: float | None, metric: str = "gaps", spread: float = 1.0) -> Finding:
-    """A level that is so much more than the baseline; None: one that has no mean."""
+    """Return the finding on a level with this difference from the baseline; None gives a level without a mean."""
     made = Finding({}, "new", "old", metric, "unstable")
     if effect is not None:
         made.verdict, made.result = "different", compare_means(BASE + effect + spread * NOISE, BASE)
@@ -50,18 +50,18 @@ def verdict(*effects: float | None, spread: float = 1.0) -> Claim:
         ((None, 1, 1), "no claim"),
     ],
 )
-def test_each_verdict(effects: tuple[float | None, ...], expected: str) -> None:
+def test_verdicts_over_radios_follow_from_the_effects(effects: tuple[float | None, ...], expected: str) -> None:
     assert verdict(*effects).verdict == expected
 
 
 def test_an_insignificant_opposite_direction_is_not_a_flip() -> None:
-    """It needs more than a mean on the other side."""
+    """A flip needs more than a mean on the other side."""
     assert verdict(1, -0.1, spread=30).verdict == "inconclusive under r1"
 
 
 @pytest.mark.long
-def test_all_of_the_table_is_one_family() -> None:
-    """What is significant alone is not, beside enough other questions."""
+def test_robust_adjusts_significance_over_its_whole_table() -> None:
+    """A result that is significant by itself is not significant among enough other questions."""
     weak = finding(0.02)
     assert weak.result is not None and 0.004 < weak.result.p < 0.05
     assert claims({"disk": [weak], "other": [finding(1)]}, 0.95)[0].is_one
@@ -84,7 +84,7 @@ def test_ratios_only_where_all_radios_have_them() -> None:
     assert totals(all_claims) == "2 comparisons: 1 survives, 1 flips"
 
 
-def test_what_is_unstable_is_named() -> None:
+def test_robust_lists_unstable_configurations() -> None:
     configuration = Configuration(1, {"protocol.name": "new", "workload.interval_s": 2}, (), "new, interval_s 2")
     calm = Configuration(0, {"protocol.name": "old", "workload.interval_s": 2}, ())
     store = Store(Path("out/fading"), Study(scenario="x.yaml"), [calm, configuration])
@@ -92,7 +92,7 @@ def test_what_is_unstable_is_named() -> None:
     assert sentences == ["unstable: fading: new, interval_s 2"]
 
 
-def test_the_picture(tmp_path: Path) -> None:
+def test_the_picture_of_robust_shows_every_verdict(tmp_path: Path) -> None:
     all_claims = claims(
         {
             "disk": [finding(1), finding(-1, "delivery_delay_mean_s")],

@@ -1,4 +1,4 @@
-"""`mobilenet sensitivity` on a real Spark: what it prints, leaves and refuses, and whether it finds planted keys."""
+"""Tests of `mobilenet sensitivity` on a real Spark: output, files, refusals, and whether it finds planted keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ASKED = (
 
 @pytest.mark.spark
 @pytest.mark.timeout(900)
-def test_what_it_prints_and_leaves(tmp_path: Path) -> None:
+def test_sensitivity_prints_its_ranking_and_leaves_a_study(tmp_path: Path) -> None:
     done = mobilenet(*ASKED, "--workers", "1", place=tmp_path)
     assert done.returncode == 0, done
     lines, out = done.stdout.splitlines(), tmp_path / "studies" / "first-sensitivity"
@@ -56,7 +56,7 @@ def test_what_it_prints_and_leaves(tmp_path: Path) -> None:
     assert screening.plot().axes and screening.sentences() and table["key"][0] in screening._repr_html_()
 
 
-def test_what_python_refuses(tmp_path: Path) -> None:
+def test_sensitivity_from_python_rejects_bad_arguments(tmp_path: Path) -> None:
     ask, keys = mobilenet_package.sensitivity, ["wireless.loss=0:0.3", "workload.interval_s"]
     with pytest.raises(ScenarioError, match=r"^keys wireless.loss: overrides gives it a fixed value"):
         ask(FIRST, keys, overrides={"wireless.loss": 0.1}, out=tmp_path)
@@ -95,7 +95,9 @@ def test_what_python_refuses(tmp_path: Path) -> None:
         ("wireless.los,protocol.repair", (), "--keys wireless.los: unknown key; did you mean 'loss'?"),
     ],
 )
-def test_a_question_that_cannot_be_asked(keys: str, more: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
+def test_the_sensitivity_command_rejects_bad_questions(
+    keys: str, more: tuple[str, ...], complaint: str, tmp_path: Path
+) -> None:
     done = mobilenet("sensitivity", str(FIRST), "--keys", keys, *more, place=tmp_path)
     assert complaint in one_line(done, 2)
     assert not list(tmp_path.iterdir())
@@ -105,7 +107,7 @@ def test_a_question_that_cannot_be_asked(keys: str, more: tuple[str, ...], compl
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_planted_keys_are_found_by_whole_screenings(repetitions: int, tmp_path: Path) -> None:
-    """In at least 85 % of them; the settings of a plug-in, three of which matter."""
+    """At least 85 % of the screenings must find them among the settings of a plug-in, three of which matter."""
     right = 0
     with spark_session(local_master(2)) as spark:
         for repetition in range(repetitions):

@@ -1,4 +1,4 @@
-"""Morris screening against functions whose important keys are known."""
+"""Tests of Morris screening on functions whose important keys are known."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ KEYS, WORLDS = 10, 3
 
 @pytest.fixture(autouse=True)
 def _no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library of Holm's procedure collects garbage at each call, which takes longer than the rest of a test."""
+    """Skip the garbage collection at each call of the library for Holm's procedure, which takes
+    longer than the test.
+    """
     monkeypatch.setattr(gc, "collect", lambda: 0)
 
 
 def responses(points: np.ndarray, important: list[int], chance: np.random.Generator, noise: float) -> np.ndarray:
-    """Three keys matter, one of them not linearly and one only with the first; all worlds differ, and are skewed."""
+    """Return responses to three important keys, one nonlinear and one only together with the first; worlds differ, and
+    are skewed.
+    """
     x = points / (LEVELS - 1)
     a, b, c = (x[..., key] for key in important)
     means = 2 + 5 * a + 4 * b**2 + 3 * a * c + 0.2 * x.sum(axis=-1)
@@ -39,7 +43,7 @@ def test_a_step_of_a_trajectory_moves_one_key_by_half_its_levels() -> None:
     assert (trajectories(KEYS, 12, 3) == points).all() and (trajectories(KEYS, 12, 4) != points).any()
 
 
-def test_of_a_linear_function_the_sizes_are_its_coefficients() -> None:
+def test_screening_finds_the_coefficients_of_a_linear_function() -> None:
     points = trajectories(3, 6, 1)
     values = (points / (LEVELS - 1)) @ np.array([2.0, -7.0, 0.0])
     row_of = {row.key: row for row in screen(points, np.repeat(values[..., None], 2, axis=2), 0.95, 1)}
@@ -63,7 +67,7 @@ def test_three_planted_keys_of_ten_are_found(noise: float) -> None:
 
 
 def rejections(repetitions: int) -> int:
-    """In how many repetitions an unimportant key is taken for one with an effect."""
+    """Count the repetitions in which an unimportant key is found to have an effect."""
     count = 0
     drawn = [trajectories(4, 10, seed) for seed in range(10)]
     for repetition in range(repetitions):
@@ -75,11 +79,11 @@ def rejections(repetitions: int) -> int:
 
 
 def test_a_key_without_effect_is_rarely_taken_for_one() -> None:
-    """Within the binomial 99 % bound of 5 %: at most 18 of 200, although the noise is skewed."""
+    """The limit is the binomial 99 % bound of 5 %: at most 18 of 200, although the noise is skewed."""
     assert rejections(200) <= 18
 
 
-def test_one_world_shows_no_effect() -> None:
+def test_screening_in_a_single_world_shows_no_effect() -> None:
     points = trajectories(2, 4, 1)
     assert p_of_no_effect(points, points[..., :1].astype(float), 0) == 1.0
 
@@ -95,7 +99,7 @@ def test_a_trajectory_with_a_gap_is_left_out() -> None:
         complete(points, values)
 
 
-def test_the_same_numbers_give_the_same_ranking() -> None:
+def test_screening_gives_the_same_ranking_for_the_same_numbers() -> None:
     points = trajectories(4, 8, 2)
     values = responses_of(points)
     first: list[KeyEffect] = screen(points, values, 0.95, 5)
