@@ -463,7 +463,7 @@ def test_each_layering_rule_finds_a_planted_violation(rule: object, at: str, sou
     "back", ["from mobilenet.engine import clock", "from .clock import Clock", "from . import clock"]
 )
 @pytest.mark.parametrize("late", ["", "def f():\n    ", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "])
-def test_an_import_cycle_within_a_room_is_found(back: str, late: str, tmp_path: Path) -> None:
+def test_an_import_cycle_within_a_package_is_found(back: str, late: str, tmp_path: Path) -> None:
     """Imports in functions and for types close a cycle, too; the cycles that exist during import are reported
     separately.
     """

@@ -213,7 +213,7 @@ def _damage(directory: Path) -> str | None:
     from mobilenet.lab.studies import store as of_studies
     from mobilenet.record import soundness as of_runs
 
-    with suppress(Exception):  # otherwise only the present error is known
+    with suppress(Exception):  # if this fails too, only the first error is reported
         return of_runs.fault(directory) or of_studies.fault(directory)
     return None
 

@@ -25,7 +25,7 @@ MOST_NODES = 8
 
 
 def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> None:
-    """Print where the time of the deliveries of a run goes, for the mean and for the slowest. `allowed`: the option
+    """Print what the delays of a run's deliveries consist of, on average and for the slowest one. `allowed`: the option
     that the printed command needs.
     """
     from mobilenet.why.shares import add, counted_deliveries, shares_by, slowest

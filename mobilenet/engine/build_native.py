@@ -138,7 +138,7 @@ def main(tries_again: bool) -> None:
 
 
 def renew() -> None:
-    """Compile again what was compiled before its source was edited, and use it; report success or failure."""
+    """Recompile and use modules whose source was edited since they were compiled; report success or failure."""
     if native.is_outdated() and not any(name in sys.modules for name in native.MODULES):
         main(tries_again=False)
         native.use()

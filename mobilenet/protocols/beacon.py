@@ -114,7 +114,7 @@ class BeaconHost(Beaconing):
 
 
 class BeaconMember:
-    """What survives a crash."""
+    """Keep the part of a member's state that survives a crash."""
 
     __slots__ = ("member",)
 

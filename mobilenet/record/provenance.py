@@ -84,7 +84,7 @@ def inputs_of_all(directories: Sequence[Path]) -> Inputs:
 
 
 def _join(kind: str, scenarios: str, parts: Sequence[Inputs]) -> Inputs:
-    """Return the identity of several parts together; parts without runs have no fingerprint."""
+    """Return the combined fingerprint of several parts; parts without runs have none."""
     made_runs = [part for part in parts if part.runs]
     fingerprints = [part.fingerprint for part in made_runs if part.fingerprint is not None]
     fingerprint = combine(fingerprints) if fingerprints and len(fingerprints) == len(made_runs) else None

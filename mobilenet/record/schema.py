@@ -88,7 +88,7 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "to": "string",  # the receiver; empty: all within reach
         "messages": "string",  # the application messages in it, separated by spaces
         "start_ns": "int64",  # of sent: on the air from here; of timer: started then; otherwise -1
-        "end_ns": "int64",  # of sent: to here; otherwise -1
+        "end_ns": "int64",  # of `sent`: the end of the transmission; otherwise -1
         "size_bytes": "int64",  # of wire: with headers; otherwise -1
         "window": "string",  # for a segment of TCP: the window, or rule, that had held it back
         "events": "int64",  # number of rows in `events`

@@ -82,7 +82,7 @@ class Values(Sequence[Any]):
     """A column row by row. Python's objects are made on access."""
 
     def __init__(self, numbers: np.ndarray, words: list[Any] | None = None) -> None:
-        """Set up the column. `words`: the values, of which `numbers` are the codes; None: they are numbers."""
+        """Set up the column. `words`: the values for the codes in `numbers`; None: `numbers` are the values."""
         self._numbers = numbers
         self._row_by_row: memoryview[Any] = view(numbers)
         self._words = None if words is None else [*words, None]

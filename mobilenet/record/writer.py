@@ -34,7 +34,7 @@ def file_digests(directory: Path) -> dict[str, str]:
     return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in names}
 
 
-OF_MANIFEST = '  "manifest_sha256": "'  # the last line but one
+OF_MANIFEST = '  "manifest_sha256": "'  # begins the last line but one of the file
 
 
 class RecordError(Exception):

@@ -333,7 +333,7 @@ def _backbone(scenario: MobileKeys, stations: int) -> tuple[int, float]:
 
 
 def _in_range(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
-    """Return how many nodes are about as near to each other as to a station, if hosts are spread evenly."""
+    """Return the number of nodes within range of each other around a station, if hosts are spread evenly."""
     reach_m = model_of(scenario.wireless).cell_m
     area = getattr(scenario.hosts.mobility, "area", None)
     if area is None:

@@ -110,7 +110,7 @@ class Tracks(Parameters):
 
 
 class Track(NamedTuple):
-    """The places of a host with their times, all different and in order."""
+    """The positions of a host with their times, which are in order and never equal."""
 
     t_s: Floats
     x_m: Floats

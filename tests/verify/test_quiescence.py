@@ -147,7 +147,9 @@ def test_a_run_that_is_not_at_rest_states_what_it_waits_for(tmp_path: Path) -> N
 def test_a_protocol_that_has_stopped_is_violated(
     party: type, method: str, loss: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Hosts walk between three cells, and frames collide; each party neglects one duty."""
+    """Hosts walk between three cells, and frames collide; in each case, a host or station omits one action of
+    the protocol.
+    """
     monkeypatch.setattr(party, method, lambda *words: None)
     changes = [f"wireless.loss={loss}", "duration_s=12", "drain_s=300"]
     run = api.run(SCENARIOS / "first.yaml", out=tmp_path / "run", overrides=changes)

@@ -124,8 +124,8 @@ def station_off(world: World, folder: Path) -> tuple[Document, Cause]:
 
 
 def wall(world: World, folder: Path) -> tuple[Document, Cause]:
-    """Put a wall in front of one host, under Rayleigh fading; it is as near to its station as the others, on a side of
-    its own.
+    """Put a wall between one host and its station, under Rayleigh fading. The other hosts are as near, in other
+    directions.
     """
     host = world.lonely_host(45, 60)
     x, y = world.places_m[host]

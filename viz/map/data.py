@@ -214,7 +214,7 @@ def interval_ns(run: Record) -> float:
 
 
 def require_origin(run: Path, place: dict[str, float] | None) -> None:
-    """Raise RunError if tiles are wanted below a run without a place on Earth."""
+    """Raise RunError if map tiles are requested for a run whose position on Earth is unknown."""
     if place is None:
         raise RunError(
             f"{run}: --tiles needs a position on Earth, but the scenario has no origin: {{lon, lat}}; specify one,"

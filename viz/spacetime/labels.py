@@ -1,5 +1,5 @@
-"""Write words that never overlap in a picture: each goes to the first of its places that is free, or is counted as
-omitted.
+"""Place labels in a picture so that they never overlap: each goes to the first of its places that is free, or is
+counted as omitted.
 
 Model     boxes as they will be drawn, in pixels; what must stay free (lanes, bands) is given as boxes, too. The
           layout of the axes must be final before

@@ -72,7 +72,7 @@ class FollowedHosts:
     def attend(self, hosts: Iterable[str]) -> None:
         """Follow these hosts, and some watched before, since listeners may come back, as after a reload."""
         now_ns = self.simulation.kernel.now
-        for host in hosts:  # to the end, so that the longest unwatched are dropped first
+        for host in hosts:  # move it to the end, so that hosts unwatched for longest are dropped first
             self.arrows[host] = self.arrows.pop(host) if host in self.arrows else Arrows(now_ns)
         for host in [*self.arrows][:-MOST_HOSTS]:
             del self.arrows[host]

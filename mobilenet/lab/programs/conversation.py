@@ -56,7 +56,7 @@ class Conversation:
         self._soon_ms = self._soon_s * 1000
         self._output = select.poll()
         self._output.register(child.back, select.POLLIN)
-        self._lines = 0  # lines that it has written
+        self._lines = 0  # lines that the program has written
 
     def ask(self, event: str) -> tuple[list[dict[str, Any]], list[str]]:
         """Send an event, a line without its end. Return the answer without `done`, as values and as lines."""

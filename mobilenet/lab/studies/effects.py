@@ -104,7 +104,7 @@ def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], co
 
 
 def is_screening(path: Path) -> bool:
-    """Return whether the study is one of `mobilenet sensitivity`."""
+    """Return whether `mobilenet sensitivity` made the study."""
     return (path / f"{SCREENING}.parquet").is_file()
 
 

@@ -90,7 +90,7 @@ class ShadowingParameters(Parameters):
 
 
 class FadingParameters(Parameters):
-    """Many ways of unlike length: another gain for each frame at each receiver, one on average."""
+    """Fading by many paths of different lengths: each frame has a random gain at each receiver, on average one."""
 
     model: Literal["nakagami"] = Field(
         default="nakagami", description="distribution of fading; nakagami: the power is gamma distributed"

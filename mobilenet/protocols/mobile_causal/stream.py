@@ -120,7 +120,7 @@ class CellStream:
             self.collect()  # A2:12
 
     def forget_lists(self, c: Context) -> None:
-        """Drop recovery messages and skip set."""
+        """Drop the recovery messages and the skip set."""
         for number in c.rec:
             self._resender.forget((number, c.host))
         c.rec.clear()

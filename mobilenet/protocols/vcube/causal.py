@@ -100,7 +100,7 @@ class CausalBroadcast:
         return {child: Branch(child, sources) for child, sources in routes(self._n)[self._i].items()}
 
     def _neighbours(self, h: int) -> list[int]:
-        """Return the neighbours for what comes from cluster h + 1."""
+        """Return the neighbours to which a message from cluster h + 1 goes."""
         return neighbours(self._i, h, range(self._n))
 
     def _parent_in_single_tree(self) -> int | None:
@@ -290,7 +290,7 @@ class CausalBroadcast:
         return True
 
     def _set_free(self, m: Message) -> list[Message]:
-        """Set free the messages for which this one was the last missing."""
+        """Release the messages that were waiting only for this one."""
         free = [waiter for waiter in self._waiting.pop(m.bit, ()) if not self._waits(waiter)]
         self._pending -= len(free)  # l.33
         return free

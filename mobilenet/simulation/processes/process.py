@@ -1,4 +1,4 @@
-"""The view that a process of an experiment has, and what is recorded of it.
+"""What an experiment offers to a process, and what is recorded of the process.
 
 Model     the port of its protocol and, on the detector's lane, of its detector; events as they happen, samples of its
           buffers whenever they change

@@ -121,7 +121,7 @@ class ScreenedBroadcast(BroadcastJudge):
             return False
         if self._known is None:
             return True
-        has = np.zeros(len(self._senders), np.int32)  # what precedes the messages before `heard`
+        has = np.zeros(len(self._senders), np.int32)  # for each sender, what precedes the messages up to `heard`
         heard = 0
         steps = self._entitlements.get(name, [])
         edges = [*np.searchsorted(rows, [row for row, _ in steps]).tolist(), len(rows)]

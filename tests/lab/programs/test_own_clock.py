@@ -95,7 +95,7 @@ def test_any_program_may_report_a_clock(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["", "own_clock", '{"do":"own_clock","why":1}', '{"do":"done"}', "[" * 5000])
-def test_other_answers_do_not_report_an_own_clock(line: str, tmp_path: Path) -> None:
+def test_other_answers_do_not_report_a_clock(line: str, tmp_path: Path) -> None:
     done = play_clocked(tmp_path, line)
     assert done.verdicts["agreement"].answer == "violated" and "own_clock" not in done.manifest
 

@@ -1,4 +1,4 @@
-"""Tests tables against a slow aggregation of the same run directories, by definition and only with pandas."""
+"""Tests of tables against a slow aggregation of the same run directories, written with pandas from the definitions."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_agreement_with_printed_numbers_is_defined(values: list[float], printed:
     assert agree(np.array(values), printed, note) is agrees
 
 
-def test_a_number_for_all_sizes_has_to_agree_at_each() -> None:
+def test_a_value_claimed_for_all_sizes_must_hold_at_each_size() -> None:
     printed = {"printed": "86", "note": "at least"}
     sizes = [np.array([50.0]), np.array([90.0, 92.0])]
     assert causal._answer(sizes, printed) == Finding("fail", "50, 91 ± 13, published 86: differs", None, (85.5, None))

@@ -236,7 +236,7 @@ def verdict(name: str, runs: Runs) -> str:
 
 
 @pytest.mark.parametrize("name", [*FALSE_BY, *TRUE_BY])
-def test_statements_of_the_reliable_paper_follow_the_results(name: str) -> None:
+def test_statements_on_reliable_broadcast_follow_from_results(name: str) -> None:
     before, after = as_printed(), as_printed()
     (FALSE_BY | TRUE_BY)[name](after)
     assert (verdict(name, before), verdict(name, after)) == (("hold", "fail") if name in FALSE_BY else ("fail", "hold"))

@@ -323,7 +323,7 @@ def test_queued_frames_to_an_absent_node_time_out_in_turn() -> None:
 
 
 @pytest.mark.parametrize("timeout_ns", [1, SEGMENT - 1, SEGMENT])
-def test_a_timeout_shorter_than_the_frame_ends_when_it_has_left(timeout_ns: int) -> None:
+def test_a_timeout_shorter_than_a_frame_expires_after_the_frame(timeout_ns: int) -> None:
     air = AckingAir()
     a, b = air.acking(0, timeout_ns=timeout_ns), air.acking(500)
     a.unicast_at_ns(0, "A", b)

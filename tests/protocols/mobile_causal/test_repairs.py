@@ -34,7 +34,7 @@ def load(name: str) -> ModuleType:
 
 
 def draw_schedule(seed: int, flavour: str | None = None) -> Schedule:
-    """Draw a schedule with repairs. With odd seeds, the MAC gives up many frames."""
+    """Draw a schedule with repairs. With odd seeds, the MAC gives up on many frames."""
     schedule = draw(seed, flavour, repairs=True)
     return replace(schedule, air=replace(schedule.air, drop=schedule.air.drop * 10)) if seed % 2 else schedule
 

@@ -47,7 +47,7 @@ BACKLOG = "backlog_slope"
 Runs = Mapping[Cell, Sequence[Row]]
 # computes a delay of two places in a replication over the deliveries that both made; None: there are none
 Common = Callable[[Cell, Cell, int, OfDelays], tuple[float, float] | None]
-ANY = OfDelays(len)  # if only the pairs of deliveries matter
+ANY = OfDelays(len)  # for metrics that depend only on which deliveries there are, and not on their delays
 STEPS = 200  # of the search for an end of a ratio's interval, at most
 
 
@@ -332,7 +332,7 @@ def _high(side: Side, factor: float, shift: float) -> float:
 
 
 def _interval(side: Side) -> Bounds | None:
-    """Return the value, ratio or difference, and the numbers that the bounds of its combination do not exclude."""
+    """Return the value, a ratio or difference, and the interval of numbers that the bounds allow."""
     least, most = limits(side.metric)
     if not side.test.is_ratio:
         bounds = Bounds(_mean(side.less(1.0, 0.0)), _low(side, 1.0, 0.0), _high(side, 1.0, 0.0))

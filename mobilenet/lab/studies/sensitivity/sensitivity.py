@@ -220,7 +220,7 @@ def _numbers(points: Levels, widths: Sequence[int]) -> np.ndarray:
 
 
 def levels_of(all_ranges: Sequence[Range], points: Levels) -> list[dict[str, Any]]:
-    """Return a mapping from keys to values for each different point."""
+    """Return, for each distinct point, a mapping from its keys to their values."""
     different = dict.fromkeys(_places(points, [len(one.values) for one in all_ranges]))
     return [
         {"label": f"p{number}", **{one.key: one.values[value] for one, value in zip(all_ranges, place, strict=True)}}

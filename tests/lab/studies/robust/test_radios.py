@@ -73,7 +73,7 @@ def test_the_highest_rate_that_reaches(mode: str) -> None:
     assert wireless.broadcast_rate_mbps == (max(rates) if fits else wireless.unicast_mbps)
 
 
-def test_a_broadcast_rate_that_reaches_is_kept() -> None:
+def test_a_broadcast_rate_that_covers_the_range_is_kept() -> None:
     assert of("wireless.broadcast_rate_mbps=1", "wireless.loss=0.1")["fading"].rates_mbps == (1, 18)
     assert of("wireless.loss=0.1")["fading"].wireless.loss == 0.1
 
