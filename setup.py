@@ -3,7 +3,7 @@
 Model     `viz/` becomes `mobilenet/viz`, `scenarios/` and `data/` go below `mobilenet/examples`. With a C compiler the
           hot path is compiled in the wheel's own copy of the source, as `make setup` does it in a clone, and the wheel
           is one of this platform; without one, or with MOBILENET_COMPILED=0, it is one of any, and interpreted.
-          `make dist` passes what the clone has compiled, which serves for the same source
+          `make dist` names the folder of what the clone has compiled, which serves for the same source
 Errors    a line, and no wheel, on Windows
 Source    ours: docs/architecture/set-up.md
 """
@@ -59,9 +59,6 @@ class WithExamples(build_py):
             target = place / "mobilenet" / "examples" / name
             shutil.copytree(HERE / name, target, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
         if self.distribution.has_ext_modules():
-            compiled = Path(os.environ.get("MOBILENET_COMPILED_THERE", ""))  # each named after its source
-            if compiled.name == "__compiled__" and compiled.is_dir():
-                shutil.copytree(compiled, place / "mobilenet" / "__compiled__")
             subprocess.call([sys.executable, "-m", BUILD_NATIVE, "--again"], cwd=place, env=surroundings(place))
             for report in place.glob("mobilenet/__compiled__/*.failed"):
                 report.unlink()

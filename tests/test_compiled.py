@@ -108,6 +108,18 @@ def test_a_failed_compilation_falls_back_and_is_not_retried(copy: Path) -> None:
 
 
 @needs_a_compiler
+def test_a_wheel_takes_only_the_modules_of_its_source(copy: Path, tmp_path: Path) -> None:
+    """`make dist` names the folder of what the clone has compiled, in which other builds may lie as well."""
+    shutil.copytree(copy / "mobilenet", tmp_path / "mobilenet", ignore=shutil.ignore_patterns("__compiled__"))
+    there = shutil.copytree(copy / "mobilenet/__compiled__", tmp_path / "__compiled__")
+    (there / "0123456789abcdef").mkdir()
+    assert output_of(tmp_path, tries_again=True, MOBILENET_COMPILED_THERE=str(there)) == []  # nothing is compiled
+    taken = [path.name for path in (tmp_path / "mobilenet/__compiled__").iterdir()]
+    assert taken == [python(tmp_path, "from mobilenet.engine import native; print(native.folder().name)")]
+    assert python(tmp_path, SAY) == "True False so"
+
+
+@needs_a_compiler
 def test_a_compiled_library_that_cannot_be_loaded_is_ignored(copy: Path) -> None:
     (library,) = {file.resolve() for file in (copy / "mobilenet/__compiled__").glob(f"*/{native.LIBRARY}.*")}
     whole = library.read_bytes()

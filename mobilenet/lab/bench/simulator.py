@@ -2,7 +2,7 @@
 
 Model     each case runs in a separate process, as often as asked; the run with the median figure counts. What is
           measured is the CPU time of building and running a simulation, drain included, without imports and reading the
-          scenario. Beside it a bare event queue is measured, in turns with it (`Baseline`). "In proportion" is a figure
+          scenario. A bare event queue is measured in turns with it (`Baseline`). "In proportion" is a figure
           divided by (queue / 0.35 M events/s), the machine that the targets were set on.
 Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 70, 700 and 7000 hosts and exactly a
           tenth as many stations: those places of a triangular lattice of 200 m that are nearest to its middle. Seven of

@@ -108,7 +108,10 @@ def page(cases: list[str], mutants: list[str]) -> Iterator[str]:
 
 def _case_table(cases: str) -> Iterator[str]:
     """Return a row for each case of the paper's protocol; cases with the same result share a table."""
-    explored = [match.groups() for match in CASE.finditer(cases) if not match[1].startswith("repair_")]
+    matches = list(CASE.finditer(cases))
+    if len(matches) != len(re.findall(r"^\w+: .*; initially, ", cases, re.MULTILINE)):
+        raise SystemExit("cases.txt: a case has another form than the pattern CASE")
+    explored = [match.groups() for match in matches if not match[1].startswith("repair_")]
     for result in dict.fromkeys(row[-1] for row in explored):
         yield f"Result of each case: {result.replace(': ', ', ')}."
         yield ""
