@@ -110,7 +110,7 @@ def one_spark() -> Iterator[None]:
             end_java()
 
     def end_unless_shared(session: SparkSession) -> None:
-        if session.sparkContext.master.startswith("local"):
+        if session.sparkContext.master.startswith("local") and not spark.has_stopped(session):
             session.sparkContext.cancelAllJobs()
         else:
             end(session)

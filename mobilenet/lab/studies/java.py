@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
@@ -135,12 +136,15 @@ def deaf() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def end_java() -> None:
-    """End Spark's Java, even one that is only beginning, since without a client it may not end by itself."""
+def end_java(user: Future[Any]) -> None:
+    """End Spark's Java, even one that is only beginning, since without a client it may not end by itself.
+
+    `user`: what still waits for this Java in another thread, and fails now.
+    """
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
     gateway: Any = SparkContext._gateway
-    SparkContext._gateway = SparkContext._jvm = None
     known: Any = getattr(gateway, "proc", None)
     for child in children() | ({known.pid} if known is not None else set()):
         with suppress(OSError):
@@ -148,6 +152,10 @@ def end_java() -> None:
                 _end(child, lambda: known.poll() is not None)
             elif b"org.apache.spark" in Path(f"/proc/{child}/cmdline").read_bytes():
                 _end(child, partial(_has_ended, child))
+    wait([user], ENDS_WITHIN_S)
+    # PySpark forgets a context and a session whose Java went at one point only, and would give them to the next caller.
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
 
 
 def children() -> set[int]:

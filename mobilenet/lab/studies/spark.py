@@ -126,11 +126,9 @@ def spark_session(
         try:
             with safe_path.for_children(), _temporary_files_in(_scratch()):
                 session = _start(settings, spark)
-        except BaseException as error:
-            with deaf():
-                end_java()
-            if isinstance(error, StudyError) or not isinstance(error, Exception):
-                raise
+        except StudyError:
+            raise
+        except Exception as error:
             raise StudyError(f"Spark did not start on {spark}: {' '.join(str(error).split())[:200]}") from None
     accumulators: Any = session.sparkContext._accumulatorServer
     accumulators.handle_error = lambda *request: None  # otherwise it would print a traceback if Java ends first
@@ -189,8 +187,9 @@ def _finish(session: SparkSession) -> None:
 def _end(session: SparkSession) -> None:
     """End Java after a signal or an error, so that a second signal does not leave one behind."""
     with deaf():
-        wait([in_thread(session.stop)], ENDS_WITHIN_S)
-        end_java()
+        stop = in_thread(session.stop)
+        wait([stop], ENDS_WITHIN_S)
+        end_java(stop)
 
 
 def in_thread(work: Callable[[], Done]) -> Future[Done]:
@@ -212,12 +211,17 @@ def _start(settings: dict[str, str], master: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     session = in_thread(SparkSession.builder.config(map=dict(settings)).getOrCreate)
-    if not wait([session], MASTER_TAKES_US_WITHIN_S if master.startswith("spark://") else None).done:
-        raise StudyError(
-            f"--master {master}: no compatible Spark master answered within {MASTER_TAKES_US_WITHIN_S} s; check"
-            " its address and version"
-        )
-    return session.result()
+    try:
+        if not wait([session], MASTER_TAKES_US_WITHIN_S if master.startswith("spark://") else None).done:
+            raise StudyError(
+                f"--master {master}: no compatible Spark master answered within {MASTER_TAKES_US_WITHIN_S} s; check"
+                " its address and version"
+            )
+        return session.result()
+    except BaseException:
+        with deaf():
+            end_java(session)
+        raise
 
 
 def require_spark(spark: Spark) -> None:

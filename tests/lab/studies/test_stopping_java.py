@@ -42,7 +42,7 @@ def begin(place: Path) -> subprocess.Popen[str]:
         [*COMMAND, "study", str(ROOT / "scenarios" / "studies" / "loss.yaml"), "--out", "it", "-q"], cwd=place,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=with_interrupts,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 150
     while not any((place / "it" / "starting").glob("c*")) and time.monotonic() < deadline:
         time.sleep(0.05)
     return process
@@ -57,7 +57,7 @@ def test_a_signal_to_the_process_group_leaves_no_java_behind(
     for _ in range(times):
         os.killpg(process.pid, number)
         time.sleep(0.7)
-    outputs = process.communicate(timeout=60)
+    outputs = process.communicate(timeout=120)
     assert (process.returncode, *outputs) == (3, "", f"stopped; {KEPT}")
     assert of_session(process.pid) == []
 
@@ -69,7 +69,7 @@ def test_a_study_ends_with_one_line_if_java_is_killed(tmp_path: Path) -> None:
         with suppress(OSError):  # it ended in the meantime
             if b"org.apache.spark.deploy.SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 os.kill(pid, signal.SIGKILL)
-    outputs = process.communicate(timeout=60)
+    outputs = process.communicate(timeout=120)
     assert process.returncode == 3 and outputs[0] == "" and outputs[1].endswith(KEPT) and outputs[1].count("\n") == 1, (
         outputs
     )
@@ -88,7 +88,7 @@ def test_a_killed_cluster_leaves_no_java_behind() -> None:
     assert len(javas) == 2
     process.kill()
     process.communicate()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in javas):
         time.sleep(0.1)
     assert not [pid for pid in javas if Path(f"/proc/{pid}").exists()]
@@ -114,21 +114,22 @@ SparkContext._gateway.proc.wait()
 fail(1)
 count(2)
 ends = SparkContext.stop
+def hang(context):
+    time.sleep(99)
 def stop(context):
-    SparkContext.stop = ends
-    context._jsc.stop()
-    context._jsc = None
+    SparkContext.stop = hang
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(9)
 SparkContext.stop = stop
 fail(2)
+SparkContext.stop = ends
 count(1)
 """
 
 
 def test_a_spark_session_starts_however_the_previous_one_ended() -> None:
-    """The next one may have another master; the previous Java was killed while idle, or stopped by Ctrl-C."""
-    done = subprocess.run([sys.executable, "-c", BETWEEN], capture_output=True, text=True, timeout=120)
+    """The next one may have another master; the previous Java was killed while idle, or after Ctrl-C, as it hung."""
+    done = subprocess.run([sys.executable, "-c", BETWEEN], capture_output=True, text=True, timeout=240)
     printed = "2 1\nStudyError\n2 2\n2 2\nKeyboardInterrupt\n2 1\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, ""), done
 

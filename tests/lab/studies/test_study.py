@@ -16,7 +16,7 @@ import pytest
 from mobilenet.viz.comparison import draw
 
 from mobilenet.engine import native
-from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies import StudyError, spark
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.cluster import cluster
 from mobilenet.lab.studies.configurations import PlannedRun
@@ -74,6 +74,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
     out = tmp_path / "cluster"
     killed = []
     monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_TO_START)
+    monkeypatch.setattr(spark, "MASTER_TAKES_US_WITHIN_S", 200)
     with cluster(2, 7391) as (url, workers, settings):
         assert settings.stat().st_mode & 0o77 == 0 and "authenticate true" in (settings / NAME).read_text()
         stranger = (
