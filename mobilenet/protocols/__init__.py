@@ -1,4 +1,4 @@
-"""The algorithms, with their papers. They meet the network only through ports (port.py).
+"""The broadcast protocols, each written after its paper. They reach the network only through ports (port.py).
 
-Knows       the standard library; no clock, random stream or log
+Knows       the standard library; protocols use no clock, random stream or log of their own
 """

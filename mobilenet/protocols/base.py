@@ -1,8 +1,8 @@
-"""Base classes of a custom broadcast protocol: members, numbers and waits; the messages are left open.
+"""Base classes for a custom broadcast protocol: they handle membership, sequence numbers and timers.
 
-Model     a host is a member from the moment it is in a cell and asked to join; sessions are only a count of
-          joins. `spread` and `on_receive` are to be written, and for stations `on_wired`. What waits in `later` dies
-          with a crash
+Model     a host is a member from the moment when it is in a cell and has been asked to join. A session number is only
+          a count of joins. A derived class implements `spread` and `on_receive`, and for stations also `on_wired`.
+          Actions that were scheduled with `later` are lost in a crash
 Units     seconds for waits, bytes for bodies
 Source    ours: docs/guide/plug-ins.md; an example is scenarios/own_protocol/gossip.py
 """
@@ -20,16 +20,16 @@ from .port import HostPort, MessageId, Port, StationPort, WiredPort
 
 @dataclass(slots=True)
 class BaseStable:
-    """What a host remembers through a crash. Derive from it to remember more."""
+    """The state of a host that survives a crash. Derive from it to add more."""
 
     member: bool = False
-    session: int = 0  # joins so far
-    seq: int = 0  # number of the next own message
+    session: int = 0  # the number of joins so far
+    seq: int = 0  # the sequence number of this host's next message
 
 
 class BaseMessage:
-    """A message with a header of a few bytes. Derive a frozen dataclass from it; it needs `payload_bytes` if it has
-    payload.
+    """A message with a header of a few bytes. Derive a frozen dataclass from it, and define `payload_bytes` there if
+    the message carries payload.
     """
 
     header_bytes: ClassVar[int] = 8
@@ -44,7 +44,7 @@ class BaseMessage:
 
 
 class _Wait:
-    """One use of `later`."""
+    """An action that was scheduled with `later`, and its timer."""
 
     def __init__(self, base: _Base) -> None:
         self.action: Callable[[], None] = _nothing
@@ -55,19 +55,21 @@ def _nothing() -> None: ...
 
 
 class _Base:
-    BUFFERS: ClassVar[tuple[str, ...]] = ()  # names, in the order of buffer_sizes()
-    STABLE_BUFFERS: ClassVar[tuple[str, ...]] = ()  # those of a host that survive its crash: kept in `stable`
+    BUFFERS: ClassVar[tuple[str, ...]] = ()  # the names of the buffers, in the order of buffer_sizes()
+    # the buffers of a host that survive a crash, because they are kept in `stable`
+    STABLE_BUFFERS: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, port: Port) -> None:
         self._port = port
         self._waiting = 0
-        self._over: list[_Wait] = []  # waits that can be used again: a port keeps every timer it has given out
+        # finished waits, which are used again because a port keeps every timer that it has created
+        self._over: list[_Wait] = []
 
     def later(self, wait_s: float, action: Callable[[], None]) -> None:
-        """Do something after a while. The run does not end before.
+        """Run an action after `wait_s` seconds. The simulation does not end before the action has run.
 
-        Draw the wait of what repeats (`port.uniform`): at equal intervals two nodes that do not hear each other, once
-        they collide, collide for ever.
+        Draw the interval of a repeated action at random (`port.uniform`). With equal intervals, two nodes that cannot
+        hear each other would collide again in every period after their first collision.
         """
         wait = self._over.pop() if self._over else _Wait(self)
         wait.action = action
@@ -86,29 +88,29 @@ class _Base:
         return not self._waiting
 
     def on_end(self) -> None:
-        """End the life of the station: a crash, or it is gone for good."""
+        """Handle the end of this station's life: it has crashed, or it has been removed for good."""
 
     def on_sent(self, message: Any) -> None: ...
     def on_dropped(self, message: Any) -> None: ...
     def on_receive(self, sender: int, message: Any) -> None:
-        """Handle a frame: at a host from any station in range, at a station from the host `sender`."""
+        """Handle a received frame. A host receives frames from any station in range, and a station from the host
+        `sender`.
+        """
         raise NotImplementedError
 
 
 class BaseHost(_Base):
-    """A mobile host. `settings` is the scenario's protocol.settings, checked by the protocol's
-    Settings.
-    """
+    """A mobile host. `settings` is the scenario's `protocol.settings`, validated by the protocol's Settings class."""
 
     def __init__(self, port: HostPort, stable: Any, settings: Any, stations: int) -> None:
         super().__init__(port)
         self.port = port
         self.stable = stable
         self.settings = settings
-        self.cell: int | None = None  # the station that serves it
+        self.cell: int | None = None  # the station that serves this host
 
     def spread(self, message: MessageId, body: int) -> None:
-        """Spread a message of this host's own: deliver it here, and send it to the others."""
+        """Broadcast a message of this host: deliver it locally and send it to the others."""
         raise NotImplementedError
 
     def co_broadcast(self, body: int) -> MessageId | None:
@@ -138,11 +140,11 @@ class BaseHost(_Base):
         self.cell = station
 
     def on_recover(self) -> None:
-        """Come back after a crash, with `stable` as it was."""
+        """Resume after a crash. `stable` still has its earlier contents."""
 
 
 class BaseStation(_Base):
-    """A support station, without a protocol: classes derive from it."""
+    """A support station that does nothing. Protocols derive from it."""
 
     def __init__(self, port: StationPort, wired: WiredPort, settings: Any, stations: int) -> None:
         super().__init__(port)
@@ -151,7 +153,7 @@ class BaseStation(_Base):
         self.settings = settings
 
     def on_wired(self, source: int, message: Any) -> None:
-        """Handle something from another station."""
+        """Handle a message from another station."""
         raise NotImplementedError
 
     def serves(self, host: int) -> bool:
@@ -159,7 +161,7 @@ class BaseStation(_Base):
 
 
 class BaseClient:
-    """Gets the upcalls of connections (`port.channels.listen`, `wired.listen`). Override what you need."""
+    """A listener for connections (`port.channels.listen`, `wired.listen`). Override the methods that you need."""
 
     def accepts(self, peer: int) -> bool:
         return True

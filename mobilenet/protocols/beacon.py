@@ -1,11 +1,10 @@
-"""Plain beacons, no causal broadcast: the load of the radio's cross-check against other simulators.
+"""Plain beacons without causal broadcast: the traffic with which the radio is compared with other simulators.
 
 Source      ours: docs/models/radio.md
-Names       station_interval_s, host_interval_s: means of exponential intervals; hello: a short periodic frame of
-            every node
-Assumes     nothing; nodes do not answer. Hellos are exactly periodic, as in the simulators that it is compared with:
-          two
-            hidden nodes with the same phase collide each time, which here is counted and does no harm
+Names       station_interval_s, host_interval_s: the means of exponential intervals; hello: a short frame that every
+            node sends periodically
+Assumes     nodes do not answer. Hellos are exactly periodic, as in the other simulators: two hidden nodes with the
+            same phase collide in every period. These collisions are counted and have no other effect
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ class Beacon(NamedTuple):
 
 @cache
 def _beacon(payload_bytes: int) -> Beacon:
-    """Return the one beacon that all nodes send."""
+    """Return the beacon message. All nodes send the same one."""
     return Beacon(payload_bytes, payload_bytes)
 
 
 class Beaconing:
-    """Two clocks that send: one exponential, one periodic with a random phase."""
+    """The two timers of a node: one fires at exponential intervals, the other periodically with a random phase."""
 
     __slots__ = ("_beacon", "_beacon_timer", "_hello", "_hello_s", "_hello_timer", "_interval_s", "_port")
     BUFFERS: ClassVar[tuple[str, ...]] = ()
@@ -68,7 +67,7 @@ class Beaconing:
         return ()
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """Ignore the frame: a beacon node does not listen (see BeaconLoad below), so this is not called."""
+        """Do nothing. The network never calls this method, because BeaconLoad declares that its nodes do not listen."""
 
     def on_sent(self, message: Any) -> None:
         pass
@@ -78,7 +77,7 @@ class Beaconing:
 
 
 class BeaconHost(Beaconing):
-    """A host that sends from join() to leave(), and begins again after a crash."""
+    """A host that sends beacons from join() to leave(), and resumes after a crash."""
 
     __slots__ = ("_stable",)
 
@@ -114,7 +113,7 @@ class BeaconHost(Beaconing):
 
 
 class BeaconMember:
-    """Keep the part of a member's state that survives a crash."""
+    """The part of a host's state that survives a crash."""
 
     __slots__ = ("member",)
 
@@ -140,7 +139,7 @@ class BeaconStation(Beaconing):
 
 
 class BeaconLoad(Declaration):
-    """A protocol that only loads the radio: it delivers nothing and promises nothing."""
+    """A protocol that only puts load on the radio. It delivers no messages and makes no promises."""
 
     name = "beacon"
     host, station, stable, parameters = BeaconHost, BeaconStation, BeaconMember, BeaconParameters

@@ -1,4 +1,4 @@
-"""How often and how much the nodes of the radio's cross-check send.
+"""The settings of beacon traffic: how often nodes send, and how much.
 
 Units     seconds, bytes
 Errors    pydantic.ValidationError

@@ -1,13 +1,12 @@
-"""Datagrams between hosts: up to the station of the sender's cell, over the wires to the station of the other, and
-down.
+"""A relay of datagrams between hosts: up to the sender's station, over the wires, and down to the receiver.
 
-Model     datagrams travel in frames that the MAC acknowledges and repeats, as 802.11 does with every frame for a single
-          node. A host that comes into a cell registers until the station has answered. The number of such a visit grows
-          through crashes; of two stations that claim a host, the one with the higher number has it. A station notifies
-          all others, and sends a datagram to where it believes the receiver to be. Beyond that nothing is repeated or
-          kept: a datagram that the MAC gives up, or whose host has moved on, is lost, as with UDP. A datagram that
-          reaches a station that knows of a later visit is forwarded from there. Numbers of visits grow on the way, so
-          no loop arises
+Model     datagrams travel in unicast frames, which the MAC acknowledges and repeats as in 802.11. A host that enters a
+          cell registers with the station, and repeats this until the station has answered. Each visit to a cell has a
+          number, which keeps growing through crashes. If two stations both claim a host, the one with the higher visit
+          number is right. A station notifies all others of a visit, and sends each datagram to the station where it
+          believes the receiver to be. The relay itself repeats and keeps nothing: a datagram is lost, as with UDP, if
+          the MAC gives up on it or its receiver has moved on. A station that knows of a later visit forwards the
+          datagram there. Visit numbers grow along the way, so that a datagram cannot loop
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/real-time.md
 """
@@ -21,26 +20,26 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from mobilenet.protocols.fields import Body, Bytes, Id, Number, message
 from mobilenet.protocols.port import UnicastHostPort, UnicastStationPort, WiredPort
 
-AGAIN_NS = (50_000_000, 150_000_000)  # between two tries of a host to be known
+AGAIN_NS = (50_000_000, 150_000_000)  # the range of the wait between two registration attempts of a host
 
 
 @message()
 class Here(NamedTuple):
-    """A host's notice to its station: I am in your cell."""
+    """A registration: the host tells its station that it is in the cell."""
 
     visit: Number
 
 
 @message(acknowledges=True)
 class Known(NamedTuple):
-    """The station's answer to the host: I have heard that."""
+    """The station's answer to a registration."""
 
     visit: Number
 
 
 @message()
 class Moved(NamedTuple):
-    """A station's notice to all others: this host is in my cell."""
+    """A station's notice to all other stations that a host is in its cell."""
 
     host: Id
     visit: Number
@@ -48,27 +47,27 @@ class Moved(NamedTuple):
 
 @message()
 class Datagram(NamedTuple):
-    """A datagram that a program sent. `number` counts those of its host."""
+    """A datagram that a program sent. `number` counts the datagrams of its host."""
 
     source: Id
     number: Number
     to: Id
     payload: Body
-    data: Annotated[bytes, Bytes(0)]  # its length counts as payload
+    data: Annotated[bytes, Bytes(0)]  # payload; its length is part of the message size
 
 
 @dataclass(slots=True)
 class Memory:
-    """What a host remembers through a crash."""
+    """The state of a host that survives a crash."""
 
     member: bool = False
-    session: int = 0  # joins so far
+    session: int = 0  # the number of joins so far
     visits: int = 0
     datagrams: int = 0
 
 
 class RelayHost:
-    """A host that relays datagrams. `hand_over` is called for each datagram that is for this host."""
+    """A host that relays datagrams. `hand_over` is called for each datagram that is addressed to this host."""
 
     BUFFERS: ClassVar[tuple[str, ...]] = ()
 
@@ -80,7 +79,7 @@ class RelayHost:
         self._again = port.timer(self._announce)
 
     def send(self, to: int, data: bytes) -> int:
-        """Send a datagram, whether or not a station can take it. Return its number."""
+        """Send a datagram, even if the host is in no cell at the moment. Return the datagram's number."""
         number = self.memory.datagrams
         self.memory.datagrams += 1
         if self._cell is not None:
@@ -119,7 +118,7 @@ class RelayHost:
         return True
 
     def co_broadcast(self, body: Any) -> None:
-        """Raise an error, because the program decides what is broadcast."""
+        """Raise an error: with this protocol only programs send messages."""
 
     def on_recover(self) -> None: ...
     def is_out(self) -> bool:
@@ -136,14 +135,14 @@ class RelayHost:
 
 
 class RelayStation:
-    """A station that knows the latest visit of each host it has heard of, and where that is."""
+    """A station that knows the latest visit of every host it has heard of, and the station of that visit."""
 
     BUFFERS: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, port: UnicastStationPort, wired: WiredPort) -> None:
         self.port = port
         self._wired = wired
-        self._where: dict[int, tuple[int, int]] = {}  # host -> its visit, the station of it
+        self._where: dict[int, tuple[int, int]] = {}  # host -> (number of its latest visit, station of that visit)
 
     def on_receive(self, sender: int, message: Any) -> None:
         if isinstance(message, Datagram):

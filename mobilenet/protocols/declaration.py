@@ -1,10 +1,10 @@
-"""A protocol's declaration: its parties, what it promises, what it needs, what is measured of it.
+"""A protocol's declaration: its classes, its promises, its requirements and its measurements.
 
-Model     a class with these attributes and no state. The scenario, the network and the fuzzer read it, and know nothing
-          else of the protocol; the verifier reads what the scenario made of it. Built-in ones are listed in
-          scenario/protocol_catalogue.py. A plug-in's class, in its own file, may set what is marked `plug-ins`
-          here; what it leaves out is as here. The rest is not read of plug-ins: verifying or estimating a run never
-          runs their code
+Model     a declaration is a class with these attributes and no state. The scenario, the network and the fuzzer know a
+          protocol only through its declaration; the verifier reads what the scenario derived from it. Built-in
+          declarations are listed in scenario/protocol_catalogue.py. A plug-in is a class in the user's own file. It may
+          set the attributes marked `plug-ins`, and has the defaults from here for those that it does not set. The other
+          attributes of a plug-in are ignored, so that verifying or estimating a run never executes its code
 Units     seconds, as the names show
 Source    ours: docs/guide/plug-ins.md
 """
@@ -23,8 +23,9 @@ Need = Literal["connections"]
 class Declaration:
     """The base class of declarations. Derive from it, or give a plain class some of these attributes.
 
-    host(port, stable, parameters, stations), station(port, wired, parameters, stations), stable(): the parties.
-    `parameters`: the class of a built-in protocol's keys in a scenario; a plug-in has `settings` instead.
+    host(port, stable, parameters, stations), station(port, wired, parameters, stations) and stable() create the parties
+    of the protocol. `parameters` is the class of a built-in protocol's keys in a scenario; a plug-in has `settings`
+    instead.
     """
 
     name: ClassVar[str] = ""
@@ -36,101 +37,115 @@ class Declaration:
     # --- what it promises
     # what the verifier judges; None: only record, conservation and rest. plug-ins, but for None
     promises: ClassVar[Promise | None] = "causal"
-    delivers_to_all: ClassVar[bool | None] = None  # every member gets every message; None: only if causal. plug-ins
-    loses_at_any_time: ClassVar[bool] = False  # hosts may have a gap at any time, not only after they expired
-    # promises of its own: functions (`promise`), or, of a built-in protocol, the module of its CHECKS. plug-ins
+    # whether every member gets every message; None: only if the protocol is causal. plug-ins
+    delivers_to_all: ClassVar[bool | None] = None
+    # whether hosts may have a gap at any time, and not only after they expired
+    loses_at_any_time: ClassVar[bool] = False
+    # Additional promises: functions marked with `promise` or, for a built-in protocol, the module that contains CHECKS.
+    # plug-ins
     checks: ClassVar[tuple[Callable[..., Any], ...] | str] = ()
 
     # --- what it needs
-    needs: ClassVar[tuple[Need, ...]] = ()  # connections: TCP over the radio and between stations. plug-ins
-    tries_again_within_s: ClassVar[float] = 10.0  # a node that waits for others; besides the waits of TCP. plug-ins
-    listens: ClassVar[bool] = True  # False: no frame is handed up, which makes being heard free of cost. plug-ins
+    # which connections it uses: TCP over the radio, TCP between stations. plug-ins
+    needs: ClassVar[tuple[Need, ...]] = ()
+    # how long a node waits for others before it retries, besides TCP's timeouts. plug-ins
+    tries_again_within_s: ClassVar[float] = 10.0
+    listens: ClassVar[bool] = True  # False: the network hands no frames up, and receptions cost no time. plug-ins
 
     # --- what is known of its trace
     # measured of each host and station, and empty at rest. Plug-ins: BUFFERS of host and station
     buffers: ClassVar[tuple[str, ...]] = ()
-    # event -> the keys of its detail; with a question mark: it need not be there. None: nothing is known of them
+    # The keys of each event's detail. A key that ends with a question mark is optional. None: the keys are unknown.
     details: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
-    all_stations_admit: ClassVar[bool] = False  # a host joins only after every station has answered
-    samples_lists: ClassVar[bool] = False  # samples how long the lists in its messages are
+    all_stations_admit: ClassVar[bool] = False  # whether a host joins only after every station has answered
+    samples_lists: ClassVar[bool] = False  # whether the lengths of the lists in its messages are sampled
 
     # --- what follows from its parameters `p`
 
     @staticmethod
     def unicasts(p: Any) -> bool:
-        """Return whether it sends frames that the MAC acknowledges, besides those of connections."""
+        """Return whether the protocol sends frames that the MAC acknowledges, apart from those of connections."""
         return False
 
     @staticmethod
     def first_join_spread_s(p: Any) -> float:
-        """Return the time within which the hosts that are there from the beginning join."""
+        """Return the time within which the hosts that exist from the beginning join."""
         return 0.0
 
     @staticmethod
     def longest_heartbeat_s(p: Any) -> float:
-        """Return the longest silence of an idle host; 0: it has no heartbeat."""
+        """Return the longest time for which an idle host stays silent, or 0 if the protocol has no heartbeat."""
         return 0.0
 
     @staticmethod
     def longest_wait_s(p: Any, hosts: int, frame_s: float) -> float | None:
-        """Return the longest that a node waits for others until it tries again; None: not known, so a run that is not
-        at rest at its deadline is never violated for that. `frame_s`: the air time of a message.
+        """Return how long a node may wait for others before it retries. None means that this is unknown; a run that has
+        not come to rest at its deadline is then never called a violation for that reason. `frame_s` is the air time of
+        a message.
         """
         return None
 
     @staticmethod
     def may_not_settle(p: Any, hosts: int, round_trip_s: float, attempts: int) -> str | None:
-        """Return why a run need not come to rest with these numbers; None: it has to. `round_trip_s`: over wires, to
-        the farthest station and back; `attempts`: of the MAC at each frame.
+        """Return why a run may fail to come to rest with these numbers, or None if it must come to rest. `round_trip_s`
+        is over the wires to the farthest station and back; `attempts` is the number of attempts of the MAC for each
+        frame.
         """
         return None
 
     @staticmethod
     def expiry_s(p: Any) -> float | None:
-        """Return the silence after which a host is given up; None: never.
+        """Return the silence after which a station gives up on a host, or None if it never does.
 
-        plug-ins: if it is not None, the network notes silences; what their hosts may miss does not follow from it.
+        plug-ins: if this is not None, the network watches for silent hosts. It does not determine which messages the
+        hosts of the plug-in may miss.
         """
         return None
 
     @staticmethod
     def longest_message_bytes(p: Any, payload_bytes: int, hosts: int, broadcasts: int) -> int | None:
-        """Return the longest message that a station radios with these numbers of hosts and broadcasts; None:
-        not known.
+        """Return the size of the longest message that a station sends over the radio with these numbers of hosts and
+        broadcasts, or None if it is unknown.
         """
         return None
 
     @staticmethod
     def frames_per_broadcast(p: Any, hosts: int, stations: int) -> float:
-        """Return how many first copies of a message are in the air, for the estimate of how big a run becomes."""
+        """Return how many frames carry the first copies of one message. The estimate of a run's size uses this
+        number.
+        """
         return 1 + stations
 
     @staticmethod
     def frames_per_s(p: Any, hosts: int, stations: int) -> float:
-        """Return what it sends whether or not a host broadcasts, beyond a few frames per node."""
+        """Return the number of frames a second that are sent even if no host broadcasts, beyond a few frames for each
+        node.
+        """
         return 0.0
 
     @staticmethod
     def hops_per_join(p: Any, stations: int, mean_hops: float) -> float:
-        """Return how many messages on links a join causes; `mean_hops`: links between two stations, on average."""
+        """Return how many messages a join causes on links. `mean_hops` is the mean number of links between two
+        stations.
+        """
         return 0.0
 
     @staticmethod
     def most_sent_again_per_s(p: Any, pending: int) -> float:
-        """Return the most copies that a station radios again each second at this number of unacknowledged messages, for
-        the estimate of a run that does not come to rest.
+        """Return the maximum number of copies that a station retransmits each second with this number of unacknowledged
+        messages. It serves to estimate the size of a run that does not come to rest.
         """
         return 0.0
 
 
 def fill_in(plugin: type) -> type[Declaration]:
-    """Make a class that declares all of it: what `plugin` leaves out is as in Declaration."""
+    """Return a complete declaration: the attributes of `plugin`, and the defaults of Declaration for the others."""
     if issubclass(plugin, Declaration):
         return plugin
     return type(plugin.__name__, (plugin, Declaration), {"__module__": plugin.__module__, "__doc__": plugin.__doc__})
 
 
 def declare(host: Callable[..., Any], station: Callable[..., Any], stable: Callable[[], Any]) -> type[Declaration]:
-    """Make a declaration of the parties only: for tests of a protocol, or of a changed one."""
+    """Return a declaration that has only these parties, for tests of a protocol or of a modified one."""
     parties = {"host": staticmethod(host), "station": staticmethod(station), "stable": staticmethod(stable)}
     return type("Declared", (Declaration,), parties)

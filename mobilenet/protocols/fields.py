@@ -1,10 +1,11 @@
-"""Messages declare their fields once: sizes, payload and lengths of lists derive from the declaration.
+"""Field declarations of messages, from which sizes, payload and lengths of lists are derived.
 
-Model     a message is a NamedTuple below `@message`; the type of a field gives its bytes. An identifier
-          has 4, a number 8, a flag 1, a body what it declares; a tuple as many as its items; what may be None a flag
-          more; a NamedTuple as a field what its own fields have. `head` bytes come before the first field
+Model     a message is a NamedTuple below `@message`, and the type of a field determines its size. An identifier has 4
+          bytes, a number 8 and a flag 1. A body has its declared size, a tuple the sum of its items, and a nested
+          NamedTuple the sum of its fields. An optional field has one byte more, as a flag. `head` bytes come before the
+          first field
 Units     bytes
-Errors    TypeError where a field's type has no size
+Errors    TypeError for a field whose type has no size
 Source    ours: docs/architecture.md
 """
 
@@ -27,19 +28,21 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A field whose value is the number of bytes: application payload, which nothing looks into."""
+    """A field whose value is the number of payload bytes. The simulator never looks into the payload."""
 
 
 @dataclass(frozen=True, slots=True)
 class BitsFrom:
-    """A field of ascending numbers, sent as one bit each from the number in another field to the last of them."""
+    """A field of ascending numbers that is sent as a bit map. The map begins at the number in another field and ends at
+    the last number.
+    """
 
     field: str
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list whose length is sampled under this name."""
+    """A list field whose length is sampled under this name."""
 
     name: str
 
@@ -52,7 +55,9 @@ FLAG = 1
 
 
 def message(head: int = 0, acknowledges: bool = False) -> Callable[[M], M]:
-    """Give a NamedTuple `size_bytes`, `payload_bytes` and `list_sizes()`; `acknowledges`: it does nothing else."""
+    """Add `size_bytes`, `payload_bytes` and `list_sizes()` to a NamedTuple. `acknowledges`: the message has no other
+    purpose than to acknowledge.
+    """
 
     def declare(cls: M) -> M:
         hints = get_type_hints(cls, include_extras=True)
@@ -78,7 +83,7 @@ def _marks(hint: Any) -> tuple[Any, ...]:
 
 
 def _size(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
-    """Return bytes that `value` always has, expressions for those that depend on it, and those of them that are
+    """Return the constant size of `value`, the expressions for its variable size, and those of them that are
     payload.
     """
     for mark in _marks(hint):
@@ -120,7 +125,9 @@ def _size_of_each(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
 
 
 def _sum_property(terms: list[str]) -> property:
-    """Return a property that sums these expressions over `self`, as fast as if it had been written by hand."""
+    """Return a property that sums these expressions over `self`. It is compiled, and therefore as fast as handwritten
+    code.
+    """
     return property(eval(f"lambda self: {' + '.join(terms)}"))
 
 

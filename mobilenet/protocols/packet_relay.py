@@ -1,12 +1,12 @@
-"""IP packets between hosts and stations: the relay of datagrams (datagram_relay.py), with more addressees.
+"""A relay of IP packets between hosts and stations: the datagram relay (datagram_relay.py) with group addresses.
 
-Model     a packet for one node travels as a datagram does. One for a group goes up to the station of the sender's cell
-          in a frame that the MAC acknowledges. The station broadcasts it in its cell, without acknowledgement; if the
-          group is `all`, so do all other stations. With `forward`, a station keeps a packet that the MAC gave up
-          because its host had left, until it hears where the host is now, at most `FORWARD_NS`. If only the
-          acknowledgement was lost, the host gets the packet a second time; it then drops the copy. A handoff
-          lasts from a host's change of cell to the answer of its new station. The wires and stations add no bytes:
-          what identifies a packet here is for the record only
+Model     a packet for one node travels as a datagram does. A packet for a group goes up to the sender's station in a
+          frame that the MAC acknowledges. The station broadcasts it in its cell without acknowledgement, and all other
+          stations do the same if the group is `all`. With `forward`, a station keeps a packet that the MAC gave up
+          because its host had left. It forwards the packet when it learns where the host is now, within `FORWARD_NS`.
+          If only the acknowledgement was lost, the host receives the packet twice and drops the copy. A handoff
+          lasts from a host's change of cell to the answer of its new station. Wires and stations add no bytes:
+          the identifiers of packets exist only for the record
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/real-software.md
 """
@@ -21,7 +21,7 @@ from mobilenet.protocols.datagram_relay import Memory, RelayHost, RelayStation
 from mobilenet.protocols.fields import Body, Bytes, message
 from mobilenet.protocols.port import UnicastHostPort, UnicastStationPort, WiredPort
 
-AROUND_BYTES = 28  # the IP and UDP headers that the framing adds to each message; a packet brings its own
+AROUND_BYTES = 28  # the IP and UDP headers that the framing adds to each message; an IP packet already contains its own
 FORWARD_NS = 2_000_000_000  # how long a station keeps a packet
 MOST_KEPT = 1000  # packets for one host
 GROUPS = ("cell", "all")
@@ -29,12 +29,12 @@ GROUPS = ("cell", "all")
 
 @message()
 class Packet(NamedTuple):
-    """An IP packet. `number` counts those of its node. `to` is a node such as h3, or one of GROUPS."""
+    """An IP packet. `number` counts the packets of its sender. `to` is a node such as h3, or one of GROUPS."""
 
     source: Annotated[str, Bytes(0)]
     number: Annotated[int, Bytes(0)]
     to: Annotated[str, Bytes(0)]
-    payload: Body  # bytes besides the headers that the framing adds
+    payload: Body  # the bytes that remain after the headers which the framing adds
     data: Annotated[bytes, Bytes(0)]
 
 
@@ -44,12 +44,12 @@ def packet(source: str, number: int, to: str, data: bytes) -> Packet:
 
 @dataclass(slots=True)
 class PacketMemory(Memory):
-    """The memory of a host, with the packets that were received: source -> a bit for each number."""
+    """The state of a host that survives a crash. It includes, for each sender, a bit map of the received packets."""
 
     received: dict[str, bytearray] = field(default_factory=dict)
 
     def is_first(self, one: Packet) -> bool:
-        """Note a packet, and return whether it was not received before."""
+        """Mark a packet as received. Return whether this was its first copy."""
         bits = self.received.setdefault(one.source, bytearray())
         place, bit = one.number >> 3, 1 << (one.number & 7)
         if place >= len(bits):
@@ -60,8 +60,8 @@ class PacketMemory(Memory):
 
 
 class PacketHost(RelayHost):
-    """A host that relays packets. `hand_over` is called for each packet for this host. `forward`: stations may send a
-    packet twice.
+    """A host that relays packets. `hand_over` is called for each packet that is addressed to this host. `forward`:
+    stations may send a packet twice.
     """
 
     memory: PacketMemory
@@ -75,7 +75,7 @@ class PacketHost(RelayHost):
         self._is_forwarding = forward
 
     def send(self, to: str, data: bytes) -> int:  # type: ignore[override]
-        """Send a packet, whether or not a station can take it. Return its number."""
+        """Send a packet, even if the host is in no cell at the moment. Return the packet's number."""
         number = self.memory.datagrams
         self.memory.datagrams += 1
         if self._cell is not None:
@@ -100,7 +100,8 @@ class PacketHost(RelayHost):
 
 
 class PacketStation(RelayStation):
-    """A station that relays packets. `hand_over` is called for each packet for the program of this station."""
+    """A station that relays packets. `hand_over` is called for each packet that is addressed to this station's
+    program."""
 
     def __init__(
         self,
@@ -114,7 +115,8 @@ class PacketStation(RelayStation):
         self._deliver = hand_over
         self._is_forwarding = forward
         self._sent = 0
-        self._queues: dict[int, list[tuple[int, Packet]]] = {}  # host -> packets that it left behind, with their times
+        # host -> (time, packet) for the packets that did not reach it before it left
+        self._queues: dict[int, list[tuple[int, Packet]]] = {}
 
     def send(self, to: str, data: bytes) -> int:
         """Send a packet of this station's program. Return its number."""
@@ -138,7 +140,7 @@ class PacketStation(RelayStation):
             super().on_wired(source, message)
 
     def on_dropped(self, message: Any) -> None:
-        """Keep a packet that the MAC gave up or whose queue was full: the host may have left the cell."""
+        """Keep a packet that was dropped by the MAC or by a full queue, because the host may have left the cell."""
         if not self._is_forwarding or not isinstance(message, Packet) or message.to in GROUPS:
             return
         host = int(message.to[1:])

@@ -13,13 +13,14 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from mobilenet.protocols.fields import Id, Number
 
-MOST_BYTES = 2**40  # of a message, of which counters then remain exact
-ASSOCIATION = ("on_associated", "on_disassociated")  # the hooks that a station need not have
+MOST_BYTES = 2**40  # the maximum size of a message; counters stay exact up to this size
+ASSOCIATION = ("on_associated", "on_disassociated")  # the optional hooks of a station
 
 
 def association_changes(before: int | None, now: int | None) -> Iterator[tuple[int, str]]:
-    """Yield the stations to notify of a host's association, and which hook to call, in this order. `before`: the
-    station that was last notified. The same station twice: the host has recovered there.
+    """Yield the stations to notify of a change of a host's association, with the name of the hook to call, in the order
+    of the calls. `before` is the station that was notified last. If both stations are the same, the host has recovered
+    there.
     """
     if before is not None and before != now:
         yield before, "on_disassociated"
@@ -31,9 +32,7 @@ Act = TypeVar("Act", bound=Callable[..., None])
 
 
 def timer_name(name: str) -> Callable[[Act], Act]:
-    """Name the timer that a method is the action of, for explanations of delays. Without it, the method's own name is
-    shown.
-    """
+    """Name the timer whose action is this method, for explanations of delays. The default is the name of the method."""
 
     def name_action(action: Act) -> Act:
         action.timer_name = name  # type: ignore[attr-defined]
@@ -73,7 +72,7 @@ class Timer(Protocol):
 
     @property
     def running(self) -> bool:
-        """Return whether the timer has been started, and has neither expired nor been stopped."""
+        """Return whether the timer is running: it has been started, and has neither expired nor been stopped."""
 
     def start(self, delay_ns: int) -> None:
         """Call the action after `delay_ns` nanoseconds (an int >= 0). If the timer is running, its deadline moves."""
@@ -347,20 +346,22 @@ class WiredChannels(Channels, Protocol):
 
 
 class UnicastPort(Protocol):
-    """A port that also sends unicast frames over the radio, for datagrams of programs and for repairs of the
+    """A port that can also send unicast frames over the radio, for the datagrams of programs and for repairs of the
     mobile broadcast.
     """
 
     def unicast(self, to: int, message: Any) -> None:
-        """Send one radio frame for one node, which the MAC acknowledges, and repeats where no acknowledgement comes."""
+        """Send one radio frame to one node. The MAC acknowledges the frame, and repeats it if the acknowledgement is
+        missing.
+        """
 
 
 class UnicastHostPort(HostPort, UnicastPort, Protocol):
-    """The port of a host that can also send to one node."""
+    """The port of a host for a protocol that sends unicast frames."""
 
 
 class UnicastStationPort(StationPort, UnicastPort, Protocol):
-    """The port of a station that can also send to one node."""
+    """The port of a station for a protocol that sends unicast frames."""
 
 
 class ChannelHostPort(HostPort, Protocol):

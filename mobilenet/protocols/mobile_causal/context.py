@@ -21,7 +21,7 @@ from typing import Any
 from ..port import MessageId
 from .messages import Item, Req1, Request
 
-NOBODY = 1 << 62  # above every number
+NOBODY = 1 << 62  # greater than every number
 
 
 class State(Enum):
@@ -35,34 +35,36 @@ class State(Enum):
 @dataclass(slots=True)
 class Context:
     host: int
-    state: State  # H_lock in print, with opposite meanings in its text and its code
-    ses: int  # session served, or of the own request
+    state: State  # H_lock of the paper, whose text and code give it opposite meanings
+    ses: int  # the session served here; while requesting, the session of the request
     rq: Request  # F10
-    pin: int  # REQ, REQJ, FETCH: oldest number of the stream kept for this host
-    seq_h: int = 0  # next App_hs expected
-    base: int = 0  # OWN, REL: where the stream begins for this host ...
-    nxt: int = 0  # ... and the next position that it will deliver (F1b: "next"; the paper has both this and "last")
-    rec: dict[int, Item] = field(default_factory=dict)  # recovery messages left: numbers nxt..base-1
-    skip: set[int] = field(default_factory=set)  # numbers of the stream it delivered elsewhere
-    have: set[int] = field(default_factory=set)  # repair: what is in the host's RBuffer, above nxt
-    direct: set[int] = field(default_factory=set)  # repair: numbers of the stream that are sent to this host only
+    pin: int  # REQ, REQJ, FETCH: the oldest number of the stream that is kept for this host
+    seq_h: int = 0  # the number of the next App_hs from this host
+    base: int = 0  # OWN, REL: the first position of the stream for this host ...
+    nxt: int = 0  # ... and the next position that the host will deliver (F1b: the paper uses both "next" and "last")
+    # recovery messages that the host still needs: numbers nxt..base-1
+    rec: dict[int, Item] = field(default_factory=dict)
+    skip: set[int] = field(default_factory=set)  # numbers of the stream that the host delivered in another cell
+    have: set[int] = field(default_factory=set)  # repair: numbers above nxt that are in the host's RBuffer
+    direct: set[int] = field(default_factory=set)  # repair: numbers of the stream that are sent only to this host
     copied: dict[int, int] = field(default_factory=dict)  # repair: number -> when a copy was last sent to this host
-    missed: int = 0  # repair: how many numbers of the stream the host has lacked in its session ...
-    counted: int = 0  # ... all below this one
-    rbuf: dict[int, int] = field(default_factory=dict)  # OWN: App_hs out of order, number -> body
-    pend: list[Req1] = field(default_factory=list)  # requests of higher sessions, caught while not owner
-    answers: set[int] = field(default_factory=set)  # stations that answered Nothing; only counted
+    missed: int = 0  # repair: how many numbers of the stream the host did not receive at first in this session ...
+    counted: int = 0  # ... counted up to this number
+    rbuf: dict[int, int] = field(default_factory=dict)  # OWN: App_hs that arrived out of order, number -> body
+    # requests with higher sessions that arrived while this station did not own the host
+    pend: list[Req1] = field(default_factory=list)
+    answers: set[int] = field(default_factory=set)  # stations that answered Nothing; only their number matters
     peer: int = -1  # the station at the other end of the handoff
-    grq: Request | None = None  # the request granted
-    bound: int = 0  # own seq_C when Rsp1 was sent or received
-    undelivered: frozenset[MessageId] = frozenset()  # announced by Rsp1; kept by the station that asked
+    grq: Request | None = None  # the request that was granted
+    bound: int = 0  # this station's seq_C when Rsp1 was sent or received
+    undelivered: frozenset[MessageId] = frozenset()  # the messages listed in Rsp1, kept by the requesting station
     expired: bool = False
     gap: bool = False
-    heard_ns: int = 0  # when the host was last heard here
+    heard_ns: int = 0  # when this station last received a frame from the host
 
     @property
     def low(self) -> int | None:
-        """The oldest number that this host still needs from the stream, or None if it holds nothing back."""
+        """The oldest number of the stream that must be kept for this host, or None if it needs no number."""
         if self.expired:
             return None
         if self.state is State.OWN or self.state is State.REL:
@@ -71,18 +73,18 @@ class Context:
 
 
 class Contexts(dict[int, Context]):
-    """The contexts of one station, by host, and what follows from all of them together."""
+    """The contexts of one station by host, and the values that depend on all of them."""
 
     __slots__ = ("_skipping", "floor_of", "rbuf_total")
 
     def __init__(self) -> None:
         super().__init__()
-        self.floor_of: int | None = None  # the host that holds back the oldest message
-        self.rbuf_total = 0  # App_hs out of order, of all hosts
-        self._skipping: dict[int, Context] = {}  # the contexts with a skip set
+        self.floor_of: int | None = None  # the host that needs the oldest message
+        self.rbuf_total = 0  # the number of App_hs that wait out of order, over all hosts
+        self._skipping: dict[int, Context] = {}  # the contexts whose skip set is not empty
 
     def floor(self) -> int:
-        """Return the oldest number that a context holds back."""
+        """Return the oldest number of the stream that any context still needs."""
         floor, self.floor_of = NOBODY, None
         for host, c in self.items():
             low = c.low
@@ -97,10 +99,10 @@ class Contexts(dict[int, Context]):
             low = c.nxt if c.nxt > c.base else c.base
             if low < lowest and now - c.heard_ns <= silent_ns and c.state is State.OWN and not c.expired:
                 lowest = low
-        return lowest  # F14 (nothing is resent for hosts that are not heard)
+        return lowest  # F14 (nothing is resent for silent hosts)
 
     def delivered_elsewhere(self, number: int) -> tuple[int, ...]:
-        """Return the hosts that delivered this message elsewhere: the paper's M_d."""
+        """Return the hosts that delivered this message in another cell: the paper's M_d."""
         if not self._skipping:
             return ()
         return tuple(sorted(host for host, c in self._skipping.items() if number in c.skip))
@@ -118,8 +120,8 @@ class Contexts(dict[int, Context]):
 
 
 def require_one_owner(stations: Sequence[Any], message: Any) -> None:
-    """Raise AssertionError if two stations own, or hand over, the host of this message (I3)."""
-    host = getattr(message, "host", None)  # an App has none
+    """Raise AssertionError if two stations own the host of this message, or are both handing it over (I3)."""
+    host = getattr(message, "host", None)  # an App has no host
     owners = [
         number
         for number, station in enumerate(stations)

@@ -1,11 +1,12 @@
-"""A cookie with which a join proves that it is not a late copy.
+"""Cookies, with which a join proves that it is not an old copy.
 
 Source      ours: docs/protocols/mobile-causal.md, F11
 Names       cookie -> the number that chal carries and the next join brings back
-Assumes     soft state: what is held here may be forgotten at any time, the host repeats its join
-Deviations  F11  print answers every join (A2:31-36): a late copy of a join, behind a leave, creates a structure that
-                 is never removed. Here nothing is created before the host has answered a challenge. An older join never
-                 replaces the cookie of a newer one: a late copy could keep the newer one out
+Assumes     soft state: a station may forget a cookie at any time, because the host repeats its join
+Deviations  F11  print answers every join (A2:31-36). An old copy of a join that arrives after the leave then creates a
+                 structure that is never removed. Here a station creates nothing before the host has answered a
+                 challenge. An older join never replaces the cookie of a newer one, because an old copy could otherwise
+                 keep the newer join out
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Cookies:
         self._send = send
         self._lifetime_ns = ns(parameters.cookie_lifetime_s)
         self._numbers = numbers
-        self._held: dict[int, Cookie] = {}  # host -> the cookie it was sent
+        self._held: dict[int, Cookie] = {}  # host -> the cookie that was sent to it
 
     def admits(self, m: Join) -> bool:
         """Consume the cookie and return True, or answer the join with a cookie and return False."""

@@ -24,7 +24,9 @@ from .selective_station import SelectiveStation
 from .stable_storage import Stable
 from .station import Station
 
-LEAST_SPREAD = 0.2  # of an interval's factors: with equal intervals two hidden hosts collide again and again
+# The smallest spread of the factors of an interval. With equal intervals, two hidden hosts would collide again and
+# again.
+LEAST_SPREAD = 0.2
 
 
 class MobileCausal(Declaration):
@@ -67,7 +69,7 @@ class MobileCausal(Declaration):
     @staticmethod
     def longest_wait_s(p: MobileCausalParameters, hosts: int, frame_s: float) -> float:
         repeated_s = max(p.heartbeat_s, p.control_interval_s, p.resend_first_s, p.resend_full_s)
-        batch_s = p.mac_backlog * 2 * frame_s  # with what others send meanwhile; resending rests after it
+        batch_s = p.mac_backlog * 2 * frame_s  # including what others send meanwhile; the resender then pauses
         return max(repeated_s * p.resend_jitter_high, batch_s / p.resend_share, p.ack_max_s, p.forwarding_jitter_s)
 
     @staticmethod
@@ -107,10 +109,12 @@ class MobileCausal(Declaration):
 
     @staticmethod
     def hops_per_join(p: MobileCausalParameters, stations: int, mean_hops: float) -> float:
-        """Return the messages of Req1, which floods the tree (A2:36), and of each station's answer (A4:54)."""
+        """Return the number of messages of a join: Req1, which floods the tree (A2:36), and one answer from each
+        station (A4:54).
+        """
         return stations - 1 + stations * mean_hops
 
     @staticmethod
     def most_sent_again_per_s(p: MobileCausalParameters, pending: int) -> float:
-        """Return a whole window in each shortest interval."""
+        """Return the rate at which a whole window is resent in every shortest interval."""
         return min(pending, p.window) / (p.resend_full_s * p.resend_jitter_low)

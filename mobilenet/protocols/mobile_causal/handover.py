@@ -1,40 +1,45 @@
-"""Decide which station owns a host, and move the ownership.
+"""Handover: which station owns a host, and how the ownership moves.
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithm 4 lines 54-103 and section IV.D; the repaired rules: docs/protocols/mobile-causal.md
-Names       Req_1 Rsp_1 Req_2 Rsp_2 Delete as there; Nothing, Objection: the answers it lacks; see context.py
-Assumes     a causal backbone: what was sent or delivered at x's sender before x is delivered before x, for broadcasts
-            and sends together; a FIFO tree that forwards before it handles, control on the same links, is one
-Invariant   one token per host: its OWN context, or the pair REL -> FETCH while it moves (I3). Only OWN grants, or
-            objects to an init
-Deviations  F1b  A4:65,81    `seq > seqC` drops the message whose number is "next": >= everywhere
-            F3b  A4:62,73,88 boundary of the skip set by the HOST's number: what reached the new station between Rsp1
-                             and Rsp2 is marked delivered and lost. Here: the station's own counter at Rsp1, both sides
-            F3c  A4:81       the second list of Rsp2 looks redundant: what reached the new station after Req1 and the
-                             old one after Rsp1 is in no first list and would be lost. Kept
-            F5   A4:91-96    init_ACK waits for the acknowledgement of the recovery messages: here it comes first
-            F6   A4:62       the number in Req1 is taken before A4:63 looks whose it is: used only if LC = ses
-            F9a  A4:55       a request reaching a station that is not ready is dropped, the host hangs: kept in pend
-            F9b  A4:56-57    one slot for requests: the replaced one's station keeps its structure for ever. All are
-                             kept; the owner serves the highest and objects to the others
-            F9c  A4:58-60    a station that is not owner deletes a requester to which the token is already on its way:
-                             only the owner objects to init requests
-            F9d  A4:99       Delete names a session, test strict: the stale requester never goes. Exact request identity
-            F9e  -           two requesters wait for each other when no station owns the host: a lower one gets Nothing
-            at
-                             once
-            F10  A4:54,69    only a session identifies a request: a late init after leave re-creates the requester, the
-                             old Rsp1 fits and it waits for ever. Identity is (Ses, station counter)
-            F12b A2:35       a join starts at minSeq(), the oldest stored message: one that the host delivered in a life
-                             before. At the next number
-            F12c A2:35       a join is answered at once: messages delivered in the life before may still be on their way
-            to
-                             this station. Here: n-1 answers first
+Names       Req_1 Rsp_1 Req_2 Rsp_2 Delete as in the paper; Nothing and Objection are answers that it lacks; see
+            context.py
+Assumes     a causal backbone: what was sent or delivered at the sender of x before x is delivered before x, for
+            broadcasts and unicasts together. A FIFO tree is causal if its nodes forward a message before they handle
+            it, and if control messages use the same links
+Invariant   there is one token for each host: its OWN context, or the pair REL -> FETCH while the token moves (I3).
+            Only OWN grants a request or objects to an init
+Deviations  F1b  A4:65,81    `seq > seqC` drops the message whose number is "next". Here it is >= everywhere
+            F3b  A4:62,73,88 print takes the HOST's number as the boundary of the skip set. A message that reached the
+                             new station between Rsp1 and Rsp2 is then marked as delivered, and is lost. Here the
+                             boundary is the station's own counter at Rsp1, at both stations
+            F3c  A4:81       the second list of Rsp2 looks redundant, but is needed: a message that reached the new
+                             station after Req1 and the old one after Rsp1 is not in the first list, and would be lost
+            F5   A4:91-96    in print, init_ACK waits until the recovery messages are acknowledged. Here it comes first
+            F6   A4:62       print uses the number in Req1 before A4:63 checks which station it belongs to. Here it is
+                             used only if LC = ses
+            F9a  A4:55       print drops a request that reaches a station which is not ready, and the host hangs. Here
+                             the request is kept in pend
+            F9b  A4:56-57    print has one slot for requests. The station of a replaced request keeps its structure
+                             forever. Here all requests are kept; the owner grants the highest and objects to the others
+            F9c  A4:58-60    in print, a station that is not the owner deletes a requester to which the token is already
+                             on its way. Here only the owner objects to init requests
+            F9d  A4:99       Delete names a session, and the test is strict, so that a stale requester never goes away.
+                             Here an objection names the exact request
+            F9e  -           two requesters wait for each other if no station owns the host. Here the lower one gets
+                             Nothing at once
+            F10  A4:54,69    a session does not identify a request: a late init after a leave creates the requester
+                             again, the old Rsp1 fits, and the requester waits forever. Here the identity is (Ses,
+                             station counter)
+            F12b A2:35       in print, a join starts at minSeq(), the oldest stored message, which the host may have
+                             delivered in an earlier life. Here it starts at the next number
+            F12c A2:35       print answers a join at once, while messages that the host delivered in an earlier life may
+                             still be on their way to this station. Here n-1 stations answer first
             F16  A4:70-71,78-79,86-87,103
-                             a station relays what is for another one, without a return before the code that follows,
-                             and repeats Delete: both are the backbone's business
-            F17  A2:31-38    Delete (A2:36) is in one reading not sent by a station that knows the host already: a join
-                             asks all stations, and each drops what it has of older sessions
+                             in print, a station relays a message for another station without returning before the code
+                             that follows, and repeats Delete. Here the backbone does both
+            F17  A2:31-38    in one reading of A2:36, a station that knows the host already does not send Delete. Here a
+                             join asks all stations, and each drops what it has of older sessions
 """
 
 from __future__ import annotations
@@ -52,7 +57,7 @@ REQUESTING = (State.REQ, State.REQJ)
 
 
 class Handover:
-    """The handover part of a station. `numbers` numbers this station's requests and cookies."""
+    """The part of a station that handles handovers. `numbers` generates the numbers of its requests and cookies."""
 
     def __init__(
         self, port: StationPort, send: Callable[[int, Any], None], wired: WiredPort, contexts: Contexts,
@@ -72,25 +77,25 @@ class Handover:
     # --- the requester
 
     def request(self, state: State, host: int, ses: int, seq_h: int, lc: int, nxt: int) -> None:
-        """Request a handover for a context that waits, pin the stream from here on, and ask all stations."""
+        """Request a handover for a waiting context: keep the stream from here on, and ask all stations."""
         rq = Request(ses, next(self._numbers))  # F10
         c = Context(
             host, state, ses, rq, seq_h=seq_h, heard_ns=self._port.now,
-            pin=self._stream.oldest,  # A2:32 (IV.D: all that comes from now on is kept for h)
+            pin=self._stream.oldest,  # A2:32 (IV.D: all messages from now on are kept for h)
         )  # fmt: skip
         self._contexts[host] = c
         self._stream.collect()
         self._wired.broadcast(Req1(host, rq, lc, nxt, state is State.REQJ, self._port.me))  # A2:36, A2:38, F17
-        if self._n == 1:  # F12c (else a join waits for all answers)
+        if self._n == 1:  # F12c (otherwise a join waits for all answers)
             self._all_answered(c)
 
     def _waiting(self, host: int, rq: Request, *states: State) -> Context | None:
-        """Return the context to which an answer belongs, if it still waits for this very one."""
+        """Return the context to which an answer belongs, if it is still waiting for this exact request."""
         c = self._contexts.get(host)
         return c if c is not None and c.state in states and c.rq == rq else None  # F10
 
     def on_nothing(self, source: int, m: Nothing) -> None:
-        """upon reception of Nothing: `source` has nothing of h, or nothing any more"""
+        """upon reception of Nothing: `source` has nothing of h, or no longer has"""
         c = self._waiting(m.host, m.rq, *REQUESTING)
         if c is not None:
             c.answers.add(source)
@@ -98,16 +103,16 @@ class Handover:
                 self._all_answered(c)
 
     def _all_answered(self, c: Context) -> None:
-        """End the request. Everything older on the wire arrived before the last answer."""
+        """Complete the request. All older messages on the wire arrived before the last answer."""
         if c.state is State.REQJ:
             c.base = c.nxt = self._stream.next_number  # A2:35, F12b
             self._become_owner(c)
-        else:  # no station owns h, or this request is superseded
+        else:  # no station owns h, or this request was superseded
             self._send(c.host, Reset(c.host, c.ses))  # F15
             self.drop(c)
 
     def on_objection(self, source: int, m: Objection) -> None:
-        """upon reception of Objection: h is elsewhere, with a higher session"""
+        """upon reception of Objection: h is elsewhere with a higher session"""
         c = self._waiting(m.host, m.rq, *REQUESTING)  # A4:99, F9d
         if c is not None:
             self.drop(c)  # A4:102
@@ -183,7 +188,7 @@ class Handover:
             self._wired.send(m.source, Nothing(m.host, m.rq))  # F9c, F9e
 
     def _grant(self, c: Context, request: Req1) -> None:
-        """Answer with Rsp_1; from here on h's own messages, acks and init are ignored           A4:62-68"""
+        """Answer with Rsp_1, and from now on ignore h's own messages, acks and init               A4:62-68"""
         assert not self._check or request.lc <= c.ses  # I1
         if request.lc == c.ses:  # A4:63, F6
             self._stream.advance(c, request.nxt)  # A4:62
@@ -220,7 +225,7 @@ class Handover:
             self.drop(c)
 
     def drop(self, c: Context) -> None:
-        """Delete a context, and answer the stations that wait for it with Nothing."""
+        """Delete a context, and answer Nothing to the stations that are waiting for it."""
         for request in c.pend:  # A4:100, F9b
             self._wired.send(request.source, Nothing(c.host, request.rq))  # A4:101
         self._stream.delete(c)  # A2:41, A4:102
@@ -228,7 +233,7 @@ class Handover:
     # --- notifying the host
 
     def send_init_ack(self, c: Context) -> None:
-        """Send init_ACK, then what remains of the recovery messages."""
+        """Send init_ACK, and then the recovery messages that the host still needs."""
         skip = tuple(sorted(c.skip))  # F3a
         base = max(c.base, c.nxt)
         init_ack = InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap)  # F15 (gap: until it is confirmed)

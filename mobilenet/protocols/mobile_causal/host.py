@@ -1,36 +1,41 @@
-"""A mobile host: broadcasts, delivers, and opens a new session wherever it arrives.
+"""A mobile host: it broadcasts and delivers, and opens a new session in every cell that it enters.
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithm 1 and section IV; the repaired rules: docs/protocols/mobile-causal.md
 Names       seq_h -> stable.seq_h, Ses -> stable.ses, Ses_LC -> stable.lc, seq_C -> stable.nxt (the number of the
             NEXT message to deliver, everywhere), SBuffer -> stable.sbuf, RBuffer -> _rbuf,
             state -> stable.status and _connected (the paper's estab), id_C -> _cell
-Assumes     radio packets are lost, doubled, reordered and arbitrarily late, also from cells left behind; not corrupted.
-            Stable survives crashes; what one statement group writes there is written atomically
-Deviations  F1a  A1:35  ack_C sets the delivery counter from an acknowledgement of the host's OWN broadcasts: with
-                        nothing delivered and one broadcast, the next message is lost. Here ack_C trims SBuffer only
-            F2a  A1:15  App_sh taken in any state: number 3 of the new cell is delivered at once though the host had it
-                        from the old one. Here: only when connected, only from the own cell
-            F2b  A1:17  RBuffer outlives a cell change, but numbers belong to a station: number 7 of the old cell is
-                        delivered as number 7 of the new one. Cleared at each new session, filtered at init_ACK
-            F3a  A1:20  M_d of each copy decides: a copy sent before the handoff ended has an empty M_d, waits in
-                        RBuffer and is delivered a second time. Here the skip set comes with init_ACK
-            F5   A1:26  recovery messages numbered from 0 on, and a 4th state: a host that moves on after one of them
-                        asks with "1", which the next station reads as its stream's number. Here recovery messages have
-                        the numbers base-k..base-1, and their own lane in RBuffer
-            F8   IV.E   seq_C saved with acks (A1:49): deliver, crash, recover, deliver again; Ses_LC saved apart from
-                        seq_C: one station's session with another one's number. Here (LC, nxt) is one record, written at
-                        each delivery
-            F11  A2:31-36  every join is answered: see cookies.py. Here a join carries a station's cookie (A1:5)
-            F12a A1:1   join resets the counters: ids repeat and later messages pass for duplicates. Never reset
-            F13b A1:13  leave with the session in use: the owner elsewhere, asked to forget sessions below its own, does
-                        not. With a fresh session, repeated until acknowledged
-            F13c A1:13  leave at once: own messages are lost or resent in the next life. Here: after SBuffer is empty
-            F15  IV.E   reinit and reset: what a station forgot after T is announced to the host, which gets Gap()
-            A1:48       a heartbeat besides the acknowledgement timer, restarted by each acknowledgement: a host that
-                        receives nothing would else never learn that it is forgotten. Its interval is drawn each time:
-                        with equal ones two hosts that do not hear each other, once they collide, collide for ever, and
-                        one of them is taken for silent
+Assumes     radio packets may be lost, duplicated, reordered and delayed for any time, and may come from earlier cells.
+            They are not corrupted. Stable storage survives crashes, and one group of statements writes it atomically
+Deviations  F1a  A1:35  print sets the delivery counter from ack_C, which acknowledges the host's OWN broadcasts. A host
+                        that has delivered nothing and broadcast once then loses the next message. Here ack_C only trims
+                        SBuffer
+            F2a  A1:15  print accepts App_sh in any state. Number 3 of the new cell is then delivered at once, although
+                        the host has already delivered that message in the old cell. Here the host accepts it only when
+                        it is connected, and only from its own cell
+            F2b  A1:17  in print, RBuffer survives a change of cell, although numbers belong to a station: number 7 of
+                        the old cell is delivered as number 7 of the new one. Here it is cleared at each new session and
+                        filtered at init_ACK
+            F3a  A1:20  in print, the M_d of each copy decides. A copy that was sent before the end of the handoff has
+                        an empty M_d, waits in RBuffer and is delivered again. Here the skip set comes with init_ACK
+            F5   A1:26  print numbers recovery messages from 0 and has a fourth state. A host that moves on after one of
+                        them asks for "1", which the next station takes for a number of its stream. Here recovery
+                        messages have the numbers base-k..base-1, and their own lane in RBuffer
+            F8   IV.E   print saves seq_C with acks (A1:49), so that a host delivers, crashes, recovers and delivers
+                        again. It saves Ses_LC apart from seq_C, so that the session of one station can meet the number
+                        of another. Here (LC, nxt) is one record, which is written at each delivery
+            F11  A2:31-36  print answers every join: see cookies.py. Here a join carries a station's cookie (A1:5)
+            F12a A1:1   in print, a join resets the counters. Ids are used again, and later messages are taken for
+                        duplicates. Here the counters are never reset
+            F13b A1:13  in print, leave carries the current session. The owner elsewhere is asked to forget lower
+                        sessions, and keeps this one. Here leave has a fresh session, and is repeated until acknowledged
+            F13c A1:13  in print, a host leaves at once. Its own messages are lost, or resent in its next life. Here it
+                        leaves when SBuffer is empty
+            F15  IV.E   here reinit and reset tell a host that a station forgot it after T, and the host gets Gap()
+            A1:48       a heartbeat in addition to the acknowledgement timer, which each acknowledgement restarts. A
+                        host that receives nothing would otherwise never learn that it was forgotten. Each interval is
+                        drawn at random: with equal intervals, two hosts that do not hear each other would collide again
+                        in every period, and one of them would be taken for silent
 """
 
 from __future__ import annotations
@@ -65,18 +70,18 @@ from .stable_storage import Stable, Status
 
 class Host:
     BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer", "rbuffer")
-    STABLE_BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer",)  # survive a crash
+    STABLE_BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer",)  # these survive a crash
 
     def __init__(
         self, port: HostPort, stable: Stable, parameters: MobileCausalParameters, stations: int, check: bool = True
     ) -> None:
         """Set up the host. It uses neither `stations` nor `check`, which stations need."""
         self._port = port
-        self.stable = stable  # F8 (lc and nxt are in it: nothing delivered is forgotten)
+        self.stable = stable  # F8 (it includes lc and nxt, so that no delivery is forgotten)
         self._p = parameters
         self._send: Callable[[int, Any], None] = port.send
-        self._recovering = stable.status is not Status.OUT  # until on_recover
-        self._connected = False  # the paper's estab; False in status MEMBER: its init
+        self._recovering = stable.status is not Status.OUT  # until on_recover is called
+        self._connected = False  # the paper's estab; in status MEMBER, False is its init
         self._rbuf = RBuffer()
         self._cell: int | None = None
         self._session_station: int | None = None  # the station this session was opened with
@@ -117,7 +122,7 @@ class Host:
         """Join the system: Join() (A1:1-5)."""
         if self.stable.status is Status.OUT:
             self.stable.status = Status.JOIN  # A1:4
-            self.stable.lc = NO_SESSION  # A1:1, F12a (seq_h and Ses go on)
+            self.stable.lc = NO_SESSION  # A1:1, F12a (seq_h and Ses keep growing)
             self._new_session("join")  # A1:2, A1:3, A1:5
 
     def leave(self) -> bool:
@@ -126,11 +131,11 @@ class Host:
             return False
         if self.stable.status is Status.MEMBER:
             self._want_leave = True
-            self._try_leave()  # A1:13, F13c (as soon as it may)
+            self._try_leave()  # A1:13, F13c (as soon as it can)
         return True
 
     def co_broadcast(self, body: int) -> MessageId | None:
-        """Broadcast a message: CoBroadcast(m). It is stored now, and sent now if the host is connected (A1:10-12)."""
+        """Broadcast a message: CoBroadcast(m). It is stored, and sent at once if the host is connected (A1:10-12)."""
         stable = self.stable
         if stable.status is not Status.MEMBER or self._want_leave:
             return None
@@ -139,7 +144,7 @@ class Host:
         message = self._make_app(seq)  # A1:10
         if message is not None:
             self._resender.first(seq, message)  # A1:11
-        elif self._connected:  # else the host is out of coverage: it sends when it returns
+        elif self._connected:  # otherwise the host is out of coverage, and sends the message when it returns
             self._resender.soon(seq)
         return MessageId(self._port.me, seq)
 
@@ -151,7 +156,7 @@ class Host:
         if station is None:
             self._control_timer.stop()
         elif self._recovering:
-            pass  # on_recover follows
+            pass  # on_recover will be called next
         elif self.stable.status is Status.LEAVING:
             self._send_control()
         elif self.stable.status is not Status.OUT:
@@ -161,7 +166,7 @@ class Host:
                 self._send_control()
 
     def on_recover(self) -> None:
-        """upon recovery: what was volatile is gone                      IV.E"""
+        """upon recovery: the volatile state is lost                     IV.E"""
         self._recovering = False
         if self.stable.status is Status.LEAVING:
             self._send_control()
@@ -185,15 +190,16 @@ class Host:
         self._send_control()  # A1:9
 
     def _control_message(self) -> Join | Init | Leave | None:
-        """Return what this state repeats until it is answered."""
+        """Return the message that this state repeats until it is answered."""
         stable, me = self.stable, self._port.me
         if stable.status is Status.JOIN:
             return Join(me, stable.ses, next(iter(stable.sbuf), stable.seq_h), self._cookie)  # A1:5, F11
         if stable.status is Status.LEAVING:
             return Leave(me, stable.ses)  # A1:13
         if stable.status is Status.MEMBER and not self._connected:
-            position = stable.nxt  # F5 (one counter for both lanes)
-            return Init(me, stable.ses, stable.lc, position)  # A1:9, F8 (number and session of one station)
+            position = stable.nxt  # F5 (both lanes have one counter)
+            # A1:9, F8 (the number and the session are of the same station)
+            return Init(me, stable.ses, stable.lc, position)
         return None
 
     @timer_name("control")
@@ -206,7 +212,7 @@ class Host:
         self._control_timer.start(ns(self._p.control_interval_s * jitter))  # A1:52
 
     def _try_leave(self) -> None:
-        """Leave as soon as no own message is unacknowledged."""
+        """Leave as soon as all own messages are acknowledged."""
         stable = self.stable
         if self._want_leave and stable.status is Status.MEMBER and not stable.sbuf:  # F13c
             stable.status = Status.LEAVING
@@ -216,7 +222,7 @@ class Host:
             self._send_control()  # A1:13
 
     def _clear_volatile(self) -> None:
-        self._connected = False  # F13b (it delivers nothing more)
+        self._connected = False  # F13b (the host delivers nothing from now on)
         self._want_leave = False
         self._session_station = None
         self._rbuf.skip.clear()
@@ -241,13 +247,13 @@ class Host:
             if not self._ack_timer.running:
                 self._start_ack_timer()
         elif self.stable.status is Status.MEMBER and len(self._rbuf.stream) < self._p.window:
-            self._rbuf.stream[m.number] = m  # F2a (for init_ACK to judge)
+            self._rbuf.stream[m.number] = m  # F2a (init_ACK will decide)
 
     def _on_app_co(self, m: AppCo) -> None:
         """Handle App_Co, a message that the new station had discarded (A1:23-32)."""
         if m.host != self._port.me or m.ses != self.stable.ses or self.stable.status is not Status.MEMBER:  # A1:24
             return
-        if not self._connected:  # A1:25, A1:26, F5 (print counts from 0; here from the number in init_ACK)
+        if not self._connected:  # A1:25, A1:26, F5 (print counts from 0; here the numbers begin at the one in init_ACK)
             self._rbuf.recovery[m.number] = m  # A1:28
             return
         if self.stable.nxt <= m.number < self._rbuf.base:  # A1:27, A1:29, F5
@@ -257,7 +263,7 @@ class Host:
             self._start_ack_timer()
 
     def _fifo_deliver(self) -> None:
-        """Deliver everything that follows without a hole: FIFODeliver() (A1:19-22, A1:30-32)."""
+        """Deliver all messages up to the first missing one: FIFODeliver() (A1:19-22, A1:30-32)."""
         stable, rbuf = self.stable, self._rbuf
         while True:
             if rbuf.skip:
@@ -269,7 +275,7 @@ class Host:
             self._port.deliver(item.id, item.body)  # A1:21, A1:31
 
     def _on_chal(self, m: Chal) -> None:
-        """Handle chal: a join must prove that it is not a late copy."""
+        """Handle chal: a station asks for the proof that a join is not an old copy."""
         if m.host == self._port.me and m.ses == self.stable.ses and self.stable.status is Status.JOIN:
             self._cookie = m.cookie  # F11
             self._send_control()
@@ -296,13 +302,13 @@ class Host:
         self._fifo_deliver()  # A1:44
         self._try_leave()
         if self._connected:
-            self._send_ack()  # A1:38, A1:39, F5 (at once, with recovery messages still to come)
+            self._send_ack()  # A1:38, A1:39, F5 (sent at once, although recovery messages may still come)
             self._heartbeat_timer.start(ns(self._port.uniform(0, self._p.heartbeat_s)))
             for seq in stable.sbuf:
                 self._resender.soon(seq)
 
     def _announce(self, joining: bool, gap: bool, station: int) -> None:
-        """Call Joined() or Gap(), or neither."""
+        """Call Joined() or Gap() if either applies."""
         ses = self.stable.ses
         if joining and not self.stable.gap_on_join:
             self._port.joined(ses, station)
@@ -312,30 +318,30 @@ class Host:
 
     def _on_ack_c(self, m: AckC) -> None:
         """Handle ack_C, from any station in any state (A1:33-35)."""
-        below = m.seq_h.get(self._port.me)  # F1a (a number of h's own messages: A1:35 is not done)
+        below = m.seq_h.get(self._port.me)  # F1a (it numbers h's own messages: A1:35 is not done)
         if below is not None and self.stable.sbuf:
             self._forget_below(below)  # A1:34
             self._try_leave()
 
     def _forget_below(self, below: int) -> None:
         sbuf = self.stable.sbuf
-        while sbuf and (seq := next(iter(sbuf))) < below:  # F1b (`below` is the next expected)
+        while sbuf and (seq := next(iter(sbuf))) < below:  # F1b (`below` is the next expected number)
             del sbuf[seq]  # A1:34, A1:43
             self._resender.forget(seq)
 
     def _on_leave_ack(self, m: LeaveAck) -> None:
-        """Handle leave_ACK: the host is out (A1:45-47)."""
+        """Handle leave_ACK: the host is no longer a member (A1:45-47)."""
         if m.host == self._port.me and m.ses == self.stable.ses and self.stable.status is Status.LEAVING:  # A1:46
             self.stable.status = Status.OUT  # A1:47
             self._clear_volatile()
 
     def _on_reinit(self, m: Reinit) -> None:
-        """Handle reinit: what this session was promised is gone."""
+        """Handle reinit: the station has forgotten this session."""
         if m.host == self._port.me and m.ses == self.stable.ses and self.stable.status is Status.MEMBER:
             self._new_session("reinit")  # F15
 
     def _on_reset(self, m: Reset) -> None:
-        """Handle reset: no station knows this host any more, so its own pending messages are given up."""
+        """Handle reset: no station knows this host any more. The host gives up its own pending messages."""
         stable = self.stable
         if m.host != self._port.me or m.ses != stable.ses or stable.status is not Status.MEMBER or self._connected:
             return
@@ -367,7 +373,7 @@ class Host:
         self._send(station, AckH(self._port.me, self.stable.ses, self.stable.nxt))
 
     def _make_app(self, seq: int) -> AppHs | None:
-        """Return a copy of an own message, or None without a station to send it to (A1:10, A1:50-52)."""
+        """Return a copy of an own message, or None if the host has no station to send it to (A1:10, A1:50-52)."""
         if not self._connected or self._cell is None or self._cell != self._session_station:  # F4b
             return None
         return AppHs(self._port.me, seq, self.stable.sbuf[seq])  # A1:10

@@ -1,14 +1,14 @@
-"""The messages of the mobile causal broadcast. Sizes derive from the fields: ../fields.py.
+"""The messages of the mobile causal broadcast. Their sizes are derived from the fields: ../fields.py.
 
 Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
-          section IV.A; the fields as repaired are ours: docs/protocols/mobile-causal.md
+          section IV.A; the repaired fields are ours: docs/protocols/mobile-causal.md
 Names     App_hs AppHs, App_sh AppSh, App_Co AppCo, App_ss App, ack_h AckH, ack_C AckC, init_ACK InitAck,
           leave_ACK LeaveAck, Req_1 Req1, Rsp_1 Rsp1, ...; not in the paper: Have, AppOne, Chal, Reinit, Reset, Nothing,
           Objection
-Units     bytes. A skip set takes one bit per number from `base` to its last. Each wireless message carries a
-          station: the one addressed, or the sending one. The port keeps it with the message (`to`, `sender`); its
-          bytes are counted here
-Body      an int: the declared payload bytes. Nothing looks inside
+Units     bytes. A skip set takes one bit for each number from `base` to its last number. Each wireless message carries
+          a station, which is its receiver or its sender. The port keeps the station with the message (`to`, `sender`);
+          its bytes are counted here
+Body      an int: the declared payload bytes. No code looks into the payload
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..fields import BitsFrom, Body, Flag, Id, Listed, Number, message
 from ..port import MessageId
 
 STATION = 4
-UDP_PAYLOAD = 1472  # what one Ethernet-sized frame takes: 1500 less IP and UDP headers
-ACKS_PER_FRAME = (UDP_PAYLOAD - STATION) // (4 + 8)  # of AckC: a host and a number each
+UDP_PAYLOAD = 1472  # the payload of one Ethernet frame: 1500 bytes less the IP and UDP headers
+ACKS_PER_FRAME = (UDP_PAYLOAD - STATION) // (4 + 8)  # of AckC, which has a host and a number for each acknowledgement
 NO_SESSION = -1  # LC before the first init_ACK of a membership
 
 wireless = message(head=STATION)
@@ -29,14 +29,14 @@ wired = message()
 
 
 class Request(NamedTuple):
-    """The identity of a handoff or join request: the session, and a number of the requesting station."""
+    """The identity of a handoff or join request: the session and a number that the requesting station assigned."""
 
     ses: Number
     k: Number
 
 
 class Item(NamedTuple):
-    """An application message as stations keep it."""
+    """An application message in the form in which stations store it."""
 
     id: MessageId
     body: Body
@@ -61,13 +61,14 @@ class AckH(NamedTuple):
 
 @message(acknowledges=True)
 class Have(NamedTuple):
-    """The ack_h of `repair: selective`, for the station and all hosts of its cell: what a host has received."""
+    """The ack_h of `repair: selective`. It tells the station and all hosts of the cell what a host has received."""
 
     station: Id
     host: Id
     ses: Number
     nxt: Number
-    have: Annotated[tuple[int, ...], BitsFrom("nxt"), Listed("have")]  # ascending, above nxt; not delivered yet
+    # ascending numbers above nxt that were received and not delivered yet
+    have: Annotated[tuple[int, ...], BitsFrom("nxt"), Listed("have")]
 
 
 @wireless
@@ -100,13 +101,15 @@ class AppSh(NamedTuple):
     number: Number
     id: MessageId
     body: Body
-    # M_d: hosts that must not deliver it; informative, hosts go by the skip set
+    # M_d: hosts that must not deliver the message. It is only informative, because hosts use the skip set.
     delivered: Annotated[tuple[Id, ...], Listed("md")]
 
 
 @wireless
 class AppOne(NamedTuple):
-    """The App_sh of `repair: selective` for one host that still lacks it after several copies for all."""
+    """The App_sh of `repair: selective` for a single host that still lacks the message after several copies for the
+    whole cell.
+    """
 
     host: Id
     number: Number
@@ -125,7 +128,7 @@ class AppCo(NamedTuple):
 
 @message(head=STATION, acknowledges=True)
 class AckC(NamedTuple):
-    seq_h: Annotated[Mapping[Id, Number], Listed("acks")]  # host -> next number expected from it
+    seq_h: Annotated[Mapping[Id, Number], Listed("acks")]  # host -> the next number expected from it
 
 
 @wireless
@@ -139,9 +142,9 @@ class Chal(NamedTuple):
 class InitAck(NamedTuple):
     host: Id
     ses: Number
-    start: Number  # the position at which the host goes on
-    base: Number  # where the stream begins; start..base-1 are recovery messages
-    # numbers of the stream delivered elsewhere, ascending
+    start: Number  # the next position that the host delivers
+    base: Number  # the first position of the stream; start..base-1 are recovery messages
+    # numbers of the stream that the host delivered elsewhere, ascending
     skip: Annotated[tuple[int, ...], BitsFrom("base"), Listed("skip")]
     seq_h: Number
     gap: Flag
@@ -180,7 +183,7 @@ class Req1(NamedTuple):
     rq: Request
     lc: Number
     nxt: Number
-    join: Flag  # its kind: join or init
+    join: Flag  # whether the request is for a join; otherwise it is for an init
     source: Id
 
 
@@ -192,7 +195,7 @@ class Delete(NamedTuple):
 
 @wired
 class Nothing(NamedTuple):
-    """An answer to Req1: the station has nothing for this host any more."""
+    """An answer to Req1: the station has no state of this host."""
 
     host: Id
     rq: Request
@@ -200,7 +203,7 @@ class Nothing(NamedTuple):
 
 @wired
 class Objection(NamedTuple):
-    """An answer to Req1: the request is superseded, give up."""
+    """An answer to Req1: the request was superseded, and the requester should give up."""
 
     host: Id
     rq: Request
@@ -210,7 +213,7 @@ class Objection(NamedTuple):
 class Rsp1(NamedTuple):
     host: Id
     rq: Request
-    undelivered: Annotated[tuple[MessageId, ...], Listed("undelivered")]  # m_nd, in the giver's order
+    undelivered: Annotated[tuple[MessageId, ...], Listed("undelivered")]  # m_nd, in the order of the sending station
     seq_h: Number
     gap: Flag
     expired: Flag
@@ -228,4 +231,5 @@ class Rsp2(NamedTuple):
     host: Id
     rq: Request
     bodies: Annotated[tuple[Item, ...], Listed("bodies")]
-    new_ids: Annotated[tuple[MessageId, ...], Listed("new_ids")]  # msg_rcv: what the giver received since Rsp1
+    # msg_rcv: what the sending station received after Rsp1
+    new_ids: Annotated[tuple[MessageId, ...], Listed("new_ids")]

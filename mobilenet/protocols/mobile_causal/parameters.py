@@ -1,7 +1,7 @@
-"""The numbers of the mobile causal broadcast: timers, windows and the optional expiry.
+"""The settings of the mobile causal broadcast: timers, windows and the optional expiry.
 
 Units     seconds and messages, as the names show
-Errors    pydantic.ValidationError at construction only: unknown key, wrong type, out of range, not finite
+Errors    pydantic.ValidationError for an unknown key, a wrong type, or a number that is not finite or out of range
 Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile
           networks (2020), section V; the rest is from docs/protocols/mobile-causal.md
 """
@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-# repair -> the keys that only this kind of repair reads
+# repair -> the keys that apply only to this kind of repair
 ONLY = {
     "none": ("resend_share",),
     "selective": (
@@ -33,7 +33,7 @@ ONLY = {
         "retry_s",
     ),
 }
-LOOKS = 8  # in each T (IV.E): a station looks so often whether a host has been silent
+LOOKS = 8  # how many times in each T (IV.E) a station checks whether a host has been silent
 
 
 class MobileCausalParameters(BaseModel):
@@ -203,7 +203,8 @@ class MobileCausalParameters(BaseModel):
     @model_validator(mode="after")
     def _of_this_repair(self) -> Self:
         for name in self._foreign():
-            if getattr(self, name) != type(self).model_fields[name].default:  # scenarios that runs keep have defaults
+            # scenarios stored in run directories contain defaults
+            if getattr(self, name) != type(self).model_fields[name].default:
                 other = next(repair for repair, names in ONLY.items() if name in names)
                 raise ValueError(
                     f"{name}: has no effect with repair: {self.repair}; leave it out, or set repair: {other}"
@@ -211,7 +212,7 @@ class MobileCausalParameters(BaseModel):
         return self
 
     def _foreign(self) -> list[str]:
-        """Return the keys of the other kinds of repair."""
+        """Return the keys that belong to the other kinds of repair."""
         return [name for repair, names in ONLY.items() if repair != self.repair for name in names]
 
     @model_serializer(mode="wrap")

@@ -1,18 +1,19 @@
-"""What the mobile causal broadcast promises beyond causal order: of sessions, of silences, and of hosts forgotten.
+"""Checks of what the mobile causal broadcast promises beyond causal order: sessions, silences and forgotten hosts.
 
-Checks    sessions, as verify/broadcasts/conduct.py has them
-          nothing that others delivered during a silence, after which a station gives up a host, contradicts it
-          a station looks from time to time, and gives up, at its first look after T, hosts that were with it when they
-          were last heard; and none twice without having been heard between
-          a host down for longer than T and a look is given up by its station, and one given up has a gap by the end
-          of the first handoff that begins after that, unless it leaves before
-          it does not give up a host that was with another station then, and not on its way to this one
-          it forgets a host altogether only stub_lifetime_s after it could give it up
-Model     a host is heard by the station that it is confirmed with, and by no other one that would take its messages. So
-          a message that it broadcasts during a silence, and that another host delivers during it, had reached that
-          station: unless the host opened a new session meanwhile, left, or crashed. A station serves a member whose
-          session it has confirmed, or that has opened one with it since. While a host asks to join, no event shows with
-          which station
+Checks    sessions are as in verify/broadcasts/conduct.py
+          no message that others delivered during a silence contradicts this silence, after which a station gives up
+          a host
+          a station checks its hosts periodically. At the first check after T, it gives up the hosts that were with it
+          when they were last heard. It does not give up a host twice unless the host was heard in between
+          a host that is down for longer than T and one period is given up by its station. A host that was given up
+          has a gap by the end of the first handoff that begins later, unless it leaves before
+          a station does not give up a host that was with another station then, and was not on its way to this one
+          a station forgets a host completely no sooner than stub_lifetime_s after it could give the host up
+Model     only the station with which a host is confirmed hears the host, because no other station accepts its messages.
+          A message that the host broadcasts during a silence, and that another host delivers during it, must have
+          reached that station, unless the host opened a new session meanwhile, left or crashed. A station serves a
+          member if it has confirmed the member's session, or if the member has opened a session with it since. No event
+          shows with which station a host is while it asks to join
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -45,7 +46,7 @@ def _gives_up(run: Evidence) -> bool:
 
 
 def _silences(run: Evidence) -> str | None:
-    """Return the first silence that contradicts the checks or the deliveries, or that lacks an end or a beginning."""
+    """Return the first silence that contradicts the checks or the deliveries, or whose beginning or end is missing."""
     table, expected = run.events, run.of_hosts
     assert expected is not None
     after_ns = round(run.promises["gap_after_s"] * SECOND)
@@ -70,7 +71,7 @@ def _early_forgetting(run: Evidence) -> str | None:
     assert run.of_hosts is not None and run.of_hosts.protocol is not None
     events, forgotten = run.events, forgotten_rows(run.events)
     lifetime_s = run.of_hosts.protocol.parameters.stub_lifetime_s
-    due_ns: dict[str, int] = {}  # host that was given up -> from when it may be forgotten
+    due_ns: dict[str, int] = {}  # a host that was given up -> the earliest time at which it may be forgotten
     for row in sorted({*forgotten, *events.column("event").rows("expire").tolist()}):
         now_ns, node = events["time_ns"][row], events["node"][row]
         if row not in forgotten:
@@ -116,11 +117,12 @@ def _contradiction(table: Table, expired: np.ndarray) -> str | None:
 
 
 def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
-    """Return the first host down long enough to be given up by its station, and not given up."""
+    """Return the first host that was down long enough to be given up by its station, but was not given up."""
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "crash", "recover", "expire")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
-    session: dict[str, tuple[int, str | None]] = {}  # of each host that is up: begun when, confirmed by whom
-    down: dict[str, tuple[int, int, str]] = {}  # of each host that is down and was with a station
+    # for each host that is up: when its session began, and which station confirmed it
+    session: dict[str, tuple[int, str | None]] = {}
+    down: dict[str, tuple[int, int, str]] = {}  # for each host that is down and was with a station
     given_up: dict[tuple[str, str], int] = {}  # when a station last gave up a host
     for now_ns, node, event, station, text in chain(zip(*columns, strict=True), _recover(down, end_ns)):
         if event == "expire":
@@ -152,13 +154,13 @@ def _recover(down: Iterable[str], end_ns: int) -> Iterator[tuple[int, str, str, 
 
 
 def _missing_gap_problem(events: Table) -> str | None:
-    """Return the first host that was given up and has no gap by the end of the first handoff that begins after that."""
+    """Return the first host that was given up and got no gap by the end of the first handoff that began later."""
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "gap", "expire")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     members: set[str] = set()
     owed: dict[str, tuple[int, str]] = {}  # host -> when it was given up, and by which station
     begun: dict[str, int] = {}  # when its handoff began
-    ended: dict[str, tuple[int, str]] = {}  # host -> a handoff has ended in this nanosecond; why a gap is due
+    ended: dict[str, tuple[int, str]] = {}  # host -> why a gap is due, for a handoff that ended in this nanosecond
     for now_ns, node, event, station, text in chain(zip(*columns, strict=True), [(1 << 62, "", "end", None, None)]):
         for ended_ns, why in ended.values():
             if ended_ns < now_ns:
@@ -187,7 +189,9 @@ def _missing_gap_problem(events: Table) -> str | None:
 
 
 def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
-    """Return the first host given up by a station that it was neither with when last heard nor on its way to."""
+    """Return the first host that was given up by a station with which it was neither confirmed when it was last heard
+    nor opening a session.
+    """
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave")
     columns = (events.pick(name, rows) for name in ("node", "time_ns", "event", "station"))
     history: dict[str, list[tuple[int, str, str | None]]] = {}
@@ -207,8 +211,8 @@ def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
 
 
 def _serving_stations(history: list[tuple[int, str, str | None]], since_ns: int) -> set[str] | None:
-    """Return the stations that can have heard a host then as one of theirs; None: any, as sessions of hosts that have
-    not joined yet are not in the record.
+    """Return the stations that can have heard the host as one of theirs at that time. None means any station, because
+    the record does not contain sessions of hosts that have not joined yet.
     """
     stations: set[str] | None = None
     for at_ns, event, station in history:
@@ -221,7 +225,7 @@ def _serving_stations(history: list[tuple[int, str, str | None]], since_ns: int)
 
 
 def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: int) -> str | None:
-    """Return the first silence that was noticed at no check, or not at the first check after T."""
+    """Return the first silence that was noticed between two checks, or not at the first check after T."""
     confirmed, before = _confirmed_spans(events), dict[tuple[str, str], int]()
     columns = (events.pick(name, expired) for name in ("node", "detail", "time_ns"))
     for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
@@ -269,7 +273,7 @@ def _broadcasts(events: Table) -> dict[str, list[tuple[str, int]]]:
 
 
 def _confirmed_spans(events: Table) -> dict[str, list[tuple[int, int, str]]]:
-    """Return for each host the spans during which it was surely with a station."""
+    """Return for each host the intervals during which it was certainly with a station."""
     rows = events.column("event").rows(*CONFIRMS, *ENDS)
     spans_of: dict[str, list[tuple[int, int, str]]] = {}
     columns = (events.pick(name, rows) for name in ("event", "node", "station", "time_ns"))

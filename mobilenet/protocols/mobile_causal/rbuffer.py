@@ -1,12 +1,12 @@
-"""The buffer of what a host has received and may not deliver yet: RBuffer.
+"""RBuffer: the messages that a host has received and may not deliver yet.
 
 Source      Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 16-22 and 27-32
-Names       RBuffer -> recovery and stream: two lanes under one counter. Positions below `base` are recovery messages
-            (App_Co), from `base` on the cell's stream (App_sh)
-Assumes     a number names at most one message of its lane within a session
-Deviations  F3a  numbers in `skip` were delivered in another cell: they need not come, and are not delivered if they do.
+Names       RBuffer -> recovery and stream: two lanes with one counter. Positions below `base` are recovery messages
+            (App_Co), and the cell's stream (App_sh) begins at `base`
+Assumes     within a session, a number identifies at most one message of its lane
+Deviations  F3a  numbers in `skip` were delivered in another cell. They need not arrive, and are not delivered again.
                  In print the M_d of each copy decides (A1:20)
-            F5   two lanes: a copy of the stream never passes for a recovery message
+            F5   two lanes: a copy from the stream is never taken for a recovery message
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class RBuffer:
         self.recovery.clear()
 
     def keep_from(self, start: int) -> None:
-        """Keep what is still to come from `start` on, lane by lane."""
+        """Drop everything below `start`, and in each lane the numbers that belong to the other one."""
         base, skip = self.base, self.skip
         self.recovery = {n: item for n, item in self.recovery.items() if start <= n < base}  # F5
         self.stream = {n: item for n, item in self.stream.items() if n >= start and n >= base and n not in skip}  # F2b
 
     def wants(self, number: int) -> bool:
-        """Return whether this number, which is not delivered yet, is to come with the stream."""
+        """Return whether the host still waits for this number, which it has not delivered, from the stream."""
         return number >= self.base and number not in self.skip  # F3a
 
     def after_skipped(self, nxt: int) -> int:
-        """Return the next position that is to be delivered."""
+        """Return the next position to deliver after the skipped ones."""
         while nxt in self.skip:  # A1:20, F3a
             self.skip.discard(nxt)
             nxt += 1  # A1:19

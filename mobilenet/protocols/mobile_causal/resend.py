@@ -1,13 +1,13 @@
-"""When is an unacknowledged message radioed again?
+"""The resender: when is an unacknowledged message sent over the radio again?
 
-Model     a message is due I(x) after the radio has sent, or dropped, its last copy; x messages are pending.
+Model     a message is due I(x) after the radio has sent or dropped its last copy, where x messages are pending:
               I(x) = (first - (first - full) * min(x, W) / W) * U[jitter]
-          At most W messages are resent per I(x), oldest first, in batches: at most `mac_backlog` copies wait in the
-          radio at once, and once all of them are sent resending rests, so that it takes `resend_share` of the time.
-          W = 150 in I = 0.2 s would by itself fill the medium; two neighbouring stations that do not hear each other
-          would then silence the hosts between them for good, even when no host broadcasts (static_heavy.yaml, seed 19).
-          First transmissions are never held back: a window that starts at the oldest pending message would let one
-          silent host block its whole cell (F14)
+          At most W messages are resent in each I(x), oldest first, in batches. At most `mac_backlog` copies wait in the
+          radio at once. When all of them are sent, the resender pauses, so that resending takes `resend_share` of the
+          time. W = 150 in I = 0.2 s would fill the medium: two neighbouring stations that do not hear each other would
+          then silence the hosts between them permanently, even if no host broadcasts (static_heavy.yaml, seed 19).
+          First transmissions are never held back, because a window that starts at the oldest pending message would let
+          one silent host block its whole cell (F14)
 Units     integer nanoseconds
 Names     M -> key, calcTimeout() -> interval_ns, setTimer(M, ...) -> _wait
 Source    Wilhelm, Arantes, Sens (2020), Algorithm 1 lines 50-52 (calcTimeout) and section V.A: 1 s, 200 ms, 150;
@@ -25,14 +25,14 @@ from mobilenet.engine.clock import ns
 from ..port import Port, timer_name
 from .parameters import MobileCausalParameters
 
-READY, QUEUED = -1, -2  # states of a pending message; anything else is the time at which it is due
-MOST_DOUBLED = 20  # times: then a wait is longer than every run
+READY, QUEUED = -1, -2  # states of a pending message; any other value is the time at which it is due
+MOST_DOUBLED = 20  # After so many doublings, a wait is longer than any run.
 
 Key = TypeVar("Key", bound=int | tuple[int, int])  # ordered by age
 
 
 class Resender(Generic[Key]):
-    """The pending messages of one buffer. `make` returns a fresh copy, or None without a listener."""
+    """The pending messages of one buffer. `make` returns a new copy of a message, or None if no receiver needs it."""
 
     __slots__ = (
         "_batch_began",
@@ -65,10 +65,11 @@ class Resender(Generic[Key]):
         self._transmit: Callable[[Any], None] = transmit
         self._timer = port.timer(self._on_due)
         self._state: dict[Key, int] = {}
-        self._copies: dict[Key, Any] = {}  # the copy that is in the radio's queue
-        self._waiting_copies: dict[Key, Any] = {}  # the batch: those which are not first copies; outlive forget()
-        self._heap: list[tuple[int, Key]] = []  # (due, key), stale entries included
-        self._ready: list[Key] = []  # a heap as well: oldest first
+        self._copies: dict[Key, Any] = {}  # the copies that are in the radio's queue
+        # the current batch: copies that are not the first ones. They stay after forget()
+        self._waiting_copies: dict[Key, Any] = {}
+        self._heap: list[tuple[int, Key]] = []  # (due, key), with stale entries
+        self._ready: list[Key] = []  # another heap, oldest message first
         self._round_end = 0
         self._left = 0
         self._batch_began = 0
@@ -79,23 +80,23 @@ class Resender(Generic[Key]):
         return len(self._state)
 
     def first(self, key: Key, message: Any) -> None:
-        """Transmit a message for the first time, at once."""
-        self._hand_over(key, message)  # F14 (whatever is pending)
+        """Transmit a message for the first time, without delay."""
+        self._hand_over(key, message)  # F14 (regardless of what is pending)
 
     def soon(self, key: Key) -> None:
-        """Send a copy as early as the backlog permits, unless a copy is queued already."""
+        """Send a copy as soon as the backlog permits, unless a copy is already in the queue."""
         if self._state.get(key) not in (READY, QUEUED):
             self._state[key] = READY
             heappush(self._ready, key)
         self._pump()
 
     def begin(self, key: Key) -> None:
-        """Send a copy as soon() does, unless the message is known already: it then keeps its own timer."""
+        """Send a copy as soon() does. A message that is already pending keeps its own timer instead."""
         if key not in self._state:
             self.soon(key)
 
     def forget(self, key: Key) -> None:
-        """Forget a message that is acknowledged, or that the sender no longer owns."""
+        """Forget a message that is acknowledged, or that this node no longer has to send."""
         self._state.pop(key, None)
         self._copies.pop(key, None)
 
@@ -107,7 +108,7 @@ class Resender(Generic[Key]):
         self._timer.stop()
 
     def on_sent(self, key: Key, message: Any, given_up: bool = False) -> None:
-        """Note that the radio has sent this copy, or given it up."""
+        """Note that the radio has sent this copy, or has given it up."""
         if self._waiting_copies.get(key) is message:
             del self._waiting_copies[key]
             if not self._waiting_copies:
@@ -160,22 +161,22 @@ class Resender(Generic[Key]):
         while heap and state.get(heap[0][1]) != heap[0][0]:
             heappop(heap)
         wake = heap[0][0] if heap else None
-        if self._ready and not self._waiting_copies:  # else on_sent() goes on
+        if self._ready and not self._waiting_copies:  # otherwise on_sent() continues
             ready = max(self._rest_until, self._round_end if self._left == 0 else 0)
             wake = ready if wake is None else min(wake, ready)
         if wake is not None:
             self._timer.start(max(0, wake - self._port.now))
 
     def _pump(self) -> None:
-        """Hand over a batch of what is ready, oldest first, as far as the window goes."""
+        """Hand over a batch of the messages that are ready, oldest first, within the window."""
         if self._pumping or self._waiting_copies:
-            return  # a copy was dropped while it was handed over, or the last batch is still in the queue
+            return  # a copy was dropped during the hand-over, or the last batch is still in the queue
         if self._port.now < self._rest_until:
             self._restart_timer()
             return
         self._batch_began = self._port.now
         self._pumping = True
-        while self._ready and len(self._waiting_copies) < self._p.mac_backlog:  # F14 (its queue is finite)
+        while self._ready and len(self._waiting_copies) < self._p.mac_backlog:  # F14 (the queue of the radio is finite)
             key = heappop(self._ready)
             if self._state.get(key) != READY:
                 continue
@@ -200,21 +201,23 @@ class Resender(Generic[Key]):
 
 
 class PromptResender(Resender[Key]):
-    """The resender of `repair: selective`: batches do not rest, because it only resends what a host lacks (and R6)."""
+    """The resender of `repair: selective`. It does not pause between batches, because it only resends what a host lacks
+    (see also R6).
+    """
 
     __slots__ = ("_times",)
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._times: dict[Key, int] = {}  # how often the MAC has given up copies
+        self._times: dict[Key, int] = {}  # how many times the MAC has given up copies of a message
 
     @property
     def is_sending(self) -> bool:
-        """Whether a copy is in the radio's queue."""
+        """Return whether a copy is in the radio's queue."""
         return bool(self._copies)
 
     def later(self, key: Key) -> None:
-        """Repeat the message by its own timer, as if a copy had just been sent."""
+        """Resend the message when its own timer expires, as if a copy had just been sent."""
         self._wait(key, False)
 
     def forget(self, key: Key) -> None:

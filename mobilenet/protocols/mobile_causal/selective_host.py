@@ -1,28 +1,29 @@
-"""A host with `repair: selective`: it reports what it has, and gaps at once.
+"""A host with `repair: selective`: it reports which messages it has, and reports gaps at once.
 
-Source      ours: docs/protocols/repair.md; over host.py, which is Wilhelm, Arantes and Sens (2020), Algorithm 1
-Names       Have -> ack_h (A1:49) with what is in RBuffer; T -> report_s
+Source      ours: docs/protocols/repair.md; it extends host.py, which is Wilhelm, Arantes and Sens (2020), Algorithm 1
+Names       Have -> ack_h (A1:49) with the contents of RBuffer; T -> report_s
 Assumes     as host.py. Hosts of a cell may or may not hear each other
-Deviations  each with its counterexample in docs/protocols/repair.md
-            R1  A1:11,51  a message for one station is a unicast frame, which the MAC retransmits. In print an App_hs
+Deviations  each has its counterexample in docs/protocols/repair.md
+            R1  A1:11,51  a message for one station is a unicast frame, which the MAC retransmits. In print, an App_hs
                           that collides waits I(x), a second
-            R2  A1:49     ack_h shows no holes: with number 3 lost and 4 to 9 in RBuffer, the station resends all seven.
-                          Have lists what is in RBuffer; the station and the hosts of its cell hear it
-            R3  A1:38     a gap waits for ackTimeout, half a second, and then for I(x). Here it is reported within T,
-                          and again within 2T, 4T, ..., at most `most_reports` times without progress (one more if it
-                          was already waiting). A host that hears another one report the same gap drops its own report,
-                          which still counts. After the first report, dropped or not, reports and acknowledgements are
-                          unicast frames until the gap is filled
-            R3b A1:48     a heartbeat is a unicast frame: three lost broadcast ones, and the station holds the host
-                          silent and resends nothing
-            R4  A1:34     only ack_C trims SBuffer. A host that receives its own message from any station knows that it
-                          and all before it were accepted: stations accept in order, and own numbers are never used
-                          again (F12a)
-            R5  A1:15     a host that misses the last message of a burst sees no hole. The largest number in the Have
-                          of another host of the same station exists as well
-            R6  A1:52     an App_hs that the MAC gave up is sent again at once, and if that fails after `retry_s`, twice
-                          that, ..., up to I(x). In print it waits I(x), a second
-            R8, R9  A2:44 AppOne: see selective_station.py. For a host it is App_sh
+            R2  A1:49     in print, ack_h does not show gaps: if number 3 is lost and 4 to 9 are in RBuffer, the station
+                          resends all seven. Have lists the contents of RBuffer; the station and the hosts of its cell
+                          receive it
+            R3  A1:38     in print, a gap waits for ackTimeout, half a second, and then for I(x). Here it is reported
+                          within T, and again within 2T, 4T, ..., at most `most_reports` times without progress (one
+                          more if a report was already waiting). A host that hears another host report the same gap
+                          drops its own report, which still counts. After the first report, dropped or not, reports and
+                          acknowledgements are unicast frames until the gap is filled
+            R3b A1:48     a heartbeat is a unicast frame. If three broadcast heartbeats were lost, the station would
+                          take the host for silent and resend nothing
+            R4  A1:34     in print, only ack_C trims SBuffer. A host that receives its own message from any station
+                          knows that this message and all before it were accepted: stations accept in order, and own
+                          numbers are never used again (F12a)
+            R5  A1:15     a host that misses the last message of a burst sees no gap. The largest number in the Have of
+                          another host of the same station shows that such a message exists
+            R6  A1:52     an App_hs that the MAC gave up is sent again at once. If that fails, it is sent again after
+                          `retry_s`, twice that, ..., up to I(x). In print it waits I(x), a second
+            R8, R9  A2:44 AppOne: see selective_station.py. A host treats it as App_sh
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from .host import Host
 from .messages import AppCo, AppOne, AppSh, Have, InitAck
 from .resend import MOST_DOUBLED, PromptResender, Resender
 
-NOTHING = -1  # below every number
+NOTHING = -1  # less than every number
 CARRIERS = (AppSh, AppOne, AppCo)
 
 
@@ -45,7 +46,7 @@ class SelectiveHost(Host):
         super().__init__(port, *arguments)
         self._send = port.unicast  # R1
         self._newest = NOTHING  # the largest number of the stream that is known to exist in this session
-        self._reports = 0  # of the present gap, since the last progress
+        self._reports = 0  # reports of the present gap since the last progress
         self._report_timer = port.timer(self._report)
         self._on[AppOne] = self._on_app_one  # R8
 
@@ -94,11 +95,11 @@ class SelectiveHost(Host):
     def _on_init_ack(self, m: InitAck) -> None:
         was_connected = self._connected
         super()._on_init_ack(m)
-        if not was_connected:  # else the Have confirms what is confirmed, or is for another host
+        if not was_connected:  # otherwise the Have confirms what is already confirmed, or is for another host
             self._look_for_gaps(NOTHING, self._rbuf.base - 1)
 
     def _on_have(self, m: Have) -> None:
-        """Handle the report of another host of this cell about what it has received."""
+        """Handle the report of another host of this cell about the messages that it has received."""
         if not self._connected or m.station != self._session_station or m.station != self._cell:
             return
         self._look_for_gaps(self.stable.nxt, m.have[-1] if m.have else m.nxt - 1)  # R5
@@ -127,7 +128,7 @@ class SelectiveHost(Host):
         self._newest = max(self._newest, number)
         if self.stable.nxt != position:
             self._reports = 0
-        if self.stable.nxt > self._newest:  # all that is known has been delivered
+        if self.stable.nxt > self._newest:  # every message known to exist has been delivered
             self._report_timer.stop()
         elif not self._report_timer.running:
             self._wait_to_report()

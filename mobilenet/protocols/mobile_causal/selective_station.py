@@ -1,29 +1,33 @@
-"""A station with `repair: selective`: it knows what each host has, and sends what is missing at once.
+"""A station with `repair: selective`: it knows which messages each host has, and sends the missing ones at once.
 
-Source      ours: docs/protocols/repair.md; over station.py and stream.py, which are Wilhelm, Arantes and Sens (2020),
-            Algorithms 2 and 3
-Names       what a host has -> Context.have: numbers above nxt, of the context's session only
-Assumes     as station.py. A host keeps what it has received in a session until it has delivered it, so two of its
-            reports may be put together, in any order
-Deviations  each with its counterexample in docs/protocols/repair.md
+Source      ours: docs/protocols/repair.md; it extends station.py and stream.py, which are Wilhelm, Arantes and Sens
+            (2020), Algorithms 2 and 3
+Names       Context.have -> the numbers above nxt that the host has received, in the context's session only
+Assumes     as station.py. A host keeps the messages that it has received in a session until it has delivered them, so
+            that its reports can be merged in any order
+Deviations  each has its counterexample in docs/protocols/repair.md
             R1  A2:17,43  a message for one host is a unicast frame
-            R2  A2:45     a message is resent while a host has not acknowledged it, though all may have it. Here only
-                          while at least one connected host that is not silent may lack it
-            R3  A2:9-14   ack_h makes a station send nothing. Here what a Have leaves out is sent at once, unless it is
-                          queued or was sent within `repair_rest_s`: one copy answers all that lack it. Numbers beyond
-                          the last one listed count as lost `doubt_s` after they were sent. Batches are as large as in
-                          resend.py, without its pauses, since they contain only what a host lacks
-            R4  A3:48-50  ack_C answers each App_hs, though the cell's stream shows it. Here it answers only a repeated
-                          one, within `report_s`
-            R6  A2:45     what the MAC gave up for one host is sent again as a host's message is: selective_host.py
-            R7  A2:21-25  what a host has is valid for one session: the next one begins with an empty RBuffer (F2b), and
-                          a station that kept the old set would send what the host lost only as its next number
-            R8  A2:44     every copy is for the whole cell. What a Have asks for after `cell_copies` copies, or what
-                          only one host lacks, is sent only to that host (AppOne), as a unicast frame
-            R9  A2:44     in print, every first copy is for the cell. Where one host needs it, or up to `few_hosts` of
-                          which one lacked more than `lossy_share` of its session's numbers (those that wait in the
-                          queue count) and no other copy is in the radio's queue, each gets its own (AppOne): a lost
-                          broadcast frame waits for a report, or for I(x) if no later number shows the gap
+            R2  A2:45     in print, a message is resent while a host has not acknowledged it, even if all hosts have it.
+                          Here it is resent only while a connected host that is not silent may lack it
+            R3  A2:9-14   in print, a station sends nothing after ack_h. Here it sends at once what a Have leaves out,
+                          unless the message is queued or was sent within `repair_rest_s`: one copy answers all hosts
+                          that lack it. Numbers beyond the last one listed count as lost `doubt_s` after they were sent.
+                          Batches are as large as in resend.py, without its pauses, since they contain only what a host
+                          lacks
+            R4  A3:48-50  in print, ack_C answers each App_hs, though the cell's stream shows it. Here it answers only a
+                          repeated App_hs, within `report_s`
+            R6  A2:45     a message for one host that the MAC gave up is sent again as in selective_host.py
+            R7  A2:21-25  what a host has is valid for one session, because the next session begins with an empty
+                          RBuffer (F2b). A station that kept the old set would resend a lost message only when it is the
+                          host's next number
+            R8  A2:44     in print, every copy is for the whole cell. Here a message that a Have asks for after
+                          `cell_copies` copies, or that only one host lacks, is sent only to that host (AppOne), as a
+                          unicast frame
+            R9  A2:44     in print, every first copy is for the whole cell. Here each host gets its own (AppOne) if only
+                          one host needs it, or if at most `few_hosts` need it, one of them lacked more than
+                          `lossy_share` of its session's numbers (including numbers in the queue), and no other copy is
+                          in the radio's queue. The reason: a lost broadcast frame waits for a report, or for I(x) if no
+                          later number shows the gap
 """
 
 from __future__ import annotations
@@ -45,8 +49,9 @@ class SelectiveStream(CellStream):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._sent_ns: dict[int, int] = {}  # number in sbuf -> when a copy was last sent to the cell
-        self._copies: dict[int, int] = {}  # number in sbuf -> how many copies, up to cell_copies
+        self._sent_ns: dict[int, int] = {}  # number in sbuf -> time of the last copy for the cell
+        # number in sbuf -> how many copies were sent to the cell, at most cell_copies
+        self._copies: dict[int, int] = {}
 
     def _new_resender(self) -> PromptResender[Key]:
         return PromptResender(self._port, self._p, self._copy, self._transmit)  # R3
@@ -56,13 +61,13 @@ class SelectiveStream(CellStream):
         if not self._one_by_one(lacking, number):
             super()._first(number, item)
             return
-        self._resender.later((number, CELL))  # for hosts that are silent now, or on their way here
+        self._resender.later((number, CELL))  # for hosts that are silent now, or are about to enter the cell
         for c in lacking:  # R9
             c.direct.add(number)
             self._resender.first((number, c.host), AppOne(c.host, number, item.id, item.body))
 
     def _one_by_one(self, lacking: list[Context], number: int) -> bool:
-        """Return whether each of these hosts gets its own first copy."""
+        """Return whether each of these hosts gets a first copy of its own."""
         if len(lacking) == 1:
             return True
         if not lacking or len(lacking) > self._p.few_hosts or self._resender.is_sending:
@@ -70,12 +75,12 @@ class SelectiveStream(CellStream):
         return any(c.missed > self._p.lossy_share * (number - c.base) for c in lacking)
 
     def note(self, c: Context, have: tuple[int, ...]) -> None:
-        """Note that the host has these numbers; what is missing between them and after them is sent again."""
+        """Note that the host has these numbers. The missing numbers between and after them are sent again."""
         c.have.update(number for number in have if number >= c.nxt)  # R2
         self._forget_direct(c, c.direct & c.have)
         p, now = self._p, self._port.now
         last = have[-1] if have else c.nxt
-        released = self._waiting[0][1] if self._waiting else self.next_number  # all below have been handed over
+        released = self._waiting[0][1] if self._waiting else self.next_number  # all lower numbers have been handed over
         for number in range(c.nxt, min(released, c.nxt + p.window)):
             if number in c.have or number in c.skip:
                 continue
@@ -112,7 +117,7 @@ class SelectiveStream(CellStream):
         c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0  # R7
 
     def _hosts_lacking(self, number: int, most: int) -> list[Context]:
-        """Return the hosts, connected and not silent, that are not known to have this number of the stream."""
+        """Return the connected hosts that are not silent and may lack this number of the stream."""
         now, contexts = self._port.now, list[Context]()
         for c in self._contexts.values():
             if c.state is not State.OWN or c.expired or now - c.heard_ns > self._silent_ns:
@@ -185,8 +190,8 @@ class SelectiveStation(Station):
         return SelectiveStream(self._port, self._send, self._p, self.ctx, check)
 
     def _on_have(self, m: Have) -> None:
-        """Handle ack_h, with what is in the host's RBuffer (A2:9-17)."""
-        if m.station != self._port.me:  # a host of another cell
+        """Handle ack_h with the contents of the host's RBuffer (A2:9-17)."""
+        if m.station != self._port.me:  # the host is in another cell
             return
         self._on_ack_h(m)
         c = self.ctx.get(m.host)

@@ -1,7 +1,7 @@
-"""The values that a host remembers through a crash.
+"""The state of a host that survives a crash.
 
-Model     what one statement or one group of statements writes is written atomically; (lc, nxt) always together, and
-          nxt with each delivery (F8)
+Model     each statement, or group of statements, writes atomically. (lc, nxt) are always written together, and nxt with
+          each delivery (F8)
 Source    Wilhelm, Arantes, Sens (2020), section IV.E; which values and when: docs/protocols/mobile-causal.md
 """
 
@@ -25,7 +25,7 @@ class Stable:
     status: Status = Status.OUT
     ses: int = 0  # Ses: never reset (F12a)
     lc: int = NO_SESSION  # Ses_LC: the last session whose init_ACK arrived
-    nxt: int = 0  # seq_C: number of the next message to deliver in session lc; written together with lc
-    seq_h: int = 0  # number of the next own message: never reset (F12a)
-    sbuf: dict[int, int] = field(default_factory=dict)  # SBuffer: own number -> body, oldest first
-    gap_on_join: bool = False  # this join repairs a lost context: the application hears Gap(), not Joined()
+    nxt: int = 0  # seq_C: number of the next message to deliver in session lc; always written together with lc
+    seq_h: int = 0  # the number of the next own message: never reset (F12a)
+    sbuf: dict[int, int] = field(default_factory=dict)  # SBuffer: number of an own message -> body, oldest first
+    gap_on_join: bool = False  # this join repairs a lost context, and the application gets Gap() instead of Joined()

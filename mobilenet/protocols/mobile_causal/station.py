@@ -1,30 +1,32 @@
-"""A station: takes its hosts' messages, numbers everything for its cell, and answers joins, moves and leaves.
+"""A station: it accepts its hosts' messages, numbers all messages for its cell, and handles joins, moves and leaves.
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithms 2 and 3, and Algorithm 4 lines 51-53; the repaired rules: docs/protocols/mobile-causal.md
-Names       see context.py. Its parts, each of which knows only those before it: contexts (context.py), the cell's
-            stream (stream.py), cookies (cookies.py), the wired half of a handoff (handover.py)
+Names       see context.py. The parts of a station, each of which knows only the earlier ones: contexts (context.py),
+            the cell's stream (stream.py), cookies (cookies.py), the wired half of a handoff (handover.py)
 Assumes     stations do not crash; the backbone of handover.py
-Deviations  F4a  A2:2      the giver goes on accepting App_hs after Rsp1: the message is disseminated by both stations.
-                           Accepted in OWN only
-            F4b  A2:32     a new structure has seq_h = 0 and takes App_hs at once: a message accepted elsewhere, its ack
-                           lost, is disseminated twice. As F4a
+Deviations  F4a  A2:2      in print, the old station accepts App_hs after Rsp1, and both stations disseminate the
+                           message. Here it is accepted in OWN only
+            F4b  A2:32     in print, a new structure has seq_h = 0 and accepts App_hs at once. A message that another
+                           station accepted, and whose ack was lost, is disseminated twice. Here as F4a
             F5   A2:13-17,27-30
-                           init_ACK after the recovery messages: see host.py. Here init_ACK first (handover.py)
-            F6   A2:26-28  a number is used outside the test of LC in A2:22 (as far as the indentation of print shows),
-                           though it may be another station's: only if it came with this context's session
-            F7   A2:20     init at a station that is handing over finds a "locked" structure and is acknowledged, then
-                           the structure goes: the host hangs. Ignored until the token is gone; the host repeats
-            F11  A2:31-36  every join is answered: see cookies.py. Here only a join that carries the cookie
-            F12b A2:32,35  a join starts at minSeq(), the oldest stored message: a host that leaves and returns delivers
-                           it again. It starts at the next number, after all answers (handover.py)
-            F13a A2:40     leave answered only if registered: with the first answer lost the host can never leave.
-                           Always answered
-            F13b A2:42     Delete carries the session in use, the test is strict: the owner elsewhere stays. A fresh
-                           session
-            F15  IV.E      after T everything is forgotten: an unacknowledged but disseminated message comes again with
-                           the host. Here a stub (ses, seq_h) remains, the old session is answered by reinit, and the
-                           host's application hears Gap()
+                           in print, init_ACK follows the recovery messages: see host.py. Here it comes first
+                           (handover.py)
+            F6   A2:26-28  print uses a number outside the test of LC in A2:22 (as far as the indentation shows),
+                           although it may belong to another station. Here only if it came with this context's session
+            F7   A2:20     in print, init at a station that is handing over finds a "locked" structure and is
+                           acknowledged. The structure then goes, and the host hangs. Here init is ignored until the
+                           token is gone, and the host repeats it
+            F11  A2:31-36  print answers every join: see cookies.py. Here only a join that carries the cookie
+            F12b A2:32,35  in print, a join starts at minSeq(), the oldest stored message, and a host that leaves and
+                           returns delivers it again. Here it starts at the next number, after all answers (handover.py)
+            F13a A2:40     print answers leave only if the host is registered. If the first answer is lost, the host can
+                           never leave. Here leave is always answered
+            F13b A2:42     Delete carries the current session, and the test is strict, so that the owner elsewhere
+                           stays. Here leave has a fresh session
+            F15  IV.E      print forgets everything after T, and a message that was disseminated but not acknowledged
+                           comes again with the host. Here a stub (ses, seq_h) remains, the old session is answered
+                           with reinit, and the host's application gets Gap()
 """
 
 from __future__ import annotations
@@ -126,7 +128,9 @@ class Station:
         return all(c.state is State.OWN for c in self.ctx.values())
 
     def serves(self, host: int) -> bool:
-        """Return whether this host has all that it missed elsewhere, and knows of everything that was given up."""
+        """Return whether this host has all that it missed elsewhere, and has been informed of everything that was given
+        up.
+        """
         c = self.ctx.get(host)
         return c is not None and c.state is State.OWN and not c.rec and not c.expired
 
@@ -144,7 +148,7 @@ class Station:
         self._from_host[type(message)](message)  # A2:1
 
     def _on_app_hs(self, m: AppHs) -> None:
-        """Handle App_hs: accepted by the owner only (A2:2-8, A2:44-47)."""
+        """Handle App_hs, which only the owner accepts (A2:2-8, A2:44-47)."""
         c = self.ctx.get(m.host)
         if c is None or c.state is not State.OWN:  # F4a, F4b
             return
@@ -158,16 +162,16 @@ class Station:
                 c.seq_h += 1  # A2:5
                 self._wired.broadcast(App(item.id, item.body))  # A2:4, A2:46
                 self._stream.append(item, from_wire=False)  # A2:4, A2:44-47
-        self._start_ack_timer(is_new)  # by a duplicate too: the ack was lost
+        self._start_ack_timer(is_new)  # after a duplicate, too, because the ack was lost
 
     def _start_ack_timer(self, is_new: bool) -> None:
         if not self._ack_timer.running:
             self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))  # A3:50
 
     def _on_ack_h(self, m: AckH | Have) -> None:
-        """Handle ack_h: the host has received up to there (A2:9-17)."""
+        """Handle ack_h: the host has received all messages up to a number (A2:9-17)."""
         c = self.ctx.get(m.host)
-        if c is None:  # harmless if the ack is stale: only its own session heeds the answer
+        if c is None:  # harmless if the ack is stale: the host ignores an answer to another session
             self._send(m.host, Reinit(m.host, m.ses))  # F15 (the stub is gone)
         elif m.ses == c.ses and c.state is State.OWN:  # A2:10
             if c.expired:
@@ -188,21 +192,21 @@ class Station:
             self._handover.request(State.REQJ, m.host, m.ses, m.first_seq, lc=NO_SESSION, nxt=0)  # A2:31-36, F12c
 
     def _on_init(self, m: Init) -> None:
-        """Handle init: a host has come to this cell (A2:18-38)."""
+        """Handle init: a host has entered this cell (A2:18-38)."""
         c = self.ctx.get(m.host)
         if c is None:
             self._handover.request(State.REQ, m.host, m.ses, 0, m.lc, m.nxt)  # A2:31, A2:32, A2:37, A2:38
         elif m.ses < c.ses or c.state is not State.OWN:  # A2:20, F7
-            pass  # not while the token is on its way, in either direction: the host repeats
+            pass  # The token is on its way, in one direction or the other; the host repeats its init.
         elif m.ses > c.ses:  # A2:21
             self._new_session(c, m)
-        elif c.expired:  # the same session cannot be confirmed twice with different contents
+        elif c.expired:  # a session cannot be confirmed twice with different contents
             self._send(m.host, Reinit(m.host, m.ses))  # F15 (same session)
         else:
             self._handover.send_init_ack(c)  # A2:30
 
     def _new_session(self, c: Context, m: Init) -> None:
-        """Go on serving an owned host under a new session (A2:21-30)."""
+        """Continue to serve an owned host under a new session (A2:21-30)."""
         assert not self._check or m.lc <= c.ses  # I1
         if c.expired:  # F15 (a new session begins at the next number, with a gap)
             c.expired, c.gap = False, True
@@ -215,7 +219,7 @@ class Station:
         self._handover.send_init_ack(c)  # A2:30
 
     def _on_leave(self, m: Leave) -> None:
-        """Handle leave: always answered (A2:39-43)."""
+        """Handle leave, which is always answered (A2:39-43)."""
         c = self.ctx.get(m.host)  # F13a
         self._cookies.forget(m.host, m.ses)
         if c is not None and c.ses < m.ses:  # A2:40, F13b
@@ -230,14 +234,14 @@ class Station:
         self._from_station[type(message)](source, message)  # A4:51
 
     def _on_app(self, source: int, m: App) -> None:
-        """Handle App_ss: the backbone floods (A4:52-53)."""
+        """Handle App_ss, which the backbone has flooded (A4:52-53)."""
         self._stream.append(Item(m.id, m.body), from_wire=True)  # A4:53, F16
 
     # --- long failures: the T extension
 
     @timer_name("expiry")
     def _on_expiry_timer(self) -> None:
-        """Check all hosts eight times per T."""
+        """Check all hosts. The timer expires eight times in each T."""
         assert self._expiry_s is not None
         self._expiry_timer.start(ns(self._expiry_s / LOOKS))
         now, limit = self._port.now, ns(self._expiry_s)
@@ -251,7 +255,9 @@ class Station:
                 self._handover.drop(c)
 
     def _expire(self, c: Context) -> None:
-        """Forget what h was promised. Its session and seq_h stay, or its messages would be disseminated again."""
+        """Forget the messages that h was to get. Its session and seq_h stay, because its messages would otherwise be
+        disseminated again.
+        """
         c.expired = True  # F15 (a stub)
         self._stream.forget_lists(c)
         self.ctx.clear_rbuf(c)

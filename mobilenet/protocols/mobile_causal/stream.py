@@ -1,17 +1,17 @@
-"""The numbered stream that a station radios to its cell until all hosts have it, and each host's recovery messages.
+"""The numbered stream that a station sends to its cell until all hosts have it, and the recovery messages of each host.
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithm 2 lines 44-47 (Disseminate), and `clear` of A2:12 and A4:83
 Names       seq_C -> next_number, SBuffer -> sbuf, minSeq() -> oldest, clear(SBuffer) -> collect, m_nd -> Context.rec
-Assumes     one radio for the whole cell; numbers are given on arrival and never reset. What arrives while no host in
-            the cell needs it is numbered, and neither kept nor radioed
-Deviations  F14      first frames are never held back, so that one silent host does not block its cell: the window of
-                     print is a limit of resending (resend.py)
-            A2:44    the first frame of a message that came over the wire waits U[0, forwarding jitter], order kept:
-                     stations at equal depth of the tree receive at the same instant, do not hear each other, and would
-                     collide at every host between them. Ours
-            A2:44-47 print radios before it stores and floods; here it floods, numbers, stores, radios. Nothing happens
-                     between
+Assumes     one radio serves the whole cell. Numbers are assigned on arrival and never reset. A message that arrives
+            while no host in the cell needs it is numbered, but neither kept nor sent
+Deviations  F14      first frames are never held back, so that one silent host does not block its cell. The window of
+                     print only limits resending (resend.py)
+            A2:44    the first frame of a message that came over the wire waits U[0, forwarding jitter], in unchanged
+                     order. Stations at equal depth of the tree receive it at the same instant, do not hear each other,
+                     and would collide at every host between them. Ours
+            A2:44-47 print sends before it stores and floods. Here a station floods, numbers, stores and sends. Nothing
+                     happens in between
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from .messages import AppCo, AppSh, Item
 from .parameters import MobileCausalParameters
 from .resend import Resender
 
-CELL = -1  # in place of a host: a message for the whole cell
-Key = tuple[int, int]  # (number, host or CELL): what a station resends, oldest first
+CELL = -1  # takes the place of a host for a message to the whole cell
+Key = tuple[int, int]  # (number, host or CELL) identifies what a station resends; the oldest sorts first
 
 
 class CellStream:
@@ -46,7 +46,7 @@ class CellStream:
         self._silent_ns = parameters.silent_after_s * 1e9
         self.next_number = 0
         self.sbuf: dict[int, Item] = {}  # contiguous, oldest first
-        self._waiting: deque[tuple[int, int]] = deque()  # (when, number) of first frames
+        self._waiting: deque[tuple[int, int]] = deque()  # (time, number) of first frames that wait for their jitter
         self._resender: Resender[Key] = self._new_resender()
         self._timer = port.timer(self._release)
 
@@ -61,7 +61,7 @@ class CellStream:
     # --- numbers
 
     def append(self, item: Item, from_wire: bool) -> None:
-        """Number a message and radio it; what no host needs is numbered and forgotten."""
+        """Number a message and send it to the cell. A message that no host needs is only numbered."""
         number = self.next_number  # F14 (no window holds it back)
         self.next_number = number + 1  # A2:47
         if self._contexts.floor_of is None:
@@ -84,7 +84,7 @@ class CellStream:
 
     @timer_name("forwarding jitter")
     def _release(self) -> None:
-        """Send the first frames whose time has come."""
+        """Send the first frames whose waiting time is over."""
         now, waiting = self._port.now, self._waiting
         while waiting and waiting[0][0] <= now:
             number = waiting.popleft()[1]
@@ -95,7 +95,7 @@ class CellStream:
             self._timer.start(waiting[0][0] - now)
 
     def collect(self) -> None:
-        """Forget what no context holds back any more: clear(SBuffer)."""
+        """Forget the messages that no context needs any more: clear(SBuffer)."""
         floor, sbuf = self._contexts.floor(), self.sbuf
         while sbuf and (number := next(iter(sbuf))) < floor:
             del sbuf[number]  # A2:12, A4:83
@@ -135,7 +135,7 @@ class CellStream:
         self.collect()
 
     def begin_recovery(self, c: Context) -> None:
-        """Send what remains of the recovery messages, each by its own timer: BroadcastCo(msg)."""
+        """Send the remaining recovery messages, each with its own timer: BroadcastCo(msg)."""
         for number in c.rec:
             self._resender.begin((number, c.host))  # A4:91
 
@@ -145,7 +145,9 @@ class CellStream:
         return AppSh(number, item.id, item.body, self._contexts.delivered_elsewhere(number))
 
     def _copy(self, key: Key) -> Any:
-        """Return what is resent, unless only silent hosts, or hosts on their way elsewhere, still need it."""
+        """Return the message to resend, or None if only hosts that are silent or on their way to another station need
+        it.
+        """
         number, host = key
         if host == CELL:
             is_wanted = number >= self._contexts.oldest_needed(self._port.now, self._silent_ns)

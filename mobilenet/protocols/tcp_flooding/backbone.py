@@ -1,6 +1,7 @@
-"""The links between stations: a fixed tree of FIFO channels, over which everything is flooded.
+"""The links between stations: a fixed tree of FIFO channels over which every message is flooded.
 
-Model     of two neighbours the one with the lower number asks for the channel. What is sent before it is open waits
+Model     of two neighbours, the one with the lower number opens the channel. Messages that are sent before the channel
+          is open wait in it
 Source    Wilhelm, Arantes, Sens (2020), section III: a static tree of FIFO links, TCP; docs/protocols/tcp-flooding.md
 """
 
@@ -13,7 +14,7 @@ from ..port import Channel, WiredChannels
 
 
 class Backbone:
-    """A station's side of the backbone. `hear(neighbour, message)` is called for each message of the others."""
+    """One station's side of the backbone. `hear(neighbour, message)` is called for each message of another station."""
 
     def __init__(self, wired: WiredChannels, hear: Callable[[int, Any], None]) -> None:
         self._hear = hear
@@ -25,7 +26,7 @@ class Backbone:
                 self._channels[neighbour] = wired.connect(neighbour)
 
     def flood(self, message: Any, but: int | None = None) -> None:
-        """Send a message to all neighbours, or to all except the one that it came from."""
+        """Send a message to all neighbours, except the one from which it came."""
         for neighbour, channel in self._channels.items():
             if neighbour != but:
                 if channel is None:
@@ -34,7 +35,7 @@ class Backbone:
                     channel.say(message)  # PC forward
 
     def settled(self) -> bool:
-        """Return whether everything sent here has arrived."""
+        """Return whether every message that this station sent has arrived."""
         return not any(self._early.values()) and all(c is None or not c.backlog for c in self._channels.values())
 
     # --- from the channels

@@ -14,9 +14,11 @@ from .parameters import TcpFloodingParameters
 from .stable_storage import Stable
 from .station import Station
 
-HANDOFF_ROUND_TRIPS = 3  # Close of leave; Ping and Return; Close and Closed; Close when it has moved
-LEAST_SILENCE = 0.7  # of silence_s, from one probe of a host to the next
-MOST_PROBED = 3.0  # hosts that wait for an answer: at one moment in twenty none of them does, and the run is at rest
+HANDOFF_ROUND_TRIPS = 3  # Close after leave; Ping and Return; Close and Closed; Close after the move
+LEAST_SILENCE = 0.7  # the shortest interval between two probes of a host, in units of silence_s
+# The maximum mean number of hosts that wait for an answer. With this number, no host waits at one moment in twenty, so
+# that the run comes to rest.
+MOST_PROBED = 3.0
 
 
 class TcpFlooding(Declaration):
@@ -24,7 +26,7 @@ class TcpFlooding(Declaration):
     host, station, stable, parameters = Host, Station, Stable, TcpFloodingParameters
     promises = "causal"
     checks = f"{__package__}.promises"
-    loses_at_any_time = True  # a connection can be lost at any time
+    loses_at_any_time = True  # because a connection can be lost at any time
     needs = ("connections",)
     buffers = ("sbuffer", "rbuffer")
     details: ClassVar[Mapping[str, tuple[str, ...]]] = {"handoff_start": ("cause",), "handoff_end": ("relayed?",)}

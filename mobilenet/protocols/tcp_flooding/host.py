@@ -1,28 +1,30 @@
-"""A mobile host: one safe link to a station, and a second one while it changes cells.
+"""A mobile host: it has one safe link to a station, and a second link while it changes cells.
 
 Source      Nédelec, Molli, Mostéfaoui: Breaking the scalability barrier of causal broadcast for large and dynamic
             systems (2018), PC-broadcast; the rules R1 to R8 are ours: docs/protocols/tcp-flooding.md
 Names       safe link -> _primary, link that is not safe yet -> _next, B (buffer) -> _buffer, received -> _received,
             ping, pong -> Ping, Return; keep-alive probe -> Here. Labels `PC ...` name the step of PC-broadcast
-Assumes     channels are FIFO and may end at any time. Stable survives crashes; what one handler writes there is written
+Assumes     channels are FIFO and may end at any time. Stable storage survives crashes, and one handler writes it
             atomically
-Rules       each with what happens without it:
-            R1  all that is delivered or broadcast between Return and Safe is sent again over the new link, first: what
-                the host delivers from s1 in that time may be slower on the wire than its own next message over s2
-            R2  `via`: while they are in transit, both s1 and s2 know a part of the host's past. A host that crashes
-                now and comes back at s3 has to be known from both
-            R3  own messages are unsent until a station has them: a crash would lose them, though the host has delivered
-                them
-            R4  Moved: only the host knows when it needs s1 no more. s1 closing at Return would break the link before
-                Safe is here
-            R5  Stay: a host that turns back reports it, or s2 fills its buffer for ever. It also reports this if its
-                connection to s2 has ended: otherwise the session that it opened there is never confirmed
-            R6  the probe: a station that gave up on the connection (the host was out of reach) is silent, and so is
-                TCP. A host that has nothing to send would wait for ever, both on the link that serves it and on one
-                that is to become safe or to be left
-            R7  each link has a new session: frames of a link left behind arrive late
-            R8  the highest number of each origin is remembered: copies come over both links. It begins with what
-                Welcome lists
+Rules       each rule is given with its reason. s1 is the old station and s2 the new one:
+            R1  all messages that the host delivers or broadcasts between Return and Safe are sent again, first, over
+                the new link. A message that it delivers from s1 in that time may travel more slowly on the wires than
+                the host's next message over s2
+            R2  `via`: during the transition, s1 and s2 each know a part of the host's past. If the host crashes now and
+                comes back at s3, s3 has to ask both
+            R3  own messages count as unsent until a station has them. A crash would otherwise lose messages that the
+                host itself has delivered
+            R4  Moved: only the host knows when it no longer needs s1. If s1 closed the link at Return, the link would
+                break before Safe arrives
+            R5  Stay: a host that turns back reports this, because s2 would otherwise fill its buffer forever. It also
+                reports it if its connection to s2 has ended, because the session that it opened there would otherwise
+                never be confirmed
+            R6  the probe: a station that gave up on the connection while the host was out of reach is silent, and so is
+                TCP. A host that has nothing to send would wait forever, on the link that serves it as well as on one
+                that is about to become safe or to be left
+            R7  each link has a new session, because frames of an earlier link may arrive late
+            R8  the host remembers the highest number of each origin, because copies come over both links. It begins
+                with the numbers in Welcome
 """
 
 from __future__ import annotations
@@ -40,23 +42,24 @@ from .stable_storage import Stable, Status
 
 class Host:
     BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer", "rbuffer")
-    STABLE_BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer",)  # survive a crash
+    STABLE_BUFFERS: ClassVar[tuple[str, ...]] = ("sbuffer",)  # these survive a crash
 
     def __init__(self, port: ChannelHostPort, stable: Stable, parameters: TcpFloodingParameters, stations: int) -> None:
         self._port = port
         self.stable = stable
         self._p = parameters
-        self._recovering = stable.status is not Status.OUT  # until on_recover
+        self._recovering = stable.status is not Status.OUT  # until on_recover is called
         self._cell: int | None = None
         self._primary: Channel | None = None
         self._next: Channel | None = None
         self._next_is_open = False
-        self._unconfirmed = False  # a session was opened, and is not confirmed yet
-        self._by_ping = False  # Attach was sent, and the old link is to be kept until the new one is safe
-        self._received: dict[int, int] = {}  # R8: origin -> its highest number delivered here, or never to be
-        self._buffer: list[App] | None = None  # B: delivered or broadcast since Return
-        self._sent: deque[tuple[int, int]] = deque()  # (place among all sent over the safe link, own number)
-        self._buffer_end: int | None = None  # the place of the last of the buffer
+        self._unconfirmed = False  # a session was opened and has not been confirmed yet
+        self._by_ping = False  # Attach was sent, and the old link stays open until the new one is safe
+        self._received: dict[int, int] = {}  # R8: origin -> its highest number that was delivered here or never will be
+        self._buffer: list[App] | None = None  # B: messages delivered or broadcast since Return
+        # (position among all messages sent over the safe link, number of the own message)
+        self._sent: deque[tuple[int, int]] = deque()
+        self._buffer_end: int | None = None  # the position of the last message from the buffer
         self._want_leave = False
         self._wait_timer = port.timer(self._on_wait)
         self._retry_timer = port.timer(self._on_retry)
@@ -68,7 +71,7 @@ class Host:
         return len(self.stable.unsent), sum(link.incoming for link in links if link is not None)
 
     def settled(self) -> bool:
-        """Return whether the host is out, or is linked to the station of its cell with nothing in progress."""
+        """Return whether the host is out, or has a link to the station of its cell and nothing is in progress."""
         link = self._primary
         if self.is_out():
             return True
@@ -85,7 +88,7 @@ class Host:
             self._attach("join")
 
     def leave(self) -> bool:
-        """Leave as soon as a station has all of this host's messages."""
+        """Leave as soon as the stations have all of this host's messages."""
         if self.stable.status is Status.JOIN:
             return False
         if self.stable.status is Status.MEMBER:
@@ -94,7 +97,7 @@ class Host:
         return True
 
     def co_broadcast(self, body: int) -> MessageId | None:
-        """Send a message over all outgoing safe links, then deliver it at once (PC broadcast)."""
+        """Send a message over all outgoing safe links, and deliver it at once (PC broadcast)."""
         stable, me = self.stable, self._port.me
         if stable.status is not Status.MEMBER or self._want_leave:
             return None
@@ -114,7 +117,9 @@ class Host:
     # --- where the host is
 
     def on_cell(self, station: int | None) -> None:
-        """Look for a link in the new cell. Out of coverage nothing is done: connections resume, or have ended."""
+        """Look for a link in the new cell. Out of coverage, the host does nothing: its connections resume later, or
+        have ended.
+        """
         returns = self._cell is None
         self._cell = station
         if station is not None and returns:
@@ -123,12 +128,12 @@ class Host:
             self._look("cell")
 
     def on_recover(self) -> None:
-        """Begin again after a crash, with all links gone."""
+        """Start again after a crash, in which all links were lost."""
         self._recovering = False
         self._look("recovery")
 
     def _look(self, cause: str) -> None:
-        """Check whether this cell's station is at the other end of a link, or is going to be."""
+        """Attach to this cell's station, unless it is already at the other end of a link."""
         station, status = self._cell, self.stable.status
         if status is Status.OUT:
             return
@@ -144,7 +149,7 @@ class Host:
     # --- links
 
     def _attach(self, cause: str) -> None:
-        """Ask this cell's station for a link."""
+        """Request a link from this cell's station."""
         self.stable.ses += 1  # R7
         self._port.session_opened(self.stable.ses, self._cell, cause)
         self._unconfirmed = True
@@ -169,7 +174,7 @@ class Host:
         self._sent.clear()
 
     def _stay(self) -> None:
-        """Stay with the old link, under a new session: the host is back before it had left."""
+        """Keep the old link under a new session, because the host came back before it had left."""
         assert self._primary is not None
         self._forget_next()
         ses, station = self.stable.ses + 1, self._primary.peer
@@ -211,13 +216,13 @@ class Host:
             self._port.deliver(MessageId(m.origin, m.seq), m.body)  # PC deliver
 
     def _on_ping(self, channel: Channel, m: Ping) -> None:
-        """upon receive ping: all that the new station had forwarded before is here     PC pong"""
+        """upon receive ping: all that the new station had forwarded before has arrived     PC pong"""
         if self._by_ping and m.ses == self.stable.ses and self._buffer is None:
             self._buffer = []  # PC buffer, R1
             channel.say(Return(m.id))  # PC pong
 
     def _on_safe(self, channel: Channel) -> None:
-        """Send what is in the buffer over the new link, which is safe, and leave the old link (PC safe)."""
+        """Send the buffered messages over the new link, which is safe, and leave the old link (PC safe)."""
         stable, buffer = self.stable, self._buffer or []
         again = {m.seq for m in buffer if m.origin == self._port.me}
         for seq in [seq for seq in stable.unsent if seq not in again]:
@@ -236,11 +241,11 @@ class Host:
         self._try_leave()
 
     def _on_welcome(self, channel: Channel, m: Welcome) -> None:
-        """Make a new beginning: what was missed is lost, and own messages that may be lost are sent again."""
+        """Start anew: the missed messages are lost, and own messages that may be lost are sent again."""
         stable = self.stable
         joins = stable.status is Status.JOIN
         stable.status, stable.via = Status.MEMBER, (channel.peer,)
-        self._received = dict(m.past)  # R8, R11 (what came before this link never will)
+        self._received = dict(m.past)  # R8, R11 (messages from before this link will never come)
         self._adopt(channel)
         self._confirm(channel.peer, {})
         if joins:
@@ -281,7 +286,7 @@ class Host:
             self._wait_timer.start(round(self._p.handoff_wait_s * SECOND))
 
     def on_taken(self, channel: Channel) -> None:
-        """Forget messages that a station has: it will pass them on, whatever becomes of this host."""
+        """Forget messages that a station has acknowledged, because it forwards them whatever happens to this host."""
         if channel is not self._primary:
             return
         sent, taken = self._sent, channel.taken
@@ -308,7 +313,7 @@ class Host:
 
     @timer_name("handoff wait")
     def _on_wait(self) -> None:
-        """Give up the old link, which is useless if the new one does not become safe."""
+        """Give up the old link, which is useless if the new one does not become safe in time."""
         self._forget_primary()
         self._reenter()
 
@@ -319,14 +324,14 @@ class Host:
         self._next.say(Reenter(self.stable.ses))
 
     def _restart_probe(self) -> None:
-        """Restart the probe's wait; its interval is drawn, since hosts that do not hear each other must not
-        keep step.
+        """Restart the timer of the probe. The interval is random, so that hosts that do not hear each other do not stay
+        in step.
         """
         self._silence_timer.start(round(self._p.silence_s * self._port.uniform(0.7, 1.3) * SECOND))
 
     @timer_name("keep-alive")
     def _on_silence(self) -> None:
-        """Probe the links. If something is not acknowledged, TCP asks the same question already."""
+        """Probe the links. A link with unacknowledged data needs no probe, because TCP already repeats the data."""
         links = [link for link in (self._primary, self._next if self._next_is_open else None) if link is not None]
         for link in links:
             if not link.backlog and self._cell is not None:

@@ -1,8 +1,8 @@
-"""The messages of TCP flooding. Sizes derive from the fields: ../fields.py.
+"""The messages of TCP flooding. Their sizes are derived from the fields: ../fields.py.
 
 Source    ours: docs/protocols/tcp-flooding.md. Ping and Return are ping and pong of PC-broadcast
-Units     bytes; a procedure is named by a station and its own number
-Body      an int: the declared payload bytes. Nothing looks inside
+Units     bytes; a station and its counter identify a procedure
+Body      an int: the declared payload bytes. No code looks into the payload
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from ..fields import FLAG, Body, Flag, Id, Number, message
 
-Procedure = tuple[Id, Number]  # the station that began it, its number there
+Procedure = tuple[Id, Number]  # (the station that began it, the station's counter)
 
 
 @message()
 class App(NamedTuple):
-    """An application message, sent over each link once."""
+    """An application message, which is sent once over each link."""
 
     origin: Id
     seq: Number
@@ -28,9 +28,9 @@ class App(NamedTuple):
 
 @message()
 class Attach(NamedTuple):
-    """The first message over a new link: the stations in `via` know the host's past.
+    """The first message over a new link. The stations in `via` know the host's past.
 
-    `keep`: the link to the last of them is still open.
+    `keep`: the link to the last station in `via` is still open.
     """
 
     ses: Number
@@ -40,35 +40,35 @@ class Attach(NamedTuple):
 
 @message()
 class Reenter(NamedTuple):
-    """A notice that the old link is lost: the new one cannot become safe by a ping."""
+    """A notice that the old link is lost, so that a ping cannot make the new link safe."""
 
     ses: Number
 
 
 @message()
 class Moved(NamedTuple):
-    """A notice that this link is safe, and that the old one is gone."""
+    """A notice that this link is safe and that the host has closed the old one."""
 
     ses: Number
 
 
 @message()
 class Stay(NamedTuple):
-    """A notice over the old link: the new one is not wanted any more."""
+    """A notice over the old link that the host no longer wants the new one."""
 
     ses: Number
 
 
 @message(head=FLAG)
 class Here:
-    """The keep-alive probe: a station that has lost the connection answers by ending it (R6)."""
+    """The keep-alive probe. A station that has lost the connection answers by ending it (R6)."""
 
     __slots__ = ()
 
 
 @message()
 class Leave(NamedTuple):
-    """The last message of a host; the station answers by ending the connection."""
+    """The last message of a host. The station answers by ending the connection."""
 
     ses: Number
 
@@ -78,14 +78,16 @@ class Leave(NamedTuple):
 
 @message()
 class Safe(NamedTuple):
-    """A notice that the host's answer came round: what was buffered for this link follows."""
+    """A notice that the host's answer has arrived at the new station. The messages that were buffered for this link
+    follow.
+    """
 
     ses: Number
 
 
 @message()
 class Welcome(NamedTuple):
-    """The start of everything that follows. Of what was before, `past` has the highest number of each origin."""
+    """The beginning of a link without history. `past` has the highest number of each origin in earlier messages."""
 
     ses: Number
     past: tuple[tuple[Id, Number], ...]
@@ -96,7 +98,7 @@ class Welcome(NamedTuple):
 
 @message()
 class Ping(NamedTuple):
-    """A ping to `host` by way of `via`, behind everything that the new station had forwarded."""
+    """A ping to `host` through `via`, sent after everything that the new station had forwarded."""
 
     id: Procedure
     host: Id
@@ -106,14 +108,14 @@ class Ping(NamedTuple):
 
 @message()
 class Return(NamedTuple):
-    """The host's answer to a ping, behind everything that it has sent."""
+    """The host's answer to a ping, sent after everything that it had broadcast."""
 
     id: Procedure
 
 
 @message()
 class Close(NamedTuple):
-    """A request to stations with a link of an older session of this host to drop it; those in `via` answer."""
+    """A request to drop links of older sessions of this host. The stations in `via` answer."""
 
     id: Procedure
     host: Id
@@ -123,7 +125,9 @@ class Close(NamedTuple):
 
 @message()
 class Closed(NamedTuple):
-    """An answer that `station` has no such link any more, behind all that it passed to the host and took from it."""
+    """An answer that `station` has closed its link, sent after everything that it passed to the host and received from
+    it.
+    """
 
     id: Procedure
     station: Id

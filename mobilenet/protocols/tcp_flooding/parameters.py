@@ -1,4 +1,4 @@
-"""The numbers of TCP flooding; those of TCP itself are separate groups.
+"""The settings of TCP flooding. The settings of TCP itself are separate groups.
 
 Units     seconds and milliseconds, as the names show
 Errors    pydantic.ValidationError at construction only
@@ -16,7 +16,7 @@ from mobilenet.parameters import Parameters
 
 
 class TcpFloodingParameters(Parameters):
-    """Causal broadcast by flooding over TCP connections, the paper's baseline."""
+    """Causal broadcast by flooding over TCP connections, which is the paper's baseline."""
 
     spacing_ms: float = Field(
         default=5.0,

@@ -1,10 +1,11 @@
-"""What flooding over TCP promises beyond causal order: of sessions, and of what leads to a gap.
+"""Checks of what flooding over TCP promises beyond causal order: sessions, and the reasons for gaps.
 
-Checks    sessions, as verify/broadcasts/conduct.py has them
-          a host has a gap only when a new connection serves it: just before the gap, in the same nanosecond, a
-          handoff of that host ends that relayed nothing, and that did not begin in this nanosecond as well (then the
-          host is back at its station, over the connection that is still open)
-Model     a host that asks for a new connection while the old one is open misses nothing, and states how much it relayed
+Checks    sessions are as in verify/broadcasts/conduct.py
+          a host has a gap only when a new connection begins to serve it. Just before the gap, in the same nanosecond, a
+          handoff of that host ends that relayed nothing. This handoff did not begin in the same nanosecond, because
+          the host would then be back at its old station, over the connection that is still open
+Model     a host that requests a new connection while the old one is open misses nothing, and the record states how many
+          messages were relayed to it
 Units     integer nanoseconds
 Source    ours: docs/protocols/tcp-flooding.md, docs/verdicts-and-metrics.md
 """
@@ -29,7 +30,7 @@ def _unexplained_gap(run: Evidence) -> str | None:
     event, node, times = events.column("event"), events.column("node"), events.numbers("time_ns")
     rows = event.rows(*OWN)
     rows = rows[by_code(node.codes[rows])]
-    is_gap, begins = event.among(("gap",))[rows], -1  # row of the last begin of a handoff
+    is_gap, begins = event.among(("gap",))[rows], -1  # row of the last event that began a handoff
     is_begin = event.among(("handoff_start",))[rows]
     for i in np.flatnonzero(is_gap | is_begin).tolist():
         row, before = int(rows[i]), int(rows[i - 1])

@@ -1,7 +1,7 @@
-"""A station's links to its hosts, and the rest between the copies that it sends them.
+"""A station's links to its hosts, and the pauses between the copies that it sends them.
 
-Model     per message: the copy for the i-th host goes i steps after the message came; per queue: each copy goes a step
-          after the one before it, of whatever message. Never does a message overtake another one on the same link
+Model     per message: the copy for the i-th host is sent i steps after the message arrived. Per queue: each copy is
+          sent one step after the previous copy of any message. A message never overtakes another one on the same link
 Units     integer nanoseconds
 Source    Wilhelm, Arantes, Sens (2020), section V.A; `per_queue` is ours: docs/protocols/tcp-flooding.md
 """
@@ -20,41 +20,41 @@ from .parameters import TcpFloodingParameters
 
 @dataclass(slots=True, eq=False)
 class HostLink:
-    """A station's end of a host's link: an element of Q."""
+    """A station's end of its link to a host: an element of Q."""
 
     channel: Channel
     host: int
     ses: int
     via: tuple[int, ...]
     safe: bool = False
-    ping: Procedure | None = None  # its Return is awaited (R9)
-    close: Procedure | None = None  # Closed is awaited ... (R10)
+    ping: Procedure | None = None  # the procedure whose Return is awaited (R9)
+    close: Procedure | None = None  # the procedure whose Closed is awaited ... (R10)
     closing: set[int] = field(default_factory=set)  # ... from these stations
-    buffer: list[App] | None = None  # B: delivered since Ping, for this link when it is safe
-    waiting: int = 0  # in the spacing
-    due_ns: int = 0  # when the last of them goes
+    buffer: list[App] | None = None  # B: messages delivered since Ping, to be sent when the link is safe
+    waiting: int = 0  # how many messages wait for their turn
+    due_ns: int = 0  # when the last of them is sent
     dropped: bool = False
 
     @property
     def messages(self) -> int:
-        """The number of messages queued, buffered, or sent and not acknowledged: SBuffer."""
+        """The number of messages that are queued, buffered, or sent and not acknowledged: SBuffer."""
         return self.waiting + self.channel.backlog + (0 if self.buffer is None else len(self.buffer))
 
 
 class Spacing:
-    """The queue of messages that wait at one station."""
+    """The queue of messages that wait for their turn at one station."""
 
     def __init__(self, port: Port, parameters: TcpFloodingParameters) -> None:
         self._port = port
         self._step_ns = round(parameters.spacing_ms * 1_000_000)
         self._one_queue = parameters.spacing == "per_queue"
-        self._free_ns = 0  # per queue: when the next copy may go
-        self._agenda: list[tuple[int, int, HostLink, Any]] = []  # a heap: when, order, to whom, what
+        self._free_ns = 0  # per queue: the earliest time of the next copy
+        self._agenda: list[tuple[int, int, HostLink, Any]] = []  # a heap of (time, order, link, message)
         self._order = 0
         self._timer = port.timer(self._on_timer)
 
     def copies(self, links: Iterable[HostLink], message: App) -> None:
-        """Send a copy over each link, one step apart."""
+        """Send a copy over each link, with a pause of one step between the copies."""
         now = self._port.now
         due_ns = max(now, self._free_ns) if self._one_queue else now
         for link in links:
@@ -64,7 +64,7 @@ class Spacing:
             self._free_ns = due_ns
 
     def say(self, link: HostLink, message: Any) -> None:
-        """Send a message at once, but behind everything that waits for this link."""
+        """Send a message as soon as everything that waits for this link has been sent."""
         self._say_at(self._port.now, link, message)
 
     def _say_at(self, due_ns: int, link: HostLink, message: Any) -> None:

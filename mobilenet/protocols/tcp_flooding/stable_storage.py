@@ -1,8 +1,7 @@
-"""The values that a host remembers through a crash.
+"""The state of a host that survives a crash.
 
-Model     what a handler writes here is written atomically. Not here is what was delivered: a link begins with Welcome,
-          which lists all that the station has received, and this contains all that the host has (see station.py, "by
-          gap")
+Model     each handler writes atomically. The delivered messages are not stored, because a link begins with Welcome. It
+          lists all that the station has received, which includes all that the host has (see station.py, "by gap")
 Source    ours: docs/protocols/tcp-flooding.md
 """
 
@@ -22,7 +21,9 @@ class Status(Enum):
 @dataclass(slots=True)
 class Stable:
     status: Status = Status.OUT
-    ses: int = 0  # of the last link that was asked for: never reset
-    seq: int = 0  # number of the next own message: never reset
-    unsent: dict[int, int] = field(default_factory=dict)  # own number -> body: not known to be with a station
-    via: tuple[int, ...] = ()  # the station of the last safe link, behind the one before while that still knows more
+    ses: int = 0  # the session of the last requested link: never reset
+    seq: int = 0  # the number of the next own message: never reset
+    # number of an own message -> body, if no station is known to have the message
+    unsent: dict[int, int] = field(default_factory=dict)
+    # the station of the last safe link, after the previous one as long as that one knows more
+    via: tuple[int, ...] = ()

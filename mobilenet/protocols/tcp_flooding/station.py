@@ -1,4 +1,4 @@
-"""A station: passes every message on once over each link, and lets hosts in and out between two messages.
+"""A station: it forwards every message once over each link, and lets hosts in and out between two messages.
 
 Source      Nédelec, Molli, Mostéfaoui: Breaking the scalability barrier of causal broadcast for large and dynamic
             systems (2018), PC-broadcast; Wilhelm, Arantes, Sens (2020), section V.A, "TCP-Flooding", for tree, TCP and
@@ -7,26 +7,30 @@ Names       Q -> links, safe -> HostLink.safe, B (buffer) -> HostLink.buffer, re
             pong -> Return, expected id -> HostLink.ping; keep-alive probe -> Here. Labels `PC ...` name the step of
             PC-broadcast
 Assumes     channels are FIFO; those between stations form a tree and never break. A session is never used twice
-Causal      every first reception is forwarded over all links at once and then counts as delivered. So a FIFO link
-            carries m behind all that its sender delivered before m, and what arrives over links that are safe arrives
-            in causal order. A link is safe from a moment on at which both ends know the same of each other's past:
-            by ping  s2 sent Ping behind all that it had delivered, which so came to s1 and to the host; the host sent
-                     Return behind all that it had broadcast, and delivered from s1, which so came to s2. What either
-                     delivered meanwhile it buffers, and sends first. (Buffered by s2 only: a host that delivers x from
-                     s1 just after its Return, and broadcasts y over s2, sends y before x comes to s2 from s1.)
-            by gap   s1 sent Closed behind all that it passed to the host or took from it: s1 forwards to stations
-                     first. So s2 knows the host's past, and the host gets nothing that is older than the link: its gap
-Rules       each with what happens without it:
-            R9   a Return must name the outstanding Ping: h asks s2, turns back, asks s2 again; the Return of the first
-                 Ping makes the second link safe although what s2 forwarded in between is still behind h
-            R10  Closed is awaited before Welcome: h received m from s1, and its answer m' overtakes m at s2 where s1's
-                 copy is slow
-            R11  Welcome has the past: h joins at s1 behind m, delivers m' that follows m, and changes to s2 where m
-                 is still to come: without having received m it would take it for new, after m'
-            R12  links of older sessions are dropped everywhere when a newer one is open: s3 would fill a buffer for a
-                 host that will never acknowledge, and never be at rest
-            R13  an Attach of an older session than one heard of is refused: its frame waited in a queue while the host
-                 moved on
+Causal      a station forwards the first copy of a message over all links at once, and then counts it as delivered. A
+            FIFO link therefore carries m after all that its sender delivered before m, and messages that arrive over
+            safe links arrive in causal order. A link is safe from the moment when both ends know the same of each
+            other's past, which comes about in one of two ways:
+            by ping  s2 sends Ping after all that it has delivered, which therefore has reached s1 and the host. The
+                     host sends Return after all that it has broadcast, or delivered from s1, which therefore has
+                     reached s2. Each buffers what it delivers meanwhile, and sends it first. (If only s2 buffered: a
+                     host that delivers x from s1 just after its Return, and broadcasts y over s2, would send y before x
+                     reaches s2 from s1.)
+            by gap   s1 sends Closed after all that it passed to the host or received from it, because s1 forwards to
+                     stations first. s2 therefore knows the host's past. The host gets nothing that is older than the
+                     link, which is its gap
+Rules       each rule is given with what happens without it:
+            R9   a Return must name the outstanding Ping. Otherwise: h asks s2, turns back, and asks s2 again. The
+                 Return of the first Ping makes the second link safe, although h has not received what s2 forwarded in
+                 between
+            R10  Welcome waits for Closed. Otherwise: h received m from s1, and its answer m' overtakes m at s2 if the
+                 copy of s1 is slow
+            R11  Welcome contains the past. Otherwise: h joins at s1 after m, delivers m' that follows m, and changes to
+                 s2, where m has not arrived yet. As h has not received m, it would deliver m after m'
+            R12  a newer open link makes all stations drop the links of older sessions. Otherwise s3 would fill a buffer
+                 for a host that will never acknowledge, and would never come to rest
+            R13  an Attach of a session older than a known one is refused, because its frame waited in a queue while the
+                 host moved on
 """
 
 from __future__ import annotations
@@ -66,8 +70,8 @@ class Station:
         self._p = parameters
         self._received: dict[int, int] = {}  # origin -> its highest number delivered here
         self._links: dict[int, HostLink] = {}  # host -> its link
-        self._newest: dict[int, int] = {}  # host -> the highest session number heard
-        self._number = 0  # of the last Ping or Close of this station
+        self._newest: dict[int, int] = {}  # host -> the highest known session number
+        self._number = 0  # the counter of this station's Pings and Closes
         self._spacing = Spacing(port, parameters)
         self._backbone = Backbone(wired, self._on_neighbour)
         self._on_host: dict[type, Callable[[HostLink, Any], None]] = {
@@ -85,7 +89,7 @@ class Station:
         return sum(link.messages for link in links), sum(link.channel.incoming for link in links)
 
     def settled(self) -> bool:
-        """Return whether every link is safe, and the wire has taken everything."""
+        """Return whether every link is safe and the backbone has acknowledged all messages."""
         return all(link.safe for link in self._links.values()) and self._backbone.settled()
 
     def serves(self, host: int) -> bool:
@@ -103,12 +107,12 @@ class Station:
         self._receive(m, neighbour, None)
 
     def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
-        """Relay a message at its first reception on all outgoing links, at once, and drop later copies."""
+        """Forward the first copy of a message at once over all outgoing links, and drop later copies."""
         if m.seq <= self._received.get(m.origin, -1):  # PC receive (FIFO from each origin: the highest decides)
             return
         self._received[m.origin] = m.seq  # PC deliver
         self._backbone.flood(m, None if self._p.echo else neighbour)  # PC forward
-        receivers = [  # not the host that it came from, nor the one that broadcast it
+        receivers = [  # all hosts except the one from which it came and the one that broadcast it
             link for link in self._links.values()
             if link.safe and (self._p.echo or (link is not source and link.host != m.origin))
         ]  # fmt: skip
@@ -120,7 +124,7 @@ class Station:
     # --- hosts that come
 
     def _on_attach(self, link: HostLink, m: Attach) -> None:
-        """Handle a host's first message. The link is known already."""
+        """Handle a host's first message, for a link that exists already."""
         self._newest[link.host] = m.ses
         if m.keep and m.via and m.via[-1] != self._me:
             self._ping_old_link(link, m.via[-1])  # PC ping
@@ -128,32 +132,30 @@ class Station:
             self._enter(link)
 
     def _ping_old_link(self, link: HostLink, via: int) -> None:
-        """Ping over the old link, which is open, and buffer what comes meanwhile (PC ping)."""
+        """Ping over the old link, which is open, and buffer the messages that arrive meanwhile (PC ping)."""
         link.ping, link.buffer = self._new_procedure(), []  # PC buffer, R9
         self._backbone.flood(Ping(link.ping, link.host, link.ses, via))  # PC ping
 
     def _on_reenter(self, link: HostLink, m: Reenter) -> None:
-        """Handle the loss of the old link. If this one became safe in the meantime, Safe is on its way."""
+        """Handle the loss of the old link. If the new link became safe in the meantime, Safe is on its way."""
         if m.ses == link.ses and not link.safe and link.close is None:
             link.ping = link.buffer = None
             self._enter(link)
 
     def _enter(self, link: HostLink) -> None:
-        """Let a host in without a reliable old link: close older links, and wait for the station of the last
-        safe one.
-        """
+        """Let a host in without an open old link: close older links, and wait for the station of the last safe one."""
         link.closing = {station for station in link.via if station != self._me}
         link.close = self._close_others(link, tuple(sorted(link.closing)))  # R10
         self._try_welcome(link)
 
     def _try_welcome(self, link: HostLink) -> None:
-        """Send Welcome once everything that the host may know is here."""
+        """Send Welcome if all that the host may know has arrived here."""
         if not link.closing:  # R10
             link.close, link.safe = None, True
             self._spacing.say(link, Welcome(link.ses, tuple(self._received.items())))  # R11
 
     def _make_safe(self, link: HostLink) -> None:
-        """Make a link safe: both ends know the same, except for the buffer, which goes first (PC safe)."""
+        """Make a link safe: both ends know the same except for the buffered messages, which go first (PC safe)."""
         buffer, link.buffer, link.ping, link.safe = link.buffer or [], None, None, True
         self._spacing.say(link, Safe(link.ses))  # PC safe
         for m in buffer:
@@ -171,23 +173,23 @@ class Station:
     # --- hosts that go
 
     def _on_host_return(self, link: HostLink, m: Return) -> None:
-        """Handle the host's answer, behind everything that it sent here."""
+        """Forward the host's answer to a ping, which comes after everything that the host sent here."""
         self._on_return(None, m)
 
     def _on_here(self, link: HostLink, m: Here) -> None:
-        """Handle the keep-alive probe, which TCP has answered already (R6)."""
+        """Do nothing, because TCP has already acknowledged the keep-alive probe (R6)."""
 
     def _on_moved(self, link: HostLink, m: Moved) -> None:
-        """Handle the arrival of a host: no other station needs a link to it."""
+        """Handle the end of a move: no other station needs a link to this host."""
         self._close_others(link)  # R4, R12
 
     def _on_stay(self, link: HostLink, m: Stay) -> None:
-        """Handle a host that turned back before it had left."""
+        """Handle a host that turned back before it had left this station."""
         link.ses = self._newest[link.host] = m.ses
         self._close_others(link)  # R5, R12
 
     def _on_leave(self, link: HostLink, m: Leave) -> None:
-        """Handle a host's leave. The end of the connection is the answer."""
+        """Handle the leave of a host by ending the connection, which is the answer."""
         link.ses = self._newest[link.host] = m.ses
         self._close_others(link)
         self._drop(link)
@@ -203,7 +205,7 @@ class Station:
         self._on_wired[type(m)](neighbour, m)
 
     def _on_ping(self, neighbour: int, m: Ping) -> None:
-        """Pass the ping down the old link, behind everything that was forwarded before it."""
+        """Pass the ping over the old link, after everything that was forwarded before it."""
         self._newest[m.host] = max(m.ses, self._newest.get(m.host, 0))
         if m.via != self._me:
             self._backbone.flood(m, neighbour)
@@ -213,7 +215,7 @@ class Station:
             self._spacing.say(link, m)  # PC ping
 
     def _on_return(self, neighbour: int | None, m: Return) -> None:
-        """upon receive pong: only the answer to the outstanding ping counts       PC pong"""
+        """upon receive pong: only the answer to the outstanding ping counts        PC pong"""
         if m.id[0] != self._me:
             self._backbone.flood(m, neighbour)
             return
@@ -222,7 +224,7 @@ class Station:
                 self._make_safe(link)
 
     def _on_close(self, neighbour: int, m: Close) -> None:
-        """Drop links that are older than the host's new one; the host has forgotten them already."""
+        """Drop links that are older than the host's new one. The host has already given them up."""
         self._newest[m.host] = max(m.ses, self._newest.get(m.host, 0))
         self._backbone.flood(m, neighbour)
         link = self._links.get(m.host)
@@ -233,7 +235,7 @@ class Station:
             self._backbone.flood(Closed(m.id, self._me))  # R10
 
     def _on_closed_id(self, neighbour: int, m: Closed) -> None:
-        """Note that all that the last station passed to the host is here."""
+        """Note that all messages which the last station passed to the host have arrived."""
         if m.id[0] != self._me:
             self._backbone.flood(m, neighbour)
             return
@@ -251,7 +253,7 @@ class Station:
         pass
 
     def on_message(self, channel: Channel, message: Any) -> None:
-        """Make a link of a channel at its first message."""
+        """Turn a channel into a link at its first message."""
         link = self._links.get(channel.peer)
         if link is None or link.channel is not channel:
             link = self._admit(channel, message)
@@ -261,7 +263,7 @@ class Station:
         self._on_host[type(message)](link, message)
 
     def _admit(self, channel: Channel, message: Any) -> HostLink | None:
-        """Return the new link, or None if its session is one that the host has left behind."""
+        """Return the new link, or None if the host has already given up this session."""
         if type(message) not in (Attach, Leave) or message.ses < self._newest.get(channel.peer, 0):
             return None  # R13
         older = self._links.get(channel.peer)
@@ -276,8 +278,8 @@ class Station:
         pass
 
     def on_closed(self, channel: Channel, reason: str) -> None:
-        """Drop a link: TCP has given up on the host, or the host has opened another connection. What waited for it is
-        lost.
+        """Drop a link, because TCP has given up on the host or the host has opened another connection. Messages that
+        were waiting for the host are lost.
         """
         link = self._links.get(channel.peer)
         if link is not None and link.channel is channel:
