@@ -1,16 +1,16 @@
-"""All-RB: reliable broadcast without trees. The source sends to all, and all acknowledge.
+"""All-RB: reliable broadcast without trees. The source sends to all processes, and all acknowledge.
 
-Source      Jeanneau, Rodrigues, Arantes, Duarte (JBCS 2017), "Experimental evaluation": the one-to-all strategy that
-            VCube-RB is compared with. The paper has no pseudo-code; the rules are read from the prose
+Source      Jeanneau, Rodrigues, Arantes, Duarte (JBCS 2017), "Experimental evaluation": the one-to-all strategy with
+            which VCube-RB is compared. The paper has no pseudo-code; the rules follow its text
 Names       last, correct as in VCube-RB; owed: m -> processes that have not acknowledged it
 Assumes     as VCube-RB
 Promises    as VCube-RB
-Rules       broadcast   to all n-1 others in ascending order, suspected ones too ("messages are also sent to processes
-                        considered to be faulty"); the next one waits for the acknowledgements of this one, as in
-                        VCube-RB
-            crash(j)    j owes nothing any more; each process with last[j] sends it to all, once
-            TREE        a message whose source is suspected already is sent to all on arrival, too: or a process
-                        that gets it after it has suspected the source is the only one to have it, n = 3
+Rules       broadcast   sends to all n-1 others in ascending order, including suspected ones ("messages are also sent to
+                        processes considered to be faulty"). The next broadcast waits for the acknowledgements of this
+                        one, as in VCube-RB
+            crash(j)    ends the wait for acknowledgements of j. Each process that has last[j] sends it to all, once
+            TREE        a message whose source is already suspected is also sent to all when it arrives. Otherwise, with
+                        n = 3, a process that receives it after suspecting the source would be the only one to have it
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class AllToAllBroadcast:
         self.owed: dict[MessageId, set[int]] = {}
         self.correct = set(range(n))
         self.pending: dict[int, dict[int, Message]] = {}
-        self._again: set[MessageId] = set()  # sent on behalf of a suspected source
+        self._again: set[MessageId] = set()  # messages that were sent on behalf of a suspected source
 
     def buffer_sizes(self) -> tuple[int, ...]:
         return (len(self.owed) + len(self._queue), sum(map(len, self.pending.values())))
@@ -76,7 +76,7 @@ class AllToAllBroadcast:
             self._start_next()
 
     def _restart(self, source: int) -> None:
-        """Send last[source] to all, once, for a source that is suspected."""
+        """Send last[source] to all, once, because the source is suspected."""
         m = self.last.get(source)
         if m is not None and m.id not in self._again:
             self._again.add(m.id)

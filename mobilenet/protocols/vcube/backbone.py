@@ -1,10 +1,10 @@
-"""Stations' ways to each other over VCube: a broadcast, and above it what makes it causal for directed sends too.
+"""A backbone between stations over VCube: a broadcast, and a layer that makes broadcasts and directed sends causal.
 
-Kinds     vcube_best_effort   Bundling; needs a perfect detector. As stations never fail, it needs none
+Kinds     vcube_best_effort   Bundling. It assumes a perfect detector, and needs none here because stations never fail
           vcube_reliable      VCube-RB; its detector may be wrong
           vcube_causal        causal broadcast with aggregation, ordered by its own vector clocks
-Units     bytes. A message names its source, and its number there; an acknowledgement the same
-Errors    KeyError for another kind (the scenario refuses unknown names before)
+Units     bytes. A message carries its source and its number there, and so does an acknowledgement
+Errors    KeyError for another kind (the scenario refuses unknown names earlier)
 Source    ours: docs/protocols/vcube.md
 """
 
@@ -31,8 +31,8 @@ def new_layer(
 ) -> StampedSends:
     """Return one station's part of the backbone.
 
-    `max_delay_ns`: how long an application message may wait for others (best effort); `mtu_bytes`: how long a bundle or
-    packet may become; `layer`: a replacement for the correct layer, to see what goes wrong.
+    `max_delay_ns`: how long an application message may wait for others (best effort); `mtu_bytes`: the maximum size of
+    a bundle or packet; `layer`: a replacement for the correct layer, in tests of broken layers.
     """
 
     def make(beneath: ProcessPort) -> BroadcastProtocol:

@@ -1,36 +1,40 @@
-"""Best-effort broadcast over the trees of VCube, with messages for the same neighbour bundled.
+"""Best-effort broadcast over the trees of VCube, in which messages for the same neighbour are bundled.
 
 Source      Rodrigues, Duarte, de Araujo, Arantes, Sens: Bundling Messages to Reduce the Cost of Tree-Based Broadcast
             Algorithms (LADC 2018), Algorithm 2; l.N is its line N
 Names       correct_i -> correct, rcv_base_i -> rcv_base, rcv_win_i -> rcv_win, delay_msg_i[k], timer_i[k] -> delayed[k]
             (Waiting), ack_set_i -> ack_set: m -> all (j, k) with <j,k,m>; msg_set_i -> the m of ack_set
 Assumes     reliable links in any order, crash-stop, a perfect detector. Any n
-Promises    what a correct source broadcasts, every correct process delivers, once
-Shared      section 6.2: messages of several sources on fewer trees are messages of the roots of these trees (30
-            messages for 16 broadcasts on one tree leave no room for handing them to a root): a matter of the workload
-Deviations, each with what goes wrong in print
-  l.33      subtree_i(m.src) has to be relative to the parent j. n = 4, no fault: 3 sends a message of 0 back to 2, for
-            ever
+Promises    every correct process delivers, once, each message of a correct source
+Shared      in section 6.2, messages of several sources on fewer trees are modelled as messages of the roots of these
+            trees. The 30 messages for 16 broadcasts on one tree do not include any for handing a message to a root.
+            This is part of the workload
+Deviations, each with the error in print
+  l.33      subtree_i(m.src) must be relative to the parent j. With n = 4 and no fault, 3 sends a message of 0 back to
+            2, forever
   l.12-13   with rcv_base = bottom the whole test is true: arrivals 1, 1, 0 deliver 1 twice. (l.28: msg_win is rcv_win)
-  l.37-38   a message that is too long overtakes what waits for the same neighbour: the list goes first. The flush that
-            this adds would send an empty bundle where nothing waits: it is not sent. Order only: no promise is broken
-  l.53      drops m when the rows of ONE parent are complete; after a crash the rows of another one may still need it
-            (l.84 finds nothing to send): dropped when no row of m is left
-  l.67      picks one k with <k,j,m>. After a crash there may be <p1,j,m> and <p2,j,m>, and j answers once: all rows of
-            (j, m) go. n = 32, all broadcast at 0, crashes of 10 at 2, 22 at 3, 20 at 2, 24 at 5: 4 waits for 21 for
-            ever, 21 for 29, ... (none does if only 4 broadcasts); the same with crashes of 31 at 1, 0 at 2, 12 at 5,
-            17 at 5, and source 28
-  l.33, 76  FF_neighbor may be empty: skipped
-  l.77      message by message, and rows in the order in which they came: it leaves the order open, and no promise needs
-            one, but runs must be repeatable
-Reads       l.16-17 also for what is delivered already: a new parent needs its ACK, and its subtree may be another one.
-            l.33 children in descending order of clusters: what takes longest goes first (the printed latencies need it)
-            l.49-50 the timer starts with the first element, and again after an overflow
-            l.3, 11, 53 what has no rows would be dropped at once: so msg_set is what ack_set has rows of
-Own         a message without application payload does not wait: it takes along what waits for the same neighbour
-Speed       every process has rows of almost every message at the same time, and what is not in the cache costs more
-            than what is computed: rows are tuples, as new the same one for all messages from a parent; equal `correct`
-            are one set
+  l.37-38   a message that is too long overtakes those that wait for the same neighbour. Here the waiting messages are
+            sent first, and an empty list is not sent. This only changes the order, and no promise is broken in print
+  l.53      print drops m when the rows of ONE parent are complete. After a crash, the rows of another parent may still
+            need it (l.84 finds nothing to send). Here m is dropped when it has no rows
+  l.67      print picks one k with <k,j,m>. After a crash there may be <p1,j,m> and <p2,j,m>, and j answers once. Here
+            all rows of (j, m) are removed. Example: n = 32, all broadcast at 0, and 10 crashes at 2, 22 at 3, 20 at 2,
+            24 at 5: 4 waits for 21 forever, 21 for 29, ... (none waits if only 4 broadcasts). Likewise with crashes of
+            31 at 1, 0 at 2, 12 at 5, 17 at 5, and source 28
+  l.33, 76  FF_neighbor may be empty, and is then skipped
+  l.77      print leaves the order open, and no promise needs one. Here the order is message by message, with rows in
+            the order of their arrival, because runs must be repeatable
+Reads       l.16-17 apply also to a message that is delivered already: a new parent needs its ACK, and its subtree may
+            differ.
+            l.33 serves children in descending order of clusters, so that the longest subtree begins first (the printed
+            latencies need it)
+            l.49-50 start the timer with the first element, and again after an overflow
+            l.3, 11, 53 would drop a message without rows at once; msg_set is therefore the set of messages with rows
+Own         a message without application payload does not wait; the messages that wait for the same neighbour go with
+            it
+Speed       every process has rows of almost every message at the same time, and cache misses cost more than
+            computations. Rows are therefore tuples, of which all new messages from a parent share one, and equal
+            `correct` are one set
 """
 
 from __future__ import annotations
@@ -41,12 +45,12 @@ from ..port import Timer, timer_name
 from .port import Carrier, Lists, MessageId, Overhead, ProcessPort, is_control, size_of
 from .topology import children, cluster, dimension, everybody, first_fault_free, without
 
-Row = tuple[int, int]  # of a message: parent and child
+Row = tuple[int, int]  # (parent, child) of a message
 BOTTOM = -1
 
 
 class Ack(Overhead):
-    """<ACK, (src, ts)>, which only names the message."""
+    """<ACK, (src, ts)>, which carries only the identifier of the message."""
 
     __slots__ = ("m", "size_bytes")
     is_urgent = False
@@ -57,7 +61,7 @@ class Ack(Overhead):
 
 
 class Tree(Carrier):
-    """<TREE, m>. All processes that have m share one object, and so do all that acknowledge it."""
+    """<TREE, m>. All processes that have m share one object, and all that acknowledge m share another."""
 
     __slots__ = ("ack", "body", "id", "is_urgent", "size_bytes")
 
@@ -82,7 +86,7 @@ class Bundle(NamedTuple):
 
 
 class Waiting:
-    """The pair delay_msg_i[k] and timer_i[k]."""
+    """The list delay_msg_i[k] with its timer timer_i[k]."""
 
     __slots__ = ("content", "size_bytes", "timer")
 
@@ -109,8 +113,9 @@ class BestEffortBroadcast:
         self._max_payload_bytes = max_payload_bytes
         self._tree_bytes = tree_bytes
         self._ack_bytes = ack_bytes
-        self._count = 0  # own broadcasts
-        self._new_rows: dict[int, tuple[Row, ...]] = {}  # by parent, as long as `correct` stays the same
+        self._count = 0  # number of own broadcasts
+        # parent -> rows of a new message, valid until `correct` changes
+        self._new_rows: dict[int, tuple[Row, ...]] = {}
         self.ack_set: dict[Tree, tuple[Row, ...]] = {}  # l.2, 3
         self.correct = everybody(n)  # l.4
         self.rcv_base = [BOTTOM] * n  # l.5
@@ -139,7 +144,7 @@ class BestEffortBroadcast:
         self._check_acks(m, j)  # l.17
 
     def _update_window(self, source: int, ts: int, base: int) -> None:
-        """Note that a message was received: procedure UPDATE_WINDOW(m) (l.18-31)."""
+        """Mark a message as received: procedure UPDATE_WINDOW(m) (l.18-31)."""
         if ts != base + 1:
             self.rcv_win.setdefault(source, set()).add(ts)  # l.23, 27
             return
@@ -163,7 +168,7 @@ class BestEffortBroadcast:
             self._check_bundle(m, k)  # l.34
 
     def _subtree(self, j: int) -> list[int]:
-        """Return subtree_i relative to the parent j, the largest cluster first."""
+        """Return subtree_i relative to the parent j, with the largest cluster first."""
         return children(self._i, None if j == self._i else j, self._d, self.correct)[::-1]
 
     def _check_bundle(self, c: Tree | Ack, k: int) -> None:
@@ -236,7 +241,7 @@ class BestEffortBroadcast:
                 self._check_acks(m, parent)  # l.69
 
     def _keep(self, m: Tree, rows: list[Row]) -> None:
-        """Keep only these rows of ack_set for a message."""
+        """Keep only these rows of a message in ack_set."""
         if rows:
             self.ack_set[m] = tuple(rows)
         else:
@@ -267,4 +272,4 @@ class BestEffortBroadcast:
                 self._check_acks(m, p)  # l.87
 
     def on_up(self, process: int) -> None:
-        """Ignore the return of a process, because a perfect detector takes nothing back."""
+        """Ignore the return of a process: a perfect detector never withdraws a suspicion."""

@@ -1,27 +1,28 @@
 """Causal broadcast with message aggregation over the spanning trees of VCube.
 
-Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2. Readable form:
-            causal_printed.py; tests hold this fast one against it, step by step
+Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2. causal_printed.py
+            is the readable form; tests compare this fast one with it, step by step
 Names       vector_clock -> _delivered (a set), vector_max -> _received (a set), pending -> _waiting, Children(i, h) ->
             _children[h], m.vc -> m.depends (a set); CheckAgg -> _hand_on, CheckDelivery -> _deliver_when_ready
-Sets        a vector clock records which messages were delivered, and delivery is FIFO: so a clock is a set of messages,
-            and its entries are the last ones of each source. Sets are integers, message (s, ts) the bit ts * n + s, so
-            the vector test over all sources is one operation. The last ones are worked out when they are needed, for a
-            own broadcast
-Assumes     reliable links, in any order; no process fails or gets a message twice (trees)
-Deviations  Alg. 1 l.3   "1 < s <= h" reaches half of the processes only (n = 2): 1 <= s <= h
-            Alg. 2 l.14  the loop over the packet decides after each message what to hand on; by default it is decided
-                         once per packet, which puts more into one packet. `release: message` is the loop of the paper.
-                         In both, what is handed on is what the packet, or the message, has set free
-            l.30         "for all k != s" in CheckDelivery: the sign is lost in print, and for k = s nothing would ever
-                         be delivered
-Reads       l.16-17      _received is the contiguous prefix of each source; the highest number received would free
+Sets        a vector clock records which messages were delivered, and delivery is FIFO. A clock is therefore represented
+            as a set of messages, and its entries are the last messages of each source. Sets are integers in which
+            message (s, ts) is the bit ts * n + s, so that the vector test over all sources is one operation. The last
+            messages are computed only for an own broadcast
+Assumes     reliable links, in any order; no process fails or receives a message twice (trees)
+Deviations  Alg. 1 l.3   "1 < s <= h" reaches only half of the processes (n = 2). Here it is 1 <= s <= h
+            Alg. 2 l.14  in print, the loop over the packet decides after each message what to forward (`release:
+                         message`). The default decides once for each packet, which puts more messages into one packet.
+                         In both cases, only messages that the packet or the message has released are forwarded
+            l.30         "for all k != s" in CheckDelivery: the sign is missing in print, and for k = s no message would
+                         ever be delivered
+Reads       l.16-17      _received is the contiguous prefix of each source; the highest number received would release
                          messages too early
-            l.15, 26     the first condition keeps a message from going to a child twice. Here what has to wait for a
-                         child is in _held below one message that is missing, is looked at when that one comes, and
-                         goes once
-Aggregation  m waits at i for child k while i has not received a message that m depends on and that k will get through i
-            as well: k could not deliver m before. So delivery is never later (same instants if links have fixed delays)
+            l.15, 26     the first condition keeps a message from going to a child twice. Here a message that must wait
+                         for a child is stored in _held under one missing message. It is checked again when that message
+                         arrives, and is sent once
+Aggregation  m waits at i for child k while i has not received a message on which m depends and which k will also get
+            through i, because k could not deliver m before. Delivery is therefore never later (at the same instants if
+            links have fixed delays)
 """
 
 from __future__ import annotations
@@ -35,26 +36,28 @@ from .topology import children, dimension, first_fault_free, neighbours
 
 
 class Branch:
-    """A child in the trees of some sources, and what waits to be handed on to it."""
+    """A child in the trees of some sources, with the messages that wait to be forwarded to it."""
 
     __slots__ = ("child", "free", "sources")
 
     def __init__(self, child: int, sources: int) -> None:
         self.child = child
-        self.sources = sources  # bits of the sources whose messages the child gets through us
-        self.free: list[tuple[int, Message]] = []  # (order of reception, message): to be sent with this packet
+        self.sources = sources  # bits of the sources whose messages the child receives through this process
+        # (order of reception, message) for the messages that go into this packet
+        self.free: list[tuple[int, Message]] = []
 
 
 @lru_cache(maxsize=8)
 def routes(n: int) -> list[dict[int, int]]:
-    """Return for each process: child -> the sources in whose trees it is one, as bits."""
+    """Return for each process a map from its children to the sources in whose trees they are its children, as bits."""
     tables: list[dict[int, int]] = [{} for _ in range(n)]
-    handed_on = [1 << i for i in range(n)]  # of each process, the sources whose messages go on to its clusters 1..s
+    # for each process, the sources whose messages it forwards to its clusters 1..s
+    handed_on = [1 << i for i in range(n)]
     for s in range(dimension(n), 0, -1):
         edges = [(i, child) for i in range(n) if (child := first_fault_free(i, s, range(n))) is not None]
         for i, child in edges:
             tables[i][child] = handed_on[i]
-        for i, child in edges:  # its receiver there hands it on to its clusters 1..s-1
+        for i, child in edges:  # the receiver there forwards it to its own clusters 1..s-1
             handed_on[child] |= tables[i][child]
     return tables
 
@@ -78,20 +81,25 @@ class CausalBroadcast:
         self._header_bytes = header_bytes
         self._message_bytes = message_bytes
         self._entry_bytes = entry_bytes
-        self._count = 0  # own broadcasts
-        self._delivered = 0  # set of messages
-        self._last_clock = 0  # set: of each source the last one delivered at the last own broadcast, this one included
-        self._received = 0  # set: of each source the contiguous prefix; with aggregation only
-        self._beyond: dict[int, Message] = {}  # bit -> received, with a hole before it
-        self._waiting: dict[int, list[Message]] = {}  # missing message -> those that wait for it to be delivered
+        self._count = 0  # number of own broadcasts
+        self._delivered = 0  # the set of delivered messages
+        # as a set: the last message of each source that was delivered before the last own broadcast, and that broadcast
+        self._last_clock = 0
+        self._received = 0  # as a set: the contiguous prefix of each source (only with aggregation)
+        # bit -> message that was received while an earlier one of its source is missing
+        self._beyond: dict[int, Message] = {}
+        self._waiting: dict[int, list[Message]] = {}  # missing message -> messages that wait for its delivery
         self._pending = 0
-        self._held: dict[int, list[tuple[Branch, int, Message]]] = {}  # missing message -> what waits to receive it
+        # missing message -> messages that wait for its reception
+        self._held: dict[int, list[tuple[Branch, int, Message]]] = {}
         self._order = 0
-        self._covered = n  # how many bits the masks of the branches cover
+        self._covered = n  # the number of bits in the masks of the branches
         self._branches = self._make_branches()
         everywhere = [[k for k in self._neighbours(h) if k in self._branches] for h in range(dimension(n) + 1)]
-        self._children = [tuple(peers) for peers in everywhere]  # h -> Children(i, h); the last: of an own message
-        self._below = [tuple(self._branches[k] for k in peers) for peers in everywhere]  # the same as branches
+        # h -> Children(i, h); the last entry is for own messages
+        self._children = [tuple(peers) for peers in everywhere]
+        # the same children, as branches
+        self._below = [tuple(self._branches[k] for k in peers) for peers in everywhere]
 
     def _make_branches(self) -> dict[int, Branch]:
         if self._single:
@@ -100,7 +108,7 @@ class CausalBroadcast:
         return {child: Branch(child, sources) for child, sources in routes(self._n)[self._i].items()}
 
     def _neighbours(self, h: int) -> list[int]:
-        """Return the neighbours to which a message from cluster h + 1 goes."""
+        """Return the neighbours that receive a message which came from cluster h + 1."""
         return neighbours(self._i, h, range(self._n))
 
     def _parent_in_single_tree(self) -> int | None:
@@ -117,8 +125,10 @@ class CausalBroadcast:
         """Broadcast a message: CO_Broadcast(m) (Algorithm 2 l.5-12)."""
         source, ts = self._i, self._count
         self._count += 1
-        last = self._delivered & ~(self._delivered >> self._n)  # of each source, as delivery is FIFO
-        entries = (last & ~self._last_clock).bit_count() + 1  # of the compressed clock: what changed, and its own
+        # the last message of each source, because delivery is FIFO
+        last = self._delivered & ~(self._delivered >> self._n)
+        # entries of the compressed clock: those that changed, and the process's own
+        entries = (last & ~self._last_clock).bit_count() + 1
         size = self._message_bytes + size_of(body) + self._entry_bytes * entries
         m = Message(source, ts, self._n, last, body, size)  # l.8, 9
         self._last_clock = last | m.mask
@@ -140,9 +150,10 @@ class CausalBroadcast:
     # --- reception
 
     def on_receive(self, sender: int, packet: Any) -> None:
-        """upon receive mSet from j: hand on what may be, then deliver what can be.     Algorithm 2 l.13-22"""
+        """upon receive mSet from j: forward and deliver the messages that are ready    Algorithm 2 l.13-22"""
         if type(packet) is ToRoot:
-            self.on_receive(self._i, self._packet((packet.message,)))  # from itself: to all its children
+            # the root sends the message to itself, and from there to all its children
+            self.on_receive(self._i, self._packet((packet.message,)))
             return
         h = (self._i ^ sender).bit_length() - 1
         messages = packet.messages
@@ -155,30 +166,30 @@ class CausalBroadcast:
         else:
             self._hand_on(h, packet)
         for m in messages:
-            if m.source != self._i:  # own messages come back in a single tree
+            if m.source != self._i:  # with a single tree, own messages come back
                 self._deliver_when_ready(m)
 
     def on_crash(self, process: int) -> None:
-        """Ignore it: this protocol assumes that no process fails."""
+        """Do nothing: this protocol assumes that no process fails."""
 
     def on_up(self, process: int) -> None:
-        """Ignore it: this protocol assumes that no process fails."""
+        """Do nothing: this protocol assumes that no process fails."""
 
     def _hand_on(self, h: int, packet: Packet) -> None:
-        """Hand on what these messages set free: CheckAgg (Algorithm 2 l.18-21, 23-28)."""
+        """Forward the messages that this packet has released: CheckAgg (Algorithm 2 l.18-21, 23-28)."""
         messages = packet.messages
         touched = False
         for m in messages:
             if m.before or self._beyond or m.bit in self._held:
                 touched |= self._note_received(m)
-            else:  # most messages: l.16-17 without more ado
+            else:  # the usual case: only l.16-17 remain to be done
                 self._received |= m.mask
-        if h == 0:  # a leaf
+        if h == 0:  # this process is a leaf
             return
         if touched or len(messages) > 1:
             self._hand_on_several(self._below[h], packet, touched)
             return
-        (m,) = messages  # most packets: nothing but this one can be free
+        (m,) = messages  # the usual case: only this message can be released
         known = m.depends & self._received
         if known == m.depends:
             for child in self._children[h]:
@@ -194,11 +205,13 @@ class CausalBroadcast:
         self._order += 1
 
     def _hold(self, lacking: int, branch: Branch, order: int, m: Message) -> None:
-        """Hold a message until what is missing has been received, one at a time."""
+        """Hold a message until all missing ones have been received. It waits for one of them at a time."""
         self._held.setdefault((lacking & -lacking).bit_length() - 1, []).append((branch, order, m))
 
     def _hand_on_several(self, branches: tuple[Branch, ...], packet: Packet, touched: bool) -> None:
-        """Hand on what is free in the order of reception; `touched`: with what it has set free."""
+        """Forward released messages in the order of reception. `touched`: the branches with messages that this packet
+        has released.
+        """
         order = self._order
         for m in packet.messages:
             missing = self._cover(m.depends & self._received ^ m.depends)
@@ -233,9 +246,7 @@ class CausalBroadcast:
         self._send_to(child, self._packet(tuple(batch)))
 
     def _note_received(self, m: Message) -> bool:
-        """Advance the prefix of the message's source. Return whether a held message was checked again (Alg.
-        2 l.16-17).
-        """
+        """Extend the prefix of the message's source. Return whether a held message was checked again (Alg. 2 l.16-17)."""
         if m.before and not m.before & self._received:
             self._beyond[m.bit] = m
             return False
@@ -260,7 +271,7 @@ class CausalBroadcast:
                 branch.free.append((order, m))
 
     def _cover(self, missing: int) -> int:
-        """Return `missing`, after widening the masks of the branches: a message may depend on ones far ahead."""
+        """Widen the masks of the branches, because a message may depend on much later ones. Return `missing`."""
         while missing.bit_length() > self._covered:
             for branch in self._branches.values():
                 branch.sources |= branch.sources << self._covered
@@ -270,14 +281,16 @@ class CausalBroadcast:
     # --- delivery
 
     def _deliver_when_ready(self, m: Message) -> None:
-        """Deliver a message once it lacks nothing, waiting for one at a time: CheckDelivery() (Algorithm 2 l.29-33)."""
+        """Deliver a message when nothing is missing; it waits for one message at a time: CheckDelivery() (Algorithm 2
+        l.29-33).
+        """
         if self._waits(m):
             self._pending += 1
             return
         self._deliver(m)
         if m.bit in self._waiting:
             ready = self._set_free(m)
-            for m in ready:  # grows as it goes: l.30
+            for m in ready:  # the list grows during the loop: l.30
                 self._deliver(m)
                 ready += self._set_free(m)
 
@@ -290,7 +303,7 @@ class CausalBroadcast:
         return True
 
     def _set_free(self, m: Message) -> list[Message]:
-        """Release the messages that were waiting only for this one."""
+        """Return the messages that were waiting only for this one, and remove them from the waiting ones."""
         free = [waiter for waiter in self._waiting.pop(m.bit, ()) if not self._waits(waiter)]
         self._pending -= len(free)  # l.33
         return free

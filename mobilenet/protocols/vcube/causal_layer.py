@@ -1,21 +1,21 @@
-"""Causal delivery across broadcasts and directed sends: what makes a broadcast over VCube a backbone between stations.
+"""A layer that turns a broadcast over VCube into a backbone: it orders broadcasts and directed sends causally.
 
-Promises    exactly once; and for a broadcast b and any message x, broadcast or directed: if b was sent or delivered at
-            x's sender before x, b is delivered at x's destination before x, from any sender of b. FIFO per source is
-            not enough: with three stations a message of the third reaches the new station of a host but not yet the
-            previous one, and the handoff loses it
+Promises    exactly-once delivery. For a broadcast b and any message x, broadcast or directed: if b was sent or
+            delivered at the sender of x before x, then b is delivered at the destination of x before x, whoever sent b.
+            FIFO order for each source is not enough: of three stations, a message of the third could reach a host's new
+            station before its previous one, and the handoff would lose it
 Source      Birman, Schiper, Stephenson: Lightweight causal and atomic group multicast (1991), CBCAST; compression as in
             Singhal, Kshemkalyani: An efficient implementation of vector clocks (1992), for broadcasts; the stamped
             sends are ours: docs/protocols/vcube.md
-Names       clock[l]: how many broadcasts of station l this one has handed up, or made if l is itself
-Assumes     a reliable broadcast beneath that delivers each message once and counts a source's messages from 0 in the
-            order of the calls; a reliable network, in any order; stations never fail (what becomes of broadcasts where
-            processes do: causal_reliable.py)
-Broadcasts  tick and are stamped when they are called for, however long the broadcast beneath makes them wait (line 7 of
-            the reliable one): whatever is sent later names them. A stamp holds the entries that changed since the
-            source's last broadcast, its own included; it is read when all earlier stamps of the source are known
-Directed    sends carry the whole clock, do not tick, and wait at the destination until its clock is not behind
-Upcalls     after the handlers beneath have run to completion, one at a time
+Names       clock[l]: how many broadcasts of station l this station has handed up, or has made if l is itself
+Assumes     the broadcast below delivers each message once and numbers a source's messages from 0 in the order of the
+            calls. The network is reliable, in any order, and stations never fail (for processes that fail, see
+            causal_reliable.py)
+Broadcasts  tick and are stamped at the call, even if the broadcast below delays them (line 7 of the reliable one). All
+            later messages therefore depend on them. A stamp holds the clock entries that changed since the source's
+            last broadcast, and the source's own entry. It is read when all earlier stamps of the source are known
+Directed    sends carry the whole clock and do not tick. They wait at the destination until its clock has caught up
+Upcalls     are made one at a time, after the handlers of the broadcast below have run to completion
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Stamped(NamedTuple):
 
 
 class Stamped(_Stamped, Carrier):
-    """A broadcast message with its stamp for causal order."""
+    """A broadcast message with a stamp that determines its causal order."""
 
     __slots__ = ()
 
@@ -61,16 +61,16 @@ class Directed(_Directed, Carrier):
 
 
 class Arrival(NamedTuple):
-    """A message that may have to wait before it is handed up."""
+    """A received message that may have to wait before it is handed up."""
 
     source: int
     body: Any
-    after: tuple[int, ...]  # the clock that this station must have reached
+    after: tuple[int, ...]  # the clock that this station must reach before
     is_broadcast: bool
 
 
 class LayerPort(Protocol):
-    """The links of one station, and the station itself."""
+    """The links of one station, and its upcalls."""
 
     me: int
 
@@ -78,14 +78,14 @@ class LayerPort(Protocol):
     def now(self) -> int: ...
     def timer(self, action: Callable[[], None]) -> Timer: ...
     def send(self, to: int, message: Any) -> None:
-        """Send to one other station, reliably; never deliver within the call."""
+        """Send a message reliably to one other station. It is never delivered within the call."""
 
     def receive(self, source: int, message: Any) -> None:
         """Hand the message up to the station."""
 
 
 class Beneath:
-    """The port of the broadcast beneath."""
+    """The port of the broadcast below the layer."""
 
     def __init__(self, port: LayerPort, deliver: Callable[[MessageId, Any], None]) -> None:
         self.me = port.me
@@ -99,29 +99,30 @@ class Beneath:
         return self._port.now
 
     def complete(self, message: MessageId) -> None:
-        """Do nothing: completion is not used."""
+        """Do nothing, because the layer does not use completion."""
 
 
 class StampedSends:
-    """Directed sends that respect a broadcast that is causal by itself. To the station it is a WiredPort."""
+    """Directed sends that respect the order of a broadcast which is causal by itself. The station sees a WiredPort."""
 
     def __init__(self, port: LayerPort, n: int, make: Callable[[ProcessPort], BroadcastProtocol]) -> None:
         self.me = port.me
         self._port = port
         self.clock = [0] * n
         self._ready: deque[Arrival] = deque()
-        self._waiting: dict[tuple[int, int], list[Arrival]] = {}  # (station, entry) -> what waits for it
+        # (station, entry) -> messages that wait for this entry of the clock
+        self._waiting: dict[tuple[int, int], list[Arrival]] = {}
         self._hands_up = False
         self.beneath = make(Beneath(port, self.deliver))
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits here, and everything that was sent is acknowledged."""
+        """Whether no message is waiting here and everything that was sent is acknowledged."""
         return not (self._ready or self._waiting or any(self.beneath.buffer_sizes()))
 
     @property
     def held(self) -> int:
-        """The number of messages that wait here for an earlier one."""
+        """The number of messages that wait here for earlier ones."""
         return sum(map(len, self._waiting.values()))
 
     # --- for the station
@@ -143,21 +144,21 @@ class StampedSends:
         self._hand_up()
 
     def on_crash(self, process: int) -> None:
-        """Pass on a suspicion, which is wrong because no station fails."""
+        """Report a suspicion to the broadcast. It is always wrong, because stations never fail."""
         self.beneath.on_crash(process)
 
     def on_up(self, process: int) -> None:
         self.beneath.on_up(process)
 
     def deliver(self, message: MessageId, body: Any) -> None:
-        """Accept a message from the broadcast beneath; own messages are known."""
+        """Accept a message from the broadcast below, and ignore this station's own messages."""
         if message.source != self.me:
             self._ready.append(Arrival(message.source, body, (), True))
 
     # --- waiting
 
     def _admit(self, arrival: Arrival) -> None:
-        """Admit a message, or let it wait for one missing entry at a time."""
+        """Hand up a message, or let it wait for one missing entry at a time."""
         for station, (entry, due) in enumerate(zip(self.clock, arrival.after, strict=True)):
             if entry < due:
                 self._waiting.setdefault((station, due), []).append(arrival)
@@ -181,12 +182,13 @@ class StampedSends:
 
 
 class CausalLayer(StampedSends):
-    """A causal layer above a broadcast that delivers in any order."""
+    """A layer that makes broadcasts causal, above a broadcast that delivers in any order."""
 
     def __init__(self, port: LayerPort, n: int, make: Callable[[ProcessPort], BroadcastProtocol]) -> None:
-        self._last_clock = [0] * n  # the clock at the own last broadcast
-        self._read = [[0] * n for _ in range(n)]  # of each source the last stamp that was read
-        self._unread: list[dict[int, Stamped]] = [{} for _ in range(n)]  # source: ts -> one with a hole before it
+        self._last_clock = [0] * n  # the clock at this station's last broadcast
+        self._read = [[0] * n for _ in range(n)]  # for each source, the last stamp that was read
+        # for each source: ts -> message whose predecessor is missing
+        self._unread: list[dict[int, Stamped]] = [{} for _ in range(n)]
         super().__init__(port, n, make)
 
     @property
@@ -206,7 +208,8 @@ class CausalLayer(StampedSends):
             return
         stamp, unread = self._read[source], self._unread[source]
         unread[message.ts] = body
-        while (next_one := unread.pop(stamp[source], None)) is not None:  # its own entry counts those read
+        # the source's own entry counts the stamps that were read
+        while (next_one := unread.pop(stamp[source], None)) is not None:
             for station, entry in next_one.changed:
                 stamp[station] = entry
             after = (*stamp[:source], stamp[source] - 1, *stamp[source + 1 :])

@@ -1,6 +1,6 @@
-"""What travels in the causal broadcast with aggregation, and how its sets of messages are numbered.
+"""The messages of the causal broadcast with aggregation, and the numbering of its sets of messages.
 
-Sets        message (s, ts) of n processes is the bit ts * n + s of an integer
+Sets        with n processes, message (s, ts) is the bit ts * n + s of an integer
 Units       bytes
 Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithm 2
 """
@@ -13,23 +13,23 @@ from .port import Carrier, Lists, MessageId, lists_of, payload_of
 
 
 class Message:
-    """An application message, shared by all processes that have it."""
+    """An application message. All processes that have it share one object."""
 
     __slots__ = ("before", "bit", "body", "depends", "id", "mask", "size_bytes", "source")
 
     def __init__(self, source: int, ts: int, n: int, depends: int, body: Any, size_bytes: int) -> None:
         self.id = MessageId(source, ts)
         self.source = source
-        self.bit = ts * n + source  # its number in sets
-        self.mask = 1 << self.bit  # itself as a set
-        self.before = self.mask >> n  # the previous message of its source, as a set; the first one has none
-        self.depends = depends  # the last message of each source that its source had delivered, its own included
+        self.bit = ts * n + source  # the number of its bit in sets
+        self.mask = 1 << self.bit  # a set that contains only this message
+        self.before = self.mask >> n  # the previous message of its source as a set, which is empty for the first one
+        self.depends = depends  # the last message of each source that its sender had delivered, and the message itself
         self.body = body
         self.size_bytes = size_bytes
 
 
 class Packet:
-    """A packet on a link; children that get the same packet share one object."""
+    """A packet on a link. Children that receive the same packet share one object."""
 
     __slots__ = ("messages", "size_bytes")
 

@@ -1,15 +1,15 @@
-"""Causal broadcast with message aggregation as printed: the reference that the fast one (causal.py) is tested against.
+"""Causal broadcast with message aggregation as printed: the reference with which tests compare the fast causal.py.
 
 Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2; l.N is line N of
             Algorithm 2
-Names       vector_clock, vector_max, pending, m.vc, agg as there; m.s -> source
-Assumes     reliable links, in any order; no process fails; a tree per source. Any n
-Deviations  Alg. 1 l.3  "1 < s <= h" reaches half of the processes only (n = 2): 1 <= s <= h
-            l.30        "for all k != s": the sign is lost in print, and for k = s nothing would ever be delivered
+Names       vector_clock, vector_max, pending, m.vc, agg as in the paper; m.s -> source
+Assumes     reliable links, in any order; no process fails; a tree for each source. Any n
+Deviations  Alg. 1 l.3  "1 < s <= h" reaches only half of the processes (n = 2). Here it is 1 <= s <= h
+            l.30        "for all k != s": the sign is missing in print, and for k = s no message would ever be delivered
 Reads       l.14        lines 15 to 21 run once for each message of the packet; l.22 once for the packet
             l.16-17     vector_max is the contiguous prefix of each source
-Own         packets are split at the MTU; a clock costs the entries that changed since the last own broadcast
-Speed       slow: vectors are lists, and pending is searched, as in print
+Own         packets are split at the MTU. A clock has the size of the entries that changed since the last own broadcast
+Speed       slow: as in print, vectors are lists and pending is searched
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .topology import cluster, dimension, first_fault_free, neighbours
 
 
 class Message(NamedTuple):
-    """m: its source m.s, its clock m.vc, and what it carries."""
+    """m: its source m.s, its clock m.vc, and its content."""
 
     id: MessageId
     vc: tuple[int, ...]
@@ -53,7 +53,7 @@ def children(i: int, r: int, h: int, n: int) -> list[int]:
         return neighbours(i, h, range(n))  # Alg. 1 l.3
     s = cluster(r, i)
     first_child = first_fault_free(r, s, range(n))
-    assert first_child is not None  # i itself is in that cluster
+    assert first_child is not None  # this cluster contains at least i
     return children(i, first_child, s - 1, n)  # Alg. 1 l.5
 
 
@@ -73,7 +73,8 @@ class PrintedCausalBroadcast:
         self._header_bytes = header_bytes
         self._message_bytes = message_bytes
         self._entry_bytes = entry_bytes
-        self._last_clock = [0] * n  # vector_clock at the last own broadcast: what others know of it
+        # vector_clock at the last own broadcast, which is what the other processes know of it
+        self._last_clock = [0] * n
         self._children_in_tree_of = [frozenset(children(self._i, l, self._d, n)) for l in range(n)]  # noqa: E741
         self.vector_clock = [0] * n  # l.2
         self.vector_max = [0] * n  # l.3
@@ -109,7 +110,7 @@ class PrintedCausalBroadcast:
 
     def _note_received(self, m: Message) -> None:
         while any(other.vc[other.source] == self.vector_max[other.source] + 1 for other in self.pending):  # l.16
-            self.vector_max[m.source] += 1  # l.17 (only the source of m can have got on)
+            self.vector_max[m.source] += 1  # l.17 (only the source of m can have advanced)
 
     def _check_agg(self, k: int, m: Message) -> tuple[Message, ...]:
         """function CheckAgg(k, m)                                     l.23-28"""
@@ -127,7 +128,7 @@ class PrintedCausalBroadcast:
         return tuple(agg)  # l.28
 
     def _check_delivery(self) -> None:
-        """Deliver what has become deliverable: procedure CheckDelivery() (l.29-33)."""
+        """Deliver all messages that are ready: procedure CheckDelivery() (l.29-33)."""
         while (m := next((m for m in self.pending if self._is_deliverable(m)), None)) is not None:  # l.30
             self._port.deliver(m.id, m.body)  # l.31
             self.vector_clock[m.source] += 1  # l.32
@@ -152,7 +153,7 @@ class PrintedCausalBroadcast:
         return Packet(tuple(messages), self._header_bytes + sum(m.size_bytes for m in messages))
 
     def on_crash(self, process: int) -> None:
-        """Ignore it: this protocol assumes that no process fails."""
+        """Do nothing: this protocol assumes that no process fails."""
 
     def on_up(self, process: int) -> None:
-        """Ignore it: this protocol assumes that no process fails."""
+        """Do nothing: this protocol assumes that no process fails."""

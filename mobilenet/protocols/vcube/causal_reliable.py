@@ -1,26 +1,27 @@
-"""Causal broadcast that survives crashes: the causal layer above VCube-RB, with its detector, which may be wrong.
+"""Causal broadcast that survives crashes: the causal layer above VCube-RB, whose detector may be wrong.
 
 Source      ours; left as future work by Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube. The layer
-            is that of causal_layer.py (CBCAST), the broadcast beneath is reliable.py; both unchanged
-Names       beneath: VCube-RB; a message is received when VCube-RB delivers it, held while something of its past is
+            is that of causal_layer.py (CBCAST), and the broadcast below is reliable.py, both unchanged
+Names       below: VCube-RB. A message is received when VCube-RB delivers it, held while something of its past is
             missing, and delivered when the layer hands it up
 Assumes     as VCube-RB: reliable links in any order, crash-stop, a detector that finds every crash. Any n
-Promises    all correct processes deliver the same messages, those of correct sources among them; each once, and after
-            all that its source had broadcast or delivered before it
-Why         correct processes receive the same set (agreement beneath), each message with the same stamp, so each
-            delivers its largest part that is closed under "names". A correct source names only what it delivered, which
-            all correct processes receive: what it broadcasts is delivered everywhere
-Own         messages are delivered, and stamped, at the call; l.7 beneath may make their sending wait. What is broadcast
-            then and still waits when its source crashes, only the source has delivered: agreement is among correct
+Promises    all correct processes deliver the same messages, including those of correct sources. Each is delivered once,
+            after all that its source had broadcast or delivered before it
+Why         correct processes receive the same set of messages (agreement of VCube-RB), each with the same stamp. Each
+            process therefore delivers the same largest subset that is closed under dependence. A correct source only
+            depends on messages that it delivered, which all correct processes receive, so that its own messages are
+            delivered everywhere
+Own         messages are delivered and stamped at the call, although l.7 of VCube-RB may delay their sending. If the
+            source crashes during this delay, it is the only one to have delivered them. Agreement concerns correct
             processes
-Held        for ever, and by all correct processes alike, is a message that names one that no correct process receives.
-            n = 4, no false suspicion: 2 is down, 0 sends m1 to 2 and to 1 and crashes before 0.3; 1 delivers m1,
-            broadcasts m2, which names m1, at 1.35, and crashes at 1.5 with only its copy to 3 sent: 3 has m2, and m1
-            does not exist any more. No correct process ever names m2, so nothing else waits for it
-            It is kept and not dropped: that its past is lost cannot be seen here. m1 may be on its way still, at
-            a process that is slow, or suspected by mistake. So `held` need not drain; the verifier counts what may be
-            left in it
-Not told    complete(): acknowledgements come from beneath, where others may still hold the message
+Held        a message that depends on one which no correct process receives is held forever, by all correct processes.
+            Example: n = 4, no false suspicion, 2 is down. 0 sends m1 to 2 and to 1 and crashes before 0.3; 1 delivers
+            m1, broadcasts m2, which depends on m1, at 1.35, and crashes at 1.5 with only its copy to 3 sent. 3 has m2,
+            and m1 no longer exists. No correct process ever depends on m2, so that nothing else waits for it.
+            Such a message is kept, because a process cannot know that its past is lost: m1 may still be on its way from
+            a process that is slow or wrongly suspected. `held` therefore need not drain; the verifier computes what may
+            remain in it
+Not told    complete(): acknowledgements come from VCube-RB, while other processes may still hold the message
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class CausalReliableBroadcast:
 
 
 class _Above:
-    """The layer's port: the links of the process, and the broadcast that it serves."""
+    """The port of the layer: the links of the process, and the broadcast above it."""
 
     def __init__(self, served: CausalReliableBroadcast, port: ProcessPort) -> None:
         self.me = port.me

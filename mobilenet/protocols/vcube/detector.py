@@ -1,21 +1,20 @@
-"""The failure detector of VCube: each process tests a few others in rounds, and learns whom they suspect.
+"""The failure detector of VCube: each process tests a few others in rounds, and learns which ones they suspect.
 
 Source    Duarte, Bona, Ruoso: VCube: a provably scalable distributed diagnosis algorithm (2014); section 3.1 of the
-          bundling paper and "VCube topology and failure detection" of the reliable one, which define how often and how
-          long
-Names     timestamps -> stamps: process -> how often its state changed, as far as known here; odd is suspected, absent
-          is 0
-Round     i tests, clusters ascending, each j for which i is the first non-suspected process of c(j,s); j answers with
-          its stamps. All tests leave at once, the answers are collected one after the other: the timeout of a process
-          begins when its turn comes. The next round begins `interval_ns` after the last answer or timeout of this one,
-          exactly: tests go over wires, where nothing collides
-Merging   the higher stamp wins. No process adopts a suspicion of itself
-Modes     perfect      a suspicion is for ever. Right where the timeout is longer than any test can take
-          unreliable   an answer, late or of a later round, takes a suspicion back. False suspicions come from timeouts
-                       that are too short, or from `suspect`
-          In both, who is suspected is tested on: so rounds with crashed processes last longer (the bundling paper's
-          Table 5 needs it)
-Errors    none
+          bundling paper and "VCube topology and failure detection" of the reliable one, which define the intervals and
+          timeouts
+Names     timestamps -> stamps: process -> how often its state changed, as far as this process knows; odd is suspected,
+          absent is 0
+Round     in ascending order of clusters, i tests each j for which i is the first non-suspected process of c(j,s), and j
+          answers with its stamps. All tests are sent at once. The answers are collected one after the other, so that
+          the timeout of a process begins when its turn comes. The next round begins exactly `interval_ns` after the
+          last answer or timeout, without a random part, because tests do not collide on wires
+Merging   the higher stamp wins. A process never adopts a suspicion of itself
+Modes     perfect      a suspicion is permanent, which is right if the timeout exceeds the duration of any test
+          unreliable   an answer withdraws a suspicion, even a late one or one from a later round. False suspicions come
+                       from timeouts that are too short, or from `suspect`
+          In both modes suspected processes are still tested, so that rounds with crashed processes last longer (Table 5
+          of the bundling paper needs it)
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Test(_Round, Overhead):
 
 class _Answer(NamedTuple):
     round: int
-    stamps: Stamps  # shared, never changed
+    stamps: Stamps  # shared by several answers, and never changed
 
 
 class Answer(_Answer, Overhead):
@@ -81,10 +80,10 @@ class Detector:
         self._timeout_ns = timeout_ns
         self._unreliable = unreliable
         self._correct = set(range(n))
-        self._missing = range(n, 1 << self._d)  # numbers without a process
+        self._missing = range(n, 1 << self._d)  # the numbers from n on, which no process has
         self._stamps: dict[int, int] = {}
         self._round = 0
-        self._turns: list[int] = []  # whose answers are still to be collected, in order
+        self._turns: list[int] = []  # the processes whose answers are still to be collected, in order
         self._answers: dict[int, Stamps] = {}
         self._timer = port.timer(self._on_timeout)
         self._pause = port.timer(self.start_round)
@@ -93,7 +92,7 @@ class Detector:
         return j not in self._correct
 
     def stop(self) -> None:
-        """Start no further round; tests of others are still answered."""
+        """Start no more rounds. The process still answers the tests of others."""
         self._turns = []
         self._timer.stop()
         self._pause.stop()
@@ -110,10 +109,10 @@ class Detector:
         self._collect()
 
     def _processes_to_test(self) -> list[int]:
-        """Return each j with i = the first non-suspected process of c(j,s), s ascending.
+        """Return each j for which i is the first non-suspected process of c(j,s), with s ascending.
 
-        Without suspicions that is only i xor 2^(s-1); otherwise also those with a suspected process, or a number
-        without a process, before i. So only their partners need a look.
+        Without suspicions that is only i xor 2^(s-1). Otherwise j may also have suspected processes, or numbers without
+        a process, before i. It is therefore sufficient to look at the partners of these.
         """
         processes: list[int] = []
         i, correct = self._i, self._correct
@@ -141,7 +140,7 @@ class Detector:
         self._collect()
 
     def _take(self, j: int, stamps: Stamps) -> None:
-        """Take an answer of j: it is alive, and this is what it knows."""
+        """Process an answer of j: j is alive, and its stamps are merged."""
         self._hear(j)
         own = self._stamps
         if stamps is own:
@@ -156,13 +155,13 @@ class Detector:
             self._change(j, stamp + 1)
 
     def suspect(self, j: int) -> None:
-        """Suspect j after a timeout, or in the unreliable mode by a planned mistake."""
+        """Suspect j after a timeout, or, in the unreliable mode, as a planned mistake."""
         stamp = self._stamps.get(j, 0)
         if stamp % 2 == 0:
             self._change(j, stamp + 1)
 
     def _change(self, j: int, stamp: int) -> None:
-        self._stamps = {**self._stamps, j: stamp}  # a new mapping: answers share the old one
+        self._stamps = {**self._stamps, j: stamp}  # a new mapping, because answers share the old one
         if j == self._i:
             return
         is_suspected = stamp % 2 == 1

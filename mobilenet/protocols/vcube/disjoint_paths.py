@@ -1,18 +1,18 @@
-"""DPath-RB: reliable broadcast over d trees with disjoint paths, without acknowledgements and without a detector.
+"""DPath-RB: reliable broadcast over d trees with disjoint paths, without acknowledgements or a failure detector.
 
 Source      Fragopoulou, Akl: Edge-disjoint spanning trees on the star network (1996), for the hypercube as compared
             with in Jeanneau, Rodrigues, Arantes, Duarte (JBCS 2017); for hypercubes the trees are the rotated binomial
             trees of Johnsson, Ho: Optimum broadcasting and personalized communication in hypercubes (1989)
 Trees       in tree t the path from root 0 to x flips bit t, then sets the other bits of x in the order t+1, t+2, ...,
-            cyclically, and flips t back at the end if x has it clear. Other roots by xor. The d paths to a process
-            share no process
+            cyclically, and finally flips t back if this bit of x is clear. Trees of other roots follow by xor. The d
+            paths to a process have no other process in common
 Order       the root sends in trees 0..d-1; within tree t a process serves its child on link b in descending (b-t) mod d
 Assumes     reliable links in any order, crash-stop, n a power of two
-Promises    what a correct source broadcasts reaches all, if fewer than d processes crash; each once, in any order
-Not         promised, though claimed: agreement when the source crashes: n = 8, the source 0 crashes with only its copy
-          for
-            1 sent, and 5 is down: 1 delivers, those below 5 in tree 0 do not. Nor with a correct source and d crashes:
-            n = 16, 0, 1, 2 and 12 are down from the start, and they cut all paths between some two of the others
+Promises    if fewer than d processes crash, each message of a correct source reaches all processes, once, in any order
+Not         promised, though claimed: agreement if the source crashes. With n = 8, the source 0 crashes when it has sent
+            only its copy for 1, and 5 is down: 1 delivers, those below 5 in tree 0 do not. The broadcast also fails
+            with a correct source and d crashes: with n = 16, 0, 1, 2 and 12 are down from the start, and cut all paths
+            between some pairs of other processes
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def tree_children(x: int, t: int, d: int) -> tuple[int, ...]:
     if x == 0:
         return (top,)
     if not x & top:
-        return ()  # the way back was the last step
+        return ()  # the last step was to flip bit t back
     steps = [(b - t) % d for b in range(d) if x & (1 << b)]
     children = [x | (1 << (t + step) % d) for step in range(d - 1, max(steps), -1)]
     return (*children, *((x ^ top,) if x != top else ()))
 
 
 class Copy(NamedTuple):
-    """A copy of a message on its way in one of the trees."""
+    """A copy of a message that travels in one of the trees."""
 
     id: MessageId
     body: Any
@@ -60,7 +60,7 @@ class DisjointPathsBroadcast:
         self._seen: set[MessageId] = set()
 
     def buffer_sizes(self) -> tuple[int, ...]:
-        return (0,)  # nothing ever waits
+        return (0,)  # this protocol never lets a message wait
 
     def broadcast(self, body: Any) -> MessageId:
         message = MessageId(self._i, self._count)
@@ -80,7 +80,7 @@ class DisjointPathsBroadcast:
             self._port.send(source ^ child, message)
 
     def on_crash(self, process: int) -> None:
-        """Ignore it: this broadcast needs no detector."""
+        """Do nothing: this broadcast needs no detector."""
 
     def on_up(self, process: int) -> None:
-        """Ignore it: this broadcast needs no detector."""
+        """Do nothing: this broadcast needs no detector."""

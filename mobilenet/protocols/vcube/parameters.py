@@ -1,4 +1,4 @@
-"""The settings of the broadcasts over VCube, and what each of them promises.
+"""The settings of the broadcasts over VCube, and their promises.
 
 Units     time units (t.u.) of the papers for times, 1 t.u. is 1 s of simulated time; bytes
 Source    the papers named by each protocol; ours: docs/protocols/vcube.md
@@ -20,7 +20,7 @@ from .disjoint_paths import DisjointPathsBroadcast
 from .port import BroadcastProtocol, ProcessPort
 from .reliable import ReliableBroadcast
 
-SECOND = 1_000_000_000  # a time unit, in nanoseconds
+SECOND = 1_000_000_000  # one time unit in nanoseconds
 TREE = "size of a message that travels through a tree"
 
 
@@ -33,25 +33,25 @@ ACK = _size("size of an acknowledgement")
 
 
 class BroadcastParameters(Parameters):
-    """The defaults of a broadcast's declaration."""
+    """The settings of a broadcast, with defaults for its declaration."""
 
     order: ClassVar[Literal["none", "fifo", "causal"]] = "none"
-    # whose messages reach every correct process: those of correct sources (below_dimension: with fewer than log2 n
-    # crashes), or (agreement) also whatever any correct process has delivered
+    # Which messages reach every correct process: those of correct sources (below_dimension: if fewer than log2 n
+    # processes crash) or, with agreement, also those that any correct process has delivered.
     delivers: ClassVar[str] = "correct_source"
     tolerates_crashes: ClassVar[bool] = True
-    tolerates_mistakes: ClassVar[bool] = False  # of a failure detector
-    completes: ClassVar[bool] = False  # a source is notified when all processes have its message
-    # the buffer that need not drain, as its messages may wait for what was lost with a crashed process
+    tolerates_mistakes: ClassVar[bool] = False  # whether the failure detector may be wrong
+    completes: ClassVar[bool] = False  # whether a source is notified when all processes have its message
+    # The buffer that need not drain, because its messages may wait for others that were lost with a crashed process.
     may_hold: ClassVar[str | None] = None
 
     def create(self, port: ProcessPort, n: int) -> BroadcastProtocol:
-        """Return one of n processes."""
+        """Create the protocol of one process, out of n processes."""
         raise NotImplementedError
 
 
 class BestEffortParameters(BroadcastParameters):
-    """Over the trees of VCube, with messages for the same process bundled."""
+    """Best-effort broadcast over the trees of VCube. Messages for the same process are bundled."""
 
     name: Literal["best_effort"] = "best_effort"
     completes = True
@@ -88,7 +88,7 @@ class ReliableParameters(BroadcastParameters):
 
 
 class AllToAllParameters(BroadcastParameters):
-    """All-RB: without trees; the source sends each message to all processes."""
+    """All-RB: reliable broadcast without trees. The source sends each message to all processes."""
 
     name: Literal["all_to_all"] = "all_to_all"
     order = "fifo"
@@ -103,7 +103,7 @@ class AllToAllParameters(BroadcastParameters):
 
 
 class DisjointPathsParameters(BroadcastParameters):
-    """DPath-RB: over trees with disjoint paths, without acknowledgements; 2, 4, 8, ... processes."""
+    """DPath-RB: broadcast over trees with disjoint paths, without acknowledgements, for 2, 4, 8, ... processes."""
 
     name: Literal["disjoint_paths"] = "disjoint_paths"
     delivers = "correct_source_below_dimension"
@@ -114,7 +114,7 @@ class DisjointPathsParameters(BroadcastParameters):
 
 
 class CausalParameters(BroadcastParameters):
-    """Causal order, with messages aggregated; no process may crash."""
+    """Causal broadcast with aggregation of messages. No process may crash."""
 
     name: Literal["causal"] = "causal"
     order = "causal"
@@ -153,7 +153,7 @@ class CausalParameters(BroadcastParameters):
 
 
 class CausalReliableParameters(BroadcastParameters):
-    """Causal order on top of VCube-RB, even if processes crash."""
+    """Causal broadcast on top of VCube-RB, which tolerates crashes."""
 
     name: Literal["causal_reliable"] = "causal_reliable"
     order = "causal"

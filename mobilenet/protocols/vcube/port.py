@@ -1,9 +1,9 @@
-"""The interface between a broadcast over VCube and the network. It is the same on every network.
+"""The interface between a broadcast over VCube and the network. It is the same for all networks.
 
 Units     integer nanoseconds, bytes
 Names     processes are 0..n-1; p12 is a name given outside
-Body      what is broadcast. In the papers' experiments nothing, or an int: payload bytes that the size of a message, as
-          declared, already has; otherwise a Message of ../port.py, whose bytes come on top
+Body      the content of a broadcast. In the papers' experiments it is None or an int, the number of payload bytes that
+          the declared message size already includes. Otherwise it is a Message of ../port.py, whose bytes are added
 Source    ours: docs/protocols/vcube.md
 """
 
@@ -18,7 +18,7 @@ Lists = tuple[tuple[str, int], ...]
 
 
 class MessageId(NamedTuple):
-    """One application message: its source and its number there, from 0."""
+    """The identifier of an application message: its source, and its number there from 0."""
 
     source: int
     ts: int
@@ -29,7 +29,7 @@ def size_of(body: Any) -> int:
 
 
 def payload_of(body: Any) -> int:
-    """Return how many bytes of a body are the application's."""
+    """Return how many bytes of a body are application payload."""
     return (body or 0) if body is None or isinstance(body, int) else int(body.payload_bytes)
 
 
@@ -39,15 +39,15 @@ def lists_of(body: Any) -> Lists:
 
 
 def is_control(body: Any) -> bool:
-    """Return whether a message has no application payload: others wait for it, so it never waits itself."""
+    """Return whether a message has no application payload. Other messages depend on it, so that it must not be delayed."""
     return size_of(body) > 0 and payload_of(body) == 0
 
 
 class Overhead:
-    """A message that a protocol sends for itself, without payload or lists."""
+    """A message of the protocol itself, without payload or lists."""
 
     __slots__ = ()
-    has_no_body: ClassVar[bool] = True  # for the record: it names messages and carries none
+    has_no_body: ClassVar[bool] = True  # for the record: the message names others and carries none
 
     @property
     def payload_bytes(self) -> int:
@@ -80,22 +80,24 @@ class ProcessPort(Protocol):
     def now(self) -> int: ...
 
     def timer(self, action: Callable[[], None]) -> Timer:
-        """Return a timer that dies with the process."""
+        """Return a timer that ends with the process."""
 
     def send(self, to: int, message: Any) -> None:
-        """Send to one other process, reliably unless one of the two crashes. Never deliver within the call."""
+        """Send a message to one other process, reliably unless one of the two crashes. It is never delivered within the
+        call.
+        """
 
     def deliver(self, message: MessageId, body: Any) -> None:
-        """Deliver to the application."""
+        """Deliver a message to the application."""
 
     def complete(self, message: MessageId) -> None:
-        """Note that the broadcast of this source has reached all correct processes; protocols that cannot know never
-        call it.
+        """Report that the broadcast of this source has reached all correct processes. Protocols that cannot know this
+        never call it.
         """
 
 
 class DrawingProcessPort(ProcessPort, Protocol):
-    """The port that plug-ins and programs get; built-in protocols draw nothing."""
+    """The port of plug-ins and programs. Built-in protocols do not draw random numbers."""
 
     def between(self, low: int, high: int) -> int:
         """Return a whole number from this process's own stream, low <= number <= high."""
@@ -115,4 +117,4 @@ class BroadcastProtocol(Protocol):
         """Handle the suspicion of a process by the detector."""
 
     def on_up(self, process: int) -> None:
-        """Handle a suspicion that the detector takes back."""
+        """Handle the end of a suspicion: the detector trusts the process again."""

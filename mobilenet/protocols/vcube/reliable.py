@@ -1,28 +1,27 @@
-"""VCube-RB: reliable broadcast over the trees of VCube, with a detector that may be wrong.
+"""VCube-RB: reliable broadcast over the trees of VCube, with a failure detector that may be wrong.
 
 Source      Jeanneau, Rodrigues, Arantes, Duarte: An autonomic hierarchical reliable broadcast protocol for asynchronous
-            distributed systems with failure detection (JBCS 2017), Algorithm 1. Its figure is not in the text that we
-            have; the lines are those that its prose names; the numbers of the others are our own count between these
+            distributed systems with failure detection (JBCS 2017), Algorithm 1. Its figure is missing from the text
+            that we have. The text names some lines; the numbers of the others are our count between these
 Names       last_i -> last, ack_set_i -> ack_set: m -> j -> the k with <j,k,m>, pending_i -> pending: source -> ts -> m,
             history_i -> history: (j, m) -> h, correct_i -> correct; bottom as a parent -> NOBODY
 Assumes     reliable links in any order, crash-stop; the detector may suspect any process for a while, and finds every
             crash. Any n
-Promises    all correct processes deliver the same messages, those of correct sources among them; each once, in the
-            order of its source
+Promises    all correct processes deliver the same messages, including those of correct sources. Each is delivered once,
+            in the order of its source
 Deviations, each with what goes wrong otherwise
-  history   keyed by (parent, m). By m alone: n = 16, source 0 correct, no false suspicion. 8 crashes after it sent only
+  history   keyed by (parent, m). By m only: n = 16, source 0 correct, no false suspicion. 8 crashes after it sent only
             to 12; 13 crashes; 0 sends to 9 instead; 9 sends to 12; 12 finds m in its history, forwards nothing and
             acknowledges to 9 while <8,14,m> is pending; 14 crashes before it forwards; 12 crashes: 15 never gets m
-  l.27      the TREE is not repeated while any <*,k,m> is pending; the row is added nevertheless, so the new parent
+  l.27      the TREE is not repeated while any <*,k,m> is pending. The row is added nevertheless, so that the new parent
             waits too
-  l.34      a parent that is suspected gets its ACK all the same (section "Failure of the sender" says it does not):
-            else, after a false suspicion, l.7 blocks for ever, n = 2
-  l.43, 61  last[source] may be bottom (m waits for an earlier one): nothing to restart
-Reads       l.43 and l.46 both: a TREE from a source that is suspected restarts the last message of the source, and the
-            TREE that came is handed on in its own cluster all the same, as its parent waits for the ACK
-Open        a DELV on its way from a process that crashes may be lost: no process waits for it. The model allows that,
-          for
-            a process that delivered m restarts it when the source is suspected; a correct source does not crash
+  l.34      a suspected parent gets its ACK nevertheless (section "Failure of the sender" says the contrary). Otherwise,
+            with n = 2, l.7 blocks forever after a false suspicion
+  l.43, 61  last[source] may be bottom (m waits for an earlier message). There is then nothing to restart
+Reads       l.43 and l.46 both apply: a TREE from a suspected source restarts the last message of the source. The TREE
+            is also forwarded in its own cluster, because its parent waits for the ACK
+Open        a DELV from a process that crashes may be lost, and no process waits for it. The model allows this: a
+            process that delivered m restarts it when it suspects the source, and a correct source does not crash
 Own         a broadcast that has to wait (l.7) is queued; complete() reports that <NOBODY,*,last[i]> is empty
 """
 
@@ -58,7 +57,7 @@ class Tree(_WithMessage, Carrier):
 
 
 class Delv(_WithMessage, Carrier):
-    """<DELV, m>: deliver it, and do not forward it."""
+    """<DELV, m>: the receiver delivers m and does not forward it."""
 
     __slots__ = ()
 
@@ -88,12 +87,12 @@ class ReliableBroadcast:
         self._d = dimension(n)
         self._tree_bytes = tree_bytes
         self._ack_bytes = ack_bytes
-        self._count = 0  # own broadcasts, those that wait included
-        self._queue: deque[Message] = deque()  # l.7: they wait for the one before
-        self._incomplete: MessageId | None = None  # the own message whose acknowledgements are awaited
-        self.last: dict[int, Message] = {}  # absent: bottom
+        self._count = 0  # number of own broadcasts, including those that wait
+        self._queue: deque[Message] = deque()  # l.7: broadcasts that wait for the previous one
+        self._incomplete: MessageId | None = None  # the own message that is not acknowledged by all yet
+        self.last: dict[int, Message] = {}  # an absent entry is bottom
         self.ack_set: dict[MessageId, dict[int, dict[int, None]]] = {}
-        self._bodies: dict[MessageId, Message] = {}  # the m of the rows in ack_set
+        self._bodies: dict[MessageId, Message] = {}  # m for each identifier in ack_set
         self.correct = set(range(n))
         self.pending: dict[int, dict[int, Message]] = {}
         self.history: dict[tuple[int, MessageId], int] = {}
@@ -156,7 +155,7 @@ class ReliableBroadcast:
             self._start_next()
 
     def _handle_message(self, m: Message) -> None:
-        """Deliver a message in its turn: procedure HANDLE_MESSAGE(m) (l.35-43)."""
+        """Deliver a message in the order of its source: procedure HANDLE_MESSAGE(m) (l.35-43)."""
         source, ts = m.id
         due = self.last[source].id.ts + 1 if source in self.last else 0
         if ts >= due:
@@ -195,7 +194,7 @@ class ReliableBroadcast:
                 del self.ack_set[message], self._bodies[message]
 
     def on_crash(self, process: int) -> None:
-        """Go on without a process: upon crash(j) (l.54-61)."""
+        """Continue without a suspected process: upon crash(j) (l.54-61)."""
         j = process
         self.correct.discard(j)  # l.55
         rows = [(p, message) for message, parents in self.ack_set.items() for p, owing in parents.items() if j in owing]
@@ -209,5 +208,5 @@ class ReliableBroadcast:
             self._broadcast_tree(NOBODY, self.last[j], self._d)  # l.60-61
 
     def on_up(self, process: int) -> None:
-        """Count a process in again: upon up(j) (l.62-63)."""
+        """Consider a process correct again: upon up(j) (l.62-63)."""
         self.correct.add(process)

@@ -1,11 +1,11 @@
-"""The virtual hypercube: clusters and forwarding. Pure functions of numbers.
+"""The virtual hypercube: clusters and forwarding, as pure functions of process numbers.
 
-Model     processes 0..n-1; d = dimension(n) clusters each. For n that is not a power of two, numbers from n on count as
+Model     processes 0..n-1; d = dimension(n) clusters each. If n is not a power of two, the numbers from n on count as
           faulty from the start. `believed` is the set of processes believed correct
 Source    Duarte, Bona, Ruoso: VCube: a provably scalable distributed diagnosis algorithm (2014); as used by Rodrigues,
           Arantes, Duarte: An autonomic implementation of reliable broadcast based on dynamic spanning trees (2014).
           One error in print: "1 < s <= h" in Algorithm 1 of the causal broadcast with aggregation must be "1 <= s <=
-          h", or half of the processes are never reached (n = 2)
+          h"; otherwise half of the processes are never reached (n = 2)
 """
 
 from __future__ import annotations
@@ -28,23 +28,25 @@ def c(i: int, s: int) -> tuple[int, ...]:
 
 @cache
 def everybody(n: int) -> frozenset[int]:
-    """Return the set that all processes believe correct at first, one object for all of them."""
+    """Return the set of all processes, which each of them believes correct at first. All calls return one object."""
     return frozenset(range(n))
 
 
 @lru_cache(maxsize=256)
 def without(believed: frozenset[int], j: int) -> frozenset[int]:
-    """Return `believed` without j, one object for all: a thousand processes would have a thousand sets of 64 KB."""
+    """Return `believed` without j. Equal results are one object, because a thousand processes would otherwise have a
+    thousand sets of 64 KB.
+    """
     return believed - {j}
 
 
 def cluster(i: int, j: int) -> int:
-    """Return which cluster of i holds j: the number s with j in c(i,s)."""
+    """Return the number of the cluster of i that contains j: the s with j in c(i,s)."""
     return (i ^ j).bit_length()
 
 
 def first_fault_free(i: int, s: int, believed: Container[int]) -> int | None:
-    """Return the first process of c(i,s) that is believed correct, if there is one: FF_neighbor."""
+    """Return the first process of c(i,s) that is believed correct, or None: FF_neighbor."""
     return next((j for j in c(i, s) if j in believed), None)
 
 
@@ -55,5 +57,7 @@ def neighbours(i: int, h: int, believed: Container[int]) -> list[int]:
 
 
 def children(i: int, parent: int | None, d: int, believed: Container[int]) -> list[int]:
-    """Return the processes to which i forwards what `parent` sent; for the source itself (None) all d clusters."""
+    """Return the processes to which i forwards a message from `parent`. For the source (None) these are in all d
+    clusters.
+    """
     return neighbours(i, d if parent is None else cluster(i, parent) - 1, believed)
