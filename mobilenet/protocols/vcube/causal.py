@@ -246,7 +246,7 @@ class CausalBroadcast:
         self._send_to(child, self._packet(tuple(batch)))
 
     def _note_received(self, m: Message) -> bool:
-        """Extend the prefix of the message's source. Return whether a held message was checked again (Alg. 2 l.16-17)."""
+        """Extend the prefix of the message's source. Return whether a held one was checked again (Alg. 2 l.16-17)."""
         if m.before and not m.before & self._received:
             self._beyond[m.bit] = m
             return False
