@@ -1,17 +1,17 @@
-"""Check that recorded messages can have brought each node what a user's own code delivers there.
+"""Check that recorded messages can have brought to each node what a user's code delivers there.
 
-Checks    a node delivers a message of another node only after something has reached it, directly or through others,
-          that was sent since the broadcast of this message; and a host ends a handoff only if it received
-          something since the handoff began
-          where nothing shows who received what: at least as many receptions as nodes that delivered others' messages;
-          between hosts one more, at a station. And no delivery within the time of the shortest frame or hop. Among
-          processes the causes show it
-          a gap, and the end of a handoff, is of a session that the host began
-Model     what a node knows grows with what it receives, and lasts through crashes: it may have stored it. Of several
-          equal messages from one sender the last counts, which carries the most. Where only frames are recorded, wires
-          bring all stations everything at once. Programs may talk to each other in ways that the emulator does not see.
-          Then the message was broadcast, and nothing is violated, but the run shows nothing about the programs on this
-          network
+Checks    a node delivers a message of another node only after it has received something, directly or through others,
+          that was sent after the broadcast of this message. A host ends a handoff only if it received something since
+          the handoff began
+          without a record of who received what, there are at least as many receptions as nodes that delivered others'
+          messages; between hosts, one more at a station. No delivery comes earlier than the shortest frame or hop
+          allows. Among processes the causes show it
+          a gap, or the end of a handoff, belongs to a session that the host began
+Model     the knowledge of a node grows with what it receives, and survives crashes, because the node may have stored
+          it. Of several equal messages from one sender the last one counts, which carries the most. If only frames are
+          recorded, wires bring everything to all stations at once. Programs may talk to each other outside the
+          emulator. In that case the message was broadcast and nothing is violated, but the run shows nothing about the
+          programs on this network
 Units     integer nanoseconds
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -31,24 +31,24 @@ from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.verdict import Verdict
 
 PAST_THE_NETWORK: Final = "so its program guessed the message, or received it by a route other than this network"
-PROGRAM = "program"  # a protocol
+PROGRAM = "program"  # the protocol of scenarios in which nodes are programs
 MOVES = ("broadcast", "deliver", "datagram", "datagram_received")
-PEERS = {"h": "s", "s": "h", "p": "p"}  # whose frames a node receives
+PEERS = {"h": "s", "s": "h", "p": "p"}  # the kinds of nodes whose frames a node receives
 Known = Mapping[str, int]  # node -> how many of its broadcasts are known
 NOTHING: Final[Known] = {}
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Knowledge:
-    """The broadcasts that each node can know of. A node's knowledge is replaced when it grows, so that sent messages
-    may share it.
+    """The broadcasts that each node can know of. When a node's knowledge grows it is replaced by a new object, so that
+    messages in transit can share the old one.
     """
 
     def __init__(self) -> None:
         self._of: dict[str, Known] = {}
         self._heard_ns: dict[str, int] = {}  # when a node last received something
         self._sent: dict[Any, Known] = {}
-        self._place: dict[str, int] = {}  # message -> its place among its node's broadcasts
+        self._place: dict[str, int] = {}  # message -> its position among its node's broadcasts
 
     def broadcast(self, node: str, message: str) -> None:
         known = self._of.get(node, NOTHING)
@@ -62,7 +62,7 @@ class Knowledge:
         return self._heard_ns.get(node, -1) >= at_ns
 
     def receive(self, node: str, what: Any, now_ns: int = 0) -> bool:
-        """Note a reception, and return whether it brought anything new."""
+        """Note a reception. Return whether it brought anything new."""
         self._heard_ns[node] = now_ns
         brought, known = self._sent.get(what, NOTHING), self._of.get(node, NOTHING)
         if brought is known or not (news := {k: n for k, n in brought.items() if known.get(k, 0) < n}):
@@ -71,13 +71,15 @@ class Knowledge:
         return True
 
     def has_heard_of(self, node: str, message: str) -> bool:
-        """Return whether this message could have reached the node. True for messages that were not broadcast."""
+        """Return whether knowledge of this message could have reached the node. It is True for a message that was never
+        broadcast.
+        """
         source = message.rpartition(":")[0]
         return source == node or self._of.get(node, NOTHING).get(source, 0) >= self._place.get(message, 0)
 
 
 def carriage(run: Evidence) -> Verdict | None:
-    """Return a verdict on the first delivery, gap or handoff that nothing on the record can have led to."""
+    """Return a verdict on the first delivery, gap or handoff that no recorded message can have caused."""
     protocol, is_real_time = run.manifest["protocol"], run.manifest.get("real_time") is not None
     if (unbegun := _unbegun_session(run.events)) is not None:
         return Verdict("violated", unbegun)
@@ -110,7 +112,7 @@ CARRIED: Final = (
 
 
 class _Hops(NamedTuple):
-    """All messages, or frames, that nodes received."""
+    """All receptions of messages or frames, as columns."""
 
     sent_ns: np.ndarray
     received_ns: np.ndarray
@@ -119,7 +121,7 @@ class _Hops(NamedTuple):
 
 
 def _hops(tables: Mapping[str, Table]) -> _Hops | None:
-    """Return the hops that were recorded, or None if none were."""
+    """Return the recorded receptions, or None if they were not recorded."""
     if "messages" in tables:
         table, names = tables["messages"], ("send_ns", "receive_ns", "sender", "receiver")
         rows = table.column("fate").rows("received")
@@ -131,14 +133,14 @@ def _hops(tables: Mapping[str, Table]) -> _Hops | None:
         return None
     sent_ns, received_ns = (table.numbers_or(name, 0)[rows] for name in names[:2])
     nodes = [table.pick(name, rows) for name in names[2:]]
-    if "messages" not in tables:  # wires bring all stations everything at once
+    if "messages" not in tables:  # wires bring everything to all stations at once
         nodes = [["s" if node[0] == "s" else node for node in own] for own in nodes]
     return _Hops(sent_ns, received_ns, *nodes)
 
 
 def _by_hops(run: Evidence, hops: _Hops) -> str | None:
-    """Judge by recorded hops. In one nanosecond nodes receive, then broadcast, then send, and then deliver, the most
-    permissive order. Hops that take no time are received, and passed on, before the deliveries.
+    """Judge by recorded receptions. Within one nanosecond, nodes receive, then broadcast, then send, and then deliver,
+    which is the most permissive order. Messages that take no time are received and passed on before the deliveries.
     """
     knowledge, events, began_ns = Knowledge(), run.events, dict[str, int]()
     at_once = _at_once(hops)
@@ -174,7 +176,7 @@ def _by_hops(run: Evidence, hops: _Hops) -> str | None:
 
 
 def _at_once(hops: _Hops) -> dict[int, list[int]]:
-    """Map the last hop sent in a nanosecond in which some hops take no time to all hops sent in it."""
+    """Map the last message of each nanosecond in which messages take no time to all messages sent in it."""
     instants = np.unique(hops.sent_ns[hops.sent_ns == hops.received_ns])
     if not len(instants):
         return {}
@@ -185,7 +187,7 @@ def _at_once(hops: _Hops) -> dict[int, list[int]]:
 
 
 def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
-    """Pass on what these hops bring at once, in any order, until no node learns anything new."""
+    """Pass on what these messages bring, in any order, until no node learns anything new."""
     has_news = bool(group)
     while has_news:
         has_news = False
@@ -196,7 +198,7 @@ def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
 
 
 def _by_causes(events: Table, causes: Table) -> str | None:
-    """Judge processes by causes: each message that was sent or arrived has a row, which counts earlier events."""
+    """Judge processes by causes. Each message that was sent or arrived has a row, which counts the earlier events."""
     knowledge = Knowledge()
     rows, steps = events.column("event").rows("broadcast", "deliver"), causes.column("step").rows("wire", "arrived")
     upcalls = [events.pick(name, rows) for name in ("event", "node", "message", "time_ns")]
@@ -219,7 +221,7 @@ def _by_causes(events: Table, causes: Table) -> str | None:
 
 
 def _too_early(run: Evidence) -> str | None:
-    """Return the first delivery that is earlier than the shortest frame or hop allows, without a record of each."""
+    """Return the first delivery that is earlier than the shortest frame or hop allows, if receptions are not recorded."""
     if run.plan is not None:
         least_ns, carrier = run.plan.hop_ns, "hop"
     elif run.of_hosts is not None and run.of_hosts.radio is not None:
@@ -243,7 +245,7 @@ def _too_early(run: Evidence) -> str | None:
 
 
 def _unbegun_session(events: Table) -> str | None:
-    """Return the first gap, or end of a handoff, of a session that its host did not begin."""
+    """Return the first gap or end of a handoff in a session that its host did not begin."""
     begun: set[tuple[str, Any]] = set()
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "gap")
     columns = (events.pick(name, rows) for name in ("time_ns", "event", "node", "session"))
@@ -293,7 +295,7 @@ def _by_lines(run: Evidence) -> str | None:
 
 
 def _by_counters(run: Evidence) -> str | None:
-    """Return why the counters show too few receptions for the deliveries, without a record of each."""
+    """Return why the counters show too few receptions for the deliveries, if receptions are not recorded."""
     foreign = list(_foreign(run.events))
     if not foreign:
         return None

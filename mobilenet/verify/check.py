@@ -1,4 +1,4 @@
-"""The declaration of a check: one property, and one function from the evidence to what is wrong.
+"""The declaration of a check: one property, and a function that returns what is wrong with the evidence.
 
 Model     a property has the worst answer of its checks, violated before unknown before valid, with the explanation of
           the first check that gives it
@@ -15,26 +15,27 @@ from mobilenet.verify.verdict import VALID, Verdict
 
 
 def always(_: Evidence) -> bool:
-    """Return whether there is a record."""
+    """Return whether there is a record. There always is."""
     return True
 
 
 class Check(NamedTuple):
-    """A check. `answer` returns None if nothing is wrong, and a sentence if the property is violated."""
+    """A check of one property. `answer` returns None if nothing is wrong, and a sentence if the property is violated."""
 
     property: str
-    asks: str  # for the documents, which have a row for each check
+    asks: str  # the question that the check answers, for its row in the documents
     answer: Callable[[Evidence], Verdict | str | None]
-    applies: Callable[[Evidence], bool] = always  # its docstring is for the documents: "Whether ..."
-    tables: tuple[str, ...] = ("events",)  # all tables that it reads, if the run has them
-    waits: bool = False  # it needs a run that was not ended by an error: a longer one could still put it right
+    applies: Callable[[Evidence], bool] = always  # its docstring appears in the documents: "Whether ..."
+    tables: tuple[str, ...] = ("events",)  # the tables that it reads, if the run has them
+    # whether it is skipped for a run that an error ended, because a longer run could still have complied
+    waits: bool = False
 
 
 Function = Callable[[Any], Verdict | str | None]
 
 
 def promise(words: str) -> Callable[[Function], Function]:
-    """Declare that a function of a plug-in judges a promise; `words`: the promise."""
+    """Mark a function of a plug-in as the check of a promise. `words`: the promise."""
 
     def mark(function: Function) -> Function:
         function.words = words  # type: ignore[attr-defined]

@@ -1,12 +1,12 @@
-"""Check that every frame is accounted for, on radio and wire.
+"""Check that every frame is accounted for, on radio and wires.
 
-Model     a pair is a frame and a node within its reach: in range, or, where power decides, one at which its preamble
-          is detected if the medium is silent. It was received, or lost for one reason. The same holds for the MAC's
-          acknowledgements, which are counted by themselves (radio_counters.py). A radio that copies frames (only
-          an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters that are
-          recorded twice, in counters.json and in the samples of the network, agree. The share that is lost at random is
-          the scenario's; retries, and frames given up, are only of frames that are acknowledged; stations repeat
-          broadcast frames with data as often as the scenario sets
+Model     a pair consists of a frame and a node within its reach: in range or, where power decides, a node that would
+          detect its preamble on a silent medium. The frame was received there, or lost for one reason. The same holds
+          for the MAC's acknowledgements, which are counted separately (radio_counters.py). A radio that copies frames
+          (only an adversary's does) adds `duplicated`. Frames that had not arrived at the end are `in_flight`. Counters
+          that are recorded twice, in counters.json and in the samples of the network, agree. The share of random losses
+          is that of the scenario. Only acknowledged frames are retried or given up; stations repeat broadcast frames
+          with data as often as the scenario says
 Units     frames, bytes of PSDU
 Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: docs/verdicts-and-metrics.md
 """
@@ -23,7 +23,7 @@ from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.radio_counters import acks_among_frames, pair_counters
 
 MAC_ACK_BYTES = 14
-RARER_THAN = 1e-12  # events that are less likely do not happen by chance
+RARER_THAN = 1e-12  # a less likely event is not attributed to chance
 
 
 def conservation_problem(run: Evidence) -> str | None:
@@ -65,7 +65,7 @@ def _radio_problems(counters: dict[str, Any], expected: Radio | None) -> Iterato
 
 
 def _pairs_problems(label: str, of_all: dict[str, Any]) -> Iterator[str]:
-    """Yield what does not add up, for all pairs and for the addressed ones."""
+    """Yield each sum that does not add up, for all pairs and for the addressed ones."""
     addressed = of_all["addressed"]
     for name, pairs in ((label, of_all), (f"{label}.addressed", addressed)):
         known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
@@ -96,7 +96,9 @@ def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Radio |
 
 
 def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
-    """Check that, of frames that meet no other, the scenario's share is lost at random, within chance (Bernstein)."""
+    """Check that the share of random losses, among frames that meet no other frame, is that of the scenario, within
+    chance (Bernstein).
+    """
     each = [pairs for _, _, pairs in pair_counters(radio)]
     lost = sum(pairs["lost"].get("random", 0) for pairs in each)
     tried = sum(pairs["received"] for pairs in each) + lost
@@ -108,7 +110,7 @@ def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
 
 
 def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
-    """Yield counts of retries that frames without acknowledgement cannot have."""
+    """Yield each retry count that frames without acknowledgement cannot have."""
     given_up, retries = radio.get("mac_given_up", 0), radio["mac_retries"]
     if not expected.acknowledges:
         for name, count in (("mac_acks", radio["mac_acks"]), ("mac_given_up", given_up), ("mac_retries", retries)):
@@ -122,7 +124,7 @@ def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
 
 
 def no_counts(path: str, value: Any) -> Iterator[str]:
-    """Yield the leaves that are not counts."""
+    """Yield the values in a tree of counters that are not counts."""
     if isinstance(value, dict):
         for key, inside in value.items():
             yield from no_counts(f"{path}.{key}", inside)
@@ -131,7 +133,7 @@ def no_counts(path: str, value: Any) -> Iterator[str]:
 
 
 def _sample_problem(counters: dict[str, Any], samples: Table) -> str | None:
-    """Return how the network's last samples disagree with the counters of the same names, or None."""
+    """Return how the last samples of the network differ from the counters of the same names, or None."""
     last: dict[str, float] = {}
     rows = samples.column("node").rows("network")
     for quantity, value in zip(samples.pick("quantity", rows), samples.pick("value", rows), strict=True):
@@ -144,7 +146,7 @@ def _sample_problem(counters: dict[str, Any], samples: Table) -> str | None:
         "radio_frames": radio["frames"] - acks_among_frames(radio),
         "radio_bytes": radio["bytes"],
         "radio_control_bytes": control,
-        # missing in records of older versions
+        # records of older versions lack it
         **({"radio_payload_bytes": payload} if "radio_payload_bytes" in last else {}),
         "wired_messages": wired["sent"],
         "wired_bytes": wired["bytes"],
@@ -168,7 +170,7 @@ def _sample_problem(counters: dict[str, Any], samples: Table) -> str | None:
 
 
 def _pair_totals(prefix: str, counters: dict[str, Any]) -> dict[str, int]:
-    """Return the running totals that repeat the counters of pairs."""
+    """Return the running totals that repeat the counters of pairs, by name."""
     return {
         f"{before}{prefix}{outcome}": count
         for before, pairs in (("", counters), ("addressed_", counters["addressed"]))

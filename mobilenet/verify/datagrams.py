@@ -1,7 +1,7 @@
-"""Had the datagrams that nodes received been sent to them, each once, for long enough, and in frames?
+"""Was each datagram that a node received sent to it, and did it arrive only once, late enough, and in frames?
 
-Model     a datagram is named by its sender and a number of its own, which grows by one with each. One for a group
-          (`cell`, `all`) may be received by many nodes, by each of them once, and not by its sender
+Model     a datagram is identified by its sender and a number, which the sender increments. A datagram for a group
+          (`cell`, `all`) may be received by many nodes, once by each of them, and not by its sender
 Source    ours: docs/guide/real-time.md, docs/guide/real-software.md
 """
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from mobilenet.record.table import Columns
 from mobilenet.scenario.plans.expectations import Expectations
 
-MOST_BYTES = 65_507  # size of a datagram
+MOST_BYTES = 65_507  # the maximum size of a datagram
 GROUPS = ("cell", "all")
 
 
@@ -27,13 +27,13 @@ class SentDatagram(NamedTuple):
 
 
 class _Datagrams:
-    """The datagrams of a run, in the order of its events. `least_ns`: the time that the shortest frame takes."""
+    """The datagrams of a run in the order of its events. `least_ns`: the air time of the shortest frame."""
 
     def __init__(self, least_ns: int) -> None:
         self._least_ns = least_ns
         self._sent: dict[str, SentDatagram] = {}
         self._numbers: dict[str, int] = {}
-        self.carried = 0  # bytes that were at least in the air
+        self.carried = 0  # the bytes that must have been in the air at least
 
     def send(self, node: str, name: str, at_ns: int, detail: dict[str, Any]) -> str | None:
         number = self._numbers.get(node, 0)

@@ -1,10 +1,10 @@
-"""Judge a run that is not at rest at its deadline: is it late, may it be excused, or has it stopped for no reason?
+"""Judge a run that is not at rest at its deadline: is it late, is there an excuse, or has it stopped without a reason?
 
-Model     a run goes on after its active part until it is at rest or drain_s is over. What happened in the last half of
-          that time decides. Progress: a host delivered a message, joined, left, began or ended a handoff, or a buffer
-          holds less. Sending is not progress. Without progress a node that waits has tried again at least every
-          `longest_wait_s`. Of a try all EXCHANGE frames have to arrive. Losses explain that no try did if that is not
-          rarer than one time in a million, even where a host loses UNEQUAL times as much as all hosts on average
+Model     a run continues after its active part until it is at rest or drain_s is over. The verdict depends on the last
+          half of that time. Progress means that a host delivered a message, joined, left, or began or ended a handoff,
+          or that a buffer holds less. Sending is not progress. Without progress, a waiting node has retried at least
+          once every `longest_wait_s`. A retry succeeds if all of EXCHANGE frames arrive. Losses excuse the lack of a
+          success if its probability is at least one in a million, even for a host that loses UNEQUAL times the average
 Units     integer nanoseconds; seconds in sentences
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -23,23 +23,24 @@ from mobilenet.record.table import Table
 from mobilenet.verify.evidence import Evidence
 
 PROGRESS = ("deliver", "join", "leave", "handoff_start", "handoff_end")
-FEWEST_TRIES = 4  # in half of the drain; with fewer, the run was too short to show anything
-EXCHANGE = 4  # join, chal, join, init_ACK; or a copy and its acknowledgement, both ways
-UNEQUAL = 5  # of losses that are not random: hidden hosts at the edge of a cell
+FEWEST_TRIES = 4  # in half of the drain time; a run with fewer retries is too short to show anything
+EXCHANGE = 4  # join, chal, join, init_ACK; or a copy and its acknowledgement, in both directions
+UNEQUAL = 5  # how unequal losses may be that are not random: hidden hosts at the edge of a cell
 RARE = 1e-6
-MOST_BUSY = 0.5  # of the time, all frames together: with more, a node may not have come to send
+# The share of time that all frames together may take. In a busier medium, a node may have had no chance to send.
+MOST_BUSY = 0.5
 PAIRS = ("addressed_pairs_", "addressed_ack_pairs_")
 
 
 class Deadline(NamedTuple):
-    """The answer for a run that is not at rest, with the reason."""
+    """The answer for a run that is not at rest at its deadline, and its reason."""
 
     is_violated: bool
     because: str
 
 
 def deadline(run: Evidence) -> Deadline:
-    """Judge a run that has ended without coming to rest."""
+    """Judge a run that ended before it came to rest."""
     promises, end_ns = run.promises, run.end_ns
     after_s = run.manifest["simulated_s"] - run.manifest["duration_s"]
     within_s = promises["rest_within_s"]
@@ -57,7 +58,7 @@ def deadline(run: Evidence) -> Deadline:
 
 
 def _last_progress(run: Evidence, since_ns: int) -> str | None:
-    """Return the last sign of progress after that time, in words."""
+    """Return the last sign of progress after this time, in words, or None."""
     events = run.events
     rows = events.column("event").rows(*PROGRESS)
     if len(rows) and (at_ns := int(events.numbers("time_ns")[rows[-1]])) > since_ns:
@@ -67,7 +68,7 @@ def _last_progress(run: Evidence, since_ns: int) -> str | None:
 
 
 def _last_change(run: Evidence, since_ns: int) -> str | None:
-    """Return the last buffer that held less after that time than before, or None."""
+    """Return the last buffer that shrank after this time, in words, or None."""
     samples = run.samples
     node, quantity = samples.column("node"), samples.column("quantity")
     rows = quantity.rows(*{name for _, name in run.last_sizes})
@@ -83,7 +84,7 @@ def _last_change(run: Evidence, since_ns: int) -> str | None:
 
 
 def _excuses(run: Evidence, since_ns: int) -> Iterator[str]:
-    """Yield reasons why the lack of rest need not be the fault of the protocol."""
+    """Yield reasons other than the protocol why the run may not have come to rest."""
     promises, wired = run.promises, run.counters["wired"]
     wait_s = promises.get("longest_wait_s")
     if wait_s is None:

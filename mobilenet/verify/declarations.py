@@ -1,7 +1,7 @@
 """What does a run's scenario imply for the verdict: which promises, and which declarations of its protocol?
 
-Model     whatever can be derived is not taken from the manifest. To be judged by other promises, a run needs another
-          scenario
+Model     a value that can be derived from the scenario is never taken from the manifest. A run can be judged by other
+          promises only with another scenario
 Errors    RunError, one line
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -28,10 +28,10 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expectations 
 
 
 def require_copies(directory: Path, manifest: dict[str, Any], scenario: Any) -> None:
-    """Refuse a run whose manifest has no digest of a copy of a file that its scenario names."""
+    """Refuse a run whose manifest lacks the digest of a copied file that its scenario names."""
     for name in sorted(copies_in(directory, scenario) - manifest["files"].keys()):
         if "ended_by_error" in manifest and not (directory / name).exists():
-            continue  # a program that never existed ended the run
+            continue  # the run ended because this program did not exist
         raise RunError(f"{directory / 'manifest.json'}: damaged: files has no digest of {name}")
 
 
@@ -57,8 +57,8 @@ def expected_by(scenario: Any) -> Expectations | ProcessPlan:
 
 
 def warnings_on(cuts: Iterable[LossyCut]) -> list[str]:
-    """Return a sentence for each assumption of the protocol that was broken by hand. Only what lost messages explain is
-    unknown (hosts.py). Any later violation is not evidence against the protocol.
+    """Return a sentence for each assumption of the protocol that a user broke by hand. If losses can explain a
+    violation, the verdict is unknown (hosts.py), and no later violation is evidence against the protocol.
     """
     return [_warning(cut) for cut in cuts]
 

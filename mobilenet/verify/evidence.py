@@ -1,4 +1,4 @@
-"""The evidence for a verdict on one run.
+"""The evidence for the verdict on one run: its tables, its counters, and what its scenario implies.
 
 Units     integer nanoseconds
 Shapes    tables: columns of equal length (record/table.py)
@@ -28,23 +28,26 @@ if TYPE_CHECKING:
     from mobilenet.verify.among_processes.properties import ProcessJudge
     from mobilenet.verify.broadcasts.judge import BroadcastJudge
 
-MOST_LOST = 0.1  # of the receptions of a run, not at random; then no host loses half of its heartbeats for long
+# The largest share of non-random losses among the receptions of a run for which no host loses half of its heartbeats
+# for long.
+MOST_LOST = 0.1
 
 
 @dataclass
 class Evidence:
-    """The record of a run, and what follows from its scenario. If `expected` is None, nothing follows."""
+    """The record of a run, and what its scenario implies. If `expected` is None, the scenario implies nothing."""
 
     tables: Mapping[str, Table]
     counters: dict[str, Any]
     manifest: dict[str, Any]
     expected: Expectations | ProcessPlan | None = None
-    captures: Mapping[str, Sequence[CapturedPacket]] | None = None  # packets of each node, of real software
-    checks: frozenset[str] = field(default=frozenset())  # the properties that are asked for
+    # the captured packets of each node that runs real software
+    captures: Mapping[str, Sequence[CapturedPacket]] | None = None
+    checks: frozenset[str] = field(default=frozenset())  # the properties to judge
 
     @classmethod
     def of_columns(cls, tables: Mapping[str, Columns], *others: Any) -> Evidence:
-        """Make the evidence of tables that may be plain columns."""
+        """Make evidence from tables, which may be plain columns."""
         return cls({name: Table.of(columns) for name, columns in tables.items()}, *others)
 
     @classmethod
@@ -58,12 +61,12 @@ class Evidence:
         return cls({}, counters, manifest, expected, read_captures(directory))
 
     def read_tables(self, directory: Path, names: Iterable[str]) -> Evidence:
-        """Read these tables as far as the run has them."""
+        """Read those of these tables that the run has."""
         self.tables = {name: read_coded(directory, name) for name in self.counters["rows"].keys() & {*names}}
         return self
 
     def forget(self) -> None:
-        """Free the memory of what was derived from the tables for the checks."""
+        """Free the memory of intermediate results of the checks."""
         for name in ("broadcasts", "among_processes", "last_sizes"):
             self.__dict__.pop(name, None)
         for table in self.tables.values():
@@ -110,7 +113,7 @@ class Evidence:
 
     @cached_property
     def broadcasts(self) -> BroadcastJudge:
-        """The judge of the broadcasts of hosts, after judging."""
+        """The judge of the broadcasts among hosts, after it has read all events."""
         from mobilenet.verify.broadcasts.column_screen import judge_events
         from mobilenet.verify.broadcasts.reach import Reach
 
@@ -122,7 +125,7 @@ class Evidence:
 
     @property
     def _heard_every_s(self) -> float:
-        """The time within which a reachable host is heard, unless the run lost more than is assumed for that."""
+        """The time within which a reachable host is heard, unless the run lost too many frames."""
         addressed = self.counters.get("radio", {}).get("addressed", {})
         lost = sum(count for why, count in addressed.get("lost", {}).items() if why != "random")
         dropped = self.counters.get("radio", {}).get("queue_drops", 0)
@@ -132,20 +135,20 @@ class Evidence:
 
     @cached_property
     def among_processes(self) -> ProcessJudge:
-        """The judge of the broadcasts of processes, after judging."""
+        """The judge of the broadcasts among processes, after it has read all events."""
         from mobilenet.verify.among_processes.column_screen import judge_events
 
         return judge_events(self.events, self.manifest)
 
     @cached_property
     def last_sizes(self) -> dict[tuple[str, str], float]:
-        """The size of each buffer at the end, by node and buffer, in their order."""
+        """The last size of each buffer, by node and name of the buffer, in the order of the table."""
         table = self.samples
         node, quantity = table.column("node"), table.column("quantity")
         buffers = {who: {*BUFFERS, *names} for who, names in buffers_of(self.manifest).items()}
         buffers["p"] = {*quantity.words}
         last = np.full((len(node.words), len(quantity.words)), -1)
-        last[node.codes, quantity.codes] = np.arange(table.rows)  # of several rows the last one counts
+        last[node.codes, quantity.codes] = np.arange(table.rows)  # the last of several rows counts
         columns = (table.pick(name, last[last >= 0]) for name in ("node", "quantity", "value"))
         sizes = {
             (node, name): value

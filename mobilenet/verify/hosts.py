@@ -39,12 +39,12 @@ def properties_of(promises: dict[str, Any]) -> tuple[str, ...]:
 
 
 def delivers_to_all(promises: dict[str, Any]) -> bool:
-    """Return whether every member is owed every message."""
+    """Return whether every member must deliver every message."""
     return bool(promises.get("delivers_to_all", promises["broadcast"] not in ("fifo", "best_effort")))
 
 
 def _of_broadcasts(name: str) -> Callable[[Evidence], Verdict | str | None]:
-    """Return a function that returns what the judge of broadcasts has found about this property."""
+    """Return a function that returns the broadcast judge's finding about this property."""
 
     def answer(run: Evidence) -> Verdict | str | None:
         judge = run.broadcasts
@@ -66,7 +66,9 @@ def _delivery(run: Evidence) -> Verdict | str | None:
 
 
 def _unless_cut(run: Evidence, problem: str | None) -> Verdict | str | None:
-    """Make the verdict unknown if messages that were lost by hand may explain it: the protocol never repairs that."""
+    """Make the verdict unknown if messages that were lost by hand may explain the problem, because the protocol never
+    repairs such losses.
+    """
     cuts, lost = (() if run.of_hosts is None else run.of_hosts.lossy_cuts), run.counters["wired"].get("lost", 0)
     if problem is None or not cuts or not lost:
         return problem
@@ -76,7 +78,9 @@ def _unless_cut(run: Evidence, problem: str | None) -> Verdict | str | None:
 
 
 def _obedience(run: Evidence) -> Verdict | str | None:
-    """Return what hosts did unasked, or failed to do. The record does not show why a custom protocol did not do it."""
+    """Return what hosts did without a request or failed to do. For a custom protocol, the record does not show why it
+    failed.
+    """
     unasked, ignored = obedience(run.events, run.of_hosts, run.quiescent)
     if ignored is None or run.of_hosts is None or run.of_hosts.protocol is not None:
         return unasked or ignored
@@ -94,7 +98,7 @@ def _accounting(run: Evidence) -> Verdict | str | None:
 
 
 def _rest(run: Evidence) -> Verdict | str | None:
-    """Return why the run did not come to rest, or what was left at the end."""
+    """Return why the run did not come to rest, or what remained at the end."""
     events, manifest, promises, sizes = run.events, run.manifest, run.promises, run.last_sizes
     if not run.quiescent:
         after_s, answer = manifest["simulated_s"] - manifest["duration_s"], deadline(run)
@@ -110,7 +114,7 @@ def _rest(run: Evidence) -> Verdict | str | None:
 
 
 def _unsampled_node(run: Evidence) -> str | None:
-    """Return a host that joined, or the station that answered it, if none of its buffers was sampled."""
+    """Return a host that joined, or the station that answered it, if none of its buffers was ever sampled."""
     sampled, buffers = {node for node, _ in run.last_sizes}, buffers_of(run.manifest)
     joins = run.events.column("event").rows("join")
     for names in zip(run.events.pick("node", joins), run.events.pick("station", joins), strict=True):
@@ -130,7 +134,7 @@ def _has_packets(run: Evidence) -> bool:
     return run.captures is not None or run.manifest["protocol"] == "ip"
 
 
-JUDGED = ("events", "positions")  # what the judge of broadcasts reads
+JUDGED = ("events", "positions")  # the tables that the broadcast judge reads
 CHECKS = (
     program_lines.CHECK,
     Check(

@@ -23,7 +23,7 @@ __all__ = ["Answer", "Evidence", "Verdict", "overall", "verify", "verify_run"]
 
 
 def overall(verdicts: dict[str, Verdict]) -> Answer:
-    """Return violated if any verdict is, else unknown if any verdict is, else valid."""
+    """Return violated if any verdict is violated, otherwise unknown if any is unknown, otherwise valid."""
     answers = {verdict.answer for verdict in verdicts.values()}
     return "violated" if "violated" in answers else "unknown" if "unknown" in answers else "valid"
 
@@ -32,14 +32,14 @@ NEEDS_CODE = Verdict("unknown", "this promise is judged by code of the plug-in, 
 
 
 def read_run(directory: Path) -> Evidence:
-    """Read from a run directory what its checks need."""
+    """Read the parts of a run directory that the checks of its kind need."""
     run = Evidence.of_directory(directory)
     with judging(directory):
         return run.read_tables(directory, {table for check in checks_of(run) for table in check.tables})
 
 
 def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]:
-    """Judge a run directory. `own`: the checks of the promises of its plug-in."""
+    """Judge a run directory. `own`: checks of the promises of the run's plug-in."""
     run = read_run(directory)
     with judging(directory):
         return verify(run, own)
@@ -47,7 +47,7 @@ def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]
 
 @contextmanager
 def judging(directory: Path) -> Iterator[None]:
-    """Raise RunError for a record that no run writes, such as an edited one."""
+    """Raise RunError for a record that no run can have written, such as an edited one."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -68,19 +68,19 @@ def verify(run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:
 
 
 def known_properties() -> frozenset[str]:
-    """Return the properties of runs of all kinds."""
+    """Return the properties of all kinds of runs."""
     from mobilenet.verify import hosts, processes
 
     return frozenset(check.property for check in (*hosts.CHECKS, *processes.CHECKS))
 
 
 def checks_of(run: Evidence) -> tuple[Check, ...]:
-    """Return the checks of all runs of this kind, and those of its protocol's own promises."""
+    """Return the checks for all runs of this kind and for the promises of the run's protocol."""
     known = None if run.of_hosts is None else run.of_hosts.protocol
     own: tuple[Check, ...] = () if known is None else import_module(known.checks).CHECKS
     return (*_kind(run).CHECKS, *own)
 
 
 def _kind(run: Evidence) -> Any:
-    """Return the module with the checks of this kind of run; a run needs only one of them."""
+    """Return the module with the checks of this kind of run. Only this module is loaded."""
     return import_module(f"mobilenet.verify.{run.kind.name}")

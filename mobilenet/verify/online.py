@@ -1,10 +1,10 @@
-"""Judge safety while a run goes on: the same judges get events as they happen.
+"""Judge safety while a run is in progress: the same judges read events as they happen.
 
-Model     creation, duplication, membership, the order promised, and gaps. What a host gave up, and in which order it
-          gave up and asked again, is known only later: where gaps are allowed a violation is judged again, from the
-          beginning and by all that is known by now, before it is reported. How long a host was surely heard follows
-          from positions of the whole run. Liveness, the length of silences, conservation and the record itself are
-          judged when the run is over, by judge.py
+Model     this judge checks creation, duplication, membership, the promised order, and gaps. Which messages a host gave
+          up, and in which order it gave up and asked again, is known only later. Where gaps are allowed, a violation is
+          therefore judged again from the beginning, with all that is known by then, before it is reported. How long a
+          host was certainly heard depends on the positions of the whole run. Liveness, the length of silences,
+          conservation and the record itself are judged after the run, by judge.py
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
 """
@@ -22,11 +22,11 @@ from mobilenet.verify.hosts import delivers_to_all, properties_of
 
 
 class FirstViolation(NamedTuple):
-    """The first violation of a property."""
+    """The first violation of a property in a run that is in progress."""
 
     check: str
     explanation: str
-    row: int  # of the event that shows it
+    row: int  # the row of the event that shows the violation
 
 
 class SafetyJudge:
@@ -52,13 +52,13 @@ class SafetyJudge:
         self._fifo = FifoJudge(events, delivers_to_all(promises)) if "fifo_order" in self._checks else None
 
     def admit(self, senders: Sequence[str]) -> None:
-        """Admit further senders from now on. Everything is judged again, without repeating earlier reports."""
+        """Accept additional senders from now on. All events are judged again, but violations are not reported twice."""
         if list(senders) != list(self._senders):
             self._senders = list(senders)
             self._begin()
 
     def look(self) -> FirstViolation | None:
-        """Return the first violation since the last call of a property without a reported violation."""
+        """Return a violation of a property without an earlier report, if the events since the last call contain one."""
         if not self._checks:
             return None
         violation = self._look()
@@ -70,7 +70,7 @@ class SafetyJudge:
         return violation
 
     def _look(self) -> FirstViolation | None:
-        self._columns()  # all of the same length
+        self._columns()  # columns of equal length
         self._judge.judge()
         violations = [
             FirstViolation(check, self._judge.violations[check], row)

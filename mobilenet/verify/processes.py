@@ -27,7 +27,7 @@ def properties_of(_: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _of_broadcasts(name: str) -> Callable[[Evidence], Verdict | str | None]:
-    """Return a function that returns what the judge of broadcasts has found about this property."""
+    """Return a function that returns the broadcast judge's finding about this property."""
 
     def answer(run: Evidence) -> Verdict | str | None:
         judge = run.among_processes
@@ -42,7 +42,7 @@ def _completion(run: Evidence) -> Verdict | str | None:
 
 
 def _missing_completion(run: Evidence) -> str | None:
-    """Return a broadcast of a correct source that should be complete at rest, but is not."""
+    """Return a broadcast of a correct source that should be complete at rest and is not, or None."""
     if run.plan is None or not run.plan.completes or not run.quiescent:
         return None
     events, event = run.events, run.events.column("event")
@@ -74,8 +74,8 @@ def _at_rest(run: Evidence, problem: Callable[[], str | None]) -> Verdict | str 
 
 
 def _excuse(run: Evidence, problem: str) -> Verdict | str:
-    """Make a missing delivery unknown if the network lost messages, or if a program acts by its own clock: it might
-    still have come.
+    """Make a missing delivery unknown if the network lost messages, or if a program uses its own clock: the message
+    might still have come.
     """
     lost = run.counters["messages"].get("lost", 0)
     clocked = run.manifest.get("own_clock")

@@ -1,9 +1,9 @@
-"""Judge by columns whether a broadcast among processes is clearly correct: see properties.py.
+"""Screen the columns of a broadcast among processes: is it clearly correct? See properties.py.
 
-Model     one table holds when each process delivered each message, so each check compares whole rows of it. Only where
-          no causal order is promised: the past of a message is not in the table. Too many processes and messages for
-          one table are left to the examination as well
-Shapes    delivered: int32 (processes, messages), the row of the delivery; NEVER where there is none
+Model     one table holds when each process delivered each message, so that each check compares whole rows. The
+          screening applies only if no causal order is promised, because the table does not contain the past of a
+          message. Runs with too many processes and messages for one table are left to the examination
+Shapes    delivered: int32 (processes, messages), the row of the delivery; NEVER if there is none
 Source    ours: docs/verdicts-and-metrics.md, docs/performance.md
 """
 
@@ -17,11 +17,11 @@ from mobilenet.record.table import Table
 from mobilenet.verify.among_processes.properties import ProcessJudge
 
 NEVER: Final = np.iinfo(np.int32).max
-MOST_CELLS: Final = 100_000_000  # cells of the table
+MOST_CELLS: Final = 100_000_000  # cells of the table at most
 
 
 class ScreenedProcesses(ProcessJudge):
-    """A judge that reads columns. `passes` is False if there is something to examine."""
+    """A judge that reads whole columns. `passes` is False if the events must be examined one by one."""
 
     def __init__(self, events: Table, manifest: dict[str, Any]) -> None:
         super().__init__(events, manifest)
@@ -40,7 +40,7 @@ class ScreenedProcesses(ProcessJudge):
         self.has_delivered = len(self._rows) > 0
 
     def passes(self) -> bool:
-        """Return whether nothing is violated."""
+        """Return whether no check is violated."""
         cells = len(self._is_correct) * len(self._message.words)
         return (
             self._order != "causal"
@@ -55,11 +55,11 @@ class ScreenedProcesses(ProcessJudge):
         )
 
     def validity_problem(self) -> str | None:
-        """Return what breaks validity, or None."""
+        """Return how the run violates validity, or None."""
         return None
 
     def agreement_problem(self) -> str | None:
-        """Return what breaks agreement, or None."""
+        """Return how the run violates agreement, or None."""
         return None
 
     def _nobody_acts_after_a_crash(self) -> bool:
@@ -83,11 +83,11 @@ class ScreenedProcesses(ProcessJudge):
         self._delivered = np.full((len(self._is_correct), len(self._broadcast_row)), NEVER, np.int32)
         self._delivered[processes, messages] = self._rows
         if int(np.count_nonzero(self._delivered != NEVER)) != len(self._rows):
-            return False  # something twice
+            return False  # a process delivered a message twice
         return self._order != "fifo" or self._in_fifo_order(processes, messages)
 
     def _in_fifo_order(self, processes: np.ndarray, messages: np.ndarray) -> bool:
-        """Return whether each process has the numbers 0, 1, 2, ... of each source."""
+        """Return whether each process has delivered the numbers 0, 1, 2, ... of each source in order."""
         numbers = np.array([int(text.partition(":")[2]) for text in self._message.words])[messages]
         pairs = processes.astype(np.int64) * len(self._is_correct) + self._source[messages]
         order = np.argsort(pairs, kind="stable")
@@ -112,7 +112,7 @@ class ScreenedProcesses(ProcessJudge):
         return bool((self._delivered[self._is_correct][:, messages] < rows).all())
 
     def _all_have_arrived(self) -> bool:
-        """Return whether each correct process delivered what validity and agreement owe it."""
+        """Return whether each correct process has delivered all messages that validity and agreement require."""
         sent = np.flatnonzero(self._broadcast_row != NEVER)
         owed = self._is_correct[self._source[sent]]
         has = self._delivered[self._is_correct][:, sent] != NEVER

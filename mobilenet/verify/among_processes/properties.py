@@ -1,7 +1,8 @@
-"""A broadcast among processes, judged event by event.
+"""The judge of a broadcast among processes, which reads one event after the other.
 
 Checks    creation, duplication, membership, order, completion, validity, agreement: see processes.py
-Model     what a process has delivered is a set of messages, an integer, so all of the past is one operation
+Model     the messages that a process has delivered are a set, which is stored as an integer. Comparing whole pasts is
+          therefore one operation
 Source    Hadzilacos, Toueg (1994), for the properties; ours: docs/verdicts-and-metrics.md, docs/protocols/vcube.md
 """
 
@@ -19,10 +20,10 @@ class ProcessJudge:
         self._order = self._promises["broadcast"]
         self._bits: dict[str, int] = {}  # message -> its bit in sets
         self._names: list[str] = []
-        self._past: list[int] = []  # for each message, what precedes it causally
-        self._own: dict[str, int] = {}  # broadcasts of each process
+        self._past: list[int] = []  # for each message, the set of messages that precede it causally
+        self._own: dict[str, int] = {}  # process -> number of its broadcasts
         self._has: dict[str, int] = {f"p{i}": 0 for i in range(manifest["processes"])}
-        self._next: dict[tuple[str, str], int] = {}  # (process, source) -> the number due
+        self._next: dict[tuple[str, str], int] = {}  # (process, source) -> the next number to deliver
         self._completed: list[tuple[str, int, dict[str, int]]] = []
         self._notified_messages: set[str] = set()
         self.crashed: dict[str, int] = {}
@@ -101,7 +102,7 @@ class ProcessJudge:
                 self._completed.append((message, place, lacking))
 
     def _judge_completions(self) -> None:
-        """Judge processes that lacked a message when it was complete, and that live to the end."""
+        """Judge each correct process that lacked a message when its source reported completion."""
         for message, _, lacking in self._completed:
             for name in lacking:
                 if name not in self.crashed:
@@ -118,7 +119,7 @@ class ProcessJudge:
         return None
 
     def permanent_losses(self) -> int:
-        """Count the messages that no correct process delivers, and that depend on another such message."""
+        """Count the messages that no correct process delivers and that depend on another such message."""
         somewhere = 0
         for name in self._correct():
             somewhere |= self._has[name]

@@ -1,1 +1,1 @@
-"""The promises of a broadcast among hosts."""
+"""Judges of the promises of a broadcast among hosts."""

@@ -1,13 +1,13 @@
-"""Judge by columns whether a broadcast is clearly correct: see verify/broadcasts/judge.py.
+"""Screen the columns of a broadcast among hosts: is it clearly correct? See verify/broadcasts/judge.py.
 
-Model     all events but deliveries are rare, and go through the judge one by one. Deliveries, which are nearly all
-          events, are checked host by host. In order means: every delivered message was broadcast before, no host
-          delivers anything twice or while not a member, and, where the order is required, a host delivers each sender's
-          messages that it is entitled to one after the other, and a message's whole past before it. Then no such
-          message comes too late either: a host has the past of everything that it has. Older messages, to which a host
-          is not entitled, must not lie in the past of what it has
-Shapes    known: int32 (messages, senders), how many messages of each sender are causally before one, or are this one;
-          blocks of deliveries (at most BLOCK, senders)
+Model     all events except deliveries are rare, and pass through the judge one by one. Deliveries, which are nearly all
+          events, are checked host by host. They are correct if every delivered message was broadcast before, and if no
+          host delivers a message twice or while it is not a member. Where order is required, a host must also deliver
+          the messages of each sender that it is entitled to without a gap, and the whole past of a message before it.
+          Then no such message comes too late either, because a host has the past of everything that it has. Older
+          messages, to which a host is not entitled, must not be in the past of what it has
+Shapes    known: int32 (messages, senders), for each message the number of messages of each sender that causally precede
+          it or are it; blocks of deliveries (at most BLOCK, senders)
 Source    Mattern (1988), as there; ours: docs/verdicts-and-metrics.md, docs/performance.md
 """
 
@@ -21,11 +21,11 @@ from mobilenet.record.table import Table, by_code, rows_where
 from mobilenet.verify.broadcasts.judge import BroadcastJudge, Host, Violation
 from mobilenet.verify.broadcasts.reach import Reach
 
-BLOCK = 1024  # deliveries at a time: the data stays in the cache
+BLOCK = 1024  # deliveries in one block, so that the data stays in the cache
 
 
 class ScreenedBroadcast(BroadcastJudge):
-    """A judge that reads deliveries by columns. `passes` is False if there is something to examine."""
+    """A judge that reads deliveries as columns. `passes` is False if the events must be examined one by one."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class ScreenedBroadcast(BroadcastJudge):
         checks: frozenset[str],
         reach: Reach | None = None,
     ) -> None:
-        """Prepare the columns. `checks`: the checks whose result is needed."""
+        """Prepare the columns. `checks`: the checks that are wanted."""
         super().__init__(events, gap_after_s, heard_every_s, reach=reach)
         self._table = events
         self._checks = checks
@@ -45,21 +45,24 @@ class ScreenedBroadcast(BroadcastJudge):
         rows = rows_where(delivered)
         rows = rows[by_code(node.codes[rows])]
         ends = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
-        # host -> its deliveries: rows and messages
+        # host -> rows and messages of its deliveries
         self._rows = {name: rows[ends[i] : ends[i + 1]] for i, name in enumerate(node.words)}
         self._messages = {name: message.codes[rows] for name, rows in self._rows.items()}
         self._places = {name: i for i, name in enumerate(message.words)}
         count = len(message.words)
         self._sender, self._position = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
-        self._broadcast_row = np.full(count, len(event.codes), np.int32)  # no host has it before
+        # a message that was never broadcast comes after all rows
+        self._broadcast_row = np.full(count, len(event.codes), np.int32)
         self._known = np.zeros((count, len(self._senders)), np.int32) if "causal_order" in checks else None
         self._clock_counts: dict[str, int] = {}  # host -> number of deliveries in its clock
-        self._turns: dict[str, list[tuple[int, bool]]] = {}  # host -> from which row on it may deliver, or may not
-        self._entitlements: dict[str, list[tuple[int, np.ndarray]]] = {}  # host -> from which row on, to what
+        # host -> (row, whether the host may deliver from this row on)
+        self._turns: dict[str, list[tuple[int, bool]]] = {}
+        # host -> (row, what the host is entitled to from this row on)
+        self._entitlements: dict[str, list[tuple[int, np.ndarray]]] = {}
         self.deliveries = len(rows)
 
     def passes(self) -> bool:
-        """Return whether none of the requested checks is violated."""
+        """Return whether no requested check is violated."""
         names = (self._table.pick(name, self._others) for name in ("event", "node"))
         for row, event, node in zip(self._others.tolist(), *names, strict=True):
             self._row = row
@@ -89,7 +92,7 @@ class ScreenedBroadcast(BroadcastJudge):
                 self._entitlements.setdefault(host.name, []).append((self._row, host.entitled))
 
     def _hear(self, host: Host, known: np.ndarray) -> None:
-        """Add what the host has delivered since its last broadcast to its clock."""
+        """Add the host's deliveries since its last broadcast to its clock."""
         rows, begin = self._rows[host.name], self._clock_counts.get(host.name, 0)
         end = int(np.searchsorted(rows, self._row))
         if begin < end:
@@ -121,12 +124,12 @@ class ScreenedBroadcast(BroadcastJudge):
             return False
         if self._known is None:
             return True
-        has = np.zeros(len(self._senders), np.int32)  # for each sender, what precedes the messages up to `heard`
+        has = np.zeros(len(self._senders), np.int32)  # for each sender, the messages that precede those up to `heard`
         heard = 0
         steps = self._entitlements.get(name, [])
         edges = [*np.searchsorted(rows, [row for row, _ in steps]).tolist(), len(rows)]
         if edges[0] > 0:
-            return False  # before it was entitled to anything
+            return False  # it delivered before it was entitled to anything
         for (_, entitled), begin, end in zip(steps, edges[:-1], edges[1:], strict=True):
             due = entitled.astype(np.int32)
             for first in range(begin, end, BLOCK):
@@ -141,8 +144,8 @@ class ScreenedBroadcast(BroadcastJudge):
         return True
 
     def _follow(self, block: np.ndarray, is_old: np.ndarray, due: np.ndarray, known: np.ndarray) -> bool:
-        """Return whether each of these deliveries has its past, and those that are due come one after the other. `due`,
-        the next number of each sender, is updated.
+        """Return whether each of these deliveries comes after its past, and whether the deliveries that the host is
+        entitled to have no gap. `due`, the next number of each sender, is updated.
         """
         senders = self._sender[block]
         before = np.zeros((len(block) + 1, len(due)), np.int32)
@@ -156,8 +159,8 @@ class ScreenedBroadcast(BroadcastJudge):
         return bool((known <= before[1:]).all())
 
     def _old_ones_fit(self, before: np.ndarray, block: np.ndarray, is_old: np.ndarray, has: np.ndarray) -> bool:
-        """Return whether none of the older messages precedes what was delivered before them. `before`: deliveries
-        between those that `has` includes and the block; `has` is updated.
+        """Return whether no older message precedes one that was delivered before it. `before`: the deliveries between
+        those that `has` includes and the block. `has` is updated.
         """
         assert self._known is not None
         old = np.flatnonzero(is_old)
@@ -168,11 +171,11 @@ class ScreenedBroadcast(BroadcastJudge):
         return bool((pasts[old, self._sender[block[old]]] <= self._position[block[old]]).all())
 
     def missing_deliveries(self) -> Iterator[str]:
-        """Yield nothing, because all that was requested has arrived."""
+        """Yield nothing, because the host has delivered all that is required."""
         return iter(())
 
     def _has_everything(self, host: Host) -> bool:
-        """Return whether a member has everything that it is entitled to, in any order."""
+        """Return whether a member has delivered everything that it is entitled to, in any order."""
         if not host.member:
             return True
         messages = self._messages.get(host.name, np.zeros(0, np.int32))
@@ -187,7 +190,7 @@ def judge_events(
     checks: frozenset[str],
     reach: Reach | None = None,
 ) -> BroadcastJudge:
-    """Return the judge with all violations of `checks`. Include `delivery` if missing deliveries count."""
+    """Return the judge with all violations of `checks`, which should include `delivery` if missing deliveries count."""
     screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, checks, reach)
     if screened.passes():
         return screened

@@ -1,12 +1,14 @@
-"""Check that hosts behave as their protocol declares: in the numbers of sessions, the stations, the handoffs.
+"""Check that hosts behave as their protocol declares: the numbers of sessions, the stations and the handoffs.
 
-Checks    each session of a member has the next number; the first of a membership is above all before it
-          a handoff ends with the station that it began with; a host out of coverage begins one with no station
-          where hosts deliver only what their station sends: nothing between the begin of a handoff and its end, and
-          all with the station that the session was confirmed with; nothing is confirmed or delivered out of coverage.
-          Elsewhere a delivery is with that station, or the one that a handoff goes to
-          a gap names the session that it is in
-Model     only for protocols whose promises.py asks for it. A mismatch is the fault of a host, or of a changed record
+Checks    each session of a member has the next number; the first session of a membership has a higher number than all
+          earlier ones
+          a handoff ends with the station with which it began; a host out of coverage begins one without a station
+          if hosts deliver only what their station sends: a host delivers nothing between the beginning and the end of a
+          handoff, and it delivers only with the station that confirmed the session. Nothing is confirmed or delivered
+          out of coverage. For other protocols, a delivery is with that station or with the target of a handoff
+          a gap names the current session
+Model     only for protocols whose promises.py requests it. A mismatch means that a host is wrong or that the record was
+          changed
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -15,7 +17,7 @@ from __future__ import annotations
 from mobilenet.record.table import Columns, Table
 from mobilenet.verify.broadcasts.sessions import turns
 
-Allowed = tuple[str | None, ...]  # the stations that a delivery may name at present
+Allowed = tuple[str | None, ...]  # the stations that a delivery may name now
 NOWHERE: Allowed = ()
 
 
@@ -25,14 +27,14 @@ class _Host:
     def __init__(self) -> None:
         self.is_member = False
         self.covered = False
-        self.session = 0  # the highest so far
+        self.session = 0  # the highest session number so far
         self.in_handoff = False
         self.begun_with: str | None = None
         self.confirmed_with: str | None = None
 
 
 def conduct_problem(events: Columns, only_connected: bool) -> str | None:
-    """Return the first event that does not fit. `only_connected`: hosts deliver only what their station sends."""
+    """Return the first event that does not conform. `only_connected`: hosts deliver only what their station sends."""
     table = Table.of(events)
     tells_cells = bool((table.column("station").codes[table.column("event").rows("in_coverage")] >= 0).any())
     hosts: dict[str, _Host] = {}
@@ -58,7 +60,7 @@ def conduct_problem(events: Columns, only_connected: bool) -> str | None:
 
 
 def _note(host: _Host, event: str, station: str | None, session: int | None) -> str | None:
-    """Update the host with the event, and return why it is impossible, or None."""
+    """Update the host with the event. Return why the event is impossible, or None."""
     if event in ("in_coverage", "out_of_coverage"):
         host.covered = event == "in_coverage"
     elif event == "join":

@@ -1,11 +1,11 @@
 """Find the messages that need not be delivered to any host.
 
-Model     a host that no station knows any more gives up what it had not got through, and has a gap (and asks to join
-          again, in the same nanosecond: `gap`, then `handoff_start` because of `join`). It cannot know whether a
-          message had got through, so what a host delivers was not given up. A station takes a host's messages in their
-          order, so with one that a host delivers all before it had got through as well. The messages given up are
-          therefore those that no host delivers and that were broadcast after the last delivered one and before the gap.
-          With any other gap a host keeps its own messages, and sends them again
+Model     a host that no station knows any more gives up its messages that no station has accepted, and has a gap. (In
+          the same nanosecond it asks to join again: `gap`, then `handoff_start` because of `join`.) The host cannot
+          know whether a station had accepted a message, so a message that any host delivers was not given up. A station
+          accepts a host's messages in their order. If one of them is delivered, all earlier ones were therefore
+          accepted as well. The messages given up are those that no host delivers and that were broadcast after the last
+          delivered one and before the gap. After any other gap, a host keeps its own messages and sends them again
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
 
@@ -26,7 +26,7 @@ def forgotten_rows(events: Columns) -> set[int]:
         return set()
     by_node = by_code(nodes)
     places = np.flatnonzero(kinds.codes[by_node[:-1]] == kinds.code("gap"))
-    gaps, following = by_node[places], by_node[places + 1]  # the next event of the node, unless it is of the next node
+    gaps, following = by_node[places], by_node[places + 1]  # the node's next event, or an event of the next node
     times = table.numbers("time_ns")
     is_start = kinds.codes[following] == kinds.code("handoff_start")
     asks = (nodes[gaps] == nodes[following]) & (times[gaps] == times[following]) & is_start
@@ -39,7 +39,7 @@ def cause_of(detail: str | None) -> object:
 
 
 def messages_given_up(events: Columns, forgotten: set[int]) -> set[str]:
-    """Return the messages of each forgotten host since its last one that is delivered."""
+    """Return, for each forgotten host, the messages after the last one that was delivered."""
     messages: set[str] = set()
     if not forgotten:
         return messages
@@ -50,7 +50,7 @@ def messages_given_up(events: Columns, forgotten: set[int]) -> set[str]:
         if event == "deliver":
             if message in sent:
                 delivered.add(message)
-        # others are a separate violation
+        # any other name is reported by another check
         elif event == "broadcast" and message == f"{node}:{numbers.get(node, 0)}":
             numbers[node] = numbers.get(node, 0) + 1
             sent[message] = row

@@ -1,9 +1,9 @@
-"""Judge FIFO order: what a host broadcasts is delivered in the order of its broadcasts.
+"""Judge FIFO order: the messages of a host are delivered in the order of its broadcasts.
 
-Checks    fifo_order   no host delivers a message of a sender after one that this sender broadcast later; and where
-          every member is promised every message, nothing before all earlier ones of its sender that the host is
-          entitled to: those broadcast since its join, or since its last gap
-Model     only the record, one pass; it knows nothing of causality, and shares no code with its judge
+Checks    fifo_order   no host delivers a message of a sender after a later one of this sender. If every member is
+          promised every message, it also delivers all earlier messages of the sender that it is entitled to first:
+          those that were broadcast after its join, or after its last gap
+Model     one pass over the record. This judge does not use causality, and shares no code with the causal judge
 Source    Hadzilacos, Toueg, A modular approach to fault-tolerant broadcasts (1994); ours:
           docs/verdicts-and-metrics.md
 """
@@ -17,22 +17,22 @@ from mobilenet.record.table import Columns
 
 
 def fifo_problem(events: Columns, delivers_to_all: bool) -> str | None:
-    """Return the first delivery out of order."""
+    """Return the first delivery that is out of order, in words."""
     return FifoJudge(events, delivers_to_all).judge()
 
 
 class FifoJudge:
-    """A judge that reads events in order. `problem` is the first delivery out of order."""
+    """A judge that reads the events in order. `problem` describes the first delivery that is out of order."""
 
     def __init__(self, events: Columns, delivers_to_all: bool) -> None:
         self._events = events
         self._to_all = delivers_to_all
         self._sent: dict[str, list[int]] = defaultdict(list)  # sender -> row of each of its broadcasts
-        # host -> sender -> the next number that the host is owed
+        # host -> sender -> the next number that the host must deliver
         self._due: dict[str, dict[str, int]] = defaultdict(dict)
         self._highest: dict[str, dict[str, int]] = defaultdict(dict)  # host -> sender -> highest number delivered
-        self._ahead: dict[str, set[str]] = defaultdict(set)  # host -> delivered, and not yet due
-        self.row = -1  # the last one looked at
+        self._ahead: dict[str, set[str]] = defaultdict(set)  # host -> messages delivered before their turn
+        self.row = -1  # the last row that was read
         self.problem: str | None = None
 
     def judge(self) -> str | None:
@@ -55,7 +55,7 @@ class FifoJudge:
         sender, _, text = message.rpartition(":")
         number, row, sent = int(text), self.row, self._sent[sender]
         if number >= len(sent):
-            return None  # invented: that is another check's
+            return None  # the message was never broadcast, which another check reports
         highest, ahead, due = self._highest[host], self._ahead[host], self._due[host]
         last = highest.get(sender, -1)
         if last > number:
@@ -75,7 +75,7 @@ class FifoJudge:
 def _overtaking_in_words(
     events: Columns, sent: list[int], host: str, sender: str, early: int, late: int, row: int
 ) -> str:
-    """Return how a delivery at `row` shows that `early`, which should have come first, did not."""
+    """Return in words how the delivery at `row` shows that `early` should have been delivered first."""
     first, second = f"{sender}:{early}", f"{sender}:{late}"
     order = f"{first} after {second}" if events["message"][row] == first else f"{second}, but had not delivered {first}"
     return (

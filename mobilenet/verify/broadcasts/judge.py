@@ -1,18 +1,19 @@
-"""Judge causal broadcast with members that come and go, event by event.
+"""Judge causal broadcast whose members join and leave, event by event.
 
-Model     Happened-before is computed only from broadcasts and deliveries, as vector clocks over senders: past[m][o]
-          is how many messages of o causally precede m. A member is entitled to every message broadcast after it
-          joined (or after its last gap); it owes them all, in causal order; of older messages it may deliver some,
-          but never one that precedes what it has delivered already. Where gaps are allowed, what a host gave up when
-          no station knew it any more is not owed to any host and does not count in any past: see exemptions.py
-Checks    creation      what is delivered was broadcast before, by the host that its id names, once
+Model     happened-before is computed only from broadcasts and deliveries, as vector clocks over senders: past[m][o]
+          is the number of messages of o that causally precede m. A member is entitled to every message that is
+          broadcast after it joined (or after its last gap), and must deliver all of them in causal order. It may
+          deliver some older messages, but none that precedes a message which it has delivered already. Where gaps are
+          allowed, a host may give up messages when no station knows it any more. These need not be delivered to any
+          host, and do not count in any past: see exemptions.py
+Checks    creation      a delivered message was broadcast before, once, by the host that its id names
           duplication   no host delivers a message twice, over all its memberships
-          membership    only members broadcast, deliver and have gaps, and no host does anything while crashed
-          causal_order  nothing is delivered before its causal past (as far as the host is entitled to it), nor after
-                        anything that it precedes
-          gaps          only where the run allows them, and only for a host that a station gave up after that long a
-                        silence: see silence.py
-          delivery      at the end every member has delivered all that it is entitled to (liveness)
+          membership    only members broadcast, deliver and have gaps, and a crashed host does nothing
+          causal_order  no message is delivered before its causal past (as far as the host is entitled to it), or after
+                        a message that it precedes
+          gaps          occur only if the run allows them, and only for a host that a station gave up after a long
+                        enough silence: see silence.py
+          delivery      at the end every member has delivered all messages that it is entitled to (liveness)
 Shapes    clocks: int64 (number of senders,)
 Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); Mattern, Virtual time and
           global states of distributed systems (1988); ours: docs/verdicts-and-metrics.md
@@ -32,12 +33,13 @@ from mobilenet.verify.broadcasts.exemptions import forgotten_rows, messages_give
 from mobilenet.verify.broadcasts.reach import Reach
 from mobilenet.verify.broadcasts.silence import Silence
 
-MessageKey = tuple[int, int]  # sender's column in the clocks, position among its messages that were not given up
+# the sender's column in the clocks, and the position among its messages that were not given up
+MessageKey = tuple[int, int]
 SAFETY = ("creation", "duplication", "membership", "causal_order", "gaps")
 
 
 class Violation(Exception):
-    """The first event that breaks a property."""
+    """The first event that violates a property."""
 
     def __init__(self, check: str, explanation: str) -> None:
         super().__init__(explanation)
@@ -46,7 +48,7 @@ class Violation(Exception):
 
 
 class Host:
-    """The trace of one host so far."""
+    """One host's part of the trace so far."""
 
     __slots__ = (
         "clock", "crashed", "delivered", "entitled", "last_handoff", "member", "name", "next", "past_of_delivered",
@@ -58,16 +60,18 @@ class Host:
         self.member = False
         self.crashed = False
         self.delivered: dict[MessageKey, int] = {}  # message -> row of its delivery
-        self.clock = np.zeros(senders, dtype=np.int64)  # all that happened before its next broadcast
+        self.clock = np.zeros(senders, dtype=np.int64)  # the messages that will precede its next broadcast
         self.past_of_delivered = np.zeros(senders, dtype=np.int64)
-        self.entitled = np.zeros(senders, dtype=np.int64)  # the first position of each sender it is entitled to
-        self.next = np.zeros(senders, dtype=np.int64)  # all entitled positions below are delivered
+        # for each sender, the first position that the host is entitled to
+        self.entitled = np.zeros(senders, dtype=np.int64)
+        # for each sender, the first entitled position that is not delivered
+        self.next = np.zeros(senders, dtype=np.int64)
         self.last_handoff = "no handoff before"
         self.silence = silence
 
 
 class BroadcastJudge:
-    """A judge that reads events in order. `violations` holds the first violation of each check, `rows` its place."""
+    """A judge that reads events in order. `violations` holds the first violation of each check, and `rows` its row."""
 
     def __init__(
         self,
@@ -78,9 +82,9 @@ class BroadcastJudge:
         senders: Sequence[str] | None = None,
         reach: Reach | None = None,
     ) -> None:
-        """Prepare the judge. `asks_order`: False: no causal order is promised, so it is not checked. `senders`: whose
-        messages there may be; None: all senders in `events`, which is then complete. `reach`: what positions show of
-        it; None: a host in coverage is always within reach.
+        """Prepare the judge. `asks_order`: whether causal order is promised and therefore checked. `senders`: the
+        possible senders; None means all senders in `events`, which must then be complete. `reach`: what recorded
+        positions show about reach; None means that a host in coverage is always within reach.
         """
         self._events = events
         self._gap_after_ns = None if gap_after_s is None else round(gap_after_s * SECOND)
@@ -96,12 +100,13 @@ class BroadcastJudge:
         self._forgotten = set() if gap_after_s is None else forgotten_rows(events)
         self._given_up = messages_given_up(events, self._forgotten)
         self._hosts: dict[str, Host] = {}
-        self._keys: dict[str, MessageKey] = {}  # of each message broadcast and not given up
+        self._keys: dict[str, MessageKey] = {}  # the key of each message that was broadcast and not given up
         self._names: list[list[str]] = [[] for _ in self._senders]  # column, position -> message
         self._past: dict[MessageKey, np.ndarray] = {}
-        self._numbers = [0] * len(self._senders)  # the number of each sender's next broadcast
-        self._count = np.zeros(len(self._senders), dtype=np.int64)  # of broadcasts so far, without those given up
-        self._off: set[str] = set()  # stations whose radio is switched off by hand
+        self._numbers = [0] * len(self._senders)  # for each sender, the number of its next broadcast
+        # for each sender, the broadcasts so far except those given up
+        self._count = np.zeros(len(self._senders), dtype=np.int64)
+        self._off: set[str] = set()  # stations whose radio a user has switched off
         self._row = -1
         self.deliveries = 0
 
@@ -285,13 +290,14 @@ class BroadcastJudge:
     # --- rules
 
     def _entitle(self, host: Host) -> None:
-        """Entitle the host to every new message from now on, and to no older one."""
+        """Entitle the host to every message that is broadcast from now on, and to no older one."""
         host.entitled = self._count.copy()
         host.next = self._count.copy()
 
     def _order_problem(self, host: Host, key: MessageKey, past: np.ndarray) -> str | None:
         sender, position = key
-        if host.past_of_delivered[sender] > position:  # too late: a message that depends on it is delivered
+        # too late, because the host has delivered a message that depends on it
+        if host.past_of_delivered[sender] > position:
             late = next(k for k in host.delivered if self._past[k][sender] > position)
             return self._overtaken(host, late, key)
         missing = np.flatnonzero(past > host.next)
@@ -301,7 +307,9 @@ class BroadcastJudge:
         return self._overtaken(host, key, (o, int(host.next[o])))
 
     def _overtaken(self, host: Host, late: MessageKey, early: MessageKey) -> str:
-        """Return how `late` overtook `early`, which should have come first. The host has delivered `late`."""
+        """Return in words how `late` overtook `early`, which the host should have delivered first. It has delivered
+        `late`.
+        """
         first, second = self._name(early), self._name(late)
         delivered = self._when(host.delivered.get(late))
         return (
@@ -348,6 +356,6 @@ class BroadcastJudge:
         return f"at {self._events['time_ns'][row] / SECOND:.6f} s (event {row})"
 
     def _row_of_broadcast(self, message: str) -> int:
-        """Return the row of a broadcast. It is searched only for explanations."""
+        """Return the row of a broadcast. The search is needed only for explanations."""
         pairs = zip(self._events["event"], self._events["message"], strict=True)
         return next(row for row, pair in enumerate(pairs) if pair == ("broadcast", message))

@@ -1,11 +1,10 @@
-"""Find when a host was surely within reach of a station, from its recorded positions.
+"""Find out when a host was certainly within reach of a station, from its recorded positions.
 
-Model     between two recorded positions a host moves no farther than its speed limit lets it, so it stays within an
-          ellipse around the two: no point of its way is farther from a station than half of the two distances plus
-          the longest way. After the last position a circle takes the place of the ellipse. After the active part
-          hosts stand still, and only hosts that are in no cell are moved. Where a host is dragged, and where its
-          positions are not recorded, nothing is sure; nor where power decides, since shadowing and walls have no
-          bound
+Model     a speed limit bounds how far a host moves between two recorded positions, so that it stays within an ellipse
+          around them. No point of its path is farther from a station than half the sum of the two distances and the
+          longest possible path. After the last position, a circle replaces the ellipse. After the active part of a run
+          hosts stand still, and only hosts that are in no cell are moved. Nothing is certain if a user drags a host, if
+          positions are not recorded, or if received power decides, because shadowing and walls are not bounded
 Units     integer nanoseconds; metres
 Shapes    time_ns int64 (positions of a host,), x_m, y_m float64 likewise
 Source    ours: docs/verdicts-and-metrics.md
@@ -21,21 +20,21 @@ from mobilenet.scenario.plans.expectations import Expectations, HostPlan
 
 ROUNDING_M = 1e-3
 
-Stretch = tuple[int, int]  # from, to
+Stretch = tuple[int, int]  # beginning and end
 
 
 class Reach:
-    """The reach of the hosts of one run."""
+    """What the recorded positions show about the reach of the hosts of one run."""
 
     def __init__(self, positions: Columns, expected: Expectations) -> None:
-        """Set up the reach from positions. `expected`: with hosts and places."""
+        """Read the recorded positions. `expected`: the declared hosts and places."""
         self._positions = Table.of(positions)
         self._expected = expected
         self._stretches: dict[tuple[str, str], list[Stretch]] = {}
 
     def latest(self, host: str, station: str, since_ns: int, until_ns: int, least_ns: int) -> int | None:
-        """Return the end of the latest stretch within these times, at least this long, in which the host is surely
-        within reach of the station; None if there is none.
+        """Return the end of the latest interval of at least `least_ns`, between the two times, in which the host is
+        certainly within reach of the station, or None.
         """
         for begin, end in reversed(self._of(host, station)):
             begin, end = max(begin, since_ns), min(end, until_ns)
@@ -65,9 +64,9 @@ class Reach:
 
 
 def _stretches(times: np.ndarray, distances: np.ndarray, plan: HostPlan, end_ns: int, range_m: float) -> list[Stretch]:
-    """Return when the host is surely in range, as stretches that do not touch."""
+    """Return when the host is certainly in range, as intervals that do not touch."""
     metres_per_ns = plan.speed_mps / SECOND
-    walks = np.minimum(times, end_ns)  # the time that it had walked by then
+    walks = np.minimum(times, end_ns)  # the time at which it stopped walking
     farthest = (distances[:-1] + distances[1:] + metres_per_ns * np.diff(walks)) / 2
     spans = [
         (int(times[i]), int(times[i + 1]))

@@ -1,17 +1,16 @@
-"""Check that hosts did what they were asked to do and nothing else: join, leave, broadcast.
+"""Check that hosts did what was requested of them and nothing else: join, leave, broadcast.
 
-Checks    no host joins or leaves without being asked to, and once for each time that it was asked
-          no member that was not asked to leave refuses a broadcast because it is not a member
-          no host broadcasts any more that was asked to leave, knows it, and is not gone yet
-          when a run has come to rest, each host is what it was asked to be last: a member, or not
-Model     what hosts are asked follows from the scenario, or is in the record (`asked`) where processes of users ask. A
-          request is passed to a host again and again until it is fulfilled, and the last request counts; a host may
-          still do what it was once asked to when the next request comes: a leaving host waits until its own messages
-          are through. A host that joins has not been asked to leave before. For a while after stations forgot it a host
-          is a member and yet not (see exemptions.py): it may refuse. For custom protocols only joins and leaves are
-          judged: they may refuse what they like, and a request is passed to them once. If the host was up and in
-          coverage from the request to the end, it should be what it was asked to be, unless its code refuses or losses
-          prevent it
+Checks    no host joins or leaves without a request, or more often than it was requested
+          a member does not refuse a broadcast as a non-member, unless it was asked to leave
+          a host that knows that it should leave, and has not left yet, does not broadcast any more
+          when a run has come to rest, each host is what the last request made it: a member, or not
+Model     the requests follow from the scenario, or are in the record (`asked`) if processes of users make them. A
+          request is repeated until it is fulfilled, and the last request counts. When the next request comes, a host
+          may still fulfil the previous one: a leaving host waits until its own messages are accepted. A host that is
+          asked to join has not been asked to leave before. For a while after all stations forgot it, a host is a member
+          that may refuse (see exemptions.py). For custom protocols only joins and leaves are judged, because they may
+          refuse broadcasts, and a request is passed to them once. If such a host was up and in coverage from the
+          request to the end, it should have fulfilled the request, unless its code refuses or losses prevent it
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -31,8 +30,8 @@ KINDS = ("join", "leave", "broadcast", "refused", "gap", "handoff_end", *CHANGES
 
 class Request(NamedTuple):
     at_ns: int
-    wish: str  # join or leave
-    row: int = -1  # of the event, where it is recorded
+    wish: str  # `join` or `leave`
+    row: int = -1  # the row of the event, if it is recorded
 
 
 class _Host:
@@ -53,19 +52,19 @@ class _Host:
     )
 
     def __init__(self, requests: list[Request], again_ns: int) -> None:
-        """Prepare a host's requests. `again_ns`: the interval at which a request is repeated."""
+        """Prepare a host's requests. `again_ns`: the interval at which an unfulfilled request is repeated."""
         self._again_ns = again_ns
         self._requests = requests
         self._next = 0
-        self.wish: str | None = None  # the last one
+        self.wish: str | None = None  # the last request
         self.may_join = self.may_leave = False
         self.is_member, self.is_up, self.is_covered, self.is_forgotten = False, True, False, False
-        self.reachable_ns: int | None = None  # since when the host is up and in coverage
-        self.last_row: int | None = None  # of its last join or leave
-        self.leave_known_ns = 0  # when a request to leave has surely reached it
+        self.reachable_ns: int | None = None  # since when the host has been up and in coverage
+        self.last_row: int | None = None  # the row of its last join or leave
+        self.leave_known_ns = 0  # from when on the host must know of a request to leave
 
     def hear(self, now_ns: int, row: int) -> None:
-        """Read the requests that the host has had so far."""
+        """Take account of the requests that the host has had so far."""
         wishes = self._requests
         while self._next < len(wishes) and wishes[self._next].at_ns <= now_ns and wishes[self._next].row < row:
             at_ns, self.wish, _ = wishes[self._next]
@@ -77,7 +76,7 @@ class _Host:
                 self.leave_known_ns = max(self.leave_known_ns, at_ns + self._again_ns)
 
     def change(self, event: str, now_ns: int) -> None:
-        """Note that the host crashes, recovers, or enters or leaves coverage."""
+        """Update the host for a crash, a recovery, or a change of coverage."""
         if event in ("crash", "recover"):
             self.is_up = event == "recover"
         else:
@@ -88,11 +87,11 @@ class _Host:
             self.reachable_ns = now_ns
 
     def tell_again(self, now_ns: int) -> None:
-        """Repeat the request, which can be passed on only now."""
+        """Repeat the request, which could not be passed to the host earlier."""
         self.leave_known_ns = now_ns + self._again_ns
 
     def last_wish(self, end_ns: int) -> Request | None:
-        """Return the request that counts when the run has come to rest, or None if no single request came last."""
+        """Return the request that counts when the run has come to rest, or None if two of them came at the same time."""
         wishes = self._requests
         together = [wish for wish in wishes if wish[0::2] == (wishes[-1].at_ns, wishes[-1].row)]
         return wishes[-1] if len(together) == 1 and wishes[-1].at_ns < end_ns else None
@@ -103,14 +102,14 @@ class _Host:
 
 
 class Obedience(NamedTuple):
-    """The first thing that a host did unasked, and the first that a host was asked and did not do."""
+    """The first action of a host without a request, and the first request that a host did not fulfil."""
 
     unasked: str | None = None
     ignored: str | None = None
 
 
 def obedience(events: Columns, expected: Expectations | None, at_rest: bool = False) -> Obedience:
-    """Compare what hosts did with their requests. Ignored requests show only when the run is at rest."""
+    """Compare the actions of hosts with their requests. Unfulfilled requests are only reported if the run is at rest."""
     if expected is None or expected.hosts is None:
         return Obedience()
     table = Table.of(events)
@@ -146,7 +145,7 @@ def obedience(events: Columns, expected: Expectations | None, at_rest: bool = Fa
 
 
 def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Request]]:
-    """Return the requests to each host, from the events if there are any, and otherwise from the plan."""
+    """Return the requests to each host, from the events if they contain any, and otherwise from the plan."""
     if events is None:
         return {f"h{number}": [Request(*one) for one in plan.requests] for number, plan in enumerate(plans)}
     requests: dict[str, list[Request]] = {f"h{number}": [] for number in range(len(plans))}
@@ -159,7 +158,7 @@ def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Req
 
 
 def _unfulfilled_wish(node: str, host: _Host, end_ns: int, is_repeated: bool) -> str | None:
-    """Return the last request that the host has not met, though no request is pending any more."""
+    """Return the last request that the host has not fulfilled, although no request is pending any more."""
     wish = host.last_wish(end_ns)
     if wish is None or host.is_member == (wish.wish == "join"):
         return None

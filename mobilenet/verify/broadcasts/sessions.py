@@ -1,4 +1,4 @@
-"""Follow the sessions of hosts through the events.
+"""Follow the sessions of hosts through the events of a run.
 
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -31,7 +31,7 @@ def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
 
 
 def unfinished_handoffs(events: Columns) -> list[str]:
-    """Return the members that are in a handoff at the end."""
+    """Return the members whose handoff is unfinished at the end."""
     members: set[str] = set()
     under_way: set[str] = set()
     for _, event, node in turns(events, "event", "node"):

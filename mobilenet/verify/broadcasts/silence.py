@@ -1,18 +1,18 @@
-"""How long was a host silent? Gaps are judged by this.
+"""How long was a host silent? The judge of gaps needs the answer.
 
-Model     a station that gives up on a host records it (`expire`), and the network notes with it how long it had handed
-          nothing of that host to that station. This must be T or more, and the station must be the one that the host
-          was with: what was last confirmed elsewhere (`join`, `handoff_end`) was confirmed before that station heard
-          it last. A gap follows such an event, and the host was not surely heard since. Gaps may repeat until it was:
-          a station that announces one cannot know that it arrived.
-          A host is reachable while it is a member, up, in coverage, no handoff of it is in progress, the radio of its
-          station is on, and its positions show that it stays within reach of that station (reach.py): between two ticks
-          of the attachment a host may walk out of reach, without any event. A host that was reachable for
-          `heard_every_s` without a break was surely heard in that time, and what was heard was answered, whatever the
-          medium did to single frames; the run promises that. So the last moment at which it was surely heard is
-          `heard_every_s` before the last end of such a span, or when it last left
-          T = 0 is the promise of a protocol over connections, which can be lost at any time: any gap is allowed, and no
-          station has to record it
+Model     a station that gives up on a host records it (`expire`). The network adds how long that station had received
+          nothing from the host. This must be at least T, and the station must be the one that the host was with: any
+          confirmation elsewhere (`join`, `handoff_end`) must be older than the last frame that the station received. A
+          gap follows such an event if the host was not certainly heard since. Gaps may repeat until then, because a
+          station that announces one cannot know that the announcement arrived.
+          A host is reachable while it is a member, up and in coverage, none of its handoffs is in progress, the radio
+          of its station is on, and its positions show that it stays within reach of that station (reach.py). The latter
+          matters because a host may walk out of reach, without any event, between two updates of the attachment. A host
+          that was reachable for `heard_every_s` without interruption was certainly heard in that time, and got an
+          answer, whatever happened to single frames; the run promises that. The last moment at which it was certainly
+          heard is therefore `heard_every_s` before the end of the last such interval, or the time when it last left
+          T = 0 is the promise of a protocol over connections, which can be lost at any time. Any gap is then allowed,
+          and stations need not record anything
 Units     integer nanoseconds
 Source    ours: docs/verdicts-and-metrics.md, docs/validation/trust.md
 """
@@ -25,11 +25,11 @@ from mobilenet.engine.clock import SECOND
 from mobilenet.verify.broadcasts.reach import Reach
 
 Aspect = Literal["up", "covered", "connected", "answered"]
-MARGIN_NS = 1000  # silences are recorded as decimal fractions
+MARGIN_NS = 1000  # because silences are recorded as decimal fractions
 
 
 class Silence:
-    """The gaps that one host's silence allows; a problem is a sentence."""
+    """The gaps that a host's silence allows. Each problem is described by a sentence."""
 
     __slots__ = (
         "_after_ns",
@@ -47,8 +47,8 @@ class Silence:
     )
 
     def __init__(self, host: str, after_ns: int | None, heard_every_ns: int, reach: Reach | None) -> None:
-        """Prepare a host's silences. `after_ns`: T; None: no gaps at all. `reach`: None: a host in coverage is always
-        within reach.
+        """Start without silence. `after_ns`: T, or None if gaps are not allowed. `reach`: None means that a host in
+        coverage is always within reach.
         """
         self._host = host
         self._after_ns = after_ns
@@ -60,13 +60,14 @@ class Silence:
             "connected": False,
             "answered": True,
         }
-        self._since: int | None = None  # reachable since then, according to the events
-        self._spans: list[tuple[int, int, str | None]] = []  # long enough ones before: from, to, with which station
+        self._since: int | None = None  # since when the host is reachable according to the events
+        # earlier intervals that were long enough: from, to, with which station
+        self._spans: list[tuple[int, int, str | None]] = []
         self._left_ns = 0
         self.confirmed_by: str | None = None  # the station that it was last with ...
         self._confirmed_ns = 0  # ... and since when
         self._given_up_ns: int | None = None
-        self._given_up_since_ns = 0  # it was silent then
+        self._given_up_since_ns = 0  # when the silence began that made a station give up on the host
 
     # --- what is seen of the host
 
@@ -84,7 +85,7 @@ class Silence:
         self.confirmed_by, self._confirmed_ns = station, now_ns
 
     def on_leave(self, now_ns: int) -> None:
-        """Note that stations learn nothing new of the host after that."""
+        """Note the leave, after which stations learn nothing new about the host."""
         self.set("connected", False, now_ns)
         self._spans.clear()
         self._left_ns = now_ns
@@ -95,7 +96,7 @@ class Silence:
         self._since = None
 
     def last_heard_ns(self, now_ns: int) -> int:
-        """Return the last moment at which the host was surely heard."""
+        """Return the last moment at which the host was certainly heard."""
         under_way = [] if self._since is None else [(self._since, now_ns, self.confirmed_by)]
         for since_ns, until_ns, station in reversed([*self._spans, *under_way]):
             end_ns = self._reached_until(since_ns, until_ns, station)
@@ -104,7 +105,7 @@ class Silence:
         return self._left_ns
 
     def _reached_until(self, since_ns: int, until_ns: int, station: str | None) -> int | None:
-        """Return the end of the latest stretch of a span, if long enough, in which the host was within reach."""
+        """Return the end of the latest interval within these times that was long enough and within reach."""
         if self._reach is None:
             return until_ns if until_ns - since_ns >= self._heard_every_ns else None
         if station is None:

@@ -1,1 +1,1 @@
-"""Judge the lines to and from programs."""
+"""Judges of the lines that the emulator and programs exchange."""

@@ -1,4 +1,4 @@
-"""The forms of programs' lines: events and actions, with the keys that each role has.
+"""The forms of the lines that programs exchange: events and actions, with the keys for each role.
 
 Source    ours: docs/guide/programs.md
 """
@@ -11,8 +11,9 @@ from typing import Any
 from mobilenet.record.actions import Role, require
 
 DONE = {"do": "done"}
-ROLES: Mapping[str, Role] = {"h": "host", "s": "station", "p": "process"}  # by the first letter of a node's name
-EVENTS: Mapping[str, tuple[str, str]] = {  # the roles that receive each event, and its further keys
+# the first letter of a node's name -> its role
+ROLES: Mapping[str, Role] = {"h": "host", "s": "station", "p": "process"}
+EVENTS: Mapping[str, tuple[str, str]] = {  # event -> the roles that receive it, and its additional keys
     "start": ("hsp", "v role me stations hosts seed settings stable"),
     "cell": ("h", "station"),
     "join": ("h", ""),

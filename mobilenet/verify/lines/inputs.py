@@ -1,13 +1,13 @@
-"""Check that events to programs are true: their identity, place, time, and others' messages.
+"""Check that the events which programs receive are true: who and where they are, the time, and the messages of others.
 
-Checks    `t` of each event is its time; `me`, `role` and the numbers of nodes of `start` are those of the node and the
+Checks    `t` of each event is its time; `me`, `role` and the numbers of nodes in `start` are those of the node and the
           run; `stable` is what the node stored last
-          the payload of a broadcast is the scenario's; a cell is one of the run, none when the host has just left
-          coverage, and that in which it has just come into coverage
-          a message that is received was sent before by the node that it is from, to this one or to all
-          timers come when they are due: see timers.py
-Model     two messages are the same if their JSON values are. A message may be lost, and on the adversary's network
-          arrive twice, so nothing is counted here
+          the payload of a broadcast is that of the scenario. A cell is one of the run; it is null if the host has just
+          left coverage, and the entered cell if it has just come into coverage
+          a received message was sent before, to this node or to all, by the node that it names
+          timers expire when they are due: see timers.py
+Model     two messages are the same if their JSON values are equal. A message may be lost, and an adversary may deliver
+          it twice, so that messages are not counted here
 Source    ours: docs/guide/programs.md
 """
 
@@ -23,8 +23,8 @@ from mobilenet.scenario.plans.expectations import Expectations
 from mobilenet.verify.lines.forms import ROLES
 from mobilenet.verify.lines.timers import Timers
 
-PEERS = {"h": "sh", "s": "h", "p": "p"}  # whose frames a node receives
-LONGEST = 80  # characters of a value in a sentence
+PEERS = {"h": "sh", "s": "h", "p": "p"}  # the kinds of nodes whose frames a node receives
+LONGEST = 80  # the maximum number of characters of a value in a sentence
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
@@ -55,13 +55,14 @@ class _KnownFacts:
         self._stations = manifest["stations"]
         self._payload_bytes = manifest.get("payload_bytes", 0)
         self._stored: dict[str, Any] = {}
-        self._sent_messages: set[tuple[str, str, Any, str]] = set()  # which node, how, to which node, what
+        self._sent_messages: set[tuple[str, str, Any, str]] = set()  # (sender, how, receiver, message)
         self._texts: dict[int, str] = {}
         chosen = events.column("event").rows("in_coverage", "out_of_coverage")
         names = ("node", "time_ns", "station")
         columns = (events.pick(name, chosen) for name in names)
         self._covered: dict[tuple[str, int], set[int | None]] = {}
-        self._entered: set[tuple[str, int]] = set()  # the nodes that learned the station of their in_coverage, and when
+        # (node, time) of each change of coverage whose station the node has learned
+        self._entered: set[tuple[str, int]] = set()
         for node, at_ns, station in zip(*columns, strict=True):
             self._covered.setdefault((node, at_ns), set()).add(None if station is None else int(station[1:]))
 
@@ -77,7 +78,7 @@ class _KnownFacts:
             self._sent_messages.add((line.node, how, to if type(to) is int else None, self._text(what)))
 
     def _text(self, what: dict[str, Any]) -> str:
-        """Return one object for all equal lines."""
+        """Return the same object for all equal lines."""
         text = self._texts.get(id(what))
         if text is None:
             text = self._texts[id(what)] = encode(what.get("message"))
@@ -122,4 +123,5 @@ class _KnownFacts:
         elif covered is not None and len(covered - {None}) == 1:
             if station not in covered and (line.node, line.at_ns) not in self._entered:
                 yield "station", station, "the station that in_coverage names in that nanosecond"
-            self._entered.add((line.node, line.at_ns))  # a drag may bring the host to the next station at once
+            # a user's drag may move the host to the next station in the same nanosecond
+            self._entered.add((line.node, line.at_ns))

@@ -1,16 +1,15 @@
 """Check that the lines of programs are possible, and agree with events and counters.
 
-Checks    each line is an event or an action of a node of the run; times lie in the run and never go back. Each event
-          that a program receives begins an answer, which ends with `done`, at the same time and in the same life
-          a life begins with `start` and ends with a crash; a node has one more life than it has recoveries
-          what programs report that they do is in the events, by node, time and message or session, and the other way
-          round; so is what they receive of broadcasts, recoveries and suspicions
-          what they report of themselves is in events and samples: see reports.py
-          what they receive about themselves and others is true (inputs.py); no process receives a message sooner than
+Checks    each line is an event or an action of a node of the run. Times lie within the run and never decrease. Each
+          event that a program receives begins an answer, which ends with `done` at the same time and in the same life
+          a life begins with `start` and ends with a crash; a node has one life more than it has recoveries
+          the actions that programs report are in the events, by node, time and message or session, and vice versa. The
+          same holds for broadcasts, recoveries and suspicions that they receive
+          what programs report about themselves is in events and samples: see reports.py
+          what they receive about themselves and others is true (inputs.py). No process receives a message sooner than
           the network can bring it: see transit.py
-          they are notified of as many frames, or messages, as they received, and as many were sent as they state: see
-          line_totals.py
-Model     what an error in a program left half done is not compared
+          the numbers of frames and messages that they receive and report agree with the counters: see line_totals.py
+Model     an answer that an error in a program interrupted is not compared
 Units     integer nanoseconds
 Source    ours: docs/guide/programs.md, docs/run-directory.md
 """
@@ -34,10 +33,11 @@ from mobilenet.verify.lines.reports import reported_problem
 from mobilenet.verify.lines.transit import transit_problem
 
 PROGRAM = "program"  # the protocol of scenarios in which nodes are programs
-SAYS = {"deliver": "deliver", "complete": "complete", "joined": "join", "left": "leave", "gap": "gap"}  # action: event
-REPORTED_EVENTS = ("recover", "suspect", "trust")  # events of both kinds
-MEANWHILE = ("sent", "dropped")  # while the answer takes effect
-What = tuple[str, int, str, str]  # node, time, event, of what
+# action -> recorded event
+SAYS = {"deliver": "deliver", "complete": "complete", "joined": "join", "left": "leave", "gap": "gap"}
+REPORTED_EVENTS = ("recover", "suspect", "trust")  # events that are recorded and also sent to programs
+MEANWHILE = ("sent", "dropped")  # events that a node may receive while its answer takes effect
+What = tuple[str, int, str, str]  # node, time, event, subject
 
 
 class Line(NamedTuple):
@@ -52,7 +52,7 @@ def lines_problem(
     tables: Mapping[str, Table], counters: dict[str, Any], manifest: dict[str, Any],
     expected: Expectations | None = None, plan: ProcessPlan | None = None,
 ) -> str | None:  # fmt: skip
-    """Return the first line that is impossible, or that no event follows from."""
+    """Return the first line that is impossible or that agrees with no event, or None."""
     lines, events, samples = (tables[name] for name in ("lines", "events", "samples"))
     times, node, text = lines.numbers("time_ns"), lines.column("node"), lines.column("line")
     end_ns = round(manifest["simulated_s"] * 1e9)
@@ -69,7 +69,7 @@ def lines_problem(
         return None
     columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
     rows = [Line(*row) for row in zip(*columns, strict=True)]
-    known: set[tuple[int, str]] = set()  # equal lines are one object
+    known: set[tuple[int, str]] = set()  # equal lines share one object
     for row, line in enumerate(rows):
         what = id(line.object), ROLES[line.node[0]]
         if what not in known and not has_form(line.object, what[1], line.is_action):
@@ -96,12 +96,13 @@ def _row_problem(lines: Table, row: int, expected: str) -> str:
 
 
 def _answers_problem(lines: Table, is_done: np.ndarray) -> str | None:
-    """Return the first answer that is not complete, or does not follow the line that it answers."""
+    """Return the first answer that is incomplete, or does not follow the line that it answers."""
     is_action = np.array(lines["said"], bool)
     same = np.ones(max(0, len(is_action) - 1), bool)
     for column in (lines.numbers("time_ns"), lines.column("node").codes, lines.numbers("life")):
         same &= column[1:] == column[:-1]
-    ended = np.array([True, *(is_action & is_done)])  # before each row, and before the end
+    # whether the previous answer has ended, for each row and for the end
+    ended = np.array([True, *(is_action & is_done)])
     wrong = np.where(is_action, ended[:-1] | ~np.array([True, *same])[: len(is_action)], ~ended[:-1])
     if wrong.any():
         return _row_problem(lines, int(wrong.argmax()), "an answer to the preceding event, ending with `done`")
@@ -167,7 +168,7 @@ def _events_problem(rows: list[Line], events: Table) -> str | None:
 
 
 def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
-    """Yield the events that lines report. A broadcast is refused by the answer to it, or to an event meanwhile."""
+    """Yield the events that the lines report. The answer to a broadcast, or to an event in between, may refuse it."""
     offered: dict[str, What] = {}
     for at_ns, node, _, is_action, line in rows:
         kind = line["do" if is_action else "ev"]
@@ -186,7 +187,7 @@ def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
 
 
 def _events_on_record(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
-    """Yield the same from the record of events."""
+    """Yield the corresponding events of the record."""
     for at_ns, node, event, message, station, session, detail in columns:
         if event == "refused" and json.loads(detail or "{}").get("cause") == "down":
             continue
@@ -200,13 +201,13 @@ def _events_on_record(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
 
 
 def _name(node: str, message: Any) -> str:
-    """Return the name of a message as in the events, for hosts and for processes."""
+    """Return the name of a message as it stands in the events of hosts or of processes."""
     is_pair = isinstance(message, list) and len(message) == 2
     return f"{'p' if node[0] == 'p' else 'h'}{message[0]}:{message[1]}" if is_pair else str(message)
 
 
 def _nodes(manifest: dict[str, Any], events: Table, expected: Expectations | None) -> set[str]:
-    """Return all nodes that can have lines. Only the scenario knows how many imported hosts there are."""
+    """Return all nodes that can have lines. Only the scenario knows the number of imported hosts."""
     processes = {f"p{number}" for number in range(manifest.get("processes", 0))}
     hosts = {word for word in events.column("node").words if word[:1] == "h"}
     planned = len(expected.hosts) if expected is not None and expected.hosts is not None else 0

@@ -1,12 +1,12 @@
-"""Check that as much was sent and received as the lines of programs state.
+"""Check that the counters of the network agree with the lines of programs.
 
-Checks    of processes: each line `send` is one message, in the end sent, or never left; each line `receive` is one
-          that was received. Their bytes are those of the lines
-          of hosts and stations: of the frames that lines ask for those are missing that found a full queue, or waited
-          when their node crashed, vanished or ended. Where none is missing, bytes and payload are those of the lines.
+Checks    for processes: each line `send` is one message, which was sent or never left; each line `receive` is one
+          message that was received. The counted bytes are those of the lines
+          for hosts and stations: of the frames that lines request, those are missing that found a full queue, or waited
+          when their node crashed, vanished or ended. If none is missing, bytes and payload are those of the lines.
           Programs report at most the receptions of the network, and at least those of the frames' addressees. Over
-          wires each message comes to each station that a line sends it to, if none was lost and none is in transit
-Model     a message without `bytes` is as long as its compact UTF-8 encoding and its payload
+          wires, each message reaches each station to which a line sends it, unless messages were lost or are in transit
+Model     a message without `bytes` has the size of its compact UTF-8 encoding and its payload
 Units     bytes
 Source    ours: docs/guide/programs.md
 """
@@ -29,7 +29,7 @@ def line_totals_problem(
     rows: Iterable[Any], counters: dict[str, Any], manifest: dict[str, Any], expected: Expectations | None
 ) -> str | None:
     """Return the first count that differs. `rows`: lines as in judge.py."""
-    counts: Counter[tuple[str, str]] = Counter()  # (kind of node, what is counted)
+    counts: Counter[tuple[str, str]] = Counter()  # (kind of node, quantity)
     crossing = manifest.get("stations", 0) - 1
     copies = 1 + (expected.radio.group_retries if expected and expected.radio else 0)
     for line in rows:
@@ -77,7 +77,7 @@ def _of_hosts(
     expected: Expectations | None, copies: int,
 ) -> Iterator[str]:  # fmt: skip
     """Yield the totals of hosts and stations that differ. `copies`: how often a station sends each broadcast frame with
-    data; receivers report one of them.
+    data. Receivers report one of the copies.
     """
     radio, wired = counters["radio"], counters["wired"]
     for side in ("host", "station"):
@@ -86,7 +86,7 @@ def _of_hosts(
         sent_count = counts[side[0], "sent"]
         if sent > sent_count:
             yield f"lines: {side}s report {sent_count} frames, but counters.json has {sent}"
-        # a life of a node ends with what waits in its radio at that time
+        # the messages that wait in a node's radio are dropped when its life ends
         more = radio["queue_drops"] + counts[side[0], "start event"] * (
             (expected.radio.queue_frames if expected and expected.radio else sent_count) + 1
         )

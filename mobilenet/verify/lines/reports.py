@@ -1,14 +1,15 @@
 """Check that what programs report about themselves agrees with the rest of the record.
 
-Checks    `session_opened` of a member and the `session_confirmed` that ends it are its handoff_start and handoff_end;
+Checks    `session_opened` of a member, and the `session_confirmed` that ends it, are its handoff_start and handoff_end;
           `expired` is an expire
-          hosts receive `join` while they are out, and `leave` while they are not, or after a `join`
-          no more `sent` and `dropped` of a tag are reported than frames with this tag were asked for in that life
+          hosts receive `join` while they are out, and `leave` while they are not out, or after a `join`
+          a program is notified of a tag with `sent` or `dropped` at most as often as it sent frames with this tag in
+          the same life
           at the end, buffers hold what was reported last; in a run at rest all hosts and stations have settled, and
           each member is served by a station
-Model     membership outlives a crash; `out`, buffers, `settled` and tags do not. A host is out if it reports so, or, as
-          long as it does not, if it is not a member. What a host has reported last is not checked if it reports
-          that it is out, or is not a member at the end: it may be gone
+Model     membership survives a crash; `out`, buffers, `settled` and tags do not. A host is out if it reports so; as
+          long as it reports nothing, it is out if it is not a member. The last reports of a host are not checked if it
+          reports that it is out, or if it is not a member at the end, because it may be gone
 Source    ours: docs/guide/programs.md
 """
 
@@ -29,20 +30,21 @@ Report = tuple[int, str, str, str]  # time, node, event, subject
 
 
 class _Node:
-    """The state of a node according to its lines so far."""
+    """The state of a node according to the lines so far."""
 
     def __init__(self) -> None:
         self.member, self.handoff = False, None  # the session of a handoff in progress
-        self.joins = False  # the node was asked to join, and not to leave since
+        self.joins = False  # a request to join is not yet followed by a request to leave
         self.begin()
 
     def begin(self) -> None:
-        """Begin a new life: the program was started, and knows nothing."""
+        """Begin a new life: the program has just started, and knows nothing."""
         self.out: bool | None = None
         self.settled = True
         self.serves: dict[str, bool] = {}
         self.sizes: dict[str, int] = {}
-        self.tags: Counter[str] = Counter()  # frames asked for, minus those reported to the program
+        # for each tag, the frames that the program sent and was not notified of yet
+        self.tags: Counter[str] = Counter()
 
     @property
     def is_out(self) -> bool:
@@ -50,7 +52,7 @@ class _Node:
 
 
 def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifest: dict[str, Any]) -> str | None:
-    """Return the first report that nothing else agrees with. `rows`: lines as in judge.py."""
+    """Return the first report that contradicts the rest of the record. `rows`: lines as in judge.py."""
     nodes: dict[str, _Node] = {}
     reports: Counter[Report] = Counter()
     for row, line in enumerate(rows):
@@ -70,7 +72,7 @@ def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifes
 
 
 def _reports(line: Any, node: _Node) -> Iterator[Report]:
-    """Yield the event in an action, and update the node by it."""
+    """Yield the event that an action reports, and update the node."""
     what = line.object
     action, session = what["do"], what.get("session")
     if action in ("joined", "left"):

@@ -1,11 +1,11 @@
-"""Check that programs were notified of the timers that they had set, when these were due.
+"""Check that programs were notified of their timers when these were due.
 
-Checks    a timer that is reported was set in the same life, not reported since, and not cancelled. It comes when
-          it was due or, with `between_ns`, within what was asked for
-          a timer that was due before a later line of its life, or before the end of the run, has been reported, unless
-          its node crashed first, or has reported that it is out
-Model     setting a timer that runs moves it. A host that is not a member at the end may be gone, and its timers with
-          it. The times of an adversary's schedule are not planned: there only the first check is asked, without when
+Checks    a timer that expires was set in the same life, has not expired since, and was not cancelled. It expires when
+          it is due or, with `between_ns`, within the requested interval
+          a timer that is due before a later line of its life, or before the end of the run, has expired, unless its
+          node crashed first or reported that it is out
+Model     setting a running timer moves its deadline. A host that is not a member at the end may be gone, together with
+          its timers. An adversary's schedule has no planned times, so that only the first check applies, without times
 Units     integer nanoseconds
 Source    ours: docs/guide/programs.md
 """
@@ -20,20 +20,20 @@ from typing import Any
 from mobilenet.quoting import cut
 from mobilenet.record.table import Table
 
-LONGEST = 80  # characters of a name in a sentence
+LONGEST = 80  # the maximum number of characters of a name in a sentence
 NEVER = 1 << 62
-Due = tuple[int, int]  # earliest and latest time
+Due = tuple[int, int]  # earliest and latest time at which the timer may expire
 
 
 class Timers:
-    """The running timers, followed line by line in order. `is_planned`: timers keep the time that is asked for."""
+    """The running timers, which are followed line by line. `is_planned`: timers expire at the requested time."""
 
     def __init__(self, is_planned: bool) -> None:
         self._is_planned = is_planned
-        self._running: dict[str, dict[str, Due]] = {}  # node -> name -> when it is due, in the present life
-        self._latest: dict[str, list[tuple[int, str]]] = {}  # node -> heap of the latest times at which each is due
+        self._running: dict[str, dict[str, Due]] = {}  # node -> name -> when the timer is due, for the current life
+        self._latest: dict[str, list[tuple[int, str]]] = {}  # node -> heap of (latest time, name)
         self._lives: dict[str, int] = {}
-        self._may_be_gone: set[str] = set()  # hosts that have reported `out`: no event records that they are gone
+        self._may_be_gone: set[str] = set()  # hosts that have reported `out`, and may be gone without a recorded event
 
     def note_line(self, line: Any) -> None:
         what, running = line.object, self._running[line.node]
@@ -48,7 +48,7 @@ class Timers:
             heappush(self._latest[line.node], (due[1], what["name"]))
 
     def wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:
-        """Yield what is wrong with an event: its subject, what it is, what was expected."""
+        """Yield what is wrong with an event: its subject, the actual value and the expected value."""
         if line.life != self._lives.get(line.node):
             self._lives[line.node], self._running[line.node], self._latest[line.node] = line.life, {}, []
         if line.object["ev"] == "timer":
@@ -64,7 +64,7 @@ class Timers:
             yield "ev", line.object["ev"], f"timer {missed}, before it"
 
     def problem(self, events: Table, end_ns: int) -> str | None:
-        """Return in a sentence a timer that was due before the end of the run, and was never reported."""
+        """Return in a sentence the first timer that was due before the end of the run and never expired, or None."""
         kinds = events.column("event")
         crashes = Counter(events.pick("node", kinds.rows("crash")))
         changes = kinds.rows("join", "leave")

@@ -1,9 +1,9 @@
-"""Check that no process is notified of a message before the network can have brought it.
+"""Check that no process receives a message before the network can have brought it.
 
-Checks    each message that a process receives is one of those that the other one has sent to it, sooner by the least
-          time that the network takes; and each of them is received once at most
-Model     two messages are the same if their JSON values are. On a given network of wires the least time is that of a
-          shortest path
+Checks    each message that a process receives was sent to it by the other process, at least the shortest transit time
+          earlier, and is received at most once
+Model     two messages are the same if their JSON values are equal. On a given network of wires, the shortest transit
+          time is that of a shortest path
 Units     integer nanoseconds
 Source    ours: docs/protocols/vcube.md, docs/guide/programs.md
 """
@@ -16,11 +16,11 @@ from typing import Any
 from mobilenet.scenario.plans.expectations import ProcessPlan
 from mobilenet.verify.lines.inputs import encode
 
-Way = tuple[int, int, str]  # from, to, words
+Way = tuple[int, int, str]  # sender, receiver, message
 
 
 def transit_problem(rows: Iterable[Any], plan: ProcessPlan) -> str | None:
-    """Return the first message that comes too early. `rows`: lines as in judge.py."""
+    """Return the first message that arrives too early, or None. `rows`: lines as in judge.py."""
     sent_ns: dict[Way, list[int]] = {}
     received: dict[Way, int] = {}
     for row, line in enumerate(rows):

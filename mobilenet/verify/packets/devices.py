@@ -1,8 +1,8 @@
-"""Judge the captures by the packet counts of each node's kernel at its device.
+"""Judge the captures by the packet counters of each node's kernel at its network device.
 
-Model     of a node whose programs are not root, the kernel makes all packets, so their checksums are right; it counts
-          the packets that pass the device, and those that it discards because their checksums are wrong. Packets that
-          the emulator took from a device are in the capture, or were dropped and counted
+Model     if the programs of a node do not run as root, the kernel makes all packets, so that their checksums are right.
+          It counts the packets that pass the device, and those that it discards because of wrong checksums. Packets
+          that the emulator took from a device are in the capture, or were dropped and counted
 Source    ours: docs/guide/real-software.md
 """
 
@@ -21,8 +21,8 @@ DROPPED = ("packets_malformed", "packets_spoofed", "packets_misaddressed")
 
 
 def devices_problem(packets: Sequence[PassedPacket], real_time: Any) -> str | None:
-    """Return the first contradiction in a sentence, or None. `real_time`: of the manifest; without "devices" nothing is
-    checked.
+    """Return the first contradiction in a sentence, or None. `real_time`: the entry of the manifest; without its
+    "devices" nothing is checked.
     """
     devices = real_time.get("devices") if isinstance(real_time, dict) else None
     if not isinstance(devices, dict):
@@ -35,14 +35,14 @@ def devices_problem(packets: Sequence[PassedPacket], real_time: Any) -> str | No
     dropped = {node: sum(_of_node(real_time.get(reason), node) for reason in DROPPED) for node in devices}
     for node, counts in sorted(devices.items()):
         if not isinstance(counts, dict):
-            continue  # the counts are not known
+            continue  # the counters are unknown
         sent, received = passed[node, True] + dropped[node], passed[node, False]
         if _of_node(counts, "out") != sent:
             return _differs(node, "left", _of_node(counts, "out"), f"sends {passed[node, True]}", dropped[node])
         if _of_node(counts, "in") != received:
             return _differs(node, "entered", _of_node(counts, "in"), f"receives {received}")
         damaged = _of_node(counts, "damaged")
-        if damaged and node not in in_parts:  # the kernel may join fragments of different packets
+        if damaged and node not in in_parts:  # the kernel may have joined fragments of different packets
             what = f"{pluralize(damaged, 'packet')} with wrong checksums"
             return f"packets: the kernel of {node} discarded {what}, but all packets that it received have right ones"
     return None

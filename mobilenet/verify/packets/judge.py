@@ -1,7 +1,7 @@
-"""Judge the packets of real software, by the captures of all devices.
+"""Judge the packets of real software from the captures at all devices.
 
-Model     a packet that is received has the bytes that were sent under its name, all packets of a node have its
-          address as their source, and the kernel counted as many at each device
+Model     a received packet has the bytes that were sent under its name, all packets of a node have its address as their
+          source, and the kernel counted the same number of packets at each device
 Source    ours: docs/guide/real-software.md
 """
 
@@ -17,7 +17,7 @@ from mobilenet.verify.packets.tcp import connections_problem
 
 
 def packets_problem(events: Columns, captures: Captures, manifest: Mapping[str, Any]) -> str | None:
-    """Return the first contradiction in a sentence, or None. Programs that make their packets themselves are not held
+    """Return the first contradiction in a sentence, or None. Packets that programs craft themselves are not held
     against the emulator.
     """
     try:
@@ -32,7 +32,7 @@ def packets_problem(events: Columns, captures: Captures, manifest: Mapping[str, 
 
 
 def changed_problem(packets: Sequence[PassedPacket]) -> str | None:
-    """Return the first packet that arrived changed, or under the name of another node."""
+    """Return the first packet that arrived with other bytes, or under another node's name."""
     sent: dict[str, bytes] = {}
     address: dict[str, bytes] = {}  # node -> its address, as in its first packet
     for one in packets:

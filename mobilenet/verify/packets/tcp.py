@@ -1,9 +1,10 @@
-"""Did each TCP connection see what TCP permits at both ends, by the sequence numbers at the two devices?
+"""Judge each TCP connection by the sequence numbers at its two devices: did both ends see what TCP permits?
 
-Model     of each direction of a connection, the bytes that passed the sender's device are known by sequence number. At
-          the receiver's device, bytes that were never sent with their numbers, or differ, contradict the record. An
-          acknowledgement that passes the acknowledger's device covers only bytes that have arrived there before. SYN
-          and FIN take a number each. Hosts that fragment TCP are not judged, since segments are not seen whole
+Model     for each direction of a connection, the bytes that passed the sender's device are known by sequence number.
+          Bytes at the receiver's device that were never sent with their numbers, or that differ, contradict the record.
+          An acknowledgement that passes the device of its sender covers only bytes that have arrived there before. SYN
+          and FIN take one number each. Hosts that fragment TCP segments are not judged, because captures do not contain
+          their segments as a whole
 Units     bytes; sequence numbers modulo 2³²
 Source    RFC 9293, 3.4; ours: docs/guide/real-software.md
 """
@@ -17,15 +18,16 @@ from mobilenet.record.packets.segments import ACK, FIN, RST, SYN, TCP, End, Segm
 
 
 class Direction:
-    """The bytes that one end sends to the other."""
+    """The bytes that one end of a connection sends to the other."""
 
     def __init__(self, first: int) -> None:
-        self.first = first  # the number of its SYN
-        self.sent = bytearray()  # by offset, counted from the first byte after the SYN
-        self.is_sent = bytearray()  # for each of them 1; 0 if it never passed the device, 2 if other bytes did as well
-        self.arrived_to = 0  # offset up to which everything has arrived at the other device, FIN included
-        self._ahead: dict[int, int] = {}  # offset -> end, of what has arrived beyond it
-        self._near = 0  # the last offset, to resolve wrapped numbers
+        self.first = first  # the sequence number of its SYN
+        self.sent = bytearray()  # bytes by offset, which is 0 for the first byte after the SYN
+        # for each byte: 1 if it was sent, 0 if it never passed the device, 2 if it was sent with different values
+        self.is_sent = bytearray()
+        self.arrived_to = 0  # the offset up to which everything, including FIN, has arrived at the other device
+        self._ahead: dict[int, int] = {}  # start -> end of the bytes that have arrived beyond it
+        self._near = 0  # the last offset, which resolves wrapped sequence numbers
         self.fin: int | None = None  # the offset of its FIN
 
     def offset(self, number: int) -> int:
@@ -33,17 +35,19 @@ class Direction:
         return near(number, self.first, self._near)
 
     def _part(self, segment: Segment) -> tuple[int, bytes]:
-        """Return the offset of the segment's first byte, and its bytes, without a keep-alive before the first one."""
+        """Return the offset of the segment's first byte, and its bytes. A keep-alive byte before the first byte is left
+        out.
+        """
         start = self.offset(segment.number + bool(segment.flags & SYN))
         return max(0, start), segment.payload[max(0, -start) :]
 
     def send(self, segment: Segment) -> None:
-        """Note a segment that passes the sender's device. Earlier bytes may have been lost in front of it. Bytes may
-        change when they are sent again: sendfile(2) sends what the file then contains.
+        """Note a segment that passes the sender's device. Earlier bytes may have been lost before the device. Bytes may
+        change when they are sent again, because sendfile(2) sends what the file contains at that time.
         """
         start, payload = self._part(segment)
         if not payload and not segment.flags & FIN:
-            return  # the number of a reset may be any
+            return  # a reset may have any number
         end = self._near = start + len(payload)
         missing = end - len(self.sent)
         if missing > 0:
@@ -59,7 +63,7 @@ class Direction:
             self.fin = end
 
     def arrive(self, segment: Segment) -> str | None:
-        """Note a segment that passes the receiver's device, and return what is wrong with it."""
+        """Note a segment that passes the receiver's device. Return what is wrong with it, or None."""
         start, payload = self._part(segment)
         end = start + len(payload)
         known, sent = self.is_sent[start:end], self.sent[start:end]
@@ -77,7 +81,7 @@ class Direction:
 
 class Connections:
     """All connections of a run whose SYNs were captured. A port may be used again: a segment belongs to the connection
-    in which it was sent, and an acknowledgement may be for any that has reached its sender.
+    in which it was sent, and an acknowledgement may belong to any connection that has reached its sender.
     """
 
     def __init__(self) -> None:
@@ -86,7 +90,7 @@ class Connections:
         self._reached: dict[tuple[End, End], list[Direction]] = {}
 
     def take(self, one: PassedPacket, segment: Segment) -> str | None:
-        """Note a segment that passes a device, and return what is wrong with it."""
+        """Note a segment that passes a device. Return what is wrong with it, or None."""
         key = segment.source, segment.to
         if not one.is_sent:
             direction = self._sent_in.get(one.name)
@@ -112,14 +116,14 @@ class Connections:
 
 
 def _differs(known: bytearray, sent: bytearray, payload: bytes) -> bool:
-    """Return whether a byte differs from the only one that was sent with its number."""
+    """Return whether a byte differs from the only value that was sent with its number."""
     return any(state == 1 and a != b for state, a, b in zip(known, sent, payload, strict=True))
 
 
 def connections_problem(packets: Iterable[PassedPacket]) -> str | None:
     """Return the first segment that contradicts TCP, in a sentence, or None."""
     connections = Connections()
-    fragmented: set[frozenset[bytes]] = set()  # pairs of addresses whose segments are not seen whole
+    fragmented: set[frozenset[bytes]] = set()  # pairs of addresses with fragmented segments, which are not judged
     for one in packets:
         segment, ends = segment_in(one.packet), frozenset((one.packet[12:16], one.packet[16:20]))
         if segment is None and one.packet[9] == TCP:
