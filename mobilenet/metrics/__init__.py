@@ -1,7 +1,7 @@
-"""Compute the numbers of a run from its record only.
+"""Compute the metrics of a run, from its record only.
 
-Model     one fold over the events (fold.py), the samples next to it, one flat row; each number is explained in one
-          registry (registry.py). A user's own metric is a function in a plug-in's file (custom.py)
+Model     one pass over the events (fold.py) and the samples yields one flat row. A registry describes each metric in
+          words (registry.py). A custom metric is a function in a plug-in's file (custom.py)
 Knows     only the record: no scenario, simulator or protocol
 """
 
@@ -27,14 +27,16 @@ def metrics(
     manifest: dict[str, Any],
     captures: Captures | None = None,
 ) -> Row:
-    """Return one row from the columns of a run. The manifest has kind and window. `captures`: of real software."""
+    """Return one row of metrics from the columns of a run. The manifest has its kind and window. `captures`: the
+    packets of real software.
+    """
     if run_kind(manifest) is PROCESSES:
         return process_metrics(events, samples, counters, as_measured(manifest))
     return mobile_metrics(events, samples, counters, as_measured(manifest), captures)
 
 
 def as_measured(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest with the window as measured: for a run that an error ended, the window ends there."""
+    """Return the manifest with the window that was actually measured. It ends early if an error ended the run."""
     if "ended_by_error" not in manifest:
         return manifest
     end_s = min(manifest["duration_s"], manifest["simulated_s"])

@@ -1,8 +1,8 @@
-"""Buffer sizes of stations and hosts, and the lists that messages carry.
+"""The sizes of buffers at stations and hosts, and the lengths of lists in messages.
 
-Model     a buffer's size is a step function of time. Those of stations are weighted over the window, those of hosts
-          over the time in which they are members. What was not measured has no metric; a plug-in's measurements have
-          one under its name
+Model     a buffer's size is a step function of time. Sizes at stations are weighted over the window, and sizes at hosts
+          over the time in which they are members. A quantity that was not measured has no metric. A quantity that a
+          plug-in measures has a metric with the same name
 Units     messages; integer nanoseconds
 Shapes    of a step function, times: int64 (steps,), values: float64 (steps,)
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
@@ -22,15 +22,15 @@ from mobilenet.record.kinds import run_kind
 from mobilenet.record.schema import buffers_of
 from mobilenet.record.table import Columns, Table, by_code, rows_where
 
-EXACT: Final = 2.0**53  # smaller whole numbers are exact in float64, and so are their sums
+EXACT: Final = 2.0**53  # float64 represents smaller whole numbers, and their sums, exactly
 
-_OURS = {  # buffers of the protocols that come with mobilenet: kind of node, quantity -> words
+_OURS = {  # Buffers of the built-in protocols: (kind of node, quantity) -> description.
     ("station", "sbuffer"): "messages that a station stores until they are acknowledged (SBuffer)",
     ("station", "rbuffer"): "messages that a station holds back (RBuffer)",
     ("host", "sbuffer"): "messages of a host that are not acknowledged yet (SBuffer)",
     ("host", "rbuffer"): "messages that a host holds back (RBuffer)",
 }
-LISTS = {  # lists that messages carry: samples' quantity -> metric, words
+LISTS = {  # Lists in messages: sampled quantity -> (metric, description).
     "md": ("m_d", "hosts that a station's message names because they must not deliver it (M_d)"),
     "skip": ("skip", "messages to skip in a confirmation, including repeated confirmations and joins"),
     "undelivered": ("handoff_undelivered_list", "undelivered messages in a station's answer (Rsp1)"),
@@ -43,7 +43,7 @@ BUFFERS = {f"{who}_{quantity}": (who[0], quantity) for who, quantity in _OURS}  
 
 
 def sizes(name: str, words: str) -> tuple[Declared, ...]:
-    """Declare the mean and the maximum of a buffer, which `buffers` computes."""
+    """Declare two metrics of a buffer, its mean and its maximum, which `buffers` computes."""
     who, _, quantity = name.partition("_")
     short = f"{who} {quantity[0].upper()}Buffer" if name in BUFFERS else name.replace("_", " ")
     return (
@@ -100,7 +100,7 @@ def buffers(fold: EventFold, samples: Columns, manifest: Mapping[str, Any]) -> R
 
 
 def lists(samples: Columns, begin: int, end: int, are_known: bool) -> Row:
-    """Measure the lists that were sampled. If `are_known`, the protocol samples all lists that it has."""
+    """Measure the sampled lists. `are_known`: the protocol samples every list in its messages."""
     table = Table.of(samples)
     times, quantities = table.numbers("time_ns"), table.column("quantity")
     inside = (begin <= times) & (times < end)
@@ -115,7 +115,7 @@ def lists(samples: Columns, begin: int, end: int, are_known: bool) -> Row:
 
 
 class Steps:
-    """A step function of time that is 0 before its first value."""
+    """A step function of time, which is 0 before its first value."""
 
     def __init__(self, times: np.ndarray, values: np.ndarray) -> None:
         self._times, self._values = times, values
@@ -126,14 +126,15 @@ class Steps:
         first, last = np.searchsorted(self._times, begin, "right"), np.searchsorted(self._times, end, "left")
         lengths = np.diff(np.concatenate(([begin], self._times[first:last], [end])))
         levels = np.concatenate((self._values[first - 1 : first] if first else [0.0], self._values[first:last]))
-        if self._is_whole and abs(levels).max() * (end - begin) < EXACT:  # the same in any order, to the last bit
+        # the result is exact, and therefore the same in any order of summation
+        if self._is_whole and abs(levels).max() * (end - begin) < EXACT:
             return float(levels @ lengths) / (end - begin)
         return float(sum(level * length for level, length in zip(levels.tolist(), lengths.tolist(), strict=True))) / (
             end - begin
         )
 
     def highest(self, begin: int, end: int) -> float:
-        """Return the largest value between these times, or 0 if there is none."""
+        """Return the largest value between these times, or 0 if it has no value there."""
         first = max(0, int(np.searchsorted(self._times, begin, "right")) - 1)
         last = int(np.searchsorted(self._times, end, "left"))
         if first >= last:

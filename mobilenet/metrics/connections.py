@@ -1,8 +1,8 @@
 """What happened to the TCP connections of real software?
 
-Model     connections that were opened, whenever that was. A connection survives a handoff of one of its ends if bytes
-          are acknowledged after it. Round-trip times near a handoff are those of its host's connections in the
-          NEAR_NS before it began, and after it ended
+Model     all connections that were opened during the run. A connection survives a handoff of one of its ends if bytes
+          are acknowledged after it. Round-trip times near a handoff are those of the host's connections within NEAR_NS
+          before its beginning or after its end
 Units     seconds, bytes
 Source    ours: docs/guide/real-software.md
 """
@@ -43,7 +43,7 @@ class Connections:
         return max((one.longest_stall.took_ns / SECOND for one in self.sendings), default=None)
 
     def goodput(self) -> float | None:
-        """Return bytes acknowledged per second of connection time."""
+        """Return the number of acknowledged bytes per second of connection time."""
         lasted_ns = sum(
             max(s.last_ns for s in c.sendings) - min(s.begun_ns for s in c.sendings) for c in self.connections
         )
@@ -53,7 +53,7 @@ class Connections:
         return mean([trip.took_ns / SECOND for one in self.sendings for trip in one.round_trips])
 
     def near_handoffs_s(self, is_after: bool) -> float | None:
-        """Return the mean round-trip time just before handoffs, or just after them."""
+        """Return the mean round-trip time just before handoffs or, if `is_after`, just after them."""
         round_trips_s = []
         for connection, handoff in self.moved:
             since_ns = handoff.end_ns if is_after else handoff.begin_ns - NEAR_NS

@@ -1,4 +1,4 @@
-"""Custom metrics: a function over the rows of a run, in a plug-in's file.
+"""Custom metrics: functions over the rows of a run, in a plug-in's file.
 
 Example   from mobilenet.metrics import Record, metric
 
@@ -6,12 +6,12 @@ Example   from mobilenet.metrics import Record, metric
           def deliveries_within_1_s(run: Record) -> float | None:
               delays = [d.delay_s for d in run.deliveries()]
               return sum(delay < 1 for delay in delays) / len(delays) if delays else None
-Model     a scenario names it, `metrics: [slo.py:deliveries_within_1_s]`; its name is the function's. It shows up
-          wherever ours do: show, studies, reports. It reads rows where ours read columns, which is slower, and easier
-          to write
+Model     a scenario names a metric as `metrics: [slo.py:deliveries_within_1_s]`, and the metric has the name of the
+          function. It appears wherever built-in metrics do: in show, studies and reports. It reads rows and is
+          therefore slower than built-in metrics, which read columns, but is easier to write
 Units     seconds and integer nanoseconds, as the names show
-Errors    ValueError: what is not a metric, or has the name of one of ours. One that raises, or does not return a
-          number, has no value, and the run gives the reason
+Errors    ValueError for a function that is not a metric, or that has the name of a built-in one. A metric that raises
+          an error, or does not return a number, has no value, and the run reports the reason
 Source    ours: docs/guide/plug-ins.md
 """
 
@@ -35,7 +35,7 @@ from mobilenet.record.table import Columns, Table
 
 
 class SampleRow(NamedTuple):
-    """One row of samples.parquet: from this time on, this quantity has this value at this node (or in the network)."""
+    """One row of samples.parquet: from this time on, the quantity has this value at this node (or in the network)."""
 
     time_ns: int
     node: str
@@ -44,7 +44,7 @@ class SampleRow(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """A message that arrived: broadcast within the window, delivered at any time."""
+    """The delivery of a message that was broadcast within the window. The delivery may be later."""
 
     message: str
     node: str
@@ -57,11 +57,12 @@ class Delivery(NamedTuple):
 
 
 class Record:
-    """The record of a run; `begin_ns`..`end_ns` is the window that metrics measure."""
+    """The record of a run. `begin_ns` and `end_ns` delimit the window that metrics measure."""
 
     def __init__(self, events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> None:
         self._events, self._samples = events, samples
-        self.counters, self.manifest = deepcopy(counters), deepcopy(manifest)  # whatever a metric does to them
+        # so that a metric cannot change the originals
+        self.counters, self.manifest = deepcopy(counters), deepcopy(manifest)
         self.begin_ns, self.end_ns = (round(manifest[key] * SECOND) for key in ("warmup_s", "duration_s"))
 
     def events(self) -> Iterator[Event]:
@@ -72,7 +73,7 @@ class Record:
         return map(SampleRow._make, zip(*(self._samples[name] for name in SampleRow._fields), strict=True))
 
     def deliveries(self) -> Iterator[Delivery]:
-        """Yield the deliveries of messages broadcast within the window, in order of occurrence."""
+        """Yield the deliveries of the messages that were broadcast within the window, in order of occurrence."""
         events = Table.of(self._events)
         all_ = Deliveries(events)
         sent_ns = all_.sent_ns
@@ -87,7 +88,7 @@ Function = Callable[[Record], float | int | None]
 
 
 def metric(words: str, unit: str = "") -> Callable[[Function], Function]:
-    """Declare what a function measures; `unit`: s, bytes, messages and so on, nothing for counts and shares."""
+    """Declare the metric that a function computes. `unit`: s, bytes, messages and so on; counts and shares have none."""
 
     def mark(function: Function) -> Function:
         function.words, function.unit = words, unit  # type: ignore[attr-defined]
@@ -114,11 +115,11 @@ class OwnMetric(NamedTuple):
     words: str
     unit: str
     function: Function
-    path: Path  # path of its file
+    path: Path  # the path of the plug-in's file
 
 
 def own_metric(function: Any, reference: str, folder: Path = Path(".")) -> OwnMetric:
-    """Return the metric that `reference` names; `folder`: where its file is. Raise ValueError if it is not a metric."""
+    """Return the metric that `reference` names. `folder` contains its file. Raise ValueError if it is not a metric."""
     name = reference.rpartition(":")[2]
     words, unit = getattr(function, "words", None), getattr(function, "unit", "")
     if not callable(function) or not isinstance(words, str) or not isinstance(unit, str):
@@ -129,7 +130,7 @@ def own_metric(function: Any, reference: str, folder: Path = Path(".")) -> OwnMe
 
 
 def measure(own: Iterable[OwnMetric], record: Record) -> tuple[Row, dict[str, BaseException]]:
-    """Return the values of a user's metrics, None for each that failed, and the errors of those that failed."""
+    """Return the values of custom metrics, None for each metric that failed, and the errors of those."""
     row: Row = {}
     failed: dict[str, BaseException] = {}
     for metric in own:
@@ -144,7 +145,7 @@ def measure(own: Iterable[OwnMetric], record: Record) -> tuple[Row, dict[str, Ba
 
 
 def _value(value: Any) -> float | int | None:
-    """Return the value of a metric, which may also be one of numpy's numbers, as a plain number or None."""
+    """Return the value of a metric, which may be a numpy number, as a plain number or None."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):

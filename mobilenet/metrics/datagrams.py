@@ -1,6 +1,6 @@
-"""What happened to the datagrams of programs that live in real time?
+"""What happened to the datagrams of programs in real time?
 
-Model     those sent in the window, whenever they arrive
+Model     the datagrams that were sent in the window, whenever they arrived
 Units     seconds
 Source    ours: docs/guide/real-time.md
 """

@@ -1,8 +1,9 @@
-"""The declaration of a metric, which stands once, next to the code that computes it.
+"""The declaration of a metric, which stands next to the code that computes it.
 
-Model     a metric has words, and a unit unless it is a plain count or share. `value` computes it from what its group
-          has gathered. `of` is the trait of the runs that have it. The registry, the known names of studies, the tables
-          of the documents and the labels of figures follow from these declarations (registry.py)
+Model     a metric has a description, and a unit unless it is a plain count or share. `value` computes it from the data
+          that its group has gathered. `of` is the trait of the runs that have the metric. The registry, the metrics
+          that studies accept, the tables of the documents and the labels of figures are derived from these declarations
+          (registry.py)
 Units     as declared
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -20,7 +21,9 @@ T = TypeVar("T", contravariant=True)
 
 
 class OfDelays(NamedTuple):
-    """A statistic of delays in seconds, shape (deliveries,). `at_sender`: whether the sender's own deliveries count."""
+    """A statistic of delays in seconds, shape (deliveries,). `at_sender`: whether the sender's own deliveries are
+    included.
+    """
 
     statistic: Callable[[Any], float | None]
     at_sender: bool = True
@@ -29,20 +32,21 @@ class OfDelays(NamedTuple):
 class Metric(NamedTuple, Generic[T]):
     name: str
     words: str
-    value: Callable[[T], float | int | None] | None = None  # None: a function of its group computes several at once
+    # None if a function of the group computes several metrics at once
+    value: Callable[[T], float | int | None] | None = None
     unit: str = ""
-    of: str = ""  # a trait, such as handoffs; empty: every run of its kind has this metric
-    signed: bool = False  # all others cannot be below 0
-    symbol: str = ""  # a short name for axes and tables; empty: the words
-    better: str = ""  # "lower" or "higher", if one of them is better in every study
-    of_delays: OfDelays | None = None  # how to compute it from any set of delays
+    of: str = ""  # the trait of the runs that have this metric, such as handoffs; empty: every run of its kind
+    signed: bool = False  # whether values below 0 are possible
+    symbol: str = ""  # a short name for axes and tables; empty: the description
+    better: str = ""  # "lower" or "higher" if this direction is better in every study, otherwise empty
+    of_delays: OfDelays | None = None  # how to compute the metric from any set of delays, if that is possible
 
 
-Declared = Metric[Never]  # whatever it is computed from
+Declared = Metric[Never]  # a metric, regardless of the data from which it is computed
 
 
 def only(trait: str, *metrics: Metric[T]) -> tuple[Metric[T], ...]:
-    """Return these metrics for runs with this trait, unless one of them names another."""
+    """Restrict these metrics to runs with this trait. Metrics that declare another trait keep it."""
     return tuple(metric if metric.of else metric._replace(of=trait) for metric in metrics)
 
 
@@ -52,7 +56,7 @@ def values(metrics: Iterable[Metric[T]], gathered: T, traits: Collection[str] = 
 
 
 def as_whole(value: Any) -> Any:
-    """Return a whole number for a float with a whole value, such as a size, but not for -0.0, to keep its sign."""
+    """Return a float with a whole value, such as a size, as an int. -0.0 stays a float, which keeps its sign."""
     is_whole = isinstance(value, float) and value.is_integer() and not (value == 0 and copysign(1, value) < 0)
     return int(value) if is_whole else value
 
@@ -66,5 +70,5 @@ def mean(values: Any) -> float | None:
 
 
 def percentile(share: int, values: Any) -> float | None:
-    """Return the percentile `share` (0 to 100), or None without values."""
+    """Return the percentile `share` (0 to 100), or None if there are no values."""
     return float(np.percentile(values, share)) if len(values) else None

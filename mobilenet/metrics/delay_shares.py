@@ -1,8 +1,8 @@
-"""The shares of the delay: which part of the time of all deliveries does each kind of stretch take, on each leg?
+"""The shares of the delay: how much of the time of all deliveries belongs to each kind of stretch, on each leg?
 
-Model     one metric for each kind and leg, 0 without such stretches, so the shares of a run add up to 1 and the
-          means over runs do too. Deliveries are those of messages broadcast in the window, as in
-          `delivery_delay_mean_s`. A run without a delay has no shares
+Model     there is one metric for each kind and leg, and it is 0 without such stretches. The shares of a run therefore
+          add up to 1, and so do their means over runs. They cover the deliveries of messages that were broadcast in the
+          window, as in `delivery_delay_mean_s`. A run without a delay has no shares
 Needs     the table `causes`
 Source    ours: docs/models/causes.md
 """
@@ -31,7 +31,7 @@ def part_of(name: str) -> Part | None:
 
 
 def part_name(part: Part) -> str:
-    """Return kind and leg in words, as in `timer (station to host)`."""
+    """Return a kind and leg in words, such as `timer (station to host)`."""
     return f"{part[0].replace('_', ' ')} ({LEGS[part[1]]})"
 
 
@@ -46,7 +46,7 @@ DELAY_SHARES: dict[str, Declared] = {
 
 
 def delay_shares(delay_ns: int, held_ns: int, by_part: Mapping[Part, int]) -> Row:
-    """Return one row of the shares of a delay, of which `held_ns` were spent behind other messages."""
+    """Return one row of the shares of a delay, of which `held_ns` were spent waiting for other messages."""
     if not delay_ns:
         return {}
     row: Row = {HELD: held_ns / delay_ns}

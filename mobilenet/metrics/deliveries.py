@@ -1,7 +1,8 @@
-"""The deliveries of a run as columns: which node got which message when, and how long after its broadcast?
+"""The deliveries of a run as columns: which node got which message, when, and how long after its broadcast?
 
-Model     nearly all events of a run are deliveries, so they are gathered as whole columns. A message is as old
-          as its last broadcast before the delivery; one not broadcast by then has no age
+Model     nearly all events of a run are deliveries, which are therefore read as whole columns. The delay of a delivery
+          is the time since the last broadcast of the message before it. A delivery without such a broadcast has no
+          delay
 Units     integer nanoseconds; seconds where the name shows it
 Shapes    all columns: (deliveries,), in order of occurrence; messages and nodes are codes of the events' columns
 Source    ours: docs/verdicts-and-metrics.md, docs/performance.md
@@ -22,7 +23,7 @@ class Deliveries:
         rows = event.rows("deliver")
         self.node, self.message = node.codes[rows], message.codes[rows]
         self.time_ns = times[rows]
-        self.messages = len(message.words) + 1  # the last code stands for no message
+        self.messages = len(message.words) + 1  # the last code means: no message
         self.broadcasts = event.rows("broadcast")
         self.broadcast_message = message.codes[self.broadcasts]  # in order of broadcast
         self.broadcast_ns = times[self.broadcasts]
@@ -30,7 +31,7 @@ class Deliveries:
         self._last = _last_before(self.broadcasts, self.broadcast_message, rows, self.message, self.messages)
         self.was_broadcast = self._last >= 0
         senders = node.codes[self.broadcasts]
-        # the delivery is at the sender
+        # whether the delivery is at the sender of the message
         self.is_own = self.was_broadcast & (senders[self._last] == self.node if len(senders) else False)
         self._by_node: np.ndarray | None = None
 
@@ -49,8 +50,8 @@ class Deliveries:
         return self.delay_ns / SECOND
 
     def times_and_delays(self, at_others: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return the broadcast time (ns) and the delay (s) of each delivery whose broadcast is on record. `at_others`:
-        without a node's deliveries of its own messages, which are immediate.
+        """Return the broadcast time (ns) and the delay (s) of each delivery whose broadcast is recorded. `at_others`:
+        leave out deliveries at the sender, which are immediate.
         """
         which = self.was_broadcast & ~self.is_own if at_others else self.was_broadcast
         return self.sent_ns[which], self.delay_s[which]
@@ -76,13 +77,13 @@ class Deliveries:
 def _last_before(
     broadcasts: np.ndarray, sent: np.ndarray, rows: np.ndarray, delivered: np.ndarray, messages: int
 ) -> np.ndarray:
-    """Return for each delivery the number of the last broadcast of its message before it, or -1."""
+    """Return for each delivery the number of the last earlier broadcast of its message, or -1."""
     if not len(broadcasts):
         return np.full(len(rows), -1)
     last = np.full(messages, -1, np.int32)
     last[sent] = np.arange(len(sent), dtype=np.int32)
     numbers: np.ndarray = last[delivered]
-    late = (numbers >= 0) & (broadcasts[numbers] > rows)  # delivered before it, or broadcast again
+    late = (numbers >= 0) & (broadcasts[numbers] > rows)  # the last broadcast of the message came after this delivery
     for place in np.flatnonzero(late).tolist():
         before = np.flatnonzero((sent == delivered[place]) & (broadcasts < rows[place]))
         numbers[place] = before[-1] if len(before) else -1

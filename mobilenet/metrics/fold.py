@@ -1,9 +1,9 @@
-"""What happened to hosts and messages? Gathered in one pass over the events of a run.
+"""Gather what happened to hosts and messages, in one pass over the events of a run.
 
-Model     deliveries, which are nearly all events, are taken as columns (deliveries.py), the others one by one in order
-          of occurrence; queries afterwards are answered from what was gathered. A member is entitled to what is
-          broadcast after its join, or after its last gap, until it leaves. A handoff lasts from the new session to its
-          confirmation; the next session supersedes one that is not confirmed, a leave ends it
+Model     deliveries, which are nearly all events, are read as columns (deliveries.py), and the others one by one in
+          order of occurrence. Queries are then answered from the gathered data. A member is entitled to the messages
+          that are broadcast after its join, or after its last gap, until it leaves. A handoff lasts from the new
+          session to its confirmation. It may be superseded by the next session or ended by a leave before that
 Units     integer nanoseconds
 Shapes    columns of events.parquet, as lists or as a table; masks: bool (messages of the run,) by code
 Errors    none: a record that the verifier refuses need not be measured
@@ -24,7 +24,7 @@ from mobilenet.record.table import Columns, Table
 
 
 class Handoff(NamedTuple):
-    """A handoff that was confirmed."""
+    """A handoff that was confirmed by the new station."""
 
     node: str
     begin_ns: int
@@ -35,7 +35,7 @@ class Handoff(NamedTuple):
 
 
 class MissingDelivery(NamedTuple):
-    """A member at the end, and a message that it is entitled to but did not get."""
+    """A message that a host did not get, although it is a member at the end and entitled to the message."""
 
     node: str
     message: str
@@ -43,28 +43,33 @@ class MissingDelivery(NamedTuple):
 
 
 class EventFold:
-    """The data that metrics need from the events. `begin_ns`..`end_ns` is the window that they measure."""
+    """The data that metrics need from the events. `begin_ns` and `end_ns` delimit the measured window."""
 
     def __init__(self, events: Columns, begin_ns: int, end_ns: int) -> None:
         self.begin_ns, self.end_ns = begin_ns, end_ns
         table = Table.of(events)
         self.deliveries = deliveries = Deliveries(table)
         self.broadcast_at: dict[str, int] = {}
-        self.order: list[str] = []  # messages, as they were broadcast
+        self.order: list[str] = []  # messages in the order of their broadcasts
         times = deliveries.time_ns
         self.deliveries_inside = int(np.count_nonzero((begin_ns <= times) & (times < end_ns)))
-        self.counts: dict[str, int] = defaultdict(int)  # counts of refused, gap and crash in the window
-        self.breaks: dict[str, list[int]] = defaultdict(list)  # node -> crashes and leaves: it receives nothing then
+        # event -> how many occurred in the window, for refused, gap and crash
+        self.counts: dict[str, int] = defaultdict(int)
+        # node -> times of its crashes and leaves, after which it receives nothing for a while
+        self.breaks: dict[str, list[int]] = defaultdict(list)
         self.handoffs: list[Handoff] = []  # handoffs that began in the window
         self.superseded = 0
-        self.traits: set[str] = set()  # handoffs: there was one; recovered, skipped: a handoff reported it
+        # handoffs: a handoff occurred; recovered, skipped: a handoff reported this number
+        self.traits: set[str] = set()
         self._spans: dict[str, list[tuple[int, int]]] = {}
         self._member_since: dict[str, int] = {}  # node -> when it joined
         self._member_from: dict[str, int] = {}  # node -> number of the first message after its last join
-        self._entitled_from: dict[str, int] = {}  # members -> number of the first message that they are entitled to
-        self._missing_from: dict[str, int] = {}  # node -> the same since its last join or gap, even if it has left
-        self._missed: list[tuple[str, int, int]] = []  # node, and the messages between its join or gap and the next gap
-        self._under_way: dict[str, tuple[int, Any, str]] = {}  # node -> handoff: begin, session, cause
+        self._entitled_from: dict[str, int] = {}  # member -> number of the first message that it is entitled to
+        # node -> number of the first message after its last join or gap, even if it has left
+        self._missing_from: dict[str, int] = {}
+        # (node, first, last): the messages between its join or gap and the next gap
+        self._missed: list[tuple[str, int, int]] = []
+        self._under_way: dict[str, tuple[int, Any, str]] = {}  # node -> handoff in progress: begin, session, cause
         self._take(table)
 
     def _take(self, table: Table) -> None:
@@ -135,7 +140,7 @@ class EventFold:
     # --- what is asked afterwards
 
     def missing_deliveries(self) -> list[MissingDelivery]:
-        """Return what members at the end are entitled to but did not get."""
+        """Return the messages that members are entitled to and had not delivered at the end."""
         return [
             MissingDelivery(node, self.order[place], self.broadcast_at[self.order[place]])
             for node, first in self._entitled_from.items()
@@ -147,10 +152,10 @@ class EventFold:
 
     def obligations(self) -> tuple[int, int]:
         """Return the number of pairs (message of the window, host that is a member from its broadcast to the end), and
-        how many of them were delivered.
+        the number of those that were delivered.
         """
         sent, times = self.deliveries.broadcast_message, self.deliveries.broadcast_ns
-        last = np.full(self.deliveries.messages, -1)  # of a message that was broadcast twice, the last one counts
+        last = np.full(self.deliveries.messages, -1)  # the last broadcast of a message counts
         last[sent] = np.arange(len(sent))
         inside = np.zeros(self.deliveries.messages, np.bool_)
         inside[sent] = (self.begin_ns <= times) & (times < self.end_ns)
@@ -163,16 +168,16 @@ class EventFold:
         return pairs, done
 
     def missed_by_gaps(self) -> int:
-        """Count the pairs (gap in the window, message that its host should have had by then and never got)."""
+        """Count the pairs (gap in the window, message that the host should have had by then and never delivered)."""
         return sum(len(self._without(node, first, last)) for node, first, last in self._missed)
 
     def _without(self, node: str, first: int, last: int | None = None) -> np.ndarray:
-        """Return the numbers, in order of broadcast, of the messages that the node never delivered."""
+        """Return the numbers, in order of broadcast, of the messages in this range that the node never delivered."""
         return first + np.flatnonzero(~self.deliveries.got(node)[self.deliveries.broadcast_message[first:last]])
 
     def cell_changes(self) -> tuple[int, int]:
-        """Count the changes of station that began in the window, were not superseded and did not end with a leave, and
-        those of them after which the host delivered a message, or was owed none at the end.
+        """Return two counts. The first is of changes of station that began in the window and were neither superseded
+        nor ended by a leave. The second is of those after which the host delivered a message, or had to deliver none.
         """
         begun = [(one.node, one.begin_ns) for one in self.handoffs if one.cause == "cell"]
         begun += [

@@ -1,9 +1,9 @@
-"""Compute one flat row of numbers from the record of a run of hosts and stations.
+"""Compute one flat row of metrics from the record of a run of hosts and stations.
 
-Model     the window is warmup_s..duration_s. Delays are those of messages broadcast within the window, whenever they
-          arrive; rates and buffers are those of the window itself. Ratios without a denominator are null. Interruptions
-          during which the host crashed or left do not measure the handoff, and are left out. What a protocol does not
-          have, handoffs or lists in its messages, has no metric
+Model     the window is warmup_s..duration_s. Delays are those of messages that were broadcast in the window, whenever
+          they arrived. Rates and buffers are those of the window itself. A ratio without a denominator is null.
+          Interruptions during which the host crashed or left say nothing about the handoff, and are left out. If a
+          protocol has no handoffs, or no lists in its messages, the corresponding metrics do not exist
 Units     seconds, messages, bytes, as the names show
 Shapes    delays: float64 (deliveries,), seconds
 Errors    none: a record that the verifier refuses need not be measured
@@ -49,9 +49,10 @@ def mobile_metrics(
         samples, begin, end, messages.broadcasts, fold.deliveries_inside, manifest.get("payload_bytes")
     )
     samples.forget()
-    traits = {*manifest.get("measures", ()), *fold.traits}  # as its protocol declares, and as the record shows
+    # the traits that the protocol declares, and those that the record shows
+    traits = {*manifest.get("measures", ()), *fold.traits}
     row = values(MESSAGES, messages) | values(NETWORK, of_network, of_network.traits)
-    del messages  # the delays take as much memory as a column
+    del messages  # because the delays take as much memory as a column
     row |= buffers(fold, samples, manifest)
     if "handoffs" in traits:
         row |= values(HANDOFFS, Handoffs(fold), traits)
@@ -59,14 +60,14 @@ def mobile_metrics(
     if "datagrams" in traits:
         row |= values(DATAGRAMS, Datagrams(events, begin, end), traits)
     if captures is not None:
-        with suppress(Mismatch):  # the verifier refuses these captures
+        with suppress(Mismatch):  # the verifier refuses captures that do not match
             connections = connections_of(packets_of(events, captures))
             row |= values(CONNECTIONS, Connections(connections, fold.handoffs), ("connections",))
     return row | values(QUEUES, counters)
 
 
 class Messages:
-    """The fate of the messages of a run."""
+    """The delays and losses of the messages of a run."""
 
     def __init__(self, fold: EventFold) -> None:
         self.fold = fold
@@ -75,7 +76,7 @@ class Messages:
         deliveries = fold.deliveries
         sent_ns = deliveries.sent_ns
         inside = (fold.begin_ns <= sent_ns) & (sent_ns < fold.end_ns) & deliveries.was_broadcast
-        del sent_ns  # it takes as much memory as a column
+        del sent_ns  # because it takes as much memory as a column
         delays_ns = deliveries.delay_ns
         at_others_ns = delays_ns[inside & ~deliveries.is_own]
         count = len(at_others_ns)
@@ -200,11 +201,12 @@ QUEUES: tuple[Metric[dict[str, Any]], ...] = (
 
 
 class InterruptedHandoff(NamedTuple):
-    """A handoff, and how long its host delivered nothing."""
+    """A handoff, and the time for which its host delivered nothing."""
 
     handoff: Handoff
-    between_ns: tuple[int, int] | None  # None: no delivery before or after it, or the host crashed or left meanwhile
-    excess_s: float | None  # beyond the host's usual time between deliveries
+    # the deliveries before and after it; None if one is missing, or if the host crashed or left in between
+    between_ns: tuple[int, int] | None
+    excess_s: float | None  # the excess over the host's usual time between deliveries
 
     @property
     def interruption_s(self) -> float | None:
@@ -221,9 +223,9 @@ class InterruptedHandoff(NamedTuple):
 
 
 def interruptions(fold: EventFold) -> list[InterruptedHandoff]:
-    """Return all confirmed handoffs that began in the window, including new sessions for other causes."""
-    delivery_times: dict[str, np.ndarray] = {}  # host -> when it delivered something
-    usual: dict[str, float] = {}  # host -> mean time between two deliveries
+    """Return all confirmed handoffs that began in the window, including new sessions that have other causes."""
+    delivery_times: dict[str, np.ndarray] = {}  # host -> times of its deliveries
+    usual: dict[str, float] = {}  # host -> mean time between deliveries
     gaps = []
     for handoff in fold.handoffs:
         node = handoff.node
@@ -242,7 +244,7 @@ def interruptions(fold: EventFold) -> list[InterruptedHandoff]:
 
 
 class Handoffs:
-    """The changes from one cell to another; a new session for any other cause is a recovery."""
+    """The handoffs from one cell to another. A new session for any other cause counts as a recovery."""
 
     def __init__(self, fold: EventFold) -> None:
         self.rows = [row for row in interruptions(fold) if row.handoff.cause == "cell"]
@@ -258,7 +260,7 @@ class Handoffs:
         return float(np.percentile(self.interruptions, share)) if self.interruptions else None
 
     def values_of(self, detail: str) -> list[int]:
-        """Return the values that the protocol reported of each handoff."""
+        """Return the values of this key that the protocol reported for handoffs."""
         return [handoff.detail.get(detail, 0) for handoff in self.confirmed]
 
     def how_many_with(self, detail: str) -> int:
@@ -383,12 +385,12 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
 
 
 def _within(moments: list[int], begin: int, end: int) -> bool:
-    """Return whether one of the moments lies between these two."""
+    """Return whether any of the moments lies between these two times."""
     return bisect_left(moments, begin) < bisect_right(moments, end)
 
 
 def _usual_interval(times: np.ndarray, breaks: list[int]) -> float:
-    """Return the mean time between deliveries of the whole run, except those between which the host crashed or left."""
+    """Return the mean time between deliveries over the whole run, without intervals in which the host crashed or left."""
     before, after = np.searchsorted(breaks, times[:-1], "left"), np.searchsorted(breaks, times[1:], "right")
     intervals = np.diff(times)[before >= after]
     return int(intervals.sum()) / len(intervals) if len(intervals) else 0.0

@@ -1,17 +1,17 @@
-"""What did the network carry? Frames, bytes, collisions, messages on wires.
+"""What did the network carry? Frames, bytes, collisions, and messages on wires.
 
-Model     from running totals, which were sampled at both ends of the window. Frames are everything above the MAC that
-          went onto the medium; its ACKs do not count, and what it sent again counts in `frames`, but is not a message
-          sent. A pair is a frame and a node within its reach: in its range; with the power-based radio, one at which
-          its preamble is detected if the medium is silent, and frames that were missed are lost to others as well. Of
-          pairs that collided there are three shares: of all pairs; of those with a node that the frame is for (a
-          station's broadcast is for the hosts that it serves); and of these, where the receiver had begun with the
-          frame: without pairs that it never attempted, sent through, or was down for. Messages sent per delivery are
-          counted in two ways: as frames; and as copies of application messages (payload in the air, divided by that of
-          one message, so two in one segment count as two) plus frames that do nothing but acknowledge (a protocol's or
-          TCP's own); what a MAC sends again counts here. Deprecated metrics count the MAC's ACKs as frames, but not in
-          the number of frames. Older records have no counters of ACKs, and include them in all others: the metrics
-          without them are None there
+Model     the metrics are computed from running totals, which were sampled at both ends of the window. Frames are those
+          of layers above the MAC. ACKs of the MAC are not counted, and its retransmissions count in `frames`, but not
+          as messages sent. A pair is a frame and a node within its reach: in its range or, with the power-based radio,
+          a node that would detect its preamble on a silent medium. In the latter case, missed frames are also lost to
+          others. There are three shares of collided pairs: of all pairs; of the pairs in which the frame is for the
+          node (a station's broadcast is for the hosts that it serves); and of those for which the receiver had begun to
+          receive the frame, without pairs that it did not attempt, sent through, or was down for. Messages sent per
+          delivery are counted in two ways: as frames; and as copies of application messages plus frames that only
+          acknowledge (of a protocol or of TCP). The number of copies is the payload in the air divided by that of one
+          message, so that two messages in one segment count as two, and retransmissions of the MAC count. Deprecated
+          metrics count ACKs of the MAC as frames, but not in the number of frames. Older records have no counters of
+          ACKs, and include ACKs in all other counters. The metrics without ACKs are None there
 Units     frames, bytes, seconds, as the names show
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
@@ -25,12 +25,12 @@ from mobilenet.metrics.declaration import Metric, ratio
 from mobilenet.record.table import Columns, Table
 
 LOST_TO_OTHERS = ("collision", "never_attempted", "preamble_missed")
-INCORRECT = ("collision", "random", "bit_errors")  # outcomes in which a frame arrived, but not correctly
+INCORRECT = ("collision", "random", "bit_errors")  # outcomes of frames that arrived with errors
 BEGUN = ("received", *INCORRECT)
 
 
 class Network:
-    """The traffic of the network in the window, by the totals at both ends. `payload_bytes`: of one message."""
+    """The traffic in the window, computed from the totals at both ends. `payload_bytes`: of one message."""
 
     def __init__(
         self, samples: Columns, begin: int, end: int, broadcasts: int, deliveries: int, payload_bytes: int | None
@@ -49,10 +49,10 @@ class Network:
         self.bytes = self.of("radio_bytes")
         self.bytes_and_acks = self.bytes + self.of("radio_mac_ack_bytes")
         parts_bytes = self.of("radio_control_bytes") + self.of("radio_payload_bytes")
-        # the parts are of messages: in records of older versions, the rest is ACKs
+        # Whether the parts contain only messages. In records of older versions, the rest are ACKs.
         self.is_apart = self.bytes <= parts_bytes or "radio_payload_bytes" not in self.total
         self.copies_and_acks: float | None = None
-        if payload_bytes and "radio_acknowledgements" in self.total:  # missing in records of older versions
+        if payload_bytes and "radio_acknowledgements" in self.total:  # records of older versions lack it
             self.copies_and_acks = self.of("radio_payload_bytes") / payload_bytes + self.of("radio_acknowledgements")
         airtime_ns = self.total.get("radio_airtime_ns")  # None in records of older versions
         self.airtime_s = None if airtime_ns is None else airtime_ns / SECOND
@@ -65,16 +65,18 @@ class Network:
         return sum(value for name, value in self.total.items() if name.startswith(prefixes))
 
     def without_acks(self, value: float | None) -> float | None:
-        """Return a value that was computed from counters of frames, or None if they include the MAC's ACKs."""
+        """Return this value, which was computed from counters of frames, or None if these counters include ACKs of the
+        MAC.
+        """
         return value if self.is_apart else None
 
     def lost_to_others(self, *prefixes: str) -> float | None:
-        """Return the share of the pairs of these kinds that were lost to other frames."""
+        """Return the share of the pairs of these kinds that were lost because of other frames."""
         lost = sum(self.of(prefix + outcome) for prefix in prefixes for outcome in LOST_TO_OTHERS)
         return ratio(lost, self._all(*prefixes))
 
     def collision_share(self, *prefixes: str) -> float | None:
-        """Return the share of the receptions of these kinds that had begun and collided."""
+        """Return the share of collisions among the receptions of these kinds that had begun."""
         begun = sum(self.of(prefix + outcome) for prefix in prefixes for outcome in BEGUN)
         return ratio(sum(self.of(f"{prefix}collision") for prefix in prefixes), begun)
 
@@ -160,7 +162,7 @@ NETWORK: tuple[Metric[Network], ...] = (
         "bytes/s",
         symbol="radio load",
     ),
-    # deprecated: these keep their values under their old names
+    # These deprecated metrics keep their values under the old names.
     Metric(
         "receivers_in_range_per_frame",
         deprecation("nodes_within_reach_per_frame", "mean number of nodes within reach of a frame or ACK, per frame"),

@@ -1,6 +1,7 @@
-"""The lengths of buffers, and other quantities, over the time of a run.
+"""The sizes of buffers and other quantities over the time of a run.
 
-Model     a sample holds until the next one of its node; means over BUCKETS equal parts of the simulated time
+Model     a sample is valid until the next one of its node. The results are means over BUCKETS equal parts of the
+          simulated time
 Units     nanoseconds; messages
 Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities
 """
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 
 BUCKETS = 60
 
-Series = list[float | None]  # BUCKETS values; None if no node with a buffer was there
+Series = list[float | None]  # one value for each bucket; None if no node with such a buffer existed
 
 
 def buffers_over_time(
     events: Table, samples: Table, end_s: float, buffers: Mapping[str, tuple[str, str]] = BUFFERS
 ) -> dict[str, Series]:
-    """Return mean messages per node and bucket; hosts count while they are members. `buffers` is in the form of
-    metrics/buffers.py, and determines the order.
+    """Return the mean number of messages per node in each bucket. Hosts count while they are members. `buffers` has the
+    form of metrics/buffers.py, and determines the order of the result.
     """
     edges = np.linspace(0, end_s * SECOND, BUCKETS + 1)
     times, event, node = events.numbers("time_ns"), events.column("event"), events.column("node")
@@ -45,7 +46,7 @@ def buffers_over_time(
         of_kind = sampled.map([word.startswith(kind) for word in sampled.words], nothing=False)
         own = np.flatnonzero((samples.column("quantity").codes == samples.column("quantity").code(quantity)) & of_kind)
         rows = (sampled_at[own], sampled.codes[own], samples.numbers("value")[own])
-        if kind == "h":  # what a host had when it left, or vanished, no longer counts
+        if kind == "h":  # the buffers of a host no longer count after it has left or vanished
             together = tuple(np.concatenate(pair) for pair in zip(rows, left, strict=True))
             order = np.argsort(together[0], kind="stable")
             rows = (together[0][order], together[1][order], together[2][order])
@@ -60,9 +61,9 @@ def buffers_over_time(
 def integral(
     times_ns: NDArray[np.int64], node: NDArray[np.int64], value: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Integrate the sum over all nodes of a step function from 0 to each edge; value times nanoseconds.
+    """Integrate the sum of a step function over all nodes, from 0 to each edge, in units of value times nanoseconds.
 
-    `times_ns` ascend; each row sets its node's value.
+    `times_ns` ascend; each row sets the value of its node.
     """
     if not len(times_ns):
         return np.zeros(len(edges))
@@ -80,6 +81,6 @@ def integral(
 
 
 def integral_of(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Integrate a frame of samples in the same way."""
+    """Integrate the samples in a frame as `integral` does."""
     nodes = rows["node"].factorize()[0].astype(np.int64)
     return integral(rows["time_ns"].to_numpy(), nodes, rows["value"].to_numpy().astype(np.float64), edges)

@@ -1,10 +1,10 @@
-"""Compute one flat row of numbers from a run of processes on an abstract network.
+"""Compute one flat row of metrics from a run of processes on an abstract network.
 
-Model     latency: the largest over correct sources of the instant at which the last acknowledgement of a broadcast
-          was received; for protocols without acknowledgements, of the last reception of all. Instants count from 0,
-          as in the papers, whose broadcasts begin then. delivery_latency: from broadcast to delivery, at others than
-          the source; reception_latency: from broadcast to the arrival of the packet, by the network's count. Without a
-          failure detector nothing is measured of one
+Model     latency is the largest value, over correct sources, of the time at which the last acknowledgement of a
+          broadcast was received. For protocols without acknowledgements, it is the time of the last reception of all.
+          Times count from 0, when the broadcasts of the papers begin. delivery_latency is the time from broadcast to
+          delivery at processes other than the source; reception_latency is the time from broadcast to the arrival of
+          the packet, as counted by the network. Metrics of a failure detector only exist if there is one
 Units     time units (t.u.), 1 t.u. is 1 s; messages; bytes
 Source    the papers on VCube; ours: docs/protocols/vcube.md
 """
@@ -33,7 +33,7 @@ def process_metrics(events: Columns, samples: Columns, counters: dict[str, Any],
 
 
 class Processes:
-    """The events of a run of processes, as its metrics need them."""
+    """The events of a run of processes, in the form that its metrics need."""
 
     def __init__(self, table: Table, counters: dict[str, Any], manifest: dict[str, Any]) -> None:
         self.messages, self.detector = counters["messages"], counters["detector"]
@@ -53,15 +53,16 @@ class Processes:
                 self.suspicions += event == "suspect"
                 self.trusts += event == "trust"
         is_remote = deliveries.node != _sources(table)[deliveries.message]
-        self.delays_ns = deliveries.delay_ns[is_remote]  # at others than the source
+        self.delays_ns = deliveries.delay_ns[is_remote]  # at processes other than the source
         broadcast = np.flatnonzero(np.bincount(deliveries.broadcast_message))
         self.broadcasts = len(broadcast)
         correct = [node for node in table.column("node").words if node not in self.crashed]
         self.done = sum(int(np.count_nonzero(deliveries.got(node)[broadcast])) for node in correct)
         self.traits: set[str] = set(manifest.get("measures", ()))
-        if self.completed:  # for a plug-in the record shows it
+        if self.completed:  # for a plug-in, the record shows whether it reports completion
             self.traits.add("completions")
-        if self.detector and (self.detector["sent"] or self.suspicions):  # without one its lane is there, and silent
+        # without a detector, its counters exist and are 0
+        if self.detector and (self.detector["sent"] or self.suspicions):
             self.traits.add("detector")
         if "packets_by_messages" in self.messages:
             self.traits.add("packets")
@@ -195,7 +196,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
     ),
     Metric(
         "pending_max", "maximum number of messages held back by a process", unit="messages", symbol="held back, max"
-    ),  # by _largest, as any buffer
+    ),  # computed by _largest, as for any buffer
     Metric(
         "pending_max_mean",
         "maximum number of messages held back by a process, averaged over processes",
@@ -206,19 +207,19 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
 
 
 def _sources(events: Table) -> np.ndarray:
-    """Return the code of the process that each message's id names, by message code; the last is for no message."""
+    """Return the code of the process in each message's id, by message code. The last entry is for no message."""
     node = {name: code for code, name in enumerate(events.column("node").words)}
     codes = [node.get(message.partition(":")[0], -1) for message in events.column("message").words]
     return np.array([*codes, -1])
 
 
 def _largest(samples: Columns) -> Row:
-    """Return for each buffer the largest size at any process, and the mean over processes of the largest at each."""
+    """Return for each buffer its largest size at any process, and the mean over processes of the largest size there."""
     table = Table.of(samples)
     nodes, quantities = table.column("node"), table.column("quantity")
     values = table.numbers("value")
     series = quantities.codes.astype(np.int64) * len(nodes.words) + nodes.codes
-    order = np.lexsort((-values, series))  # the largest of each first; among equals, the earliest
+    order = np.lexsort((-values, series))  # the largest value of each series first, and the earliest of equal values
     firsts = order[np.flatnonzero(np.diff(series[order], prepend=-1))]
     largest: dict[str, dict[str, float]] = {}
     columns = (table.pick(name, firsts) for name in ("node", "quantity", "value"))

@@ -1,8 +1,8 @@
-"""All metrics by name, with the meaning of each in words for people.
+"""All metrics by name, each with a description for users.
 
-Model     the groups of metrics are declared where they are computed, and collected here. A buffer of a plug-in is
-          called by its quantity; another metric that is not listed (e.g. of an older version) by its name, with spaces.
-          A user's own metrics (custom.py) bring words and unit with them
+Model     groups of metrics are declared where they are computed, and collected here. A buffer of a plug-in is described
+          by the name of its quantity. Another unlisted metric (such as one of an older version) is described by its
+          name, with spaces. Custom metrics (custom.py) have their own description and unit
 Units     s, bytes, t.u. as declared
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -24,7 +24,8 @@ from mobilenet.metrics.network import NETWORK
 from mobilenet.metrics.processes import OF_PROCESSES as WITHOUT_HOSTS
 from mobilenet.quoting import cut
 
-OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' records (lab/studies/measure.py)
+# metrics that studies compute from the records of several runs (lab/studies/measure.py)
+OF_STUDIES: tuple[Declared, ...] = (
     Metric(
         "delivery_delay_survival_p50_s",
         "median delay, including messages that are still waiting",
@@ -54,15 +55,19 @@ OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' 
         better="lower",
     ),
 )
-NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
+# if one of these metrics has no value, the run never delivered this share of messages
+NEVER = "delivery_delay_survival_"
 SURVIVAL = tuple(metric.name for metric in OF_STUDIES if metric.name.startswith(NEVER))
-PHYSICAL = ("s", "1/s", "bytes", "bytes/s", "t.u.")  # the unit of a count follows from its name
-LONGEST_SYMBOL = 30  # characters of a metric without a symbol
-LONGEST_WORDS, LONGEST_UNIT = 200, 40  # of a user's metric, which may be any text
+# only these units are shown, because the name of a count implies its unit
+PHYSICAL = ("s", "1/s", "bytes", "bytes/s", "t.u.")
+LONGEST_SYMBOL = 30  # characters of the name of a metric without a symbol
+LONGEST_WORDS, LONGEST_UNIT = 200, 40  # characters of a custom metric, whose texts are arbitrary
 
 
 class Vocabulary:
-    """The metrics of one kind of run, in words. `first`: in reports; `are_known`: for every protocol."""
+    """The metrics of one kind of run, with their descriptions. `first`: those that reports show first; `are_known`:
+    those of every protocol.
+    """
 
     def __init__(self, time_unit: str, are_known: bool, first: tuple[str, ...], *groups: tuple[Declared, ...]) -> None:
         declared = {metric.name: metric for group in groups for metric in group}
@@ -70,15 +75,15 @@ class Vocabulary:
         self.declared = {name: declared[name] for name in (*first, *declared)}
 
     def main(self, measured: Collection[str], own: Collection[str] = ()) -> list[str]:
-        """Return the most important metrics, in order: a user's `own`, and those of datagrams and connections if there
-        are any, included.
+        """Return the most important metrics, in order. Custom metrics (`own`) are included, as are those of datagrams
+        and connections if the run has any.
         """
         of_programs = [metric.name for group in (DATAGRAMS, CONNECTIONS) for metric in group]
         return [name for name in dict.fromkeys((*self.first, *of_programs, *own)) if name in measured]
 
     def meaning(self, metric: str, own: Mapping[str, Any] | None = None) -> str:
-        """Describe a metric in words, with its unit; `own`: name -> (words, unit) of a user's metrics, as the manifest
-        has them.
+        """Describe a metric in words, with its unit. `own`: name -> (description, unit) of custom metrics, from the
+        manifest.
         """
         if own and metric in own:
             words, unit = (" ".join(str(text).split()) for text in own[metric])
@@ -94,7 +99,7 @@ class Vocabulary:
         return f"{name} ({unit})" if unit else name
 
     def unit_of(self, metric: str) -> str:
-        """Return the metric's unit, if it is a physical one."""
+        """Return the metric's unit if it is a physical one, otherwise an empty string."""
         unit = self._entry(metric).unit
         return unit if unit in PHYSICAL else ""
 
@@ -103,7 +108,7 @@ class Vocabulary:
         return self._entry(metric).better
 
     def of_delays(self, metric: str) -> OfDelays | None:
-        """Return how the metric follows from the delays of deliveries, or None."""
+        """Return how the metric is computed from the delays of deliveries, or None."""
         return self._entry(metric).of_delays
 
     def find(self, metric: str) -> Declared | None:
@@ -139,19 +144,19 @@ OF_PROCESSES = Vocabulary(
     ),
     WITHOUT_HOSTS,
 )  # fmt: skip
-VOCABULARIES = {"hosts": OF_HOSTS, "processes": OF_PROCESSES}  # by kind of scenario, or of run
+VOCABULARIES = {"hosts": OF_HOSTS, "processes": OF_PROCESSES}  # for each kind of scenario or run
 SIGNED = tuple(name for name, metric in OF_HOSTS.declared.items() if metric.signed)
 
 
 def is_infinite(metric: str, run: Mapping[str, float]) -> bool:
-    """Return whether a run never reaches this percentile of delays, because too many messages are undelivered. `run`:
-    its metrics.
+    """Return whether a run never reaches this percentile of delays, because too many messages were not delivered.
+    `run`: its metrics.
     """
     return metric in SURVIVAL and metric not in run and run.get("broadcasts_undelivered", 0) > 0
 
 
 def limits(metric: str) -> tuple[float, float]:
-    """Return the limits of the metric's values, which are infinite if nothing is declared."""
+    """Return the limits of the metric's values. They are infinite unless declared."""
     known = OF_HOSTS.find(metric) or OF_PROCESSES.find(metric)
     if known is None or known.signed:
         return -math.inf, math.inf

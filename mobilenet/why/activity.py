@@ -1,8 +1,8 @@
-"""What did a node do for other messages while one waited?
+"""What did a node do for other messages while one message waited there?
 
-Model     the node waited for a timer by which it sends messages, or its frames with other messages were in the queue of
-          its radio. A timer sends messages if a timer of its name queued a frame with a message, or put one on a wire,
-          anywhere in the run. Those that only acknowledge, report or test do not count
+Model     the node waited for a timer with which it sends messages, or frames with other messages were in the queue of
+          its radio. A timer sends messages if, anywhere in the run, a timer of its name queued a frame with a message
+          or put one on a wire. Frames that only acknowledge, report or test do not count
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -20,7 +20,7 @@ from mobilenet.why.stretches import Stretch, fill
 
 
 class Activity:
-    """The timers by which messages are sent, and the frames with messages, for all nodes of one run."""
+    """The timers that send messages and the frames that contain messages, for all nodes of one run."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -30,10 +30,12 @@ class Activity:
         names = np.unique(record.kinds.codes[timers])
         self._fired = record.by_node(np.flatnonzero(is_timer & np.isin(record.kinds.codes, names)))
         queued = record.steps.among((QUEUED,)) & record.has_messages & (np.asarray(record.left) != NONE)
-        self._queued = record.by_node(np.flatnonzero(queued))  # in the order in which they left
+        self._queued = record.by_node(np.flatnonzero(queued))  # in the order in which they left the queue
 
     def explain(self, parts: list[Stretch]) -> list[Stretch]:
-        """Divide what is not explained: first by such timers at the place, then by such frames in the queue."""
+        """Divide the unexplained stretches, first by timers that send messages at this node, then by frames in its
+        queue.
+        """
         record = self._record
         for kind, rows_of, begin_ns, end_ns in (
             (TIMER_WAIT, self._fired, record.start_ns.__getitem__, record.time_ns.__getitem__),
@@ -54,7 +56,7 @@ class Activity:
 
 
 def _within(part: Stretch, kind: str, spans: Iterable[tuple[int, int, int]]) -> Iterator[Stretch]:
-    """Divide a stretch by spans of time: rows, begins and ends, in order of their ends."""
+    """Divide a stretch by intervals of time, which are given as rows, beginnings and ends, in order of their ends."""
     at_ns = part.begin_ns
     for row, begin_ns, end_ns in spans:
         begin_ns, end_ns = max(at_ns, begin_ns), min(end_ns, part.end_ns)

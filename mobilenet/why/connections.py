@@ -1,9 +1,9 @@
-"""What does a message wait for that a TCP connection holds back? The segments that ended the wait, traced backwards.
+"""What does a message wait for while a TCP connection holds it back? The segments that ended the wait are traced back.
 
-Model     a rule of TCP, a window, or bytes that are missing hold a message back until a segment arrives. Its way, the
-          segment before that it answers, and the timeouts between them show why that took its time: losses and
-          interventions keep their kinds, and all else has the kind of the rule. On a wire, a segment is lost only by a
-          cut or an impairment, so the timeout after it has that kind
+Model     a rule of TCP, a window or missing bytes hold a message back until a segment arrives. The path of this
+          segment, the earlier segment that it answers, and the timeouts between them show why that took its time.
+          Losses and interventions keep their kinds, and everything else has the kind of the rule. On a wire, a segment
+          is lost only by a cut or an impairment, so that the timeout after it has this kind
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -37,9 +37,10 @@ class Connections:
 
     def __init__(self, record: Record, cuts: Cuts, hops: Hops) -> None:
         self._record, self._cuts, self._hops = record, cuts, hops
-        self._lost: dict[frozenset[str], list[int]] = defaultdict(list)  # link -> rows of messages that were lost on it
+        # link -> rows of the messages that were lost on it
+        self._lost: dict[frozenset[str], list[int]] = defaultdict(list)
         self._segment: dict[int, int] = {}  # handler -> the segment that it put on a wire
-        self._copies: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # (from, to, message) -> rows
+        self._copies: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # (sender, receiver, message) -> rows
         is_segment = record.kinds.map([name.startswith("Tcp") for name in record.kinds.words], False)
         lost = set(record.lost_rows(is_segment))
         for row in np.flatnonzero(is_segment & record.steps.among((WIRE,))).tolist():
@@ -50,7 +51,9 @@ class Connections:
                 self._lost[frozenset((record.node[row], record.to[row]))].append(row)
 
     def of(self, rule: Stretch, node: str) -> list[Stretch]:
-        """Return the parts of a wait that ended in the row of `rule` at this node, in order. The rest is as `rule`."""
+        """Return the parts of a wait that ended in the row of `rule` at this node, in order. The remaining time has the
+        kind of `rule`.
+        """
         record, row, end_ns = self._record, rule.row, rule.end_ns
         out: list[Stretch] = []
         while end_ns > rule.begin_ns and row != NONE:
@@ -60,7 +63,7 @@ class Connections:
                 part.append(Stretch(since_ns, end_ns, self.timer_kind(row), rule.leg, node, row))
             elif queued == NONE:
                 break
-            elif record.step[row] in LEAVES and record.node[queued] == node:  # its own frame has left
+            elif record.step[row] in LEAVES and record.node[queued] == node:  # a frame of this node has left the queue
                 self._hops.in_queue(queued, row, end_ns, part, rule.leg)
                 since_ns, queued = record.time_ns[queued], record.cause[queued]
             else:
@@ -72,7 +75,7 @@ class Connections:
         return fill(kept, rule.begin_ns, rule.end_ns, rule)
 
     def timer_kind(self, row: int, is_after_loss: bool = False) -> str:
-        """Return the kind of a wait that this timer ended."""
+        """Return the kind of a wait that this timer has ended."""
         kind = timer_kind(self._record.kind[row], is_after_loss)
         segment = self._segment.get(row, NONE) if kind == RETRANSMISSION else NONE
         lost = NONE if segment == NONE else self._lost_before(row, segment)
@@ -85,7 +88,9 @@ class Connections:
         return CUT if is_cut else IMPAIRED_LINK
 
     def _lost_before(self, timer: int, segment: int) -> int:
-        """Return the segment whose loss made this timer retransmit: lost since its start, or with the same messages."""
+        """Return the segment whose loss made this timer retransmit: it was lost after the timer was started, or had the
+        same messages.
+        """
         record, a, b = self._record, self._record.node[segment], self._record.to[segment]
         losses = self._lost[frozenset((a, b))]
         place = bisect_left(losses, timer)

@@ -1,6 +1,6 @@
 """The times at which links between stations were cut.
 
-Model     from the event that cuts a link to the one that repairs it, in both directions
+Model     a cut lasts from the event that cuts a link to the event that repairs it, in both directions
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -14,11 +14,13 @@ from mobilenet.record.table import Table
 from mobilenet.why.record import events_of
 
 NEVER = 2**62
-LOSES = '"loses"'  # in the detail of a cut that loses what is on the link
+LOSES = '"loses"'  # appears in the detail of a cut that loses the messages on the link
 
 
 class Cut(NamedTuple):
-    """A cut of a link. `begin`, `end`: the rows of `events`. `loses`: what is or comes on the link is lost."""
+    """A cut of a link. `begin`, `end`: rows of `events`. `loses`: messages on the link, and those that are put on it,
+    are lost.
+    """
 
     begin: int
     end: int
@@ -39,5 +41,5 @@ class Cuts:
                 cuts[-1] = cuts[-1]._replace(end=row, end_ns=time_ns)
 
     def of(self, a: str, b: str) -> list[Cut]:
-        """Return the cuts of a link, in order."""
+        """Return the cuts of the link between two stations, in order."""
         return self._of_link.get(frozenset((a, b)), [])

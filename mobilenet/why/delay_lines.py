@@ -1,7 +1,7 @@
-"""When did the frames of an impaired host leave its delay line for the queue of its radio?
+"""When did the frames of an impaired host leave its delay line and enter the queue of its radio?
 
-Model     as in simulation/delay_line.py: a frame enters the queue later by the delay at the time at which it was
-          queued, and never before an earlier one. A crash empties the line, and at `duration_s` all impairments end
+Model     as in simulation/delay_line.py: a frame enters the radio's queue after the delay that is set when it is
+          queued, and never before an earlier frame. A crash empties the line, and all impairments end at `duration_s`
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md, docs/models/world.md
 """
@@ -26,10 +26,11 @@ class DelayLines:
         delays = _delays(scenario)
         if not delays:
             return
-        crashes: dict[str, list[int]] = defaultdict(list)  # host -> events
+        crashes: dict[str, list[int]] = defaultdict(list)  # host -> rows of its crashes
         for number, _, node, *_ in events_of(record.events, "crash"):
             crashes[node].append(number)
-        last: dict[str, tuple[int, int]] = {}  # host -> crashes so far, and when the last frame left
+        # host -> number of its crashes so far, and when its last frame left the line
+        last: dict[str, tuple[int, int]] = {}
         for row in record.steps.rows(QUEUED).tolist():
             if changes := delays.get(record.node[row]):
                 self._leave(row, changes, bisect_left(crashes[record.node[row]], record.events_before[row]), last)
@@ -39,10 +40,12 @@ class DelayLines:
         host, queued_ns = record.node[row], record.time_ns[row]
         lives_before, last_ns = last.get(host, (lives, 0))
         least_ns = max(queued_ns, last_ns if lives == lives_before else 0)
-        change = bisect_left(changes, queued_ns, key=lambda one: one[0]) - 1  # it acts after its nanosecond
+        # a change takes effect after the nanosecond in which it occurs
+        change = bisect_left(changes, queued_ns, key=lambda one: one[0]) - 1
         left_ns = max(least_ns, queued_ns + (changes[change][1] if change >= 0 else 0))
         sent = record.sent_rows(row)
-        if sent and record.start_ns[sent[0]] < left_ns:  # queued in the nanosecond in which the impairment ended
+        # the frame was queued in the nanosecond in which the impairment ended
+        if sent and record.start_ns[sent[0]] < left_ns:
             left_ns = least_ns
         self._left_ns[row] = left_ns
         last[host] = lives, left_ns
@@ -54,7 +57,7 @@ class DelayLines:
 
 
 def _delays(scenario: AnyScenario) -> dict[str, list[tuple[int, int]]]:
-    """Return the changes of delay of each host that is ever delayed: (time, delay from then on), in order."""
+    """Return the changes of delay of each host that is ever delayed, as (time, new delay), in order."""
     changes: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for one in in_order(scenario.interventions):
         if isinstance(one, Impair):

@@ -1,8 +1,8 @@
-"""The interruption by a handoff: stretches without gap or overlap, between the deliveries before and after it.
+"""The interruption by a handoff, divided into contiguous stretches from the delivery before it to the one after it.
 
-Model     until the handoff begins: the old session, out of coverage, and the last tick, in which the host came to the
-          new cell. Until it is confirmed: the chain of handlers that led to the confirmation, backwards. After that:
-          the story of the first message that is delivered
+Model     before the handoff begins: the old session, time out of coverage, and the last update of the attachment, in
+          which the host entered the new cell. Until the confirmation: the chain of handlers that led to it, traced
+          backwards. After that: the story of the first message that is delivered
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md, "Handoffs"
 """
@@ -33,14 +33,14 @@ CONFIRMED = "handoff_end"
 
 
 class Interruption(NamedTuple):
-    """A confirmed handoff between two deliveries at its host."""
+    """A confirmed handoff, and the host's deliveries before and after it."""
 
     host: str
     session: int | None
-    last_ns: int  # the delivery before it
+    last_ns: int  # time of the delivery before it
     begin_ns: int
     end_ns: int
-    first_ns: int  # the delivery after it
+    first_ns: int  # time of the delivery after it
 
     @property
     def name(self) -> str:
@@ -58,14 +58,15 @@ class Interruptions:
         self._stories, self._record = stories, stories.record
         self._tick_ns = scenario.tick_ns
         events = self._record.events
-        self._confirmed: dict[tuple[str, int], int] = {}  # (host, time) -> event
-        self._first: dict[tuple[str, int], str] = {}  # (host, time) -> the first message delivered then
+        self._confirmed: dict[tuple[str, int], int] = {}  # (host, time) -> event of the confirmation
+        self._first: dict[tuple[str, int], str] = {}  # (host, time) -> the first message that was delivered then
         for number, time_ns, node, *_ in events_of(events, CONFIRMED):
             self._confirmed[node, time_ns] = number
         for one in self._record.deliveries:
             self._first.setdefault((one.node, one.time_ns), one.message)
         self._broadcast = {(sent.node, sent.time_ns): name for name, sent in self._record.broadcasts.items()}
-        self._alike: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # frames: (sender, kind, to) -> rows
+        # (sender, kind, receiver) -> rows of such frames
+        self._alike: dict[tuple[str, str, str], list[int]] = defaultdict(list)
         for row in self._record.steps.rows(QUEUED).tolist():
             self._alike[self._record.node[row], self._record.kind[row], self._record.to[row]].append(row)
 
@@ -75,7 +76,7 @@ class Interruptions:
         return [*self._old_session(one), *self._setup(one, handler), *self._after(one)]
 
     def _old_session(self, one: Interruption) -> list[Stretch]:
-        """Return the stretches before the handoff begins."""
+        """Return the stretches before the beginning of the handoff."""
         begin_ns = one.begin_ns
         noticed_ns = begin_ns
         if self._tick_ns and begin_ns % self._tick_ns == 0:
@@ -87,7 +88,7 @@ class Interruptions:
         return fill(stretches, one.last_ns, begin_ns, blank)
 
     def _in_states(self, blank: Stretch, but: Collection[str]) -> list[Stretch]:
-        """Return the parts of a stretch in which its host was down, out of coverage or between two sessions."""
+        """Return the parts of a stretch in which the host was down, out of coverage or between two sessions."""
         return [
             blank._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, reason="")
             for begin_ns, end_ns, state in self._stories.states.between(blank.place, blank.begin_ns, blank.end_ns)
@@ -101,10 +102,12 @@ class Interruptions:
         return fill(story, one.end_ns, one.first_ns, Stretch(0, 0, IDLE, HOST, one.host, reason=message))
 
     def _setup(self, one: Interruption, row: int) -> list[Stretch]:
-        """Return the stretches from the beginning to the confirmation, traced backwards through the handlers."""
+        """Return the stretches from the beginning to the confirmation of the handoff, traced backwards through the
+        handlers.
+        """
         record, hops, node, leg, end_ns = self._record, self._stories.hops, one.host, HOST, one.end_ns
         out: list[Stretch] = []
-        answers: dict[str, int] = {}  # node -> its frame in the chain
+        answers: dict[str, int] = {}  # node -> its frame in the chain of handlers
         while end_ns > one.begin_ns and row != NONE:
             queued = record.cause[row]
             if record.step[row] == TIMER:
@@ -113,7 +116,7 @@ class Interruptions:
                 end_ns, row, node = since_ns, queued, record.node[row]
             elif queued == NONE:
                 break
-            elif record.step[row] != ARRIVED and record.node[queued] == node:  # its own frame has left
+            elif record.step[row] != ARRIVED and record.node[queued] == node:  # a frame of this node has left the queue
                 hops.in_queue(queued, row, end_ns, out, leg)
                 end_ns, row = record.time_ns[queued], record.cause[queued]
             else:
@@ -126,14 +129,14 @@ class Interruptions:
         out = [cut(stretch, one.begin_ns, one.end_ns) for stretch in reversed(out)]
         blank = Stretch(one.begin_ns, max(one.begin_ns, end_ns), UNEXPLAINED, HOST, one.host)
         message = self._broadcast.get((node, end_ns))
-        if message is not None:  # the confirmation was caused by a broadcast
+        if message is not None:  # a broadcast caused the confirmation
             blank = blank._replace(kind=IDLE, reason=message)
         out = [*self._in_states(blank, (HANDOFF,)), *(stretch for stretch in out if stretch.length_ns > 0)]
         return fill(out, one.begin_ns, one.end_ns, blank)
 
     def _attempts(self, out: list[Stretch], queued: int, receiver: str, begin_ns: int, answer: int) -> tuple[int, int]:
         """Add the earlier frames of this kind that a timer repeated, backwards. Return when the first of them was
-        queued, and the handler that queued it. `answer`: the receiver's frame that ended the repetitions.
+        queued, and in which handler. `answer`: the receiver's frame that ended the repetitions.
         """
         record, leg = self._record, self._stories.hops.leg(queued)
         end_ns, handler, sender = record.time_ns[queued], record.cause[queued], record.node[queued]
@@ -144,7 +147,7 @@ class Interruptions:
             sent, hearer = record.sent_rows(queued), record.to[queued] or receiver
             left_ns = min(record.time_ns[sent[-1] if sent else queued], end_ns)
             outcome = record.outcome(queued, hearer)
-            if outcome == RECEIVED:  # the frame, or the answer to it, was lost
+            if outcome == RECEIVED:  # the frame or its answer was lost
                 outcome = self._last_outcome(answer, sender, record.time_ns[queued], end_ns)
             kind = timer_kind(record.kind[handler], outcome != RECEIVED)
             out.append(Stretch(left_ns, end_ns, kind, leg, sender, handler, outcome))
@@ -156,7 +159,7 @@ class Interruptions:
         return end_ns, handler
 
     def _before(self, queued: int, since_ns: int) -> int:
-        """Return the last frame like this one that its node had queued since then, or NONE."""
+        """Return the last similar frame that the node had queued since this time, or NONE."""
         rows = self._like(queued)
         before = bisect_left(rows, queued) - 1
         return rows[before] if before >= 0 and self._record.time_ns[rows[before]] >= since_ns else NONE
@@ -167,14 +170,14 @@ class Interruptions:
         return self._alike[record.node[queued], record.kind[queued], record.to[queued]] if is_frame else []
 
     def _last_outcome(self, answer: int, node: str, begin_ns: int, end_ns: int) -> str:
-        """Return the outcome of the last frame like the answer between these times."""
+        """Return the outcome of the last frame between these times that is similar to the answer."""
         record = self._record
         rows = [row for row in self._like(answer) if begin_ns <= record.time_ns[row] < end_ns]
         return record.outcome(rows[-1], node) if rows else RECEIVED
 
 
 def parts_of(stretches: Iterable[Stretch]) -> dict[Part, int]:
-    """Return the time of each kind and leg, the largest first."""
+    """Return the total time of each kind and leg, in descending order."""
     parts: Counter[Part] = Counter()
     for stretch in stretches:
         parts[stretch.kind, stretch.leg] += stretch.length_ns

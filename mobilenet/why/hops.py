@@ -1,4 +1,4 @@
-"""How did a frame or a message on a wire get from the queue of its sender to its receiver? Its stretches.
+"""The stretches of one hop: how did a frame or a wired message get from its sender's queue to its receiver?
 
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
@@ -27,7 +27,7 @@ from mobilenet.why.record import ARRIVED, NONE, RECEIVED, WIRE, Record
 from mobilenet.why.stretches import Stretch
 from mobilenet.why.wires import Departures
 
-UNSOLICITED = ""  # the reason of a repetition for the group, which has none
+UNSOLICITED = ""  # the reason of a repetition that groupcast makes without feedback
 
 
 class Hops:
@@ -37,7 +37,7 @@ class Hops:
         self._record, self._departures, self._lines = record, departures, lines
 
     def leg(self, row: int) -> str:
-        """Return the leg of what is sent in this row."""
+        """Return the leg to which the sending in this row belongs."""
         if self._record.step[row] in (WIRE, ARRIVED):
             return BACKBONE
         return CELL if self._record.node[row][0] == "s" else UPLINK
@@ -46,7 +46,7 @@ class Hops:
         """Trace a message from the receiver's handler back to the queue of the sender. Return the sender."""
         record = self._record
         row_sent = record.cause[row]
-        if row_sent == NONE:  # its queueing is not on record
+        if row_sent == NONE:  # the record does not show when it was queued
             out.append(Stretch(record.start_ns[row], record.time_ns[row], AIR, leg, record.node[row], row))
             return record.node[row]
         if record.step[row] == ARRIVED:
@@ -68,7 +68,7 @@ class Hops:
         out.append(Stretch(record.time_ns[put], held_ns, CUT, leg, place, put))
 
     def on_air(self, queued: int, last: int, out: list[Stretch], leg: str, node: str) -> None:
-        """Add all transmissions of one frame up to this one, then contention, queue and delay line, backwards."""
+        """Add all transmissions of a frame up to this one, and then contention, queue and delay line, backwards."""
         record = self._record
         place = record.node[queued]
         rows = [row for row in record.sent_rows(queued) if row <= last]
@@ -88,7 +88,7 @@ class Hops:
         self.in_queue(queued, queued, head_ns, out, leg)
 
     def in_queue(self, queued: int, row: int, end_ns: int, out: list[Stretch], leg: str) -> None:
-        """Add the time since the frame was queued, shown by this row: queue and delay line, backwards."""
+        """Add the time since the frame in this row was queued: first the queue, then the delay line, backwards."""
         node, queued_ns = self._record.node[queued], self._record.time_ns[queued]
         left_ns = min(self._lines.left_ns(queued), end_ns)
         out.append(Stretch(left_ns, end_ns, QUEUE, leg, node, row))

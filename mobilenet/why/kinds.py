@@ -1,4 +1,4 @@
-"""The kinds of stretches that a delay consists of, each with its description. docs/models/causes.md defines them.
+"""The kinds of stretches into which a delay is divided, with their descriptions. docs/models/causes.md defines them.
 
 Source    ours: docs/models/causes.md
 """
@@ -37,7 +37,7 @@ ELSEWHERE: Final = "elsewhere"
 PROGRAM: Final = "program"
 UNEXPLAINED: Final = "not_explained"
 
-TCP_TIMER: Final = "TCP retransmission"  # the name of its timer
+TCP_TIMER: Final = "TCP retransmission"  # the name of TCP's retransmission timer
 Part = tuple[str, str]  # kind, leg
 UPLINK, BACKBONE, CELL, HOST = "uplink", "backbone", "cell", "host"
 
@@ -82,7 +82,7 @@ LEGS: Final = {
 OLD_SESSION: Final = "old_session"
 DETECTION: Final = "detection"
 IDLE: Final = "idle"
-OF_INTERRUPTIONS: Final = {  # besides KINDS
+OF_INTERRUPTIONS: Final = {  # the additional kinds for interruptions
     OLD_SESSION: "in an earlier session, after the last delivery",
     DETECTION: "between two attachment ticks, as the host entered the new cell",
     IDLE: "in the new session, until the next message to be delivered is broadcast",
@@ -90,5 +90,5 @@ OF_INTERRUPTIONS: Final = {  # besides KINDS
 
 
 def timer_kind(name: str, is_after_loss: bool = False) -> str:
-    """Return the kind of a wait that this timer ended."""
+    """Return the kind of a wait that this timer has ended."""
     return RETRANSMISSION if name == TCP_TIMER else RETRY if is_after_loss else TIMER_WAIT

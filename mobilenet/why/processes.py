@@ -1,8 +1,8 @@
-"""Between processes, which messages are lost by a partition or by chance, and which crashes do others wait to detect?
+"""Losses and crashes between processes: what did a partition or chance lose, and which crashes had to be detected?
 
-Model     a message that was put on a wire and never arrived was lost: in a partition, if one separated the two
-          processes when it was put there. A process that suspects another one acts because of its crash, if that had
-          crashed
+Model     a message that was put on a wire and never arrived was lost. It was lost in a partition if one separated the
+          two processes when the message was put on the wire. A process that suspects another process acts because of
+          its crash, if it had crashed
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -18,7 +18,7 @@ from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork, WiredNetwork
 from mobilenet.why.record import NONE, Record, events_of
 
-RANDOM, SEPARATED = "random", "partition"  # why a message was lost
+RANDOM, SEPARATED = "random", "partition"  # reasons for the loss of a message
 
 
 class Crash(NamedTuple):
@@ -27,13 +27,13 @@ class Crash(NamedTuple):
 
 
 class Processes:
-    """The losses and crashes of one run of processes; there are none between stations."""
+    """The losses and crashes of one run of processes. A run of stations has none."""
 
     def __init__(self, record: Record, scenario: AnyScenario) -> None:
         self._record = record
         self._partitions: list[tuple[int, int, frozenset[str]]] = []
-        self._lost: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # (from, to, message) -> rows
-        self._detected: dict[int, Crash] = {}  # handler -> the crash that it was notified of
+        self._lost: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # (sender, receiver, message) -> rows
+        self._detected: dict[int, Crash] = {}  # handler -> the crash of which it was notified
         network = scenario.wires
         if isinstance(network, AbstractNetwork) and network.loses:
             self._partitions = [(ns(one.since), ns(one.until), frozenset(one.apart)) for one in network.partitions]
@@ -57,7 +57,7 @@ class Processes:
                 self._detected.setdefault(handler, Crash(process, crashed_ns[process]))
 
     def losses(self, sender: str, to: str, message: str) -> list[tuple[int, str]]:
-        """Return the rows in which this message was put on the wire and lost, in order, each with the reason."""
+        """Return the rows in which this message was put on the wire and lost, in order, with the reasons."""
         return [(row, self._reason(row)) for row in self._lost.get((sender, to, message), ())]
 
     def _reason(self, row: int) -> str:
@@ -69,5 +69,5 @@ class Processes:
         return SEPARATED if is_separated else RANDOM
 
     def crash_behind(self, handler: int) -> Crash | None:
-        """Return the crash that the node was notified of in this handler."""
+        """Return the crash of which the node was notified in this handler, or None."""
         return None if handler == NONE else self._detected.get(handler)

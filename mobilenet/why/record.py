@@ -1,8 +1,8 @@
-"""The causes and events of one run, indexed for walks from a delivery back to its broadcast.
+"""The causes and events of one run, indexed for tracing a delivery back to its broadcast.
 
-Model     rows of `causes` are named by their numbers. A handler is a row of the steps sent, acknowledged, given_up,
-          timer and arrived; an event belongs to the last handler before it, if that handler is of the event's instant
-Shapes    columns and indices are arrays of numbers and codes, about 50 bytes a row: a run has millions of rows
+Model     rows of `causes` are identified by their numbers. A handler is a row whose step is sent, acknowledged,
+          given_up, timer or arrived. An event belongs to the last handler before it, if both have the same time
+Shapes    columns and indices are arrays of numbers and codes, about 50 bytes a row, because a run has millions of rows
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -22,14 +22,14 @@ T = TypeVar("T")
 NONE = -1
 QUEUED, SENT, ACKNOWLEDGED, TIMER, WIRE, ARRIVED = "queued", "sent", "acknowledged", "timer", "wire", "arrived"
 GIVEN_UP = "given_up"
-LEAVES = (SENT, ACKNOWLEDGED, GIVEN_UP)  # steps after which a frame may have left
+LEAVES = (SENT, ACKNOWLEDGED, GIVEN_UP)  # steps after which a frame may have left the queue
 HANDLERS = (*LEAVES, TIMER, ARRIVED)
 RECEIVED, OUT_OF_RANGE = "received", "out_of_range"
 
 
 class Delivery(NamedTuple):
-    """One `deliver` or `datagram_received` event: its number among them, its row in `events`, its handler, and where
-    the host was.
+    """One `deliver` or `datagram_received` event: its number among these events, its row in `events`, its handler, and
+    the station of the host.
     """
 
     number: int
@@ -62,7 +62,7 @@ def entries_of(codes: np.ndarray, by_code: Sequence[Sequence[int]]) -> tuple[np.
 
 
 class Words(Generic[T]):
-    """A column of few different values, row by row."""
+    """A column with few different values, which returns the word of each row."""
 
     def __init__(self, codes: np.ndarray, words: Sequence[T]) -> None:
         self._codes, self._words = view(codes), [*words]
@@ -96,7 +96,9 @@ class RowsByKey:
 
 
 class Deliveries(Sequence[Delivery]):
-    """A sequence of deliveries, each made when it is accessed. `numbers`: which ones of the run, in which order."""
+    """A sequence of deliveries that creates each one on access. `numbers`: their numbers in the run, in the order of
+    the sequence.
+    """
 
     def __init__(self, events: Table, rows: np.ndarray, handlers: np.ndarray, numbers: np.ndarray) -> None:
         self._of_run, self.numbers = (events, rows, handlers), numbers
@@ -119,11 +121,11 @@ class Deliveries(Sequence[Delivery]):
         return Delivery(number, row, time_ns[row], node[row], message[row], station[row], self._handlers[number])
 
     def pick(self, which: slice | np.ndarray) -> Deliveries:
-        """Return some of the deliveries, or all in another order."""
+        """Return a sequence of some of these deliveries, in the given order."""
         return Deliveries(*self._of_run, self.numbers[which])
 
     def column(self, name: str) -> Any:
-        """Return a column of `events` for these deliveries: numbers, or codes with their words."""
+        """Return a column of `events` for these deliveries, as numbers or as codes with words."""
         events, rows = self._of_run[0], self._of_run[1][self.numbers]
         if name == "time_ns":
             return events.numbers(name)[rows]
@@ -132,8 +134,8 @@ class Deliveries(Sequence[Delivery]):
 
 
 class Record:
-    """The rows of one run. `of_datagrams`: its messages are the datagrams that its programs sent, because the record
-    shows which frames carried a datagram, but not which datagrams carried what a program reported.
+    """The rows of one run. `of_datagrams`: the messages of the run are the datagrams of its programs, because the
+    record shows which frame carried a datagram, but not which datagrams carried the messages that a program reports.
     """
 
     def __init__(self, causes: Table, events: Table, of_datagrams: bool = False) -> None:
@@ -141,7 +143,7 @@ class Record:
         self.time_ns, self.start_ns, self.end_ns = (
             view(causes.numbers(name)) for name in ("time_ns", "start_ns", "end_ns")
         )
-        self.cause, self.size_bytes, self.events_before = (  # events_before: how many events there were
+        self.cause, self.size_bytes, self.events_before = (  # events_before: the number of events before each row
             view(_narrow(causes.numbers(name))) for name in ("cause", "size_bytes", "events")
         )
         self.node, self.step, self.kind, self.to, self.window = (
@@ -168,7 +170,7 @@ class Record:
         self._handlers = self.steps.rows(*HANDLERS)
         self._handler_events = np.asarray(self.events_before)[self._handlers]
         columns = events["time_ns"], events["node"], words
-        self.broadcasts = {  # the last of each name
+        self.broadcasts = {  # the last broadcast of each name
             message: Broadcast(row, time_ns, node)
             for row in kinds.rows(begins).tolist()
             for time_ns, node, message in [tuple(column[row] for column in columns)]
@@ -187,14 +189,14 @@ class Record:
         follows = (at[1:] == at[:-1]) & (own[1:] == own[:-1]) & (own[1:] != NONE)
         before = np.full(len(rows), NONE, np.int32)
         before[order[1:][follows]] = order[:-1][follows]
-        self.delivery_before = view(before)  # number of a delivery -> the one before it in its handler
+        self.delivery_before = view(before)  # number of a delivery -> number of the previous one in the same handler
 
     def _nodes(self, column: CodedColumn) -> np.ndarray:
         return column.map([self.node_codes[name] for name in column.words], 0).astype(np.int32)
 
     def _read_messages(self, causes: Table) -> CodedColumn:
-        """Return the messages of each row. A program's numbers may name a message that is broadcast later: the frame
-        does not carry it.
+        """Return the messages of each row. The name that a program gives may belong to a message that is broadcast
+        later, which the frame cannot carry.
         """
         texts, sent, time_ns = causes.column("messages"), self.broadcasts, causes.numbers("time_ns")
         names = [tuple(name for name in text.split() if name in sent) for text in texts.words]
@@ -209,11 +211,12 @@ class Record:
 
     def _index(self, causes: Table) -> None:
         cause, nodes, carried = causes.numbers("cause"), self._node, self.carried
-        left = np.full(len(cause), NONE, np.int32)  # queued row -> the row after which the frame has left
+        left = np.full(len(cause), NONE, np.int32)  # row of queueing -> row after which the frame has left the queue
         leaves = self.steps.rows(*LEAVES)
         leaves = leaves[cause[leaves] != NONE]
         left[cause[leaves]] = leaves
-        transmissions = np.full(len(cause), NONE, np.int32)  # queued row -> the last; of it -> the one before
+        # row of queueing -> the last transmission; row of a transmission -> the previous one
+        transmissions = np.full(len(cause), NONE, np.int32)
         sent = self.steps.rows(SENT)
         sent = sent[cause[sent] != NONE]
         sent = sent[np.argsort(cause[sent], kind="stable")]
@@ -221,7 +224,7 @@ class Record:
         transmissions[sent[1:][again]] = sent[:-1][again]
         transmissions[cause[sent]] = sent
         self.left, self._transmissions = view(left), view(transmissions)
-        # a frame that was never sent leaves the queue unnoticed: the one before it counts
+        # A frame that was never sent leaves the queue without a row. The previous frame counts instead.
         queued = self.steps.rows(QUEUED)
         queued = queued[np.argsort(nodes[queued], kind="stable")]
         known = np.maximum.accumulate(np.where(left[queued] != NONE, np.arange(len(queued)), NONE))[:-1]
@@ -237,8 +240,8 @@ class Record:
         self._brought = RowsByKey(self._keys(receivers[places], messages), rows[places])
 
     def _receptions(self, causes: Table) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows in which messages reached a node that takes them, and the node: stations ignore the frames of
-        stations, and hosts those of hosts.
+        """Return the rows in which messages reached a node that accepts them, and the nodes. Stations ignore frames of
+        stations, and hosts ignore frames of hosts.
         """
         codes, heard, to, nodes = self.node_codes, causes.column("heard"), causes.column("to"), self._node
         sent = np.flatnonzero(self.steps.among((SENT,)) & self.has_messages)
@@ -260,7 +263,7 @@ class Record:
         return RowsByKey(self._node[rows], rows)
 
     def lost_rows(self, among: np.ndarray) -> list[int]:
-        """Return the rows of messages that were put on a wire and never arrived."""
+        """Return those of these rows whose messages were put on a wire and never arrived."""
         is_lost = self.steps.among((WIRE,)) & among
         causes = np.asarray(self.cause)[self.steps.rows(ARRIVED)]
         is_lost[causes[causes != NONE]] = False
@@ -274,7 +277,7 @@ class Record:
         return NONE if NONE in codes else codes[0] << 32 | codes[1]
 
     def _handlers_of(self, events: np.ndarray, times_ns: np.ndarray) -> np.ndarray:
-        """Return the handler in which each of these events happened, or NONE if it was caused from outside."""
+        """Return the handler in which each of these events happened, or NONE if no handler caused it."""
         if not len(self._handlers):
             return np.full(len(events), NONE, np.int32)
         rows = self._handlers[np.searchsorted(self._handler_events, events, "right") - 1]
@@ -305,12 +308,12 @@ class Record:
         return rows[::-1]
 
     def left_ns(self, queued: int) -> int:
-        """Return when the frame left, or NONE if it never did."""
+        """Return when the frame left the queue, or NONE if it never did."""
         row = self.left[queued]
         return NONE if row == NONE else self.time_ns[row]
 
     def left_before_ns(self, queued: int) -> int:
-        """Return when the frame before it last left, or NONE if there was none."""
+        """Return when the previous frame of the queue last left, or NONE."""
         row = self._left_before[queued]
         return NONE if row == NONE else self.time_ns[row]
 
@@ -319,11 +322,11 @@ class Record:
         return self._queued[self._key(node, message)]
 
     def brought(self, message: str, node: str) -> Sequence[int]:
-        """Return the rows that brought the node this message, in order."""
+        """Return the rows in which this message reached the node, in order."""
         return self._brought[self._key(node, message)]
 
     def brings(self, row: int, message: str, node: str) -> bool:
-        """Return whether this handler brought the node the message."""
+        """Return whether the message reached the node in this handler."""
         if row == NONE or message not in self.messages[row]:
             return False
         if self.step[row] == ARRIVED:
@@ -340,6 +343,6 @@ class Record:
         return rest[: rest.index(" ")] if is_heard else OUT_OF_RANGE
 
     def outcome(self, queued: int, node: str) -> str:
-        """Return the outcome of a frame at a node: received, or the outcome of its last transmission."""
+        """Return the outcome of a frame at a node: received, or else the outcome of its last transmission."""
         outcomes = [self.outcome_at(row, node) for row in self.sent_rows(queued)]
         return RECEIVED if RECEIVED in outcomes else outcomes[-1] if outcomes else "never_sent"

@@ -1,8 +1,8 @@
-"""Where does the time of many deliveries go? Sums of their stretches by kind and leg.
+"""Sums over many deliveries: how much time belongs to each kind of stretch and leg?
 
-Model     deliveries of messages broadcast in the window: those that the metric `delivery_delay_mean_s` counts. It
-          counts the sender's own delivery on hosts, and does not on processes. The slowest are the 5 % with the largest
-          delays; of equal ones, those that come first
+Model     the sums cover the deliveries of messages that were broadcast in the window, as in the metric
+          `delivery_delay_mean_s`. On hosts, this includes the sender's own delivery; on processes, it does not. The
+          slowest deliveries are the 5 % with the largest delays; of equal delays, the earlier ones
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -24,8 +24,8 @@ SLOWEST = 0.05
 
 
 class Shares(NamedTuple):
-    """The shares of a delay. `by_part`: (kind, leg) -> ns, the largest first; `held_ns`: the time spent behind other
-    messages.
+    """The shares of a delay. `by_part`: (kind, leg) -> ns, in descending order; `held_ns`: the time spent waiting for
+    other messages.
     """
 
     deliveries: int
@@ -42,7 +42,7 @@ def delay_ns(stories: Stories, one: Delivery) -> int:
 
 
 def _delays_ns(stories: Stories, deliveries: Deliveries) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return for each delivery its delay, when its message was broadcast (-1: never), and whether its node sent it."""
+    """Return for each delivery its delay, the time of the broadcast (-1: never), and whether the node is the sender."""
     (codes, words), (nodes, names) = deliveries.column("message"), deliveries.column("node")
     broadcasts = [stories.record.broadcasts.get(word) for word in words]
     at = {name: code for code, name in enumerate(names)}
@@ -52,7 +52,9 @@ def _delays_ns(stories: Stories, deliveries: Deliveries) -> tuple[np.ndarray, np
 
 
 def counted_deliveries(stories: Stories, begin_ns: int, end_ns: int) -> Deliveries:
-    """Return the deliveries of messages broadcast between these times; of processes, not those at the sender."""
+    """Return the deliveries of the messages that were broadcast between these times. For processes, deliveries at the
+    sender are left out.
+    """
     deliveries = stories.record.deliveries
     if not deliveries:
         return deliveries
@@ -64,7 +66,7 @@ def counted_deliveries(stories: Stories, begin_ns: int, end_ns: int) -> Deliveri
 
 
 def slowest(stories: Stories, deliveries: Deliveries) -> Deliveries:
-    """Return the slowest of these deliveries, in order of their delays."""
+    """Return the slowest of these deliveries, in the order of their delays."""
     if not deliveries:
         return deliveries
     ranked = np.argsort(-_delays_ns(stories, deliveries)[0], kind="stable")
@@ -74,7 +76,7 @@ def slowest(stories: Stories, deliveries: Deliveries) -> Deliveries:
 def shares_by(
     stories: Stories, deliveries: Iterable[Delivery], group_of: Callable[[Delivery], Hashable]
 ) -> dict[Any, Shares]:
-    """Return the shares of each group. Each delivery is traced once, which is fast in the order of the record."""
+    """Return the shares of each group. Each delivery is traced once, which is fastest in the order of the record."""
     totals: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
     parts: dict[Any, Counter[Part]] = defaultdict(Counter)
     for one in deliveries:
@@ -95,7 +97,7 @@ def shares_by(
 
 
 def add(several: Iterable[Shares]) -> Shares:
-    """Return the sum of several groups."""
+    """Return the sum of the shares of several groups."""
     parts: Counter[Part] = Counter()
     count = total_ns = held_ns = 0
     for one in several:

@@ -1,10 +1,10 @@
-"""When could a node not take part? A station was off the air; a host was down, out of coverage, or between sessions.
+"""When could a node not take part? A station's radio was off, or a host was down, out of coverage or between sessions.
 
 Model     off air: from radio_off to radio_on. Down: from crash to recover. Out of coverage: from out_of_coverage to
-          in_coverage. Handoff: from handoff_start to handoff_end. Where they overlap, the first of this list counts.
-          A stretch of waiting that overlaps a state gets its kind. On the way from the station to the host, every
-          stretch is down while the host is down: nothing can reach it then. TCP's timeout is longer after a state, and
-          the state counts until it
+          in_coverage. Handoff: from handoff_start to handoff_end. If they overlap, the first state of this list counts.
+          A stretch of waiting that overlaps a state gets its kind. On the leg from the station to the host, every
+          stretch is down while the host is down, because no frame can reach it. If TCP's timeout ends after a state,
+          the state counts until the timeout
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -38,10 +38,10 @@ from mobilenet.why.stretches import Stretch, fill
 BEGINS = {"radio_off": OFF_AIR, "crash": DOWN, "out_of_coverage": OUT_OF_COVERAGE, "handoff_start": HANDOFF}
 ENDS = {"radio_on": OFF_AIR, "recover": DOWN, "in_coverage": OUT_OF_COVERAGE, "handoff_end": HANDOFF, "leave": HANDOFF}
 PRIORITY = (OFF_AIR, DOWN, OUT_OF_COVERAGE, HANDOFF)
-SERVED = ("join", "handoff_end", "gap")  # events that name the station which serves the host from then on
+SERVED = ("join", "handoff_end", "gap")  # events that name the station which serves the host from this time on
 WAITING = frozenset(
     (RETRY, RETRANSMISSION, TIMER_WAIT, UNEXPLAINED, PROGRAM, ELSEWHERE)
-)  # waits that a state explains better
+)  # kinds of waiting that a state explains better
 Interval = tuple[int, int, str]
 
 
@@ -50,9 +50,11 @@ class States:
 
     def __init__(self, events: Table) -> None:
         self._changes: dict[str, tuple[list[int], list[frozenset[str]]]] = defaultdict(lambda: ([], []))
-        self._sessions: dict[str, list[int]] = defaultdict(list)  # when a host lost what it had received
+        # times at which a host lost the messages that it had received
+        self._sessions: dict[str, list[int]] = defaultdict(list)
         self._served: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        self._called: dict[str, list[tuple[int, str]]] = defaultdict(list)  # the same, with the starts of handoffs
+        # the same times with stations, and the beginnings of handoffs
+        self._called: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self.has_off_air = False
         self._crashed: set[str] = set()
         now: dict[str, frozenset[str]] = defaultdict(frozenset)
@@ -76,7 +78,7 @@ class States:
                 self._sessions[node].append(time_ns)
 
     def between(self, node: str, begin_ns: int, end_ns: int, of: Sequence[str] = PRIORITY) -> list[Interval]:
-        """Return the intervals of these states within these times, in order."""
+        """Return the intervals in which the node was in these states, between these times, in order."""
         intervals: list[Interval] = []
         if node not in self._changes:
             return intervals
@@ -92,7 +94,7 @@ class States:
         return intervals
 
     def session_began_ns(self, node: str, time_ns: int) -> int:
-        """Return when the host last lost what it had received, before this time."""
+        """Return when the host last lost the messages that it had received, before this time."""
         times = self._sessions.get(node, ())
         place = bisect_right(times, time_ns) - 1
         return times[place] if place >= 0 else 0
@@ -102,13 +104,15 @@ class States:
         return _spans(self._served.get(node, []), begin_ns, end_ns)
 
     def is_elsewhere(self, node: str, station: str, begin_ns: int, end_ns: int) -> bool:
-        """Return whether only other stations served the host between these times, or were about to after a handoff."""
+        """Return whether, between these times, the host was served only by other stations, or was in a handoff to one."""
         both = (self._served.get(node, []), self._called.get(node, []))
         stations = {one for each in both for _, _, one in _spans(each, begin_ns, end_ns + 1)}
         return bool(stations) and station not in stations
 
     def explain(self, story: list[Stretch], sender: str, receiver: str) -> list[Stretch]:
-        """Divide the waits of a story, of a message from this sender to this receiver, by the states in them."""
+        """Divide the waits in a story by the states of its nodes. The story's message went from this sender to this
+        receiver.
+        """
         out: list[Stretch] = []
         is_down = receiver in self._crashed
         for stretch in story:
@@ -131,8 +135,8 @@ class States:
         return join_outages(out) if self._crashed else out
 
     def _off_air(self, stretch: Stretch, host: str) -> list[Stretch]:
-        """Return the stretch in parts: in some, the radio was off of the station where the message waited or for which
-        it was meant.
+        """Divide the stretch by the times at which the radio of the relevant station was off: the station where the
+        message waited, or the one for which it was meant.
         """
         begin_ns, end_ns, place = stretch.begin_ns, stretch.end_ns, stretch.place
         served = [(begin_ns, end_ns, place)] if place[0] == "s" else self.stations(host, begin_ns, end_ns)
@@ -144,7 +148,9 @@ class States:
         return fill(off, begin_ns, end_ns, stretch)
 
     def parts(self, stretch: Stretch, host: str, states: Sequence[str] = PRIORITY) -> list[Stretch]:
-        """Return the stretch in parts. The parts in which the host was in one of these states are named after it."""
+        """Divide the stretch by the states of the host. Each part in which the host was in one of these states gets its
+        kind.
+        """
         named = [
             stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason="")
             for begin_ns, end_ns, state in self.between(host, stretch[0], stretch[1], states)
@@ -153,7 +159,7 @@ class States:
 
 
 def join_outages(story: list[Stretch]) -> list[Stretch]:
-    """Return the story with each run of stretches in which a host is down joined into one."""
+    """Return the story with consecutive stretches in which a host is down joined into one."""
     out: list[Stretch] = []
     for one in story:
         last = out[-1] if out else one
@@ -177,7 +183,7 @@ def _spans(served: list[tuple[int, str]], begin_ns: int, end_ns: int) -> Iterato
 
 
 def _until_timeout(parts: list[Stretch]) -> list[Stretch]:
-    """Return the parts of a wait for TCP's timeout. A state counts until the end."""
+    """Return the parts of a wait for TCP's timeout, in which a state counts until the end of the wait."""
     out: list[Stretch] = []
     for part in parts:
         is_after = part.kind == RETRANSMISSION and out and out[-1].kind != RETRANSMISSION

@@ -1,9 +1,9 @@
-"""The story of a delivery: stretches without gap or overlap, from the broadcast to the delivery.
+"""The story of a delivery: contiguous stretches from the broadcast to the delivery.
 
-Model     the walk goes backwards. From the delivery to the reception that brought the message; from there to the node
-          that sent it, and how the message had come to that node; and so on, to the broadcast. At each node the time
-          between the message's arrival and its departure is divided by the frames that carried it before, and by what
-          the node waited for between them
+Model     the story is traced backwards: from the delivery to the reception that brought the message, then to the node
+          that sent it, then to the reception there, and so on to the broadcast. At each node, the time between the
+          arrival of the message and its departure is divided by the earlier frames that carried it, and by what the
+          node waited for between them
 Kinds     docs/models/causes.md defines each by the events that begin and end it
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
@@ -47,12 +47,12 @@ from mobilenet.why.states import States
 from mobilenet.why.stretches import Stretch, behind, clip, cut, fill, leg_at
 from mobilenet.why.wires import departures
 
-MOST_WAYS = 10_000  # the most ways that are kept; a message is on its way for a small part of a run
-OWN_CODE = ("own", "program")  # names of protocols
+MOST_WAYS = 10_000  # the maximum number of cached paths; a message is in transit for a small part of a run
+OWN_CODE = ("own", "program")  # protocols whose nodes run code of the user
 
 
 class Errand(NamedTuple):
-    """The task for which a node waits: to get this message to that node, on this leg."""
+    """The task for which a node waits: to bring this message to that node, on this leg."""
 
     message: str
     leg: str
@@ -60,7 +60,7 @@ class Errand(NamedTuple):
 
 
 class Stories:
-    """The stories of one run. `protocol`: its name; of a program or a plug-in, less can be explained."""
+    """The stories of one run. `protocol`: its name. A program or a plug-in can be explained in less detail."""
 
     def __init__(
         self,
@@ -78,18 +78,21 @@ class Stories:
         self._connections = connections
         self._processes = processes
         self.protocol, self._has_own_code = protocol, protocol in OWN_CODE
-        self._last: dict[str, dict[str, list[Stretch]]] = {}  # node -> stories of the handler that was queried last
+        # node -> stories of the handler that was last requested there
+        self._last: dict[str, dict[str, list[Stretch]]] = {}
         self._last_handler: dict[str, int] = {}
         self._ways: dict[tuple[int, str, str], list[Stretch]] = {}
-        self._personal: set[tuple[int, str]] = set()  # ways that differ from one receiver to another
+        self._personal: set[tuple[int, str]] = set()  # paths that depend on the receiver
 
     def of(self, message: str, node: str) -> list[Stretch]:
-        """Return the story of the last delivery of a message at a node. Raise KeyError if there is none on record."""
+        """Return the story of the last delivery of a message at a node. Raise KeyError if there is no such delivery in
+        the record.
+        """
         return self.story(self.record.delivery(node, message))
 
     def story(self, one: Delivery) -> list[Stretch]:
-        """Return the stretches in order of time. Their lengths add up to the delay. It is fast in the order of the
-        record, since the stories of each node's last handler and some ways are cached.
+        """Return the stretches in order of time. Their lengths add up to the delay. Calls in the order of the record
+        are fast, because the stories of each node's last handler and some paths are cached.
         """
         node, message, number = one.node, one.message, one.number
         if self._last_handler.get(node) != one.handler or one.handler == NONE:
@@ -99,7 +102,8 @@ class Stories:
             if len(self._ways) > MOST_WAYS:
                 self._ways.clear()
                 self._personal.clear()
-            chain = [one]  # any earlier one may hold this one back; a thousand would be too deep for recursion
+            # Any earlier delivery may hold this one back, and a chain of a thousand would be too deep for recursion.
+            chain = [one]
             while (number := self.record.delivery_before[number]) != NONE:
                 if self.record.delivered[number] in known:
                     break
@@ -119,7 +123,7 @@ class Stories:
         if arrival == NONE:
             held = self._wait(Errand(one.message, HOST, one.node), one.node, sent.time_ns, one.time_ns, one.handler)
             held = [s if s.held_by else s._replace(leg=leg_at(s.place, one.node)) for s in held]
-            if one.node != sent.node:  # the node is not known to have had the message before
+            if one.node != sent.node:  # the record does not show that the node had the message before
                 held = [s._replace(kind=UNEXPLAINED) if s.kind == PROGRAM and not s.held_by else s for s in held]
             return self.states.explain(held, sent.node, one.node)
         way = self._way(arrival, one.message, one.node, one.node)
@@ -138,7 +142,7 @@ class Stories:
         return next(of_cell, rows[since] if since < until else rows[until - 1] if until else NONE)
 
     def _hold(self, one: Delivery, from_ns: int, arrival: int, known: dict[str, list[Stretch]]) -> list[Stretch]:
-        """Return the stretches while the message is at the host, but not delivered yet."""
+        """Return the stretches in which the host has received the message and not delivered it yet."""
         record, to_ns = self.record, one.time_ns
         if record.kind[arrival].startswith("Tcp"):
             hold = Stretch(from_ns, to_ns, HEAD_OF_LINE, HOST, one.node, one.handler)
@@ -150,8 +154,8 @@ class Stories:
         return self._wait(Errand(one.message, HOST, one.node), one.node, from_ns, to_ns, one.handler)
 
     def _blocker(self, one: Delivery, known: dict[str, list[Stretch]]) -> str | None:
-        """Return the last message that was delivered in the same handler and that this one causally depends on; if
-        there is none, the last one delivered there.
+        """Return the last message that was delivered in the same handler and on which this one causally depends. If
+        there is none, return the last message delivered there.
         """
         sent = self.record.broadcasts[one.message]
         last = None
@@ -164,7 +168,7 @@ class Stories:
     # --- the way to a node
 
     def _way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
-        """Return the stretches from the broadcast to this row, which brought the message to the node on its way to the
+        """Return the stretches from the broadcast to this row, in which the message reached the node on its way to the
         receiver.
         """
         if node == receiver:
@@ -177,7 +181,7 @@ class Stories:
         return way
 
     def _new_way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
-        out: list[Stretch] = []  # backwards
+        out: list[Stretch] = []  # in reverse order
         sender = self.hops.departure(row, out, self.hops.leg(row), node)
         departed = self.record.cause[row]
         if departed != NONE:
@@ -188,8 +192,8 @@ class Stories:
         return out
 
     def _dwell(self, out: list[Stretch], errand: Errand, sender: str, departed: int, receiver: str) -> bool:
-        """Add what happened at a node between the arrival of the message and its departure in this row, then how it got
-        there. Return whether that depends on the receiver.
+        """Add what happened at a node between the arrival of the message and its departure in this row, and then how
+        the message got there. Return whether the result depends on the receiver.
         """
         record, message = self.record, errand.message
         handler, departed_ns = record.cause[departed], record.time_ns[departed]
@@ -205,7 +209,7 @@ class Stories:
         radioed = [] if errand.leg != BACKBONE else record.queued_rows(sender, message)
         radioed = [row for row in radioed if row < departed and record.time_ns[row] >= came_ns]
         if receiver[0] == "h" and any(self._is_for(row, receiver) for row in radioed):
-            # a station that hands the message on had already radioed it: it waited for the receiver
+            # A station that relays the message had already sent it by radio, and waited for this receiver.
             errand = Errand(message, CELL, receiver)
         self._attempts(out, errand, sender, departed, came_ns)
         if came != NONE:
@@ -213,7 +217,9 @@ class Stories:
         return bool(radioed) or (came, message) in self._personal
 
     def _is_for(self, row: int, host: str) -> bool:
-        """Return whether a frame of a station is for this host: addressed to it or to all, while it is there."""
+        """Return whether a frame of a station is for this host: it is addressed to the host, or to all while the host
+        is there.
+        """
         record = self.record
         if record.to[row] not in ("", host):
             return False
@@ -228,14 +234,14 @@ class Stories:
         return brought[0] if brought and record.time_ns[brought[0]] <= until_ns else NONE
 
     def _attempts(self, out: list[Stretch], errand: Errand, sender: str, departed: int, came_ns: int) -> None:
-        """Add the attempts, backwards from the departure: what the sender waited for, and earlier frames."""
+        """Add the attempts, backwards from the departure: what the sender waited for, and its earlier frames."""
         record = self.record
         message, leg, node = errand
         cursor_ns, handler, window = record.time_ns[departed], record.cause[departed], record.window[departed]
         earlier = (
             []
             if leg == BACKBONE
-            else [  # frames are for hosts, not for the other end of a wire
+            else [  # frames are meant for hosts, and not for the other end of a wire
                 row
                 for row in record.queued_rows(sender, message)
                 if row < departed
@@ -245,7 +251,8 @@ class Stories:
         )
         for row in reversed(earlier):
             rows = record.sent_rows(row)
-            left_ns = min(record.time_ns[rows[-1] if rows else row], cursor_ns)  # two copies may have been queued
+            # there may have been two copies in the queue
+            left_ns = min(record.time_ns[rows[-1] if rows else row], cursor_ns)
             outcome = record.outcome(row, record.to[row] or node)
             out.extend(reversed(self._wait(errand, sender, left_ns, cursor_ns, handler, outcome, window)))
             if rows:
@@ -264,17 +271,19 @@ class Stories:
     def _wait(
         self, errand: Errand, node: str, begin_ns: int, end_ns: int, row: int, outcome: str = "", window: str = ""
     ) -> list[Stretch]:
-        """Return why the node did nothing for the message between these times: what led to the end of the wait."""
+        """Return why the node did nothing for the message between these times, which is what led to the end of the
+        wait.
+        """
         record, holder = self.record, node
         message, leg, _ = errand
         out: list[Stretch] = []
         while end_ns > begin_ns:
-            if row == NONE and window:  # the application's next message filled the segment
+            if row == NONE and window:  # the segment was filled by the application's next message
                 out.append(Stretch(begin_ns, end_ns, window, leg, holder, NONE, window))
                 break
             if row == NONE:
                 rest = self._world(errand, holder, begin_ns, end_ns, outcome)
-                if node != holder:  # the world made another node act, which may have been down before
+                if node != holder:  # an external event made another node act, which may have been down before
                     rest = [part for stretch in rest for part in self.states.parts(stretch, node)]
                 out.extend(reversed(rest))
                 break
@@ -318,11 +327,11 @@ class Stories:
         return [stretch for stretch in out if stretch.length_ns > 0]
 
     def _until_timer(self, blank: Stretch, is_own: bool, window: str) -> Stretch:
-        """Return the end of a wait that a timer ended, or all of it."""
+        """Return the part of a wait that a timer ended, or all of it."""
         row, outcome = blank.row, blank.reason
         kind = self._connections.timer_kind(row, outcome not in ("", RECEIVED))
         kind = PARTITION if kind == RETRY and outcome == SEPARATED else kind
-        if kind in (RETRY, PARTITION):  # whichever node's timer it is
+        if kind in (RETRY, PARTITION):  # regardless of which node's timer it is
             return blank._replace(kind=kind)
         if is_own and (kind != TIMER_WAIT or self.record.cause[row] == NONE):
             return blank._replace(kind=kind, reason=window if kind == RETRANSMISSION and window else outcome)
@@ -330,7 +339,7 @@ class Stories:
         return Stretch(since_ns, blank.end_ns, kind, blank.leg, blank.place, row, outcome if is_own else "")
 
     def _behind_another(self, blank: Stretch, target: str) -> list[Stretch]:
-        """Return the way of the message that a node waited for, to this node; the rest is like `blank`."""
+        """Return the path of the message that a node waited for, up to this node. The remaining time is like `blank`."""
         node, other = blank.place, blank.held_by
         receiver = node if target[0] == "s" else target
         way = self._way(blank.row, other, node, receiver)
@@ -339,12 +348,12 @@ class Stories:
         return fill(story, blank.begin_ns, blank.end_ns, blank)
 
     def _world(self, errand: Errand, holder: str, begin_ns: int, end_ns: int, outcome: str) -> list[Stretch]:
-        """Return a wait that the world ended: the host came to another cell, recovered, or joined."""
+        """Return a wait that ended because the host changed its cell, recovered or joined."""
         _, leg, target = errand
         if outcome not in ("", RECEIVED):
             kind = PARTITION if outcome == SEPARATED else RETRY
             return [Stretch(begin_ns, end_ns, kind, leg, holder, NONE, outcome)]
-        if outcome and not self._has_own_code:  # it was received, but the answer has not come
+        if outcome and not self._has_own_code:  # the message was received, but the answer has not arrived
             return [Stretch(begin_ns, end_ns, TIMER_WAIT, leg, holder, NONE, outcome)]
         rest = Stretch(begin_ns, end_ns, PROGRAM if self._has_own_code else UNEXPLAINED, leg, holder, NONE, outcome)
         away = [
@@ -367,7 +376,7 @@ def stories(causes: Table, events: Table, scenario: AnyScenario) -> Stories:
 
 
 def recorded_stories(directory: Path) -> Stories:
-    """Return the stories of a run that recorded its causes. Raise RunError if a file is not as the run wrote it."""
+    """Return the stories of a run that recorded its causes. Raise RunError if a file was changed after the run."""
     for name in ("scenario.yaml", "causes.parquet", "events.parquet"):
         require_unchanged(directory, name)
     return stories(

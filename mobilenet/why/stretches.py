@@ -1,4 +1,4 @@
-"""A stretch of a delay, and functions that cut and complete stories of stretches.
+"""A stretch of a delay, and functions that clip and complete stories of stretches.
 
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
@@ -14,7 +14,9 @@ from mobilenet.why.record import NONE
 
 
 class Stretch(NamedTuple):
-    """A stretch. `row`: the row of `causes` that shows it; `reason`: an earlier frame's outcome, a timer, a message."""
+    """One stretch of a delay. `row`: the row of `causes` that shows it; `reason`: the outcome of an earlier frame, a
+    timer or a message.
+    """
 
     begin_ns: int
     end_ns: int
@@ -31,7 +33,7 @@ class Stretch(NamedTuple):
 
 
 def leg_at(place: str, receiver: str) -> str:
-    """Return the leg that a place belongs to, if no frame is known to carry the message."""
+    """Return the leg of a wait at this place, if no frame is known to carry the message."""
     if "-" in place or (place[0] == "p" and place != receiver):
         return BACKBONE
     return CELL if place[0] == "s" else HOST if place == receiver else UPLINK
@@ -43,7 +45,7 @@ def cut(stretch: Stretch, begin_ns: int, end_ns: int) -> Stretch:
 
 
 def clip(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
-    """Return the part of a story between two times. Most stretches lie within."""
+    """Return the part of a story between two times. Most stretches need no clipping."""
     out: list[Stretch] = []
     for stretch in story:
         a, b = stretch[0], stretch[1]
@@ -56,12 +58,12 @@ def clip(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
 
 
 def behind(story: Iterable[Stretch], message: str) -> list[Stretch]:
-    """Return the story of a message, marked as one that held another message back."""
+    """Return the story of a message, with the mark that this message held another one back."""
     return [stretch if stretch[7] else Stretch._make((*stretch[:7], message)) for stretch in story]
 
 
 def fill(story: list[Stretch], begin_ns: int, end_ns: int, blank: Stretch) -> list[Stretch]:
-    """Return a story from one time to the other, in which gaps are like `blank`."""
+    """Return a story that covers all the time between these times. Gaps are filled with copies of `blank`."""
     out: list[Stretch] = []
     at_ns = begin_ns
     for stretch in story:

@@ -1,10 +1,9 @@
-"""When did a message that was put on a wire leave its sender? The models of wires imply it, from sizes and times.
+"""When did a message that was put on a wire leave its sender? The models of wires imply the answer.
 
-Model     links: first in, first out, store and forward, so a message is put on the wire when those before it are. A
-          cut link holds what is put on it until it is repaired. What arrives later than one propagation delay after
-          its last bit was delayed by an impairment. Processes on the abstract network: one send server for each
-          process and lane, t_s for each message. On the packet network: one output queue for each process, t_t for
-          each packet
+Model     links: first in, first out, store and forward. A message is put on the wire after those before it. A cut link
+          holds its messages until it is repaired. A message that arrives later than one propagation delay after its
+          last bit was delayed by an impairment. Processes on the abstract network: one send server for each process and
+          lane, t_s for each message. On the packet network: one output queue for each process, t_t for each packet
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/causes.md, docs/models/wires.md, docs/protocols/vcube.md
 """
@@ -23,11 +22,11 @@ from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork
 from mobilenet.why.cuts import Cut, Cuts
 from mobilenet.why.record import NONE, WIRE, Record, RowsByKey
 
-TESTS = ("Test", "Answer")  # of the failure detector, which has its own send servers
+TESTS = ("Test", "Answer")  # messages of the failure detector, which has its own send servers
 
 
 class Departure(NamedTuple):
-    """The departure of a message. `held_ns`: until then a cut link held it; `first_ns`, `last_ns`: when its first and
+    """The departure of a message. `held_ns`: how long a cut link held it; `first_ns`, `last_ns`: when its first and its
     last bit left; `due_ns`: when it arrives if the link is not impaired.
     """
 
@@ -39,11 +38,11 @@ class Departure(NamedTuple):
 
 class Departures(Protocol):
     def of(self, put: int, arrived_ns: int) -> Departure:
-        """Return when the message that was put on the wire in this row left, if it arrived at that time."""
+        """Return when the message in this row left, if it arrived at the given time."""
 
 
 class InOrder:
-    """A queue that serves the first to come first. `second`: for each row, which of the queues of a node it uses."""
+    """A FIFO queue. `second`: for each row, which of the node's queues it uses."""
 
     def __init__(self, record: Record, second: np.ndarray) -> None:
         self._record, self._second = record, second
@@ -65,7 +64,7 @@ class InOrder:
         return Departure(held_ns, first_ns, last_ns, self._due_ns(last_ns, arrived_ns))
 
     def _serve(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return when each was released, and when its first and its last bit left."""
+        """Return when each message was released, and when its first and last bits left."""
         raise NotImplementedError
 
     def _due_ns(self, last_ns: int, arrived_ns: int) -> int:
@@ -73,13 +72,15 @@ class InOrder:
 
 
 def _leave(held_ns: np.ndarray, work_ns: np.ndarray) -> np.ndarray:
-    """Return when a server is done with each: it begins when the message is there and those before it are done."""
+    """Return when a server finishes each message. It begins when the message has arrived and the earlier ones are
+    finished.
+    """
     total_ns = np.cumsum(work_ns)
     return total_ns + np.maximum.accumulate(held_ns - (total_ns - work_ns))
 
 
 class OnLinks(InOrder):
-    """The queues on links. `header_bytes`: the bytes that the recorded size leaves out."""
+    """The queues of links. `header_bytes`: the bytes that the recorded size leaves out."""
 
     def __init__(
         self, record: Record, cuts: Cuts, bandwidth_mbps: float, delay_ms: float, header_bytes: int = 0
@@ -93,7 +94,8 @@ class OnLinks(InOrder):
         held_ns, events = np.asarray(record.time_ns)[rows], np.asarray(record.events_before)[rows]
         bits = 8 * (np.asarray(record.size_bytes)[rows].astype(np.int64) + self._header_bytes)
         last_ns, work_ns = np.zeros_like(held_ns), -(-bits * SECOND // self._bits_per_s)
-        # of the cuts before each row, the last counts; what a cut loses is never on the link, and empties it
+        # The last cut before each row counts. A message that a cut loses is never on the link, and the cut empties the
+        # link.
         cuts = [Cut(NONE, NONE, 0, False), *self._cuts.of(record.node[first], record.to[first])]
         begins, ends, ends_ns, loses = (np.array(column) for column in zip(*cuts, strict=True))
         which = np.searchsorted(begins, events) - 1
@@ -110,7 +112,7 @@ class OnLinks(InOrder):
 
 
 class OverSeveral:
-    """Several links whose queues are not on record: all of the time counts as travelling."""
+    """A path of several links whose queues are not recorded. All of its time counts as travelling."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -121,7 +123,9 @@ class OverSeveral:
 
 
 class OnServers(InOrder):
-    """The queues at send servers, with a fixed time for each message; tests of the failure detector have another."""
+    """The queues of send servers, which take a fixed time for each message. Tests of the failure detector have another
+    time.
+    """
 
     def __init__(self, record: Record, each_ns: int) -> None:
         super().__init__(record, record.kinds.among(TESTS))
@@ -142,7 +146,7 @@ def departures(record: Record, cuts: Cuts, scenario: AnyScenario) -> Departures:
         return OnServers(record, ns(network.send))
     if isinstance(network, PacketNetwork):
         return OnServers(record, ns(network.queue))
-    if not isinstance(network, WiredNetwork):  # wires between stations
+    if not isinstance(network, WiredNetwork):  # stations are connected by wires
         return OnLinks(record, cuts, network.bandwidth_mbps, network.delay_ms)
     if network.edges is not None:
         return OverSeveral(record)

@@ -1,8 +1,8 @@
-"""Describe a stretch in a sentence, with the events that show it.
+"""Describe a stretch in a sentence that names the events which show it.
 
-Model     a sentence names only what the record has: the outcome of a frame at its receiver and the frames that were on
-          the air there at that time, the timer that fired, the state of a host. Which of several frames destroyed
-          another one is not known
+Model     a sentence names only what the record shows: the outcome of a frame at its receiver and the frames that were
+          on the air there at that time, the timer that fired, or the state of a host. The record does not show which of
+          several frames destroyed another one
 Source    ours: docs/models/causes.md
 """
 
@@ -16,7 +16,7 @@ from mobilenet.why import kinds
 from mobilenet.why.record import ACKNOWLEDGED, NONE, OUT_OF_RANGE, SENT, Record
 from mobilenet.why.stretches import Stretch
 
-OUTCOMES = {  # the outcome of a frame or message that was not received
+OUTCOMES = {  # outcome of a frame or message that was not received -> words
     "collision": "another frame overlapped it at the receiver",
     "never_attempted": "the receiver was receiving another frame",
     "preamble_missed": "its preamble was too weak compared with noise and other frames",
@@ -38,7 +38,7 @@ RULES = {
     "receive_window": "the receiver's window is full",
     "messages_in_flight": "as many messages are unacknowledged as the scenario allows",
 }
-AT_A_PLACE = {  # states whose sentence needs only the place
+AT_A_PLACE = {  # states whose sentence only needs the node
     kinds.ORDER: "{place} waits for another message",
     kinds.HANDSHAKE: "{place} waits until its connection is open",
     kinds.WIRE_QUEUE: "waits for the wire {place}",
@@ -54,7 +54,7 @@ AT_A_PLACE = {  # states whose sentence needs only the place
     kinds.HANDOFF: "{place} is between two sessions",
     kinds.DETECTION: "{place} enters the new cell; its attachment changes at the end of this period",
 }
-MOST_NAMED = 3  # frames in a sentence
+MOST_NAMED = 3  # the maximum number of frames in a sentence
 
 
 class Words:
@@ -66,7 +66,7 @@ class Words:
         self._longest_ns = max((record.end_ns[row] - start_ns for start_ns, row in self._on_air), default=0)
 
     def sentence(self, stretch: Stretch, receiver: str) -> str:
-        """Return what happened, without its times. `receiver`: the host of the story."""
+        """Return what happened in a stretch, without its times. `receiver`: the host of the story."""
         text = self._text(stretch, receiver)
         return f"behind {stretch.held_by}: {text}" if stretch.held_by else text
 
@@ -120,7 +120,7 @@ class Words:
         return "not explained by the record"
 
     def _since(self, s: Stretch) -> str:
-        """Return when the timer was started, if that was later than the wait began."""
+        """Return when the timer was started, if that was after the beginning of the wait."""
         started_ns = s.begin_ns if s.row == NONE else self._record.start_ns[s.row]
         if started_ns <= s.begin_ns:
             return ""

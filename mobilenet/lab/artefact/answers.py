@@ -1,7 +1,7 @@
-"""The answers to claims in the form that an archive has: the files of their directory.
+"""Prepare the answers to claims for an archive: the files of their directory.
 
-Shapes    name in the archive -> content
-Errors    ArtefactError: not all claims are answered, or the answers are damaged
+Shapes    Files are a mapping from the name in the archive to the content.
+Errors    ArtefactError if some claims are not answered, or if the answers are damaged.
 Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/claims/answer.py
 """
 
@@ -19,7 +19,7 @@ Files = dict[str, bytes]
 
 
 def answers_in(data: bytes) -> dict[str, Any]:
-    """Return claims.json. Raise ValueError for anything else."""
+    """Parse the content of claims.json. Raise ValueError for any other content."""
     document = json.loads(data)
     rows = document.get("claims") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -42,5 +42,7 @@ def require_answered(path: Path) -> None:
 
 
 def answers_of(path: Path, place: str) -> Files:
-    """Return the claims in a directory and their answers, as files of `place`. They name no directory of the author."""
+    """Return the claims in a directory and their answers, as files below `place`. They do not mention any directory of
+    the author.
+    """
     return {f"{place}/{name}": (path / name).read_bytes() for name in (KEPT, *ANSWERS)}

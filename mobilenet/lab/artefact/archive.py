@@ -1,9 +1,10 @@
-"""Read an archive that strangers may have made: nothing is written before every file of it has been checked.
+"""Read an archive that may come from an untrusted source. No file is written before every file of the archive has been
+checked.
 
-Model     first the list of files (entries.py), then the SHA-256 of each file, then the files are unpacked into an empty
-          folder. Checksums show damage, and not who made an archive
-Units     bytes
-Errors    ArtefactError, one line
+Model     First the list of files is checked (entries.py), and then the SHA-256 of each file. After that, the files are
+          unpacked into an empty folder. Checksums reveal damage, but do not show who made an archive.
+Units     Sizes are in bytes.
+Errors    ArtefactError with one line.
 Source    ours: docs/guide/artefact.md
 """
 
@@ -31,7 +32,7 @@ BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplemented
 
 
 class Archive:
-    """An open archive with a list of files that is within the limits."""
+    """Represents an open archive whose list of files is within the limits."""
 
     def __init__(self, path: Path, file: zipfile.ZipFile) -> None:
         self.path, self._file = path, file
@@ -39,7 +40,7 @@ class Archive:
         self.digests, self.made_by = self._checksums()
 
     def _checksums(self) -> tuple[dict[str, str], dict[str, str | None]]:
-        """Return the SHA-256 of each file by name, and the versions that made the archive."""
+        """Return the SHA-256 of each file by name, and the versions of the software that made the archive."""
         if CHECKSUMS not in self._infos:
             raise self.problem(f"{CHECKSUMS} is missing; expected an archive made by `mobilenet artefact`")
         if self._infos[CHECKSUMS].file_size > MOST_LIST_BYTES:
@@ -59,12 +60,12 @@ class Archive:
         return digests, made_by
 
     def verify(self) -> None:
-        """Compare each file with its checksum. Raise ArtefactError if one differs."""
+        """Compare each file with its checksum. Raise ArtefactError if a file differs."""
         for name in self.digests:
             self._copy(name, None)
 
     def extract(self, folder: Path) -> None:
-        """Write all files into an empty folder. Raise ArtefactError if that fails."""
+        """Write all files into an empty folder. Raise ArtefactError if this fails."""
         for name in sorted(self._infos):
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -96,13 +97,13 @@ class Archive:
             raise self.problem(f"{printable_name(name)} is shorter than the archive states")
 
     def problem(self, what: str) -> ArtefactError:
-        """Return an error about this archive."""
+        """Return an error that names this archive."""
         return ArtefactError(f"{self.path}: {what}")
 
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """Open an archive, and check its list of files. Raise ArtefactError if it is not allowed."""
+    """Open an archive, and check its list of files. Raise ArtefactError if the archive is not acceptable."""
     try:
         with path.open("rb") as stream:
             require_plain(path, stream)

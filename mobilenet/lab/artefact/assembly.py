@@ -1,8 +1,9 @@
-"""Make an archive of studies and evaluated claims.
+"""Create an archive of studies and evaluated claims.
 
-Model     parts → files → README, dependencies and metadata about them → checksums → one ZIP file. The same directories
-          with the same date give the same bytes
-Errors    ArtefactError, StudyError, ScenarioError; RecordError for the file
+Model     The parts are read, their files are collected, and README, dependencies and metadata are added. Then checksums
+          are computed, and everything is written to one ZIP file. The same directories with the same date give the same
+          bytes.
+Errors    ArtefactError, StudyError or ScenarioError for the parts. RecordError for the file of the archive.
 Source    ours: docs/guide/artefact.md
 """
 
@@ -31,11 +32,11 @@ from mobilenet.record.provenance import read_provenance
 from mobilenet.record.stamp import PACKAGE, commit
 from mobilenet.viz.files import whole_file
 
-DECIDING = ("numpy", "scipy", "pandas", "pyarrow")  # packages on which the bits of tables may depend
+DECIDING = ("numpy", "scipy", "pandas", "pyarrow")  # packages that may affect the exact bits of tables
 
 
 class NewArchive(NamedTuple):
-    """The archive that was made."""
+    """Describes an archive that has just been made."""
 
     files: int
     bytes: int
@@ -43,9 +44,10 @@ class NewArchive(NamedTuple):
 
 
 def make(paths: Sequence[Path], target: Path, title: str | None, license_: str | None, date: str | None) -> NewArchive:
-    """Make an archive of directories of studies, directories of answers, and claims files.
+    """Create an archive from directories of studies, directories of answers, and claims files.
 
-    `date`: of publication, as in 2026-11-26; by default the day on which the newest results were written.
+    `date` is the date of publication in the form 2026-11-26. The default is the day on which the newest results were
+    written.
     """
     with whole_file(target, (".zip",)) as partial:
         parts = parts_of(paths)
@@ -62,14 +64,16 @@ def make(paths: Sequence[Path], target: Path, title: str | None, license_: str |
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions on which results may depend."""
+    """Return the versions of all software that may affect the results."""
     deciding = {name: packages.version(name) for name in DECIDING}
     python = ".".join(platform.python_version_tuple()[:2])
     return {"mobilenet": __version__, "commit": commit(), "python": python, "machine": platform.machine(), **deciding}
 
 
 def _version_of(parts: Sequence[Part]) -> dict[str, str | None]:
-    """Return the version and commit that made the results. Several are joined, and then equal no other."""
+    """Return the version and commit of mobilenet that made the results. If there are several, they are joined into one
+    text, which does not equal any single version.
+    """
     files = [study / "tables" / "runs.parquet" for part in parts for study in studies_of(part)]
     stamps = [read_provenance(file) for file in [*files, *(part.path / MARK for part in parts if part.kind == CLAIMS)]]
     pairs = sorted({(stamp.version, stamp.commit or "unknown") for stamp in stamps if stamp is not None})
@@ -80,7 +84,7 @@ def _version_of(parts: Sequence[Part]) -> dict[str, str | None]:
 
 
 def _dependencies() -> Files:
-    """Return requirements.lock of the clone, or else a list of installed packages."""
+    """Return requirements.lock of the clone or, if there is none, a list of the installed packages."""
     if (lock := PACKAGE.parent / LOCK).is_file():
         return {LOCK: lock.read_bytes()}
     requirements = {f"{one.metadata['Name']}=={one.version}" for one in packages.distributions()}
@@ -88,14 +92,14 @@ def _dependencies() -> Files:
 
 
 def studies_of(part: Part) -> list[Path]:
-    """Return the directories of the studies in a part."""
+    """Return the directories of all studies that belong to a part."""
     if part.kind != CLAIMS:
         return [part.path]
     return [part.path / name for name in Claims.load(part.path / KEPT).experiments]
 
 
 def code_in(study: Path) -> set[str]:
-    """Return the plug-ins and programs that a study's scenarios name."""
+    """Return the plug-ins and programs that the scenarios of a study name."""
     return open_store(study).code()
 
 

@@ -1,9 +1,10 @@
-"""Compare tables and answers that were made again with those of an archive.
+"""Compare recomputed tables and answers with those of an archive.
 
-Model     the bits are the same if the CSV tables have the same bytes, which include the fingerprint of each run; where
-          the same versions promise it, Parquet files as well. Otherwise the numbers are the same if all texts are, and
-          each number is within 1e-9 of the other, relative to it: other machines may round the last digit differently
-Errors    none: what cannot be read differs
+Model     The bits are the same if the CSV tables have the same bytes. These include the fingerprint of each run. If
+          identical bits are promised because the versions are the same, Parquet files are compared as well. Otherwise,
+          the numbers are the same if all texts are equal and each number is within 1e-9 of the other, relative to it,
+          because other machines may round the last digit differently.
+Errors    None. A file that cannot be read counts as different.
 Source    ours: docs/guide/artefact.md
 """
 
@@ -18,14 +19,14 @@ from typing import Any, NamedTuple
 
 from mobilenet.quoting import pluralize
 
-CLOSE = 1e-9  # relative
+CLOSE = 1e-9  # relative difference between numbers that count as the same
 CLOSE_TO_0 = 1e-12
-SEARCHES = ("capacity", "sensitivity")  # tables with the answers of searches
+SEARCHES = ("capacity", "sensitivity")  # tables that contain the answers of searches
 APART = ("effects", *SEARCHES)  # tables that are not compared with those of a study
 
 
 class Sameness(Enum):
-    """The result of running a study or a claim again."""
+    """The possible results of running a study or a claim again."""
 
     BITS = "bit-identical"
     NUMBERS = "same numbers"
@@ -35,7 +36,7 @@ class Sameness(Enum):
 
 
 class Line(NamedTuple):
-    """A study or a claim with the result of its check."""
+    """Contains the result of the check of one study or claim."""
 
     what: str
     sameness: Sameness
@@ -43,7 +44,7 @@ class Line(NamedTuple):
 
 
 def compare_study(what: str, original: Path, again: Path, is_promised: bool) -> Line:
-    """Compare the tables of a study. `is_promised`: whether identical bits are promised."""
+    """Compare the tables of a study. `is_promised` states whether identical bits are promised."""
     names = _names(original, "csv"), _names(original, "parquet")
     return _compare_tables(
         Line(what, Sameness.BITS, pluralize(_count(original / "runs.csv"), "run")), original, again, names, is_promised
@@ -53,7 +54,9 @@ def compare_study(what: str, original: Path, again: Path, is_promised: bool) -> 
 def compare_search(
     what: str, original: Path, again: Path, words: str, documents: tuple[Any, Any], is_promised: bool
 ) -> Line:
-    """Compare the answer of a search; `words`: the answer in a few words; `documents`: the contents of its JSON."""
+    """Compare the answers of a search. `words` is a short form of the answer, and `documents` are the contents of the
+    JSON files.
+    """
     (name,) = (path.stem for path in original.glob("*.csv") if path.stem in SEARCHES)
     before, now = documents
     line = Line(what, Sameness.BITS, words)
@@ -70,7 +73,7 @@ def compare_search(
 def _compare_tables(
     worst: Line, original: Path, again: Path, names: tuple[list[str], list[str]], is_promised: bool
 ) -> Line:
-    """Compare tables by their names, CSV and Parquet. `worst`: the line if all are the same."""
+    """Compare the CSV and Parquet tables with these names. `worst` is the line to return if all of them are the same."""
     what = worst.what
     for name in names[0]:
         difference = _compare_csv(original / name, again / name)
@@ -116,7 +119,7 @@ NUMBERS_ONLY = "the numbers are the same, but not the bytes"
 
 
 def _compare_csv(original: Path, again: Path) -> str | None:
-    """Return how two tables differ, or None if they do not."""
+    """Return how two tables differ, or None if they are the same."""
     if (old := _bytes(original)) is not None and old == _bytes(again):
         return None
     try:
@@ -176,7 +179,7 @@ def _is_close(a: Any, b: Any) -> bool:
         return False
     try:
         return math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE_TO_0)
-    except OverflowError:  # a number in JSON that is too large for a float
+    except OverflowError:  # JSON contains a number that is too large for a float
         return False
 
 

@@ -1,10 +1,11 @@
-"""Require that an unpacked archive is complete and names only files of its own, before anything reads them.
+"""Check that an unpacked archive is complete and refers only to its own files, before any of them is used.
 
-Model     studies and claims have the form in which their directories keep them: study.yaml names its own
-          configurations, claims.yaml the studies next to it. The files of a scenario are next to it. Two things are not
-          checked: the levels in study.yaml, since the configurations contain what they stand for; and the words of
-          commands, since programs run only with permission, and may then open any file anyway
-Errors    ArtefactError, ScenarioError
+Model     Studies and claims have the same form as in their directories: study.yaml names the configurations of the
+          study, and claims.yaml names the studies next to it. The files of a scenario are next to the scenario. Two
+          things are not checked. The levels in study.yaml are not, because the configurations contain what they stand
+          for. The arguments of commands are not, because programs run only with permission and may then open any file
+          anyway.
+Errors    ArtefactError if a file is missing or outside the archive. ScenarioError for a file that cannot be read.
 Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/store.py
 """
 
@@ -22,11 +23,13 @@ from mobilenet.lab.studies.declaration import KEPT as CONFIGURATION
 from mobilenet.lab.studies.declaration import KEPT_FACTORS, Study
 from mobilenet.scenario.yaml_reader import Node, read
 
-NAMING = ("file", "files", "class", "metrics")  # keys of a scenario whose values are files
+NAMING = ("file", "files", "class", "metrics")  # The values of these keys of a scenario are files.
 
 
 def require_inside(part: Part) -> None:
-    """Raise ArtefactError for a file outside, or for a study that does not consist of its own configurations."""
+    """Raise ArtefactError if a part refers to a file outside the archive, or if a study does not consist of its own
+    configurations.
+    """
     for study in _own_studies(part.path / KEPT) if part.kind == CLAIMS else [part.path]:
         _require_complete(study)
 
@@ -65,7 +68,7 @@ def _require_complete(path: Path) -> None:
 
 
 def _require_plain_levels(file: Path) -> None:
-    """Require levels that are not files, because they are set again, in the first configuration."""
+    """Raise ArtefactError if a level is a file. The check applies the levels again to the first configuration."""
     root = read(file)
     factors = root.value.get("factors") if isinstance(root.value, dict) else None
     for node in _names(factors) if factors is not None else ():
@@ -79,7 +82,7 @@ def _value(node: Node, key: str) -> object:
 
 
 def _names(node: Node, is_name: bool = False) -> Iterator[Node]:
-    """Yield the texts below the keys that name files."""
+    """Yield the nodes with texts below keys that name files."""
     if isinstance(node.value, dict):
         for key, inside in node.value.items():
             yield from _names(inside, str(key).rpartition(".")[2] in NAMING)

@@ -1,12 +1,12 @@
-"""Collect the files of an archive: those of its studies and evaluated claims.
+"""Collect the files of an archive from its studies and evaluated claims.
 
 Model     studies/NAME/          study.yaml, the configurations with the files that they name (tracks, walls, plug-ins,
-                                 programs), the table of runs, tables, comparison, figures; run directories are left
-                                 out, as the check makes them again
-                                 of a capacity search or a screening also its answer
-          claims/NAME/           claims.yaml, the answers, and a study for each experiment in a folder of its name
-Shapes    name in the archive -> content
-Errors    ArtefactError, StudyError: not finished, or not a directory that can be run again
+                                 programs), the table of runs, tables, comparison and figures; run directories are
+                                 omitted, because the check makes the runs again; for a capacity search or a screening
+                                 also its answer
+          claims/NAME/           claims.yaml, the answers, and a folder for each experiment that contains its study
+Shapes    Files are a mapping from the name in the archive to the content.
+Errors    ArtefactError or StudyError if a part is not finished, or is not a directory that can be run again.
 Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/store.py
 """
 
@@ -36,7 +36,9 @@ PICTURES = (".svg", ".png", ".pdf")
 
 
 def files_of(part: Part) -> Files:
-    """Return all files of a part by name in the archive. Raise ArtefactError or StudyError if it cannot be packed."""
+    """Return all files of a part by their names in the archive. Raise ArtefactError or StudyError if the part cannot be
+    packed.
+    """
     if part.kind == STUDIES:
         return _study(part.path, part.place) | _search(part)
     require_answered(part.path)
@@ -47,7 +49,7 @@ def files_of(part: Part) -> Files:
 
 
 def _search(part: Part) -> Files:
-    """Return the answer of a capacity search or a screening, if the part is one, and if it can be repeated."""
+    """Return the files with the answer if the part is a capacity search or a screening that can be repeated."""
     if (verb := verb_of(part.path)) is None:
         return {}
     plan_of(part.path)
@@ -80,7 +82,7 @@ def _require_finished(path: Path) -> None:
 
 
 def _figures(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the study's figures. They are drawn if there are none, or if they were drawn from other runs."""
+    """Yield the figures of the study. Draw them if they are missing, or if they were drawn from other runs."""
     there = sorted(one for one in (path / "figures").glob("*") if one.suffix in PICTURES and not one.is_symlink())
     inputs = inputs_of(path)
     stamps = [read_provenance(one) for one in there]

@@ -1,9 +1,9 @@
-"""The metadata of an archive as an RO-Crate: its files, and the command that made each study and each set of answers.
+"""Describe an archive as an RO-Crate: its files, and the command that made each study and each set of answers.
 
-Model     RO-Crate 1.3 without a further profile. The root data set has a data set for each part, and that has its
-          files. A CreateAction leads from the study file or claims file to its results, with mobilenet as instrument
-Units     contentSize in bytes, as text
-Errors    none
+Model     The metadata conforms to RO-Crate 1.3 without a further profile. The root data set contains a data set for
+          each part, which contains the files of the part. A CreateAction leads from the study file or claims file to
+          its results, with mobilenet as the instrument.
+Units     contentSize is in bytes, as text.
 Source    https://w3id.org/ro/crate/1.3
 """
 
@@ -43,15 +43,15 @@ Entity = dict[str, Any]
 
 
 class About(NamedTuple):
-    """The statements of the person who makes the archive."""
+    """Contains what the person who makes the archive states about it."""
 
     title: str
     date: str  # ISO 8601
-    license: str | None  # an identifier of SPDX, such as CC-BY-4.0
+    license: str | None  # an SPDX identifier, such as CC-BY-4.0
 
 
 def metadata(about: About, parts: Sequence[Summary], files: Mapping[str, bytes], made_by: Mapping[str, Any]) -> bytes:
-    """Return ro-crate-metadata.json; `files`: all other files by name, except checksums.json."""
+    """Return the content of ro-crate-metadata.json. `files` contains all other files by name, except checksums.json."""
     top_folders = [f"{one.part.place}/" for one in parts]
     loose = [name for name in sorted(files) if not name.startswith((f"{STUDIES}/", f"{CLAIMS}/"))]
     graph: list[Entity] = [
@@ -96,7 +96,9 @@ def _license(about: About) -> Entity:
 
 
 def _program(made_by: Mapping[str, Any]) -> Entity:
-    """Return mobilenet as an entity. A SoftwareApplication would need a `url`, and mobilenet has no address."""
+    """Return mobilenet as an entity. It is not a SoftwareApplication, which would need a `url`, because mobilenet has
+    no web address.
+    """
     entity: Entity = {
         "@id": "#mobilenet", "@type": "CreativeWork", "name": "mobilenet", "version": made_by["mobilenet"],
         "description": "Emulator of mobile networks and of the broadcast protocols that run on them",
@@ -129,7 +131,7 @@ def _file(name: str, data: bytes) -> Entity:
 
 
 def _links(names: Iterable[str]) -> list[Entity] | Entity:
-    """Return references to entities. A single one is not put into a list."""
+    """Return references to entities. A single reference is returned without a list."""
     links = [{"@id": name if name.startswith("#") else _id(name)} for name in names]
     return links[0] if len(links) == 1 else links
 

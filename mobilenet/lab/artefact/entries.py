@@ -1,9 +1,10 @@
-"""Check the list of files of an archive that strangers may have made, before any of its files is read.
+"""Check the list of files of an archive that may come from an untrusted source, before any of its files is read.
 
-Model     the end of the file first, before the list takes any memory: one list at its end, no ZIP64, no comment. Then
-          each entry: a name inside, a regular file, stored or deflated, within the limits of size
-Units     bytes
-Errors    ArtefactError, one line
+Model     The end of the file is checked before the list takes up memory: there must be one list at the end, without
+          ZIP64 and without a comment. Then each entry is checked: it must have a name inside the archive and be a
+          regular file, stored or deflated, within the limits of size.
+Units     Sizes are in bytes.
+Errors    ArtefactError with one line.
 Source    ours: docs/guide/artefact.md; APPNOTE.TXT 6.3.10, 4.3 (PKWARE)
 """
 
@@ -29,12 +30,12 @@ from mobilenet.lab.artefact.limits import (
 )
 from mobilenet.quoting import cut, spell_out
 
-END = struct.Struct("<4s4H2LH")  # end of central directory record
-LOCATOR_BYTES = 20  # the locator of ZIP64, before it
+END = struct.Struct("<4s4H2LH")  # the record at the end of the central directory
+LOCATOR_BYTES = 20  # size of the ZIP64 locator, which would precede this record
 
 
 def require_plain(path: Path, stream: IO[bytes]) -> None:
-    """Check the end of the file, before the list of files takes any memory."""
+    """Check the end of the file before the list of files takes up memory."""
     size = stream.seek(0, os.SEEK_END)
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode) or size < END.size:
         raise ArtefactError(f"{path}: not a ZIP file")
@@ -56,7 +57,9 @@ def require_plain(path: Path, stream: IO[bytes]) -> None:
 
 
 def require_allowed(path: Path, infos: list[zipfile.ZipInfo]) -> None:
-    """Require names inside, regular files, and sizes within the limits."""
+    """Raise ArtefactError unless all entries have names inside the archive, are regular files, and have sizes within
+    the limits.
+    """
     if len(infos) > MOST_FILES:
         raise ArtefactError(f"{path}: {len(infos):,} files, expected at most {MOST_FILES:,}")
     for info in infos:
@@ -85,5 +88,5 @@ def _problem(info: zipfile.ZipInfo) -> str | None:
 
 
 def printable_name(name: str) -> str:
-    """Return the name of a file for people, whatever it contains."""
+    """Return the name of a file in a form that can be printed safely, whatever it contains."""
     return cut(spell_out(name), 120)

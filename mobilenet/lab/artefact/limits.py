@@ -1,8 +1,7 @@
-"""Which archives are read at all? The limits of size, and the names that files may have.
+"""Define the limits of the archives that are accepted: their sizes, and the names that files may have.
 
-Model     the same limits hold for the archives that are made, so every archive that is made can be checked
-Units     bytes
-Errors    none
+Model     The same limits apply to the archives that are made, so that every archive can also be checked.
+Units     Sizes are in bytes.
 Source    ours: docs/guide/artefact.md
 """
 
@@ -13,17 +12,17 @@ from collections.abc import Iterable
 
 MOST_FILES = 20_000
 MOST_ARCHIVE_BYTES = 1_000_000_000
-MOST_LIST_BYTES = 10_000_000  # of the list of files at the end of the archive
-MOST_FILE_BYTES = 500_000_000  # size of a file, unpacked
-MOST_BYTES = 2_000_000_000  # size of all files, unpacked
-MOST_RATIO = 100  # unpacked to packed size of a file
-FREE_BYTES = 1_000  # bytes that a file may have beyond the ratio, since short files may shrink by any factor
-LONGEST_NAME = 300  # characters
-DEEPEST = 20  # folders
+MOST_LIST_BYTES = 10_000_000  # size of the list of files at the end of the archive
+MOST_FILE_BYTES = 500_000_000  # size of an unpacked file
+MOST_BYTES = 2_000_000_000  # total size of all unpacked files
+MOST_RATIO = 100  # ratio of the unpacked to the packed size of a file
+FREE_BYTES = 1_000  # A file may exceed the ratio by this many bytes, because short files may shrink by any factor.
+LONGEST_NAME = 300  # number of characters
+DEEPEST = 20  # number of nested folders
 
 
 def name_problem(name: str) -> str | None:
-    """Return what is wrong with the name of a file in an archive, or None if nothing is."""
+    """Return what is wrong with the name of a file in an archive, or None if the name is acceptable."""
     parts = name.split("/")
     if name.startswith("/") or ":" in name:
         return "is absolute, or names a drive"
@@ -37,7 +36,9 @@ def name_problem(name: str) -> str | None:
 
 
 def clash(names: Iterable[str]) -> str | None:
-    """Return a name that would be the same file as another one on some machine, or is both a file and a folder."""
+    """Return a name that would denote the same file as another name on some machine, or that is both a file and a
+    folder. Return None if there is no such name.
+    """
     folded_names: set[str] = set()
     for name in names:
         folded = _fold(name)
@@ -56,5 +57,5 @@ def _fold(name: str) -> str:
 
 
 def ratio_is_too_high(size: int, packed: int) -> bool:
-    """Return whether a file shrinks more than files of studies usually do."""
+    """Return whether a file is compressed much more than the files of studies usually are."""
     return size > MOST_RATIO * packed + FREE_BYTES

@@ -1,6 +1,7 @@
-"""The parts of an archive: studies and evaluated claims, recognised by the files in their directories.
+"""Identify the parts of an archive, which are studies and evaluated claims, by the files in their directories.
 
-Errors    ArtefactError: neither of both, or claims that have no answers; ScenarioError for a claims file
+Errors    ArtefactError for a path that is neither a study nor claims, or for claims without answers. ScenarioError for
+          an invalid claims file.
 Source    ours: docs/guide/artefact.md
 """
 
@@ -15,11 +16,13 @@ from mobilenet.lab.studies.claims.declaration import Claims
 from mobilenet.lab.studies.claims.evaluation import KEPT, MARK, default_directory
 from mobilenet.quoting import as_file_name, quote
 
-STUDIES, CLAIMS = "studies", "claims"  # their folders in the archive
+STUDIES, CLAIMS = "studies", "claims"  # names of their folders in the archive
 
 
 class Part(NamedTuple):
-    """A study, which may be that of a search, or a file of claims, and its directory."""
+    """A part of an archive: a study, which may belong to a search, or a claims file. It includes the directory of the
+    part.
+    """
 
     kind: str  # STUDIES or CLAIMS
     name: str
@@ -27,12 +30,12 @@ class Part(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The folder of the part in the archive."""
+        """The folder of the part within the archive."""
         return f"{self.kind}/{self.name}"
 
 
 def parts_of(paths: Sequence[Path]) -> list[Part]:
-    """Return the parts that the arguments name, in the order of the archive. Raise ArtefactError for others."""
+    """Return the parts that the paths refer to, in the order of the archive. Raise ArtefactError for any other path."""
     parts: dict[str, Part] = {}
     for path in paths:
         part = _part(path)

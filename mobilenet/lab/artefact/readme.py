@@ -1,6 +1,5 @@
-"""The README of an archive: what it contains, what was claimed and answered, and how to check it.
+"""Write the README of an archive: what it contains, what was claimed and answered, and how to check it.
 
-Errors    none
 Source    ours: docs/guide/artefact.md
 """
 
@@ -34,25 +33,25 @@ FILES = (
 
 
 class Summary(NamedTuple):
-    """The facts about one part, for the README and the metadata."""
+    """Contains the facts about one part that the README and the metadata need."""
 
     part: Part
     runs: int
     configurations: int
     answers: Sequence[Mapping[str, Any]]  # rows of claims.json
-    code: Sequence[str]  # plug-ins and programs, by their names in the scenarios
-    search: Search | None = None  # the answer, if the study is that of a search
+    code: Sequence[str]  # names of plug-ins and programs in the scenarios
+    search: Search | None = None  # the answer, if the study belongs to a search
 
     @property
     def kind(self) -> str:
-        """The kind of part, in words."""
+        """The kind of the part, in words."""
         if self.part.kind == CLAIMS:
             return "Claims"
         return "Study" if self.search is None else self.search.title
 
 
 def readme(title: str, parts: Sequence[Summary], made_by: Mapping[str, str | None], lock: str) -> str:
-    """Return the text of the archive's README.md."""
+    """Return the text of the file README.md in the archive."""
     code = sorted({name for one in parts for name in one.code})
     blocks = [
         f"# {title}",
@@ -96,7 +95,7 @@ def _in_words(parts: Sequence[Summary]) -> str:
 
 
 def contents(parts: Sequence[Summary]) -> str:
-    """Return the contents in words, as in `1 study, 1 capacity search and 4 claims`."""
+    """Return a summary of the contents, such as `1 study, 1 capacity search and 4 claims`."""
     kinds = Counter(one.kind.lower() for one in parts if one.part.kind != CLAIMS)
     phrases = [pluralize(count, kind) for kind, count in kinds.items()]
     claims = sum(len(one.answers) for one in parts)
@@ -132,5 +131,5 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: Any) -> str:
-    """Return a number of claims.json, in which infinite ones are texts."""
+    """Return a number from claims.json, in which infinite numbers are strings."""
     return format_number(value) if isinstance(value, int | float) else str(value or "")

@@ -1,9 +1,10 @@
-"""Check an archive: run everything in it again, and compare.
+"""Check an archive by running everything in it again and comparing the results.
 
-Model     limits and checksums (archive.py) → an own temporary folder → the files that scenarios name are inside →
-          studies and claims again, with the seeds and replications of the archive → comparison. Without permission, a
-          study with plug-ins or programs is not run, and neither are claims about one. Nothing uses the network
-Errors    ArtefactError, ScenarioError: an archive that is damaged, too large, or not one of ours
+Model     Limits and checksums are checked first (archive.py). The archive is unpacked into a temporary folder, where
+          the files that scenarios name must exist. Then studies and claims are run again, with the seeds and
+          replications of the archive, and compared. Without permission, studies with plug-ins or programs, and claims
+          about such studies, are not run. The network is never used.
+Errors    ArtefactError or ScenarioError for an archive that is damaged, too large, or not made by mobilenet.
 Source    ours: docs/guide/artefact.md
 """
 
@@ -44,12 +45,12 @@ NEEDS_CODE = "needs --allow-code, as it runs {}"
 
 
 class CheckResult(NamedTuple):
-    """The results of a check."""
+    """Contains the results of checking an archive."""
 
     lines: list[Line]
     sha256: str  # digest of the archive
-    promise: str  # in words, whether identical bits are promised
-    unchecked: list[str]  # files that were not compared
+    promise: str  # text that states whether identical bits are promised
+    unchecked: list[str]  # names of files that were not compared
 
     def count(self, kind: Sameness) -> int:
         """Return how many studies and claims have this result."""
@@ -58,7 +59,7 @@ class CheckResult(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """The options for running parts again."""
+    """Contains the options for running the parts again."""
 
     workers: int | None
     progress: Progress
@@ -67,7 +68,9 @@ class CheckOptions:
 
 
 def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
-    """Run everything in an archive again. `out`: the directory that keeps the results; by default none does."""
+    """Run everything in an archive again, and compare the results. `out` is the directory in which the new results are
+    kept; by default they are deleted.
+    """
     place = None if out is None else _place_of(out)
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_folder("artefact", place))
@@ -86,7 +89,7 @@ def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
             lines += [] if differences else differing_statements(root, parts, by)
             unchecked = not_compared(root, parts, not differences)
         if out is not None and again.is_dir():
-            os.replace(again, out)  # a directory of the final name is complete
+            os.replace(again, out)  # A directory with the final name is therefore always complete.
     promise = (
         f"bit-identical results are not promised: {differences[0]}"
         if differences
@@ -97,14 +100,14 @@ def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
 
 @dataclass(frozen=True)
 class _Again:
-    """The parts of an archive, which are run again, into a folder."""
+    """Runs the parts of an archive again and writes the results into a folder."""
 
     folder: Path
     how: CheckOptions
-    is_promised: bool  # whether the same bits are
+    is_promised: bool  # whether identical bits are promised
 
     def all(self, parts: list[Part]) -> list[Line]:
-        """Return a line for each study and claim. All of them share one Spark session."""
+        """Return a line for each study and claim. All of them use the same Spark session."""
         codes = [sorted(set().union(*(code_in(study) for study in studies_of(part)))) for part in parts]
         pairs = list(zip(parts, codes, strict=True))
         needs_spark = any(studies_of(part) and (self.how.allow_code or not code) for part, code in pairs)
@@ -121,7 +124,8 @@ class _Again:
                 except ScenarioError as error:
                     if not code:
                         raise
-                    lines.append(Line(part.place, Sameness.UNFINISHED, first_line(error)))  # a program is missing
+                    # A program is missing on this machine.
+                    lines.append(Line(part.place, Sameness.UNFINISHED, first_line(error)))
         return lines
 
     def _study(self, part: Part, spark: Spark) -> list[Line]:
@@ -135,7 +139,7 @@ class _Again:
         return [compare_study(part.place, part.path, out, self.is_promised)]
 
     def _search(self, part: Part, spark: Spark) -> list[Line]:
-        """Repeat a capacity search or a screening on the configurations of the archive."""
+        """Repeat a capacity search or a screening with the configurations of the archive."""
         how, out, planned = self.how, self.folder / part.place, plan_of(part.path)
         again = search if verb_of(part.path) == CAPACITY else screening
         outcome = again(planned, out, spark, how.progress, how.say, how.allow_code)
@@ -167,7 +171,7 @@ class _Again:
 
 
 def _parts(path: Path, root: Path) -> list[Part]:
-    """Return the studies and claims of an unpacked archive, after checking that all their files are inside."""
+    """Return the studies and claims of an unpacked archive, after checking that all their files are inside the archive."""
     parts = [
         Part(kind, folder.name, folder)
         for kind, mark in ((CLAIMS, KEPT), (STUDIES, "study.yaml"))
@@ -203,7 +207,7 @@ def _not_run(part: Part, why: str) -> list[Line]:
 
 
 def _differences(before: dict[str, str | None]) -> list[str]:
-    """Return the versions that differ from those that made the archive."""
+    """Return the versions on this machine that differ from those with which the archive was made."""
     now = versions()
     differences = [
         f"{name} is {now.get(name) or 'unknown'} here, but was {str(before.get(name) or 'unknown')[:40]}"
@@ -216,7 +220,7 @@ def _differences(before: dict[str, str | None]) -> list[str]:
 
 
 def _place_of(out: Path) -> Path:
-    """Return the folder for an unfinished check. `out` must be free."""
+    """Return the folder for a check that is not finished yet. `out` must not exist."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OutError(f"{out}: exists and is not an empty directory")
     place = out.absolute().parent
@@ -226,7 +230,7 @@ def _place_of(out: Path) -> Path:
 
 @contextmanager
 def _without_place(path: Path, root: Path) -> Iterator[None]:
-    """Replace the temporary folder by the archive in errors."""
+    """Replace the name of the temporary folder by that of the archive in error messages."""
     try:
         yield
     except ScenarioError as error:

@@ -1,8 +1,9 @@
-"""Capacity searches and screenings in an archive: their answers, and how they are repeated.
+"""Handle capacity searches and screenings in an archive: their answers, and how they are repeated.
 
-Model     such a part is a study whose runs its command has chosen. The command is in the answer, in normal form; it is
-          made again on the configurations of the archive, and the answers are compared
-Errors    ArtefactError, StudyError: an answer that is damaged, or not about the study in its directory
+Model     Such a part is a study whose runs were chosen by its command. The answer contains the command in normal form.
+          The command is repeated with the configurations of the archive, and the answers are compared.
+Errors    ArtefactError or StudyError for an answer that is damaged, or that does not belong to the study in its
+          directory.
 Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/origin.py
 """
 
@@ -23,25 +24,25 @@ from mobilenet.quoting import cut, format_number, spell_out
 from mobilenet.record.provenance import read_provenance
 from mobilenet.record.stamp import KEY
 
-CAPACITY, SCREENING = "capacity", "sensitivity"  # the verbs of their commands, and the names of their files
+CAPACITY, SCREENING = "capacity", "sensitivity"  # the names of the commands, and also of their files
 TITLES = {CAPACITY: "Capacity search", SCREENING: "Screening"}
-NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # names of the compared parts
+NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # names of the results that are compared
 ANSWERS = {CAPACITY: of_capacity.ANSWER, SCREENING: of_screening.ANSWER}
 FILES = {
     CAPACITY: (of_capacity.ANSWER, "capacity.csv", "capacity.parquet", "capacity.md"),
     SCREENING: ("sensitivity.csv", of_screening.ANSWER),
 }
 PICTURES = ("capacity.svg", "capacity.png")
-SHORT = 60  # of a note of the check
-WORDS = 120  # characters that a README repeats in each cell, at most
+SHORT = 60  # length of a note of the check
+WORDS = 120  # A README repeats at most this many characters in each cell.
 
 
 @dataclass(frozen=True)
 class Search:
-    """The answer of a search, for README and metadata."""
+    """The answer of a search, as it appears in the README and in the metadata."""
 
     verb: str
-    command: str  # in normal form, where STUDY stands for the directory
+    command: str  # in normal form, in which STUDY stands for the directory
     sentences: Sequence[str] = ()
     ranking: Sequence[Mapping[str, Any]] = ()
 
@@ -50,13 +51,13 @@ class Search:
         return TITLES[self.verb]
 
     def command_in(self, place: str) -> str:
-        """Return the command with a directory in place of STUDY."""
+        """Return the command with STUDY replaced by a directory."""
         words = shlex.split(self.command)
         return shlex.join(place + word[len("STUDY") :] if word.startswith("STUDY/") else word for word in words)
 
 
 def verb_of(path: Path) -> str | None:
-    """Return the command that made a study's directory, `capacity` or `sensitivity`, or None."""
+    """Return the command that made the directory of a study, `capacity` or `sensitivity`, or None if it was neither."""
     verbs = [verb for verb, names in FILES.items() if any((path / name).exists() for name in names)]
     if len(verbs) > 1:
         raise ArtefactError(f"{path}: contains the answers of two commands; expected one directory for each")
@@ -64,7 +65,9 @@ def verb_of(path: Path) -> str | None:
 
 
 def plan_of(path: Path) -> Any:
-    """Return the plan of the search that made a directory. Raise StudyError or ScenarioError if it is damaged."""
+    """Return the plan of the search that made a directory. Raise StudyError or ScenarioError if the directory is
+    damaged.
+    """
     verb = verb_of(path)
     missing = [name for name in FILES[str(verb)] if not (path / name).is_file()]
     if missing:
@@ -73,7 +76,7 @@ def plan_of(path: Path) -> Any:
 
 
 def search_in(path: Path) -> Search | None:
-    """Return the answer of the search that made a directory, or None for other studies."""
+    """Return the answer of the search that made a directory, or None for any other study."""
     if (verb := verb_of(path)) is None:
         return None
     provenance = read_provenance(path / ANSWERS[verb])
@@ -87,7 +90,7 @@ def search_in(path: Path) -> Search | None:
 
 
 def document_of(path: Path) -> dict[str, Any]:
-    """Return capacity.json without its provenance. Raise ArtefactError if it is damaged."""
+    """Return the content of capacity.json without its provenance. Raise ArtefactError if the file is damaged."""
     file = path / ANSWERS[CAPACITY]
     try:
         document = json.loads(file.read_bytes())
@@ -97,7 +100,9 @@ def document_of(path: Path) -> dict[str, Any]:
 
 
 def answer_in(path: Path, with_words: bool) -> dict[str, Any]:
-    """Return the part of capacity.json to compare. Other versions may word sentences differently."""
+    """Return the part of capacity.json that is compared. Without `with_words`, it does not include the sentences, which
+    other versions may word differently.
+    """
     if verb_of(path) != CAPACITY:
         return {}
     document = document_of(path)
@@ -105,7 +110,7 @@ def answer_in(path: Path, with_words: bool) -> dict[str, Any]:
 
 
 def pictures_of(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures of an answer."""
+    """Yield the pictures that belong to the answer in a directory."""
     made_by = read_provenance(path / ANSWERS[CAPACITY])
     for name in PICTURES:
         file = path / name
@@ -134,7 +139,7 @@ def answer_lines(one: Search) -> list[str]:
 
 
 def first_of(path: Path) -> str:
-    """Return the answer of a search in a few words, whatever its file contains."""
+    """Return a short form of the answer of a search, whatever its file contains."""
     if verb_of(path) == CAPACITY:
         document = document_of(path)
         value = document.get("value")

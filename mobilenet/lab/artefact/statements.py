@@ -1,9 +1,10 @@
-"""Compare the statements of an archive about its results: reports of answers, README and metadata, made again.
+"""Compare what an archive states about its results with statements that are made again: reports of answers, README and
+metadata.
 
-Model     reports of answers are those that the check has made again. README and metadata are made again from the files
-          of the archive, with its title, date and licence. Both only where the same bits are promised: another version
-          may word them differently
-Errors    none: what cannot be read differs
+Model     The check has already made the reports of answers again. README and metadata are made again from the files of
+          the archive, with its title, date and licence. All of these are compared only if identical bits are promised,
+          because another version may word them differently.
+Errors    None. A file that cannot be read counts as different.
 Source    ours: docs/guide/artefact.md
 """
 
@@ -32,8 +33,8 @@ LICENSES = "https://spdx.org/licenses/"
 
 
 def differing_reports(part: Part, again: Path) -> list[Line]:
-    """Return a line for each report of answers that differs when made again. claims.json and capacity.json are compared
-    by their contents.
+    """Return a line for each report of answers that differs from the new one. claims.json and capacity.json are not
+    included, because their contents are compared elsewhere.
     """
     return [
         Line(f"{part.place}/{name}", Sameness.DIFFERS, "other bytes")
@@ -50,7 +51,7 @@ def reports_of(part: Part) -> tuple[str, ...]:
 
 
 def differing_statements(folder: Path, parts: Sequence[Part], by: Mapping[str, str | None]) -> list[Line]:
-    """Return a line for the README and for the metadata if they do not state what the archive contains."""
+    """Return a line for the README, and one for the metadata, if they do not agree with the contents of the archive."""
     files = {name: (folder / name).read_bytes() for name in _names(folder) if name not in (CHECKSUMS, CRATE)}
     summaries = [summary_of(part) for part in parts]
     lock = next((name for name in (LOCK, INSTALLED) if name in files), LOCK)
@@ -72,7 +73,7 @@ def differing_statements(folder: Path, parts: Sequence[Part], by: Mapping[str, s
 
 
 def _changed_files(folder: Path, files: Files) -> list[str]:
-    """Return the files with digests other than those in the metadata."""
+    """Return the files whose digests differ from those in the metadata."""
     try:
         graph = json.loads((folder / CRATE).read_text(encoding="utf-8"))["@graph"]
         digests = {unquote(str(one["@id"])): one["sha256"] for one in graph if "sha256" in one}
@@ -83,7 +84,7 @@ def _changed_files(folder: Path, files: Files) -> list[str]:
 
 
 def not_compared(folder: Path, parts: Sequence[Part], is_promised: bool) -> list[str]:
-    """Return the names of files that the check does not vouch for."""
+    """Return the names of the files that the check does not compare."""
     never = ("effects.csv", "effects.parquet", "comparison.json")
     names = [name for name in _names(folder) if f"/{FIGURES}/" in f"/{name}" or name.rpartition("/")[2] in never]
     names += [f"{part.place}/{name}" for part in parts for name in PICTURES if (part.path / name).is_file()]

@@ -1,1 +1,1 @@
-"""Benchmarks of the simulator, relative to a bare event queue."""
+"""Benchmarks of the simulator. Results are relative to the speed of a bare event queue."""

@@ -1,12 +1,12 @@
-"""The speed of the host machine: a bare event queue, measured in turns with the benchmark.
+"""Measure the speed of the host machine by a bare event queue, which takes turns with the benchmark.
 
-Model     a heap of 10 000 tuples (time, priority, number, nothing), as simpy's are; an event takes the first one out
-          and puts one in at a later time. Other users of a machine slow it down for seconds at a time, so the queue
-          gets long turns before and after and short ones between, each at the first check after a quarter of a second.
-          The mean counts, as it does for the benchmark (the best of three is some 3 % more). Each turn begins with
-          events that are not timed: they bring the queue into the cache. The machine that the targets were set on made
-          0.35 M such events a CPU second and 0.17 M simpy events; with 10 000 entries the two are in the same ratio
-          here
+Model     The queue is a heap of 10 000 tuples (time, priority, number, None), like those of simpy. An event removes the
+          first tuple and inserts one with a later time. Other users of a machine slow it down for seconds at a time.
+          Therefore the queue gets long turns before and after the benchmark, and short turns in between, at the first
+          check after each quarter of a second. The mean counts, as for the benchmark (the best of three would be some 3
+          % higher). Each turn begins with events that are not timed and bring the queue into the cache. The machine for
+          which the targets were set made 0.35 M such events and 0.17 M simpy events per CPU second; with 10 000
+          entries, both have the same ratio here.
 Units     CPU seconds
 Source    ours: docs/performance.md
 """
@@ -18,16 +18,18 @@ from heapq import heapify, heappop, heappush
 
 REFERENCE_EVENTS_PER_S = 350_000
 ENTRIES = 10_000
-LONG_TURN = 200_000  # events that are timed; before them, as many as there are entries are not
+LONG_TURN = 200_000  # Number of timed events. They follow as many untimed events as there are entries.
 SHORT_TURN = 20_000
 EVERY_S = 0.25
 
 
 class Baseline:
-    """The timer of what happens from `begin` to `end`, without its own turns. `look` must be called in between."""
+    """Times the work between `begin` and `end`, excluding the turns of the queue. `look` must be called while the work
+    runs.
+    """
 
     def __init__(self) -> None:
-        delays = [1 + 7919 * n % ENTRIES for n in range(ENTRIES)]  # all of 1..ENTRIES, in a mixed order
+        delays = [1 + 7919 * n % ENTRIES for n in range(ENTRIES)]  # all numbers from 1 to ENTRIES in a mixed order
         self._delays = delays
         self._queue = [(delay, 1, n, None) for n, delay in enumerate(delays)]
         heapify(self._queue)
@@ -45,7 +47,7 @@ class Baseline:
         self._since = time.process_time()
 
     def look(self, *progress: object) -> None:
-        """Take a turn if one is due. It can be used as the progress of a run."""
+        """Take a turn if one is due. This method can be passed as the progress callback of a run."""
         if time.process_time() - self._since >= EVERY_S:
             self._stop()
             self._turn(SHORT_TURN)

@@ -1,13 +1,14 @@
-"""How fast are the broadcasts over VCube at the papers' scale, compared with a bare event queue?
+"""Measure how fast broadcasts over VCube are at the scale of the papers, compared with a bare event queue.
 
-Model     each case is one run with 1 024 processes in a separate process, as in bench.py: the run with the median
-          figure counts, the baseline takes turns with it. Deliveries are recorded, as in any run; buffers are not
-Cases     bundling: every process broadcasts at 0, without bundling (NO-AGGR), no faults, no detector: 2 095 104
-          messages. causal_plain, causal: one message each, 1 047 552 packets without aggregation
-Units     messages (packets) per CPU second; `share` is that divided by the baseline's events per CPU second. For
-          `causal` the messages count that the packets carry over links, N(N - 1), as aggregation saves packets and
-          not messages
-Errors    RuntimeError when a case fails
+Model     Each case is one run with 1 024 processes in a separate process, as in the benchmark of the simulator. The run
+          with the median figure counts, and the baseline takes turns with the run. Deliveries are recorded, as in any
+          run, but buffers are not.
+Cases     bundling: every process broadcasts at 0, without bundling (NO-AGGR), without faults and without a detector:
+          2 095 104 messages. causal_plain and causal: one message each, 1 047 552 packets without aggregation.
+Units     Messages (packets) per CPU second. `share` is this number divided by the events per CPU second of the
+          baseline. For `causal`, the messages that the packets carry over links are counted, N(N - 1), because
+          aggregation saves packets but not messages.
+Errors    RuntimeError if a case fails.
 Source    ours: docs/protocols/vcube.md
 """
 
@@ -29,7 +30,7 @@ class Case:
     name: str
     scenario: str
     changes: tuple[str, ...]
-    target: float  # share of the baseline
+    target: float  # as a share of the speed of the baseline
 
 
 CASES = (
@@ -52,7 +53,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """The cost of one case of the broadcasts."""
+    """The cost of one case of broadcasts."""
 
     processes: int
     messages: int
@@ -65,7 +66,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """Yield all cases, one after the other."""
+    """Measure all cases one after the other, and yield a row for each."""
     for case in CASES:
         run = middle("mobilenet.lab.bench.broadcasts", case.name, repeat)
         speed = run["messages"] / run["cpu_s"]
@@ -78,7 +79,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Run a case in this process."""
+    """Run a case in this process, and return its measurements."""
     from mobilenet.scenario import ProcessScenario
     from mobilenet.simulation.processes.experiment import Experiment
 

@@ -1,10 +1,12 @@
-"""How much does it cost to explain delays? Recording the causes, all stories of a run with its replay, and one story.
+"""Measure the cost of explaining delays: of recording the causes, of explaining all deliveries of a run, and of
+explaining a single delivery.
 
-Model     100 s of dynamic.yaml, each repetition in a separate process; the median of each share counts. `recording` is
-          simulating with `record.causes`, beyond simulating without. `all` is the replay with causes and the stories
-          of all deliveries, `one` reading a recorded run and the story of its slowest delivery
-Units     CPU seconds; shares of simulating; `one` in seconds
-Errors    RuntimeError when a case fails
+Model     Each repetition simulates 100 s of dynamic.yaml in a separate process. The median of each share counts.
+          `recording` is the additional cost of simulating with `record.causes`. `all` is the cost of a replay with
+          causes and of the explanations of all deliveries. `one` is the cost of reading a recorded run and of
+          explaining its slowest delivery.
+Units     CPU seconds, and shares of the time for simulating; `one` is in seconds.
+Errors    RuntimeError if a case fails.
 Source    ours: docs/performance.md
 """
 
@@ -47,7 +49,9 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One cost. `share`: of simulating; for one story, its seconds."""
+    """One of the costs. `share` is relative to simulating; for the explanation of a single delivery, it is the time in
+    seconds.
+    """
 
     cpu_s: float
     share: float
@@ -56,7 +60,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """Yield a row for each of the three costs, the median of several runs."""
+    """Yield a row for each of the three costs, with the median of several runs."""
     runs = [in_a_process("mobilenet.lab.bench.delays", CASES[0].name) for _ in range(repeat)]
     for name, most in MOST.items():
         share = median(run[name] / (1.0 if name.startswith("one") else run["simulating"]) for run in runs)
@@ -64,7 +68,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Measure all costs in this process."""
+    """Measure all three costs in this process."""
     from mobilenet.api import keep, simulate
     from mobilenet.lab.replay.rerun import stories_of
     from mobilenet.record.writer import run_directory
@@ -73,7 +77,8 @@ def once(case: Case) -> dict[str, float]:
 
     plain = load_scenario(SCENARIOS / "dynamic.yaml", ["duration_s=100"])
     recorded = plain.with_changes(["record.causes=true"])
-    simulate(plain.with_changes(["duration_s=12"]))  # importing and compiling counts for no case
+    # The time for imports and compilation should not count for any case.
+    simulate(plain.with_changes(["duration_s=12"]))
     simulating_s, _ = _time(lambda: simulate(plain))
     recording_s, outcome = _time(lambda: simulate(recorded))
     with scratch_folder("bench") as folder:

@@ -1,11 +1,12 @@
-"""How does the cost of a run grow with its hosts, duration or processes, and that of a study with its runs?
+"""Measure how the cost of a run grows with the number of hosts or processes and with the duration, and how the cost of
+a study grows with the number of runs.
 
-Model     each case runs in a separate process, once, as `mobilenet run` would. Of a family with more and more hosts,
-          the density and the rate of broadcasts by all hosts together are constant. An exponent compares a case with
-          the next smaller one: 1 means that the cost grows as the size does. Work is what the protocol makes the
-          simulator do: deliveries, messages on links and receptions of frames
-Units     CPU seconds, microseconds
-Errors    RuntimeError when a case fails
+Model     Each case runs once in a separate process, as `mobilenet run` would. In the families with an increasing number
+          of hosts, the density of hosts and the total rate of broadcasts are constant. An exponent compares a case with
+          the next smaller one; 1 means that the cost grows in proportion to the size. Work is what the protocol makes
+          the simulator do: deliveries, messages on links and receptions of frames.
+Units     CPU seconds and microseconds.
+Errors    RuntimeError if a case fails.
 Source    ours: docs/performance.md
 """
 
@@ -23,8 +24,8 @@ from mobilenet.lab.bench.simulator import in_a_process, lattice
 from mobilenet.lab.bench.whole_runs import play
 from mobilenet.lab.package_files import SCENARIOS
 
-HOSTS = (70, 280, 700, 2800)  # ten for each station
-INTERVAL_S = {"static": 12.5, "dynamic": 2.8}  # for the broadcasts of each of 70 hosts
+HOSTS = (70, 280, 700, 2800)  # ten hosts for each station
+INTERVAL_S = {"static": 12.5, "dynamic": 2.8}  # interval between the broadcasts of a host, with 70 hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Case:
         return f"{self.family}: {self.size}"
 
     def changes(self) -> tuple[str, dict[str, Any]]:
-        """Return the scenario, and the changes to it."""
+        """Return the name of the scenario file and the changes to the scenario."""
         match self.family.partition(", "):
             case ("hosts", _, kind):
                 stations = {"shape": "points", "points_m": [list(place) for place in lattice(self.size // 10)]}
@@ -80,7 +81,7 @@ class Row(Head):
 
 
 def measure(_: int) -> Iterator[Row]:
-    """Yield all cases, one after the other."""
+    """Measure all cases one after the other, and yield a row for each."""
     before, measured = CASES[0], dict[str, float]()
     for case in CASES:
         now = in_a_process("mobilenet.lab.bench.growth", case.name)
@@ -98,7 +99,7 @@ def measure(_: int) -> Iterator[Row]:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Run a case in this process."""
+    """Run a case in this process, and return its measurements."""
     return runs_of_a_study(case.size) if case.family == "runs of a study" else whole_run(case)
 
 
@@ -118,7 +119,7 @@ def whole_run(case: Case) -> dict[str, float]:
 
 
 def runs_of_a_study(runs: int) -> dict[str, float]:
-    """Simulate, judge and measure short runs, as a task on Spark does."""
+    """Simulate, judge and measure short runs, as a task on Spark does, and return the cost."""
     from mobilenet.lab.studies.configurations import plan_runs
     from mobilenet.lab.studies.declaration import Study
     from mobilenet.lab.studies.store import create

@@ -1,13 +1,13 @@
-"""How much does a listener cost? A live run with one is compared with a run without.
+"""Measure the cost of a listener, by comparing a live run with a listener to a run without one.
 
-Model     each case is a session in a separate process; the listener is another process that takes every state, as a
-          page does, so that what it does is not counted. The judge is on both sides. At full speed the CPU of the run
-          with a listener is divided by that without, in turns, and the median counts; at speed 1 the CPU of the server
-          is divided by the time that passes
-Cases     full_speed: dynamic.yaml, 120 s. speed_1: dynamic.yaml for ten seconds, after BEGIN_S. hosts_1000: 1 000
-          hosts at speed 1, ten states a second; no target
-Units     CPU seconds; shares
-Errors    RuntimeError when a case fails
+Model     Each case is a session in a separate process. The listener is another process that receives every state, like
+          a page, so that its own work is not counted. The judge is part of both runs. At full speed, runs with and
+          without a listener take turns, and the median ratio of their CPU times counts. At speed 1, the CPU time of the
+          server is divided by the elapsed time.
+Cases     full_speed: dynamic.yaml, 120 s. speed_1: dynamic.yaml for ten seconds, after BEGIN_S. hosts_1000: 1 000 hosts
+          at speed 1, with ten states a second and without a target.
+Units     CPU seconds and shares.
+Errors    RuntimeError if a case fails.
 Source    ours: docs/performance.md
 """
 
@@ -33,9 +33,9 @@ from mobilenet.lab.live.start import live
 from mobilenet.lab.package_files import SCENARIOS
 
 FULL_SPEED_S, WATCHED_S = 120.0, 10.0
-BEGIN_S = 8.0  # by then a thousand hosts have joined
-MOST_MORE = 1.15  # times the CPU of a run without a listener, at most
-MOST_SHARE = 0.15  # share of one core, page and server together; here only the server's
+BEGIN_S = 8.0  # At this time, a thousand hosts have joined.
+MOST_MORE = 1.15  # A run with a listener may take at most 1.15 times the CPU time of a run without one.
+MOST_SHARE = 0.15  # Page and server together may use at most this share of one core. Only the server is measured here.
 
 LISTENER = """
 import json, sys
@@ -61,8 +61,8 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One case, measured. `cost`: times the CPU of a run without a listener, or a share of one core.
-    `simulated_per_s`: the speed that was reached.
+    """The measurements of one case. `cost` is the ratio to the CPU time of a run without a listener, or a share of one
+    core. `simulated_per_s` is the speed that was reached.
     """
 
     hosts: int
@@ -74,7 +74,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """Yield all cases, one after the other."""
+    """Measure all cases one after the other, and yield a row for each."""
     module = "mobilenet.lab.bench.live"
     pairs = [[in_a_process(module, case) for case in ("alone", "full_speed")] for _ in range(repeat)]
     ratio = median(watched["cpu_s"] / alone["cpu_s"] for alone, watched in pairs)
@@ -93,7 +93,7 @@ def _row(case: str, hosts: int, cost: float, rates: dict[str, float], target: fl
 
 
 def once(case: str) -> dict[str, float]:
-    """Play a case in this process."""
+    """Play a case in this process, and return its measurements."""
     changes: dict[str, Any] = {"duration_s": FULL_SPEED_S if case in ("alone", "full_speed") else 60.0}
     if case == "hosts_1000":
         points = ", ".join(f"[{x!r}, {y!r}]" for x, y in lattice(100))

@@ -1,12 +1,14 @@
-"""How much does real software cost? How fast iperf3 and ping run over the emulated network, and how late packets are.
+"""Measure the cost of running real software: the throughput of iperf3 and the latency of ping over the emulated
+network, and how late packets are.
 
-Model     the hosts stand in one cell and hear each other. udp, tcp: iperf3 from one host to another, for SECONDS. What
-          the MAC allows: each packet is two frames at 24 Mb/s with their acknowledgements, and while the host counts
-          down its backoff, so does the station; so one mean backoff for each packet. TCP's acknowledgements come on
-          top, so its target is lower. ping: the median round trip, against that of four frames, three of them with
-          backoff. crowd: 70 hosts send five packets a second each, to hosts drawn at random
-Units     Mb/s of UDP or TCP payload; milliseconds; packets that enter the network per CPU second of the emulator
-Errors    ProgramError where namespaces are not allowed
+Model     All hosts are in one cell and hear each other. udp, tcp: iperf3 runs from one host to another for SECONDS. The
+          limit that the MAC allows follows from the frames: each packet is two frames at 24 Mb/s with their
+          acknowledgements. While the host counts down its backoff, the station does so, too; so there is one mean
+          backoff for each packet. The acknowledgements of TCP are additional packets, so its target is lower. ping: the
+          median round trip is compared with that of four frames, three of them with backoff. crowd: 70 hosts send five
+          packets a second each to randomly drawn hosts.
+Units     Mb/s of UDP or TCP payload, milliseconds, and packets that enter the network per CPU second of the emulator.
+Errors    ProgramError if namespaces are not allowed on this machine.
 Source    docs/guide/real-software.md; docs/performance.md
 """
 
@@ -34,9 +36,9 @@ SECONDS = 6
 HOSTS = 70
 PACKETS_PER_S = 5
 PACKET_BYTES = 1500
-LEAST_SHARE = {"udp": 0.9, "tcp": 0.7}  # share of what the MAC allows
+LEAST_SHARE = {"udp": 0.9, "tcp": 0.7}  # minimum share of the throughput that the MAC allows
 MOST_LATE_MS = 10.0  # p99
-MOST_APART_MS = 1.0  # between the median round trip of ping and that of the model
+MOST_APART_MS = 1.0  # maximum distance between the median round trip of ping and that of the model
 SENDER = """import random, socket, sys, time
 me, hosts, rate, seconds = map(int, sys.argv[1:])
 stream, own = random.Random(me), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -69,7 +71,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One measured case. None stands for what does not apply."""
+    """The measurements of one case. A value that does not apply to the case is None."""
 
     mbps: float | None
     share: float | None
@@ -83,7 +85,9 @@ class Row(Head):
 
 
 class PacketRun(NamedTuple):
-    """A run: its scenario, what h1 printed, and the packets that entered the network, per CPU second."""
+    """Contains the scenario of a run, what h1 printed, the packets that entered the network per CPU second, and their
+    lateness.
+    """
 
     scenario: Scenario
     printed: str
@@ -92,7 +96,7 @@ class PacketRun(NamedTuple):
 
 
 def why_not() -> str | None:
-    """Return why real software cannot run here, or None if it can."""
+    """Return why real software cannot run on this machine, or None if it can."""
     from mobilenet.parameters import ScenarioError
 
     try:
@@ -103,7 +107,7 @@ def why_not() -> str | None:
 
 
 def measure() -> Iterator[Row]:
-    """Yield all cases that this machine has the programs for, one after the other."""
+    """Measure all cases whose programs are installed on this machine, one after the other, and yield a row for each."""
     for case, commands in COMMANDS.items():
         if shutil.which("ping" if case == "ping" else "iperf3") is not None:
             yield _row(case, _play(commands, len(commands)))
@@ -132,16 +136,16 @@ def _row(case: str, run: PacketRun) -> Row:
 
 
 def mac_allows_mbps(scenario: Scenario) -> float:
-    """Return the throughput of UDP between two hosts of a cell, in packets of PACKET_BYTES."""
+    """Return the UDP throughput that the MAC allows between two hosts of a cell, with packets of PACKET_BYTES."""
     mode = MODES[scenario.wireless.mode]
     cycle_ns = 2 * _exchange_ns(scenario, PACKET_BYTES) + mode.cw_min * mode.slot_ns / 2
     return 8000 * (PACKET_BYTES - AROUND_BYTES) / cycle_ns
 
 
 def model_rtt_ms(scenario: Scenario) -> float:
-    """Return the mean round trip of ping's 84 bytes in an idle cell: four frames. The first is sent at once. Each of
-    the others comes while an acknowledgement is due, so it is sent after a backoff. The last acknowledgement does not
-    delay the answer.
+    """Return the mean round trip of ping's 84 bytes in an idle cell, which consists of four frames. The first frame is
+    sent at once. Each of the others becomes ready while an acknowledgement is due, so it is sent after a backoff. The
+    last acknowledgement does not delay the answer.
     """
     mode = MODES[scenario.wireless.mode]
     last_ack_ns = mode.sifs_ns + _ack_ns(scenario)
@@ -150,7 +154,7 @@ def model_rtt_ms(scenario: Scenario) -> float:
 
 
 def _exchange_ns(scenario: Scenario, packet_bytes: int) -> int:
-    """Return the time of DIFS, a frame, SIFS and its acknowledgement."""
+    """Return the duration of a DIFS, a frame, a SIFS and an acknowledgement."""
     mode = MODES[scenario.wireless.mode]
     frame_ns = Framing(scenario.wireless).acknowledged_datagram(packet_bytes - AROUND_BYTES)[1]
     return mode.difs_ns + frame_ns + mode.sifs_ns + _ack_ns(scenario)

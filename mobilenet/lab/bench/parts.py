@@ -1,4 +1,4 @@
-"""The benchmarks of the simulator, part by part."""
+"""Lists the benchmarks of the simulator, one for each of its parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from mobilenet.lab.bench import broadcasts, delays, growth, live, programs, radios, simulator, start, whole_runs
 from mobilenet.lab.bench.row import Column
 
-Part = tuple[str, tuple[Column, ...], Iterator[Any]]  # the end of its file's name, the columns, the rows
+Part = tuple[str, tuple[Column, ...], Iterator[Any]]  # the end of the file name, the columns, and the rows
 
 
 def parts_of_the_simulator(repeat: int) -> list[Part]:

@@ -1,13 +1,14 @@
-"""How much do programs cost? An event over pipes, a scenario of programs next to real time, and the lateness of real
+"""Measure the cost of programs: an event over pipes, a scenario of programs next to real time, and the lateness in real
 time.
 
-Model     pipes_N: N programs in Python are sent a received message in turn, and each answers with one frame to send.
-          The time of the emulator and that of the programs, with their supervisor, are counted separately. A port
-          that does nothing takes the place of the radio. first: the six hosts and three stations of first.yaml as
-          programs, as a whole run. real_time: the 70 hosts of static.yaml, each of which sends a datagram to each other
-          host as often as it broadcasts there; one process plays all their programs
-Cases     all in one process, one after the other, so that they compare; the median of the repetitions
-Units     events per CPU second; seconds simulated per second of wall time; milliseconds of lateness
+Model     pipes_N: N programs in Python receive a message in turn, and each answers with one frame to send. The time of
+          the emulator and that of the programs, with their supervisor, are measured separately. A port that does
+          nothing replaces the radio. first: a complete run of the six hosts and three stations of first.yaml as
+          programs. real_time: each of the 70 hosts of static.yaml sends a datagram to every other host as often as it
+          broadcasts in that scenario. A single process plays all their programs.
+Cases     All cases run in one process, one after the other, so that they can be compared. The median of the repetitions
+          counts.
+Units     Events per CPU second, simulated seconds per second of wall time, and milliseconds of lateness.
 Source    ours: docs/performance.md
 """
 
@@ -33,10 +34,10 @@ from mobilenet.lab.programs.run_programs import Cast, Setting
 
 EVENTS = 30_000
 LEAST_PER_CPU_S = 20_000  # events per CPU second of the emulator
-MOST_GROWTH = 1.2  # of the cost per event, from 10 programs to 300
-MOST_LATE_MS = 10.0  # p99, in real time
+MOST_GROWTH = 1.2  # maximum growth of the cost per event, from 10 programs to 300
+MOST_LATE_MS = 10.0  # 99th percentile, in real time
 REAL_TIME_S = 20
-PORT = 7710  # the first of two ports for programs
+PORT = 7710  # the first of two ports that programs use
 CROWD = """import random, selectors, socket, sys, time
 hosts, port, interval_s = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 stream, select = random.Random(1), selectors.DefaultSelector()
@@ -81,11 +82,11 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One measured case. None stands for what does not apply."""
+    """The measurements of one case. A value that does not apply to the case is None."""
 
     events_per_own_cpu_s: float | None
     events_per_programs_cpu_s: float | None
-    growth: float | None  # of the emulator's cost per event, relative to 10 programs
+    growth: float | None  # growth of the emulator's cost per event, relative to 10 programs
     simulated_per_wall_s: float | None
     lateness_p50_ms: float | None
     lateness_p99_ms: float | None
@@ -94,7 +95,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """Yield all cases, one after the other."""
+    """Measure all cases one after the other, and yield a row for each."""
     base: float | None = None
     for count in (10, 70, 300):
         rates = [_pipes(count) for _ in range(repeat)]
@@ -115,7 +116,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def _pipes(count: int) -> tuple[float, float]:
-    """Return the events per CPU second of the emulator, and of the programs."""
+    """Return the events per CPU second of the emulator and of the programs."""
     with scratch_folder("bench") as folder:
         (Path(folder) / "echo.py").write_text(PROGRAM, encoding="ascii")
         command = (sys.executable, "-S", "echo.py")
@@ -144,14 +145,14 @@ def _first() -> float:
 
     command = f"[{sys.executable}, flood.py]"
     values = [f"protocol={{command: {command}, promises: fifo}}", "wireless.loss=0", "faults=null"]
-    scenario = load_scenario(SCENARIOS / "programs" / "flood.yaml", values)  # first.yaml's world
+    scenario = load_scenario(SCENARIOS / "programs" / "flood.yaml", values)  # the same scenario as first.yaml
     begun = time.perf_counter()
     outcome = simulate(scenario, allow_code=True)
     return outcome.simulated_ns / 1e9 / (time.perf_counter() - begun)
 
 
 def _real_time() -> dict[str, float]:
-    """Return the lateness in milliseconds, p50 and p99."""
+    """Return the median and the 99th percentile of the lateness in milliseconds."""
     from mobilenet.scenario import Scenario
     from mobilenet.simulation.mobile import Simulation
     from mobilenet.simulation.parties import RealTime
@@ -173,8 +174,6 @@ def _real_time() -> dict[str, float]:
 
 
 class _Port:
-    """A port that takes what is written and does nothing with it."""
-
     now = 0
 
     def __init__(self, me: int) -> None:

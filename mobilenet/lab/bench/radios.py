@@ -1,11 +1,12 @@
-"""How much does reception with SINR cost, compared with the unit disk?
+"""Measure the cost of reception with SINR, compared with the unit disk.
 
-Model     each case is the cross-check in a separate process. All of them take turns, and each turn is compared with
-          the others of the same turn; the median counts. `growth`: CPU time per frame and node within the cut-off of
-          its interference, with ten times the nodes, compared with that with the usual number
+Model     Each case is the cross-check in a separate process. All cases take turns, and each case is compared with the
+          others of the same turn; the median counts. `growth` compares two networks, one with ten times the usual
+          number of nodes and one with the usual number. It is the ratio of their CPU times per frame and node within
+          the cut-off of the interference.
 Cases     disk_70; sinr_70: log-distance only; sinr_70_all: with fading, shadowing and 300 buildings; sinr_700
-Units     CPU seconds, relative to a bare event queue
-Errors    RuntimeError when a case fails
+Units     CPU seconds, relative to a bare event queue.
+Errors    RuntimeError if a case fails.
 Source    ours: docs/performance.md
 """
 
@@ -60,7 +61,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """Yield all cases in turns."""
+    """Measure all cases in turns, and yield a row for each."""
     turns = [
         {case.name: in_a_process("mobilenet.lab.bench.radios", case.name) for case in CASES} for _ in range(repeat)
     ]
@@ -78,7 +79,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def _cost(run: dict[str, float]) -> float:
-    """Return the cost, as if the queue had run at the speed of the reference."""
+    """Return the cost of a run, converted to the speed of the reference machine."""
     return run["cpu_s"] * run["baseline"] / REFERENCE_EVENTS_PER_S
 
 
@@ -87,7 +88,7 @@ def _each(run: dict[str, float]) -> float:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Run a case in this process."""
+    """Run a case in this process, and return its measurements."""
     from mobilenet.network.radio.sinr.links import cutoff_m
 
     with scratch_folder("bench") as folder:
@@ -111,7 +112,7 @@ def once(case: Case) -> dict[str, float]:
 
 
 def buildings() -> dict[str, object]:
-    """Return boxes all over the ground, as GeoJSON."""
+    """Return buildings that are distributed over the whole area, as GeoJSON."""
     draw = Stream(1, "bench/buildings")
     features = []
     for _ in range(BUILDINGS):

@@ -1,4 +1,4 @@
-"""One row of a benchmark's table: its contents, how it is printed, and how it is kept.
+"""Define one row of a benchmark's table: its contents, how it is printed, and how it is stored.
 
 Source    ours: docs/performance.md
 """
@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The time, the versions and the case of a measurement."""
+    """Contains the time, the versions and the case of a measurement."""
 
     at: str
     version: str
@@ -37,13 +37,13 @@ class Head:
 
     @classmethod
     def now(cls, case: str, *values: Any) -> Self:
-        """Return a row of this moment, with the values of the other columns in their order."""
+        """Return a row with the current time and versions. `values` are the other columns in their order."""
         at = datetime.now(UTC).isoformat(timespec="seconds")
         return cls(at, __version__, platform.python_version(), native.in_use(), case, *values)
 
 
 class HasName(Protocol):
-    """A case of a benchmark, which has a name."""
+    """A benchmark case that has a name."""
 
     @property
     def name(self) -> str: ...
@@ -53,7 +53,7 @@ Case = TypeVar("Case", bound=HasName)
 
 
 def tell(once: Callable[[Case], dict[str, float]], cases: Sequence[Case]) -> None:
-    """Measure the case that the command line names in this process, and print it for the parent process."""
+    """Measure, in this process, the case that the command line names. Print the result for the parent process."""
     print(json.dumps(once(next(case for case in cases if case.name == sys.argv[1]))))
 
 
@@ -77,7 +77,7 @@ def _cell(column: Column, row: Head) -> str:
 
 
 def append(path: Path, row: Head) -> None:
-    """Append a row to a table. A table with other columns is renamed first."""
+    """Append a row to the file of a table. If the existing file has other columns, rename it first."""
     names = [field.name for field in fields(row)]
     if path.is_file() and path.read_text(encoding="utf-8").splitlines()[:1] not in ([], [",".join(names)]):
         path.rename(path.with_name(f"{path.stem}.before-{datetime.now(UTC):%Y%m%dT%H%M%S}{path.suffix}"))

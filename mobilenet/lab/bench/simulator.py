@@ -1,16 +1,16 @@
-"""How fast is the simulator, relative to the speed of the host machine?
+"""Measure the speed of the simulator, relative to the speed of the host machine.
 
-Model     each case runs in a separate process, as often as asked; the run with the median figure counts. What is
-          measured is the CPU time of building and running a simulation, drain included, without imports and reading the
-          scenario. A bare event queue is measured in turns with it (`Baseline`). "In proportion" is a figure
-          divided by (queue / 0.35 M events/s), the machine that the targets were set on.
+Model     Each case runs in a separate process, as often as requested; the run with the median figure counts. The
+          measured CPU time includes building and running a simulation and its drain, but not imports and reading the
+          scenario. A bare event queue is measured in turns with it (`Baseline`). "In proportion" is a figure divided by
+          (queue / 0.35 M events/s), where 0.35 M is the speed of the machine for which the targets were set.
 Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 70, 700 and 7000 hosts and exactly a
-          tenth as many stations: those places of a triangular lattice of 200 m that are nearest to its middle. Seven of
-          them are the scenario's own hexagon. Inner cells overlap with six neighbours and outer ones with fewer, so a
-          frame of the bigger networks has more receivers in range; their mean number is in the table. The smallest of
-          the three also over the other MAC, at the same bit rate
-Units     simulated seconds and frames per CPU second
-Errors    ScenarioError without the scenarios next to the package; OSError for a table that cannot be written
+          tenth as many stations, which are at the points of a triangular lattice of 200 m that are nearest to its
+          centre. Seven of them form the hexagon of the scenario. Inner cells overlap with six neighbours and outer
+          cells with fewer, so a frame of the larger networks has more receivers in range; the table contains their mean
+          number. The smallest of the three is also run over the other MAC, at the same bit rate.
+Units     Simulated seconds and frames per CPU second.
+Errors    ScenarioError if the scenarios are not next to the package. OSError if a table cannot be written.
 Source    ours: docs/performance.md
 """
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from mobilenet.simulation.mobile import Simulation
 
 SPACING_M = 200.0
-ACKING = "{mac: acking, range_m: 120, bitrate_mbps: 1}"  # the range and the rate of the cross-check
-COST_FACTOR = 12.0  # for ten times the nodes, at most
+ACKING = "{mac: acking, range_m: 120, bitrate_mbps: 1}"  # range and bit rate of the cross-check
+COST_FACTOR = 12.0  # Ten times the nodes may cost at most this many times as much.
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Case:
     name: str
     scenario: str
     simulated_s: float
-    target: float | None  # simulated seconds per CPU second, in proportion; None: only its cost is judged
+    target: float | None  # simulated seconds per CPU second, in proportion; None if only the cost is judged
     hosts: int = 70
     stations: int = 7
     overrides: tuple[str, ...] = ()  # changes to the scenario
@@ -50,7 +50,7 @@ class Case:
 CASES = (
     Case("dynamic", "dynamic.yaml", 60, 10),
     Case("radio_70_acking", "radio_check.yaml", 60, None, overrides=(f"wireless={ACKING}",)),
-    Case("radio_70", "radio_check.yaml", 60, 20),  # the next case is compared with it
+    Case("radio_70", "radio_check.yaml", 60, 20),  # The next case is compared with this one.
     Case("radio_700", "radio_check.yaml", 60, 2, 700, 70),
     Case("radio_7000", "radio_check.yaml", 60, None, 7000, 700),
 )
@@ -82,12 +82,12 @@ class Row(Head):
     frames_per_cpu_s: float
     queue_events_per_s: float
     in_proportion: float
-    cost_factor: float | None  # relative to the case before it, if that has a tenth of the nodes
-    passed: bool | None  # None: without a target
+    cost_factor: float | None  # relative to the previous case, if that has a tenth of the hosts
+    passed: bool | None  # None if the case has no target
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """Yield all cases, one after the other."""
+    """Measure all cases one after the other, and yield a row for each."""
     before: Row | None = None
     for case in CASES:
         row = _row(case, middle("mobilenet.lab.bench.simulator", case.name, repeat), before)
@@ -120,13 +120,13 @@ def _row(case: Case, measured: dict[str, float], before: Row | None) -> Row:
 
 
 def middle(module: str, case: str, repeat: int) -> dict[str, float]:
-    """Return the run with the median cost, with that of the queue."""
+    """Return the measurements of the run with the median cost, in which the speed of the queue is taken into account."""
     runs = sorted((in_a_process(module, case) for _ in range(repeat)), key=lambda one: one["cpu_s"] * one["baseline"])
     return runs[len(runs) // 2]
 
 
 def in_a_process(module: str, case: str) -> dict[str, float]:
-    """Return the measurement of `python -m MODULE CASE`."""
+    """Run `python -m MODULE CASE`, and return the measurements that it prints."""
     command = safe_path.python("-m", module, case)
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode:
@@ -137,12 +137,12 @@ def in_a_process(module: str, case: str) -> dict[str, float]:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Run a case in this process."""
+    """Run a case in this process, and return its measurements."""
     return run_and_measure(case)[1]
 
 
 def run_and_measure(case: Case) -> tuple[Simulation, dict[str, float]]:
-    """Return the simulation that was run, and its cost."""
+    """Run a case, and return the simulation and its cost."""
     import scipy.spatial  # noqa: F401  # which networks with many stations load when they are built
 
     from mobilenet.scenario import Scenario
@@ -162,14 +162,14 @@ def run_and_measure(case: Case) -> tuple[Simulation, dict[str, float]]:
     return simulation, {
         "simulated_s": outcome.simulated_ns / 1e9,
         "cpu_s": baseline.cpu_s,
-        "frames": medium.frames + medium.acks,  # everything that costs time
+        "frames": medium.frames + medium.acks,  # all frames that cost time
         "pairs": sum(medium.pairs) + sum(medium.ack_pairs),
         "baseline": baseline.events_per_s,
     }
 
 
 def lattice(count: int) -> list[tuple[float, float]]:
-    """Return the places of a triangular lattice that are nearest to one of them, including itself."""
+    """Return the points of a triangular lattice that are nearest to one of its points, including that point."""
     reach = 2 + int(sqrt(count))
     places = [
         (SPACING_M * (i + j / 2), SPACING_M * j * sqrt(3) / 2)

@@ -1,11 +1,11 @@
-"""How long does a command take before it does anything? Help, version, import, and the first scenario.
+"""Measure how long a command takes to start: help, version, import, and the first scenario.
 
-Model     each case is a process, measured from outside; the median of the repetitions after the first counts. Modules
-          keep their bytecode, as they do unless PYTHONDONTWRITEBYTECODE forbids it. `first` is
-          `mobilenet run scenarios/first.yaml`, which simulates about 0.1 s. "In proportion" is the CPU time times
-          (queue / 1.2 M events/s), the machine that the targets were set on
+Model     Each case is a process that is measured from outside. The median of the repetitions after the first one
+          counts. Modules keep their bytecode, unless PYTHONDONTWRITEBYTECODE forbids it. `first` is `mobilenet run
+          scenarios/first.yaml`, which simulates about 0.1 s. "In proportion" is the CPU time times (queue / 1.2 M
+          events/s), where 1.2 M is the speed of the machine for which the targets were set.
 Units     CPU seconds of the process and its children
-Errors    RuntimeError when a command fails
+Errors    RuntimeError if a command fails.
 Source    ours: docs/performance.md
 """
 
@@ -61,7 +61,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """Measure all cases, one after the other."""
+    """Measure all cases one after the other, and yield a row for each."""
     for case in CASES:
         queue, times_s = Baseline(), []
         queue.begin()

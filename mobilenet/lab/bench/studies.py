@@ -1,9 +1,10 @@
-"""How many simulations per minute does a study make, and how much does Spark cost?
+"""Measure how many simulations per minute a study makes, and the overhead of Spark.
 
-Model     the same runs (dynamic.yaml, 20 s each) three times: one after the other without Spark, then as tasks on
-          local[1] and local[2]. Counted is wall time from the first run to the last; starting Spark is counted
-          separately, since it is paid once per study. Overhead: wall time on local[1] over that without Spark, less one
-Units     simulations per minute of wall time, seconds
+Model     The same runs (dynamic.yaml, 20 s each) are made three times: one after the other without Spark, and then as
+          tasks on local[1] and local[2]. The wall time from the first run to the last one is measured. The start of
+          Spark is measured separately, since it occurs once per study. The overhead is the wall time on local[1]
+          divided by the wall time without Spark, minus one.
+Units     Simulations per minute of wall time, and seconds.
 Source    ours: docs/performance.md
 """
 
@@ -41,7 +42,7 @@ class Row(Head):
     start_s: float
     wall_s: float
     runs_per_minute: float
-    overhead: float | None  # against the same runs without Spark; None where the number of cores differs
+    overhead: float | None  # relative to the same runs without Spark; None if the number of cores differs
 
 
 def measure() -> Iterator[Row]:
@@ -58,7 +59,7 @@ def measure() -> Iterator[Row]:
             store = create(study, folder / f"local{cores}")
             began = time.perf_counter()
             with spark_session(local_master(cores)) as spark:
-                spark.range(1).mapInArrow(lambda batches: batches, "id long").toArrow()  # a worker process is up
+                spark.range(1).mapInArrow(lambda batches: batches, "id long").toArrow()  # starts a worker process
                 started = time.perf_counter()
                 run_all(store, spark, lambda standing: None)
                 wall_s = time.perf_counter() - started

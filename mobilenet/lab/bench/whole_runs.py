@@ -1,11 +1,11 @@
-"""How much does a whole run cost beyond simulating it? Judging, measuring, writing.
+"""Measure the cost of a whole run in addition to its simulation: judging, measuring and writing.
 
-Model     each case is one run in a separate process, from its scenario to a directory that is complete, as `mobilenet
-          run` makes it; the run with the median share counts. Simulating is building and running the simulation; the
-          rest is everything that comes after, with the imports that it needs
-Cases     dynamic: dynamic.yaml as it stands, 400 s. bundling_512: 512 processes that broadcast at once
-Units     CPU seconds; `share` is the rest divided by simulating
-Errors    RuntimeError when a case fails
+Model     Each case is one run in a separate process, from its scenario to a complete directory, as `mobilenet run`
+          makes it. The run with the median share counts. Simulating means building and running the simulation. The rest
+          is everything that follows, including the imports that it needs.
+Cases     dynamic: dynamic.yaml without changes, 400 s. bundling_512: 512 processes that broadcast at the same time
+Units     CPU seconds. `share` is the time of the rest divided by that of simulating.
+Errors    RuntimeError if a case fails.
 Source    ours: docs/performance.md
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mobilenet.scenario import AnyScenario
     from mobilenet.simulation.outcome import Outcome
 
-MOST = 0.4  # share that the rest may have
+MOST = 0.4  # maximum time for judging, measuring and writing, as a share of the time for simulating
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """Yield all cases, one after the other."""
+    """Measure all cases one after the other, and yield a row for each."""
     for case in CASES:
         runs = [in_a_process("mobilenet.lab.bench.whole_runs", case.name) for _ in range(repeat)]
         run = sorted(runs, key=lambda one: one["rest_cpu_s"] / one["simulating_cpu_s"])[repeat // 2]
@@ -75,7 +75,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 
 def once(case: Case) -> dict[str, float]:
-    """Run a case in this process."""
+    """Run a case in this process, and return its measurements."""
     from mobilenet.scenario import load_scenario
 
     outcome, measures = play(load_scenario(SCENARIOS / case.scenario, case.changes))

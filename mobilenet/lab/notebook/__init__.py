@@ -1,1 +1,1 @@
-"""The Python API for notebooks: runs and studies that draw themselves. The names in the root package are these."""
+"""The Python API for notebooks: runs and studies that can draw themselves. The root package exports these names."""

@@ -1,11 +1,12 @@
-"""Capacity searches from Python: the same as `mobilenet capacity`, with tables as pandas frames.
+"""Run capacity searches from Python: equivalent to `mobilenet capacity`, with tables as pandas frames.
 
     search = mobilenet.capacity("dynamic.yaml", "workload.interval_s", 1, 6, "delivery_delay_p95_s <= 1")
     search.value, search.interval, search.points
 
-Model     the directory is that of the command line; called again it resumes
-Shapes    points: one row for each value and requirement, with the columns of capacity.csv
-Errors    ScenarioError for the question, StudyError for its directory or Spark
+Model     The directory is the same as that of the command line. Another call with the same directory resumes the
+          search.
+Shapes    `points` has one row for each value and requirement, with the columns of capacity.csv.
+Errors    ScenarioError for an invalid question, StudyError for its directory or for Spark.
 Source    ours: docs/guide/capacity.md
 """
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Capacity:
-    """The answer of a search, with the study on which it rests."""
+    """The answer of a capacity search, together with the study that it is based on."""
 
     def __init__(self, path: Path, answer: SearchResult) -> None:
         self.path = path
@@ -44,42 +45,44 @@ class Capacity:
 
     @property
     def verdict(self) -> str:
-        """`largest`, `smallest`, `holds everywhere`, `holds nowhere`, `not monotone here` or `undecided`."""
+        """One of `largest`, `smallest`, `holds everywhere`, `holds nowhere`, `not monotone here` or `undecided`."""
         return self.answer.verdict.value
 
     @property
     def value(self) -> Number | None:
-        """The largest or smallest value at which all requirements hold; None for the other verdicts."""
+        """The largest or smallest value at which all requirements hold, or None if the verdict is another one."""
         return self.answer.value
 
     @property
     def interval(self) -> tuple[Number, Number] | None:
-        """The two values, ascending, between which the requirements cease to hold, or None if they are not known."""
+        """The two values between which the threshold lies, in ascending order, or None if one of them has not been
+        found.
+        """
         return self.answer.interval
 
     @property
     def runs(self) -> int:
-        """The number of runs on which the answer rests."""
+        """The number of runs that the answer is based on."""
         return self.answer.runs
 
     @cached_property
     def points(self) -> pd.DataFrame:
-        """The values that were run, with each requirement: n, mean, low, high, state."""
+        """The values that were run, with one row for each requirement: n, mean, low, high, state."""
         import pandas as pd
 
         return pd.DataFrame(self.answer.rows())
 
     @cached_property
     def study(self) -> StudyFrames:
-        """The runs as a study with the key as its factor."""
+        """The runs as a study, in which the key is the factor."""
         return StudyFrames(self.path)
 
     def sentences(self) -> list[str]:
-        """Return the answer in words, its evidence, and what its error means."""
+        """Return the answer in sentences, with its evidence and the meaning of its error."""
         return sentences(self.answer)
 
     def plot(self) -> Any:
-        """Return a matplotlib figure: the requirements over the key, with intervals and the answer."""
+        """Return a matplotlib figure that shows the requirements over the key, with intervals and the answer."""
         from mobilenet.viz.capacity import compose
 
         with compose(self.answer) as figure:
@@ -117,11 +120,12 @@ def capacity(
 ) -> Capacity:
     """Find the largest or smallest value of a key at which all requirements hold.
 
-    `scenario`: a file, or its keys as a dictionary, which needs `out`; `low`, `high`: both ends of the key, in its
-    unit; `require`: one or several of `METRIC <= LIMIT` or `METRIC >= LIMIT`; `tolerance`: relative to each limit;
-    `resolution`: the step of the key; `error`: the probability of a wrong answer; `rare`: the share of the runs below
-    which outcomes may be missed; `budget`, `minutes`: the maximum number of runs and the maximum wall time;
-    `overrides`: as for run; `workers`, `master`, `spark`, `allow_code`: as for study.
+    `scenario` is a file, or a dictionary with the same keys, which needs `out`. `low` and `high` are the ends of the
+    range of the key, in its unit. `require` is one requirement or several, of the form `METRIC <= LIMIT` or `METRIC >=
+    LIMIT`. `tolerance` is relative to each limit, `resolution` is the step of the key, and `error` is the probability
+    of a wrong answer. `rare` is the share of the runs below which outcomes may be missed. `budget` and `minutes` are
+    the maximum number of runs and the maximum wall time. `overrides` has the same meaning as in `run`; `workers`,
+    `master`, `spark` and `allow_code` have the same meaning as in `study`.
     """
     where = chosen_spark(workers, master, spark)
     require_out(scenario, out)

@@ -1,11 +1,11 @@
-"""Claims files from Python: the same as `mobilenet claims`, with the answers as a pandas frame.
+"""Evaluate claims files from Python: equivalent to `mobilenet claims`, with the answers as a pandas frame.
 
     claims = mobilenet.claims("claims.yaml")
     claims["faster"], claims.answers, claims.unexpected
 
-Model     the directory is that of the command line; called again it resumes
-Shapes    answers: one row for each claim, with the columns of claims.csv
-Errors    ScenarioError for the file, StudyError for its directory or Spark
+Model     The directory is the same as that of the command line. Another call with the same directory resumes the work.
+Shapes    `answers` has one row for each claim, with the columns of claims.csv.
+Errors    ScenarioError for an invalid file, StudyError for its directory or for Spark.
 Source    ours: docs/guide/claims.md
 """
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 
 class ClaimAnswers:
-    """The answers to the claims of a file, with the studies on which they rest."""
+    """The answers to the claims of a file, together with the studies that they are based on."""
 
     def __init__(self, outcome: Outcome) -> None:
         self.path = outcome.path
         self.outcome = outcome
 
     def __getitem__(self, claim: str) -> str:
-        """Return `holds`, `does not hold` or `undecided`."""
+        """Return the answer to a claim: `holds`, `does not hold` or `undecided`."""
         answers = {one.question.name: one.answer.value for one in self.outcome.answers}
         if claim not in answers:
             raise KeyError(unknown("claim", claim, list(answers)))
@@ -51,40 +51,40 @@ class ClaimAnswers:
 
     @cached_property
     def answers(self) -> pd.DataFrame:
-        """The answers as a table: answer, value, low, high, required, replications, command, ..."""
+        """The answers as a table with the columns answer, value, low, high, required, replications, command, ..."""
         import pandas as pd
 
         return pd.DataFrame(self.outcome.rows())
 
     @property
     def unexpected(self) -> list[str]:
-        """The claims with an answer that the file does not expect."""
+        """The names of the claims whose answer is not the one that the file expects."""
         return [one.question.name for one in self.outcome.unexpected]
 
     @property
     def left(self) -> list[str]:
-        """The claims that were not reached within the limit of `quick`."""
+        """The names of the claims that were not reached within the time limit of `quick`."""
         return [one.question.name for one in self.outcome.left]
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The runs that failed, and why. Another call tries them again."""
+        """The runs that failed, with the reasons. Another call tries these runs again."""
         return self.outcome.failed
 
     @property
     def runs(self) -> int:
-        """The number of runs on which the answers rest."""
+        """The number of runs that the answers are based on."""
         return self.outcome.runs
 
     def study(self, experiment: str) -> StudyFrames:
-        """Return an experiment of the file as a study."""
+        """Return the study of one of the file's experiments."""
         names = {cell.experiment for one in self.outcome.answers for cell in one.question.cells}
         if experiment not in names:
             raise StudyError(unknown("experiment", experiment, sorted(names)))
         return StudyFrames(self.path / experiment)
 
     def sentences(self) -> list[str]:
-        """Return each answer in words, a summary, and what the answers assume."""
+        """Return each answer as a sentence, a summary, and the assumptions of the answers."""
         return [*(sentence(one, self.path) for one in self.outcome.answers), *closing_lines(self.outcome)]
 
     def __repr__(self) -> str:
@@ -109,8 +109,8 @@ def claims(
 ) -> ClaimAnswers:
     """Answer the claims of a file.
 
-    `quick`: stop after ten minutes; `seed`: replaces that of the file; `workers`, `master`, `spark`, `allow_code`: as
-    for study.
+    With `quick`, stop after ten minutes. `seed` replaces the seed of the file. `workers`, `master`, `spark` and
+    `allow_code` have the same meaning as in `study`.
     """
     where, file = chosen_spark(workers, master, spark), Path(file)
     planned = plan(Claims.load(file, seed), allow_code)

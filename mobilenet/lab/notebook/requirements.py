@@ -1,6 +1,6 @@
-"""The part that capacity searches and screenings share when they are called from Python.
+"""Contains the checks that capacity searches and screenings have in common when they are called from Python.
 
-Errors    StudyError for a directory that cannot be
+Errors    StudyError if the directory is missing or cannot be used.
 Source    ours: docs/api.md
 """
 

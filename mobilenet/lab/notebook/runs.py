@@ -1,8 +1,8 @@
-"""Runs that draw themselves, as mobilenet.run and mobilenet.load return them.
+"""Define runs that can draw themselves, as returned by mobilenet.run and mobilenet.load.
 
-Model     what a run is, api.py knows; here is only what needs the pictures, which lie above it. A figure belongs to the
-          caller: pyplot does not keep it
-Errors    as for the commands; RunError for a figure that a run does not have
+Model     api.py defines what a run is. This module adds only the methods that need the pictures, which belong to a
+          higher layer. A figure belongs to the caller: pyplot does not keep a reference to it.
+Errors    The same as for the commands. RunError for a figure that a run does not have.
 Source    ours: docs/api.md
 """
 
@@ -23,10 +23,10 @@ NOT_SAVED = "removed when Python ends, unless run.save(path) keeps it"
 
 
 class Run(api.Run):
-    """A run directory, opened for reading. Tables are pandas frames, read when first asked for."""
+    """Gives access to a run directory. Tables are pandas frames, which are read at the first access."""
 
     def save(self, path: str | Path) -> Run:
-        """Copy the run directory to a path that does not exist yet, and return the run there."""
+        """Copy the run directory to a path that does not exist yet, and return the copy as a run."""
         with run_directory(Path(path)) as partial:
             shutil.copytree(self.path, partial, dirs_exist_ok=True)
         return Run(path)
@@ -42,8 +42,8 @@ class Run(api.Run):
         return f"; {NOT_SAVED}" if any(folder.suffix == SUFFIX for folder in self.path.parents) else ""
 
     def plot(self, name: str | None = None) -> Any:
-        """Return one of the figures of `mobilenet figures` as a matplotlib figure: `delays`, `station_buffers`,
-        `radio`, `handoffs`, `field`, ...; by default the delays. Raise RunError if the run does not have it.
+        """Return one of the figures of `mobilenet figures` as a matplotlib figure, such as `delays`, `station_buffers`,
+        `radio`, `handoffs` or `field`. The default is `delays`. Raise RunError if the run does not have this figure.
         """
         from mobilenet.viz.figures import run_figure
 
@@ -51,17 +51,18 @@ class Run(api.Run):
 
     def folium(self, tiles: bool = False) -> Any:
         """Return the run as a folium.Map with a group of layers for stations, cells, wires, tracks, handoffs, hosts,
-        holes, walls and buffers. It accepts a user's layers, and shows itself in a notebook. `tiles`: with streets from
-        openstreetmap.org. Raise RunError for a run without hosts that move, or for tiles without an origin.
+        holes, walls and buffers. The map accepts further layers, and a notebook displays it. With `tiles`, it shows
+        streets from openstreetmap.org. Raise RunError for a run without moving hosts, or if tiles are requested without
+        an origin.
         """
         from mobilenet.viz.folium_map import folium_map
 
         return folium_map(self.path, tiles)
 
     def locations(self, x_m: Any, y_m: Any) -> Any:
-        """Return the positions of places of the plane on a folium map, as an array with a row for each place:
-        latitude and longitude in degrees or, without an origin, y and x in metres. `x_m`, `y_m`: numbers or columns of
-        one length.
+        """Return the positions of points of the plane on a folium map, as an array with one row for each point. A row
+        contains latitude and longitude in degrees or, without an origin, y and x in metres. `x_m` and `y_m` are
+        numbers, or columns of the same length.
         """
         from mobilenet.viz.folium_map.plane import Plane
         from mobilenet.viz.map.record import scenario_of
@@ -84,5 +85,5 @@ def run(scenario: Any, seed: int | None = None, out: str | Path | None = None, *
 
 
 def load(path: str | Path) -> Run:
-    """Open a run directory."""
+    """Open a run directory, and return it as a run."""
     return Run(path)

@@ -1,11 +1,12 @@
-"""Screenings from Python: the same as `mobilenet sensitivity`, with the ranking as a pandas frame.
+"""Run screenings from Python: equivalent to `mobilenet sensitivity`, with the ranking as a pandas frame.
 
     screening = mobilenet.sensitivity("first.yaml", ["workload.interval_s=1:5", "wireless.loss=0:0.3"])
     screening.ranking, screening.order()
 
-Model     the directory is that of the command line; called again it resumes
-Shapes    ranking: one row for each metric and key, with the columns of sensitivity.csv, the largest size first
-Errors    ScenarioError for the question, StudyError for its directory, Spark, and runs that failed
+Model     The directory is the same as that of the command line. Another call with the same directory resumes the
+          screening.
+Shapes    `ranking` has one row for each metric and key, with the columns of sensitivity.csv, the largest size first.
+Errors    ScenarioError for an invalid question. StudyError for its directory, for Spark, and for runs that failed.
 Source    ours: docs/guide/sensitivity.md
 """
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Sensitivity:
-    """The ranking of the keys, with the study on which it rests."""
+    """The ranking of the keys, together with the study that it is based on."""
 
     def __init__(self, path: Path, metrics: Sequence[str]) -> None:
         self.path = path
@@ -42,7 +43,9 @@ class Sensitivity:
 
     @cached_property
     def ranking(self) -> pd.DataFrame:
-        """The ranking of the keys for each requested metric: size, low, high, mean, spread, p_adjusted."""
+        """The ranking of the keys for each requested metric, with the columns size, low, high, mean, spread,
+        p_adjusted.
+        """
         import pyarrow.parquet as pq
 
         table = pq.read_table(self.path / f"{SCREENING}.parquet").to_pandas()
@@ -50,20 +53,20 @@ class Sensitivity:
 
     @cached_property
     def study(self) -> StudyFrames:
-        """The runs as a study with the point as its factor."""
+        """The runs as a study, in which the point is the factor."""
         return StudyFrames(self.path)
 
     def order(self, metric: str | None = None) -> list[str]:
-        """Return the keys, the most important first. `metric`: by default the first one."""
+        """Return the keys, most important first. `metric` is by default the first one."""
         metric_name = self.metrics[0] if metric is None else metric
         return [str(key) for key in self.ranking["key"][self.ranking["metric"] == metric_name]]
 
     def sentences(self) -> list[str]:
-        """Return the findings in words."""
+        """Return the findings as sentences."""
         return self.study.sentences()
 
     def plot(self, *metrics: str) -> Any:
-        """Return a matplotlib figure: the size of each key with its interval."""
+        """Return a matplotlib figure that shows the size of each key's effect with its interval."""
         return self.study.plot(*(metrics or self.metrics), kind="effects")
 
     def __repr__(self) -> str:
@@ -92,9 +95,10 @@ def sensitivity(
 ) -> Sensitivity:
     """Rank keys of a scenario by how much they change a metric.
 
-    `scenario`: a file, or its keys as a dictionary, which needs `out`; `keys`: `KEY=LOW:HIGH`, `KEY=A|B` or `KEY`;
-    `trajectories`: the steps that are tried for each key; `replications`: the runs at each point; `overrides`: as for
-    run; `workers`, `master`, `spark`, `allow_code`: as for study.
+    `scenario` is a file, or a dictionary with the same keys, which needs `out`. `keys` have the form `KEY=LOW:HIGH`,
+    `KEY=A|B` or `KEY`. `trajectories` is the number of steps that are tried for each key, and `replications` is the
+    number of runs at each point. `overrides` has the same meaning as in `run`; `workers`, `master`, `spark` and
+    `allow_code` have the same meaning as in `study`.
     """
     where = chosen_spark(workers, master, spark)
     require_out(scenario, out)

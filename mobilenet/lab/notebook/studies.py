@@ -1,7 +1,8 @@
-"""Studies that draw themselves, as mobilenet.study returns them.
+"""Define studies that can draw themselves, as returned by mobilenet.study.
 
-Model     what a study is, lab/studies/frames.py knows; here is what needs the pictures, which lie above it, and views
-Errors    StudyError for figures that a study does not have
+Model     lab/studies/frames.py defines what a study is. This module adds views, and the methods that need the pictures,
+          which belong to a higher layer.
+Errors    StudyError for figures that a study does not have.
 Source    ours: docs/guide/studies.md
 """
 
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_ROWS = 20  # configurations that a notebook shows at once
+MOST_ROWS = 20  # a notebook shows at most this many configurations at once
 
 
 class StudyFrames(frames.StudyFrames):
-    """The directory of a study, opened for reading. Tables are read when first asked for, and then kept."""
+    """Gives access to the tables of a study's directory. Each table is read at the first access and then kept in
+    memory.
+    """
 
     def plot(
         self,
@@ -39,28 +42,29 @@ class StudyFrames(frames.StudyFrames):
         width_in: float | None = None,
         kind: Literal["means", "comparison", "effects", "delays"] = "means",
     ) -> Any:
-        """Return a matplotlib figure: the means of these metrics at the levels of a factor, with intervals; the
-        comparison; the effects of several factors; or the distribution of delays. By default, `metrics` are those that
-        the study compares. `x`: the factor of the horizontal axis of means, by default the one with most levels;
-        `width_in`: 3.5 for a column of a paper. Raise StudyError for what the study does not have.
+        """Return a matplotlib figure of this kind: the means of these metrics at the levels of a factor, with
+        intervals; the comparison; the effects of several factors; or the distribution of delays. By default, `metrics`
+        are those that the study compares. `x` is the factor on the horizontal axis of means, by default the one with
+        most levels. A `width_in` of 3.5 fits a column of a paper. Raise StudyError if the study does not have such a
+        figure.
         """
         from mobilenet.viz.figures import study_figure
 
         return study_figure(self.path, metrics, x, kind, width_in)
 
     def table(self, view: str) -> pa.Table:
-        """Return a view of the records of all runs: runs, events, deliveries, ... (docs/guide/query.md)."""
+        """Return a view of the records of all runs, such as runs, events or deliveries (docs/guide/query.md)."""
         return spark_sql.table(runs_of(self.path), view)
 
     def views(self, session: SparkSession) -> Mapping[str, DataFrame]:
-        """Return the same views as DataFrames of a Spark session, for any number of runs. They last as long as this
-        process, and the session knows none of their names.
+        """Return the same views as DataFrames of a Spark session, for any number of runs. They remain available as long
+        as this process runs, and are not registered under names in the session.
         """
         return spark_sql.lasting_views(runs_of(self.path), session)
 
     def sentences(self) -> list[str]:
-        """Return the findings of the study in words: each comparison, the conclusion on the effects of several factors,
-        and what may be unstable.
+        """Return the findings of the study as sentences: each comparison, the conclusion on the effects of several
+        factors, and a warning about results that may be unstable.
         """
         from mobilenet.viz.figures.means import metrics_of_interest
         from mobilenet.viz.study_tables import study_tables
@@ -79,7 +83,9 @@ class StudyFrames(frames.StudyFrames):
         return [*lines, *in_words.values(), *tables.doubts()]
 
     def to_latex(self, *metrics: str) -> str:
-        """Return the means as a table for LaTeX, which needs the booktabs package; `metrics` as for plot."""
+        """Return the means as a LaTeX table, which needs the booktabs package. `metrics` has the same meaning as in
+        plot.
+        """
         return self._table(metrics, latex=True)
 
     def to_markdown(self, *metrics: str) -> str:
@@ -94,11 +100,11 @@ class StudyFrames(frames.StudyFrames):
             return file.read_text(encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        """Return the progress, and the means of the metrics with their intervals, for a notebook."""
+        """Return the progress of the study and the means of its metrics with intervals, for display in a notebook."""
         head = f"<b>{_safe(self.path)}</b>: "
         try:
             return f"{head}{_safe(self._progress())}{self._means()}"
-        except ScenarioError as error:  # the study is unfinished or damaged
+        except ScenarioError as error:  # The study is unfinished or damaged.
             return head + _safe(error)
 
     def _means(self) -> str:

@@ -1,14 +1,16 @@
-"""Studies: many runs of one scenario under different factors, on Spark, and their joint results."""
+"""Runs studies: many runs of one scenario with different factors, distributed by Spark, and their combined results."""
 
 from mobilenet.parameters import ScenarioError
 
 
 class StudyError(ScenarioError):
-    """A study's directory, or the Spark that should run it, cannot be used."""
+    """Raised when the directory of a study, or the Spark session that should run the study, cannot be used."""
 
 
 class OutError(StudyError):
-    """The directory for a study holds something else. `what` is the message without a remedy."""
+    """Raised when the directory for a study already contains something else. `what` is the message without the
+    suggested remedy.
+    """
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what}; name another directory with --out")

@@ -1,17 +1,20 @@
-"""Run what a study still lacks, round by round: a DataFrame of planned runs, which Spark's workers turn into runs.
+"""Execute the missing runs of a study in rounds: each round is a DataFrame of planned runs, which Spark's workers carry
+out.
 
-Model     in a round, each configuration has the replications that the rounds before ask for. By the rule of a study, it
-          has enough when its metric has the precision asked for, when its backlog grows without end (then a mean does
-          not exist), or when it has the most that the study allows. The others get `step` more. So precise levels do
-          not pay for imprecise ones, and the number of workers does not matter. Workers first examine what a killed
-          study left (task.py). A partition is a batch of runs. Batches begin large and end small, so workers end
-          together. Spark retries a task whose process dies. A caller's session may allow too few failures: then the
-          missing runs are submitted again, SUBMISSIONS times in all. Our jobs have a tag, by which they are cancelled.
-          A program next to the scenario travels with it, in the study's folder, which all workers see. Any other is
-          looked for where a run would: on the PATH of each worker, or at its absolute path. Absolute paths among the
-          arguments that exist here have to exist there as well
-Errors    JobLost when Spark gives up; StudyError for a metric that does not exist, or a program that a worker lacks;
-          failed runs are rows, not errors
+Model     In each round, a configuration has the number of replications that the earlier rounds asked for. A
+          configuration needs no more replications when its metric has the required precision, when its backlog grows
+          without end (a mean does not exist then), or when it has reached the maximum number of the study. Every other
+          configuration gets `step` more replications. So configurations that are already precise are not run again
+          because of imprecise ones, and the number of workers does not change the result. Workers first examine the
+          runs that a killed study left behind (task.py). A partition is a batch of runs. Batches begin large and end
+          small, so that all workers finish at about the same time. Spark retries a task whose process dies. The session
+          of a caller may allow too few failures; therefore the missing runs are submitted again, up to SUBMISSIONS
+          times in all. The jobs of a study have a tag, with which they are cancelled. A program next to the scenario
+          file is copied into the folder of the study, which all workers can read. Any other program is searched for as
+          in a run: on the PATH of each worker, or at its absolute path. Absolute paths among the arguments that exist
+          on this machine must exist on the workers as well.
+Errors    JobLost if Spark gives up. StudyError for a metric that does not exist, or for a program that a worker lacks.
+          Failed runs do not raise an error; they are recorded as rows.
 Source    ours: docs/guide/studies.md, docs/guide/programs.md
 """
 
@@ -51,23 +54,24 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.5
 MOST_IN_A_BATCH = 50
-BATCHES_PER_WORKER = 4  # of the remaining runs, while there are many
-SUBMISSIONS = 10  # of the missing runs in a round, before a study gives up
+# A batch contains the number of remaining runs divided by this number and by the number of workers.
+BATCHES_PER_WORKER = 4
+SUBMISSIONS = 10  # The missing runs of a round are submitted at most this often before a study gives up.
 
 
 class JobLost(Exception):
-    """Spark gave up. Finished runs are kept."""
+    """Raised when Spark gives up a job. Finished runs are kept."""
 
 
 class Standing(NamedTuple):
-    """The progress of a study."""
+    """Describes the progress of a study."""
 
     done: int
     failed: int
-    left: int  # runs left in this round
+    left: int  # runs that are left in this round
     round: int
-    most_left: int  # more than `left` if the stopping rule may ask for more
-    note: str = ""  # for people: the reason for another round
+    most_left: int  # larger than `left` if the stopping rule may ask for more runs
+    note: str = ""  # explains to users why there is another round
     configurations: int = 1
 
 
@@ -75,22 +79,24 @@ Progress = Callable[[Standing], None]
 
 
 class Round(NamedTuple):
-    """The runs of a study up to a round. Replications count from 1, so a number for each configuration defines them."""
+    """Describes all runs of a study up to the end of a round. Replications are numbered from 1, so the number of
+    replications of each configuration identifies the runs.
+    """
 
     targets: list[int]
-    note: str = ""  # for people: the reason for another round
-    more: int = 0  # runs that may still follow
+    note: str = ""  # explains to users why there is another round
+    more: int = 0  # maximum number of runs in later rounds
 
 
 def until_precise(store: Store, spark: SparkSession) -> Iterator[Round]:
-    """Yield the rounds of a study with or without a stopping rule."""
+    """Yield the rounds of a study. A study without a stopping rule has a single round."""
     rule, note = store.study.replications, ""
     targets = [rule.min] * len(store.configurations)
     while True:
         yield Round(targets, note, sum(rule.most - target for target in targets))
         if rule.until is None or not (widths := _imprecise(store, targets, rule.until)):
             return
-        write_tables(store, targets, spark)  # so that the tables can be read meanwhile
+        write_tables(store, targets, spark)  # Users can read the tables while the next round runs.
         targets = [min(rule.most, n + rule.step * (number in widths)) for number, n in enumerate(targets)]
         label, width = store.configurations[next(iter(widths))].label, next(iter(widths.values()))
         requested = f"requested ± {rule.until.relative_half_width:.0%}"
@@ -98,8 +104,8 @@ def until_precise(store: Store, spark: SparkSession) -> Iterator[Round]:
 
 
 def _imprecise(store: Store, targets: list[int], until: Until) -> dict[int, float]:
-    """Return the configurations that get another round, the least precise first, with the half-widths of their
-    intervals relative to the means; infinite if a mean is 0.
+    """Return the configurations that need another round, least precise first. Each value is the half-width of the
+    confidence interval relative to the mean, or infinity if the mean is 0.
     """
     widths, known = {}, set[str]()
     for rows in in_order(store.measured, targets, ("configuration", "replication", "metrics")):
@@ -115,8 +121,8 @@ def _imprecise(store: Store, targets: list[int], until: Until) -> dict[int, floa
 
 
 def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence: float) -> float | None:
-    """Return the relative half-width of an interval, or None if more replications would not help: nothing is measured,
-    or no mean exists.
+    """Return the relative half-width of the confidence interval. Return None if more replications would not help,
+    because there are too few values or because the mean does not exist.
     """
     values = [row[until.metric] for row in runs if until.metric in row]
     has_no_mean = any(is_infinite(until.metric, row) for row in runs)
@@ -129,8 +135,8 @@ def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence:
 
 
 def run_all(store: Store, spark: SparkSession, progress: Progress, rounds: Iterable[Round] | None = None) -> list[int]:
-    """Run all rounds, by default those of the study, and return the number of replications of each configuration. The
-    next round is asked for when the runs of one are done, or have failed.
+    """Run all rounds, by default those of the study's stopping rule, and return the number of replications of each
+    configuration. The next round is requested when all runs of the current one are finished or have failed.
     """
     store.clear_notes()
     measured, targets = _measured_runs(store, spark), list[int]()
@@ -159,7 +165,9 @@ def _runs_in_parts(store: Store) -> set[str]:
 
 
 def _measured_runs(store: Store, spark: SparkSession) -> set[str]:
-    """Return the runs that are complete and measured. Damaged ones are removed, and so are parts that measured them."""
+    """Return the runs that are complete and measured. Delete damaged runs, and also the measured tables that contain
+    them.
+    """
     names = [path.name for path in store.runs.iterdir() if path.is_dir()]
     begun, whole = runs_called(names, store.study, len(store.configurations)), dict[str, str]()
     if begun:
@@ -192,13 +200,12 @@ def _run(store: Store, missing: list[PlannedRun], spark: SparkSession, report: C
 
 
 def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report: Callable[[], None]) -> None:
-    """Make these runs in one job."""
     if not missing:
         return
     tag = f"mobilenet-{uuid4()}"
 
     def work() -> None:
-        spark.sparkContext.addJobTag(tag)  # for jobs that this thread starts
+        spark.sparkContext.addJobTag(tag)  # The tag applies to the jobs that this thread starts.
         tasks, make = _tasks(spark, missing), partial(perform, store.path.absolute(), store.study.kind)
         tasks.mapInArrow(make, "run string").toArrow()
 
@@ -208,7 +215,7 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
             report()
         report()
     except BaseException:
-        with suppress(Exception):  # the signal may have reached Spark as well
+        with suppress(Exception):  # The signal may have stopped Spark as well.
             spark.sparkContext.cancelJobsWithTag(tag)
         raise
     if (error := job.exception()) is not None:
@@ -216,8 +223,8 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
 
 
 def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
-    """Return the runs in order, with a partition for each batch. Each batch is a share of what is left, so the last
-    ones are small.
+    """Return the runs in order, with one partition for each batch. The size of a batch is proportional to the number of
+    remaining runs, so the last batches are small.
     """
     workers = max(1, spark.sparkContext.defaultParallelism)
     batches: list[int] = []
@@ -231,7 +238,7 @@ def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
 
 
 def require_programs(store: Store, spark: SparkSession) -> None:
-    """Raise StudyError if a worker lacks a program of this study."""
+    """Raise StudyError if a program of this study is missing on a worker."""
     words = sorted({word for scenario in store.scenarios() for word in _needs(scenario)})
     absent = on_each_worker(spark, partial(missing, words), "what string")["what"].to_pylist() if words else []
     if absent:
@@ -241,7 +248,7 @@ def require_programs(store: Store, spark: SparkSession) -> None:
 
 
 def missing(words: list[str], tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the programs that this machine lacks."""
+    """Yield the programs that are missing on this machine."""
     where = socket.gethostname()
     for _ in tasks:
         lookups = [(word, os.path.exists if os.path.isabs(word) else shutil.which) for word in words]
@@ -250,7 +257,9 @@ def missing(words: list[str], tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def _needs(scenario: AnyScenario) -> Iterator[str]:
-    """Yield the files that a configuration needs: the programs of its commands, and absolute paths in arguments."""
+    """Yield the files that a configuration needs: the programs of its commands, and the absolute paths among their
+    arguments.
+    """
     protocol = scenario.protocol
     if isinstance(protocol, OwnProgram):
         commands = [protocol.command.host, protocol.command.station]

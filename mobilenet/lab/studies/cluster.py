@@ -1,12 +1,12 @@
-"""A small Spark cluster on this machine: a standalone master and workers, on loopback.
+"""Start a small Spark cluster on this machine: a standalone master and its workers, on the loopback interface.
 
     python -m mobilenet.lab.studies.cluster [--workers 2] [--port 7077]
 
-Model     child processes of this one; they end with it. Executors start with an empty PYTHONPATH, as on strange
-          machines. A client that may run a study there can run any code, so the master accepts only clients that know a
-          secret, made for this cluster: spark-defaults.conf of a folder that only its owner can read, named by
-          SPARK_CONF_DIR
-Errors    one line and exit code 3 when a part does not start within a minute
+Model     Master and workers are child processes of this process, and end with it. Executors start with an empty
+          PYTHONPATH, as they would on other machines. A client that may run a study on the cluster can run any code.
+          Therefore the master accepts only clients that know a secret, which is created for this cluster. The secret is
+          in the file spark-defaults.conf of a folder that only its owner can read. SPARK_CONF_DIR names this folder.
+Errors    Prints one line and exits with code 3 if a process of the cluster does not start within a minute.
 Source    ours: docs/guide/studies.md
 """
 
@@ -37,7 +37,7 @@ WORKER_READY = "Successfully registered with master"
 
 @contextmanager
 def cluster(workers: int = 2, port: int = 7077) -> Iterator[tuple[str, list[subprocess.Popen[bytes]], Path]]:
-    """Yield the master's URL, the worker processes, and the SPARK_CONF_DIR that clients need."""
+    """Yield the URL of the master, the worker processes, and the SPARK_CONF_DIR that clients need."""
     url = f"spark://127.0.0.1:{port}"
     with scratch_folder("cluster") as folder, ExitStack() as stack:
         settings = folder / "conf"
@@ -94,7 +94,7 @@ def _await(name: str, process: subprocess.Popen[bytes], log: IO[str], ready: str
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process with everything that it started."""
+    """End a process and all processes that it has started."""
     try:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(10)

@@ -1,21 +1,24 @@
-"""Compare levels of one factor with the baseline, metric by metric: effect, size and confidence.
+"""Compare the levels of one factor with a baseline, metric by metric: effect, size and confidence.
 
-Model     pairs of runs with the same replication number, so the same world. Within each combination of the other
-          factors the p values of all metrics and levels are adjusted together (Holm). A verdict is one of
-              different     the difference is not 0 at the study's confidence
+Model     Runs with the same replication number form a pair, because they have the same random world. Within each
+          combination of the other factors, the p values of all metrics and levels are adjusted together (Holm). The
+          verdict is one of
+              different     the difference is not 0 at the confidence of the study
               equivalent    the ratio is within the margin (two one-sided tests), whether or not it is 1
               same          all values are the same in every pair, and no margin is set
-              inconclusive  neither; `more` estimates how many replications would settle it
-              unstable      one of the two has no mean: its backlog grows
-              no data       fewer than two pairs
+              inconclusive  neither is shown; `more` estimates how many further replications would decide it
+              unstable      one of the two configurations has no mean, because its backlog grows
+              no data       there are fewer than two pairs
               infinite      a percentile of delays that some run never reaches, because messages are undelivered
               not paired    a delay of levels that delivered different shares and whose hosts planned other broadcasts
               processes use the run  a delay of levels that delivered different shares, where custom processes depend on
                             the run; such levels are compared as two samples that are not paired
-              runs not readable  the same, where the runs that would show the deliveries in common are gone
-          A delay is judged over the deliveries that both made, unless both made all that they owed (precedence.py)
-Units     those of the metrics
-Errors    none; what cannot be computed is null
+              runs not readable  a delay of levels that delivered different shares, where the runs that contain the
+                            common deliveries no longer exist
+          A delay is judged over the deliveries that both levels made, unless both delivered everything that they owed
+          (precedence.py).
+Units     Values have the unit of their metric.
+Errors    None. A number that cannot be computed is null.
 Source    ours: docs/guide/studies.md
 """
 
@@ -38,39 +41,39 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INFINITE = "infinite"
-COMMON = "common_"  # prefix of the names of numbers over the deliveries that both levels made
-COMPARED = Comparison._fields[:9]  # columns of tables
+COMMON = "common_"  # prefix of the columns that cover only the deliveries made by both levels
+COMPARED = Comparison._fields[:9]  # names of table columns
 OF_COMMON = tuple(f"{COMMON}{name}" for name in COMPARED)
 
 
 @dataclass(slots=True)
 class Finding:
-    """One line of the comparison."""
+    """One line of the comparison: a level and the baseline in one metric, with the verdict."""
 
-    others: dict[str, Any]  # the levels of the other factors
+    others: dict[str, Any]  # levels of the other factors
     level: Any
     baseline: Any
     metric: str
     verdict: str
-    result: Comparison | None = None  # over the deliveries of each level
+    result: Comparison | None = None  # computed over all deliveries of each level
     p_adjusted: float | None = None
     equivalence_p_adjusted: float | None = None
-    more: int | None = None  # replications
+    more: int | None = None  # number of further replications
     shares: tuple[Share, ...] = ()
-    common: Comparison | None = None  # over the deliveries that both made, if the verdict is about these
+    common: Comparison | None = None  # computed over the deliveries that both made, if the verdict refers to them
     common_deliveries: int | None = None
-    unpaired: str = ""  # why the runs of the two levels are not of one world: one of UNPAIRED
-    direction: str = ""  # which direction is better, lower or higher; empty: that depends on the question
-    infinite: tuple[int, int] = (0, 0)  # runs of the level and of the baseline without a finite value
-    finite: Mapping[str, Any] = field(default_factory=dict)  # numbers to give if `result` is missing
+    unpaired: str = ""  # the reason why the runs of the two levels are not paired: one of UNPAIRED
+    direction: str = ""  # the direction that is better: lower or higher; empty if it depends on the question
+    infinite: tuple[int, int] = (0, 0)  # numbers of runs without a finite value, of the level and of the baseline
+    finite: Mapping[str, Any] = field(default_factory=dict)  # numbers that are reported if `result` is missing
 
     @property
     def judged(self) -> Comparison | None:
-        """The comparison on which the verdict rests."""
+        """The comparison that the verdict is based on."""
         return self.result if self.common_deliveries is None else self.common
 
     def row(self) -> dict[str, Any]:
-        """Return the row of a comparison in the study's tables."""
+        """Return the row of a finding in the tables of the study."""
         row = compared_row(self.others, self.level, self.baseline, self.metric)
         row |= dict(zip(COMPARED, self.result, strict=False)) if self.result is not None else self.finite
         if self.metric in SURVIVAL:
@@ -82,7 +85,9 @@ class Finding:
         return row | (dict(zip(OF_COMMON, self.common, strict=False)) if self.common is not None else {})
 
     def _judgement(self) -> str | None:
-        """Return whether the level is better, in words, or None if it is not different, or no direction is better."""
+        """Return whether the level is better, in words. Return None if the levels do not differ, or if neither
+        direction of the metric is better.
+        """
         if self.verdict != "different" or self.judged is None or not self.direction:
             return None
         if self.unpaired:
@@ -91,19 +96,19 @@ class Finding:
         return judgement(self.metric, self.judged.difference, self.direction, self.shares, names)[0]
 
     def document(self) -> dict[str, Any]:
-        """Return the row and all shares for comparison.json."""
+        """Return the row together with all shares, for comparison.json."""
         return self.row() | {"shares": [share._asdict() for share in self.shares], "unpaired": self.unpaired}
 
 
 def judged_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the row of a finding with the numbers of its verdict, if there are any."""
+    """Return the row of a finding with the numbers that its verdict is based on, if there are any."""
     if row.get("common_deliveries") is None:
         return row
     return {**row, **{name.removeprefix(COMMON): row.get(name) for name in OF_COMMON}}
 
 
 def compared_row(others: dict[str, Any], level: Any, baseline: Any, metric: str) -> dict[str, Any]:
-    """Return the columns of a row that name what it compares."""
+    """Return the columns of a row that identify what is compared."""
     row = {factor: table_level(other) for factor, other in others.items()}
     return row | {"level": table_level(level), "baseline": table_level(baseline), "metric": metric}
 
@@ -117,8 +122,8 @@ def findings(
     delivered: Delivered,
     words: Vocabulary = OF_HOSTS,
 ) -> list[Finding]:
-    """Return all findings. `values` holds the metrics by configuration and replication; `unstable`: configurations
-    without a mean.
+    """Return all findings. `values` contains the metrics by configuration and replication. `unstable` contains the
+    configurations without a mean.
     """
     by_metric = {metric: values[metric].unstack(0) for metric in values}
     all_findings: list[Finding] = []

@@ -1,9 +1,9 @@
-"""Turn a study into its table of runs: every combination of levels, every replication, and the seed of each.
+"""Expand a study into its table of runs: every combination of levels, every replication, and the seed of each run.
 
-Model     configurations are numbered in the order of the file, the last factor fastest. The seed of a run depends on
-          only the study's seed and the replication, so replication 3 of every configuration meets the same world:
-          the same walks, broadcasts and failures (common random numbers)
-Errors    ScenarioError: a level that gives an invalid scenario, named by file, line and factor
+Model     Configurations are numbered in the order of the file; the last factor varies fastest. The seed of a run
+          depends only on the seed of the study and on the replication. So replication 3 of every configuration has the
+          same random world: the same walks, broadcasts and failures (common random numbers).
+Errors    ScenarioError with file, line and factor, for a level that makes the scenario invalid.
 Source    ours: docs/guide/studies.md
 """
 
@@ -34,22 +34,22 @@ RUN = re.compile(r"c(\d+)-r(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One combination of levels."""
+    """A combination of levels, one of each factor."""
 
     number: int
-    levels: dict[str, Any]  # factor -> level
-    overrides: tuple[str, ...]  # in the form of --set
-    label: str = ""  # for people: `TCP, loss 0.05`
+    levels: dict[str, Any]  # maps each factor to its level
+    overrides: tuple[str, ...]  # written like arguments of the option --set
+    label: str = ""  # readable name, such as `TCP, loss 0.05`
 
     def row(self) -> dict[str, Any]:
-        """Return the levels as tables show them."""
+        """Return the levels in the form that is used in tables."""
         return {factor: table_level(level) for factor, level in self.levels.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
     configuration: int
-    replication: int  # from 1
+    replication: int  # counted from 1
     seed: int
 
     @property
@@ -58,14 +58,16 @@ class PlannedRun:
 
 
 def combinations(study: Study) -> list[dict[str, Any]]:
-    """Return factor -> level for each combination, in the order of the file, the last factor fastest."""
+    """Return a mapping from factor to level for each combination, in the order of the file. The last factor varies
+    fastest.
+    """
     levels = [study.levels(factor) for factor in study.factors]
     return [dict(zip(study.factors, combination, strict=True)) for combination in itertools.product(*levels)]
 
 
 def configurations(study: Study, allow_code: bool = False) -> list[Configuration]:
-    """Return all configurations, after trying each on the scenario, so that no run fails for a wrong key or runs code
-    without permission.
+    """Return all configurations. Each one is first tried on the scenario, so that no run fails because of a wrong key
+    or runs code without permission.
     """
     factors = {factor: study.levels(factor) for factor in study.factors}
     count = math.prod(len(levels) for levels in factors.values())
@@ -81,7 +83,7 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
     base = [_override(key, value) for key, value in study.set.items()]
     try:
         study.scenario_with(base)
-    except ScenarioError:  # two keys may be valid only together; otherwise name the first wrong one
+    except ScenarioError:  # Two keys may be valid only in combination. Otherwise report the first key that is wrong.
         for place, key in enumerate(study.set):
             _try(study, allow_code, ("set", key), *base[: place + 1])
     all_configurations = []
@@ -93,7 +95,9 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
 
 
 def _from_directory(study: Study, allow_code: bool) -> list[Configuration]:
-    """Return the configurations of a study's directory: complete scenarios next to their files, in any place."""
+    """Return the configurations of a study's directory. Each one is a complete scenario, which is stored next to the
+    files that it needs.
+    """
     if study.has_changed_factors():
         what = "the study file in a study's directory repeats its configurations; `factors` and `set` cannot be changed"
         raise study.problem(("factors",), what)
@@ -107,7 +111,7 @@ def _from_directory(study: Study, allow_code: bool) -> list[Configuration]:
 
 
 def planned_configurations(study: Study) -> list[Configuration]:
-    """Return all configurations, without their changes to the scenario."""
+    """Return all configurations without their changes to the scenario."""
     names = LevelNames(study.factors)
     return [
         Configuration(number, levels, (), ", ".join(map(names.in_words, levels, levels.values())) or UNCHANGED)
@@ -120,7 +124,7 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
     try:
         scenario = study.base()
     except ScenarioError:
-        return  # reported below, with its key
+        return  # the error is reported below, together with its key
     if scenario.protocol.name in REAL_TIME:
         raise study.problem(
             ("scenario",), "its programs run in real time, where no two runs are the same, so it cannot be studied"
@@ -132,8 +136,8 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
 
 
 def _overrides(study: Study, factor: str, level: Any) -> list[Change]:
-    """Return the changes of a level. A mapping changes several keys together, unless the factor is a key of the
-    scenario; {} changes nothing.
+    """Return the changes that a level makes. A mapping changes several keys together, unless the factor is itself a key
+    of the scenario. The level {} makes no changes.
     """
     where = f"level {LevelNames(study.factors).name(factor, level)}"
     if factor.partition(".")[0] in Scenario.model_fields.keys() | ProcessScenario.model_fields.keys():
@@ -145,7 +149,7 @@ def _overrides(study: Study, factor: str, level: Any) -> list[Change]:
 
 
 def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
-    """Require that each key is changed by one factor, and that all levels differ."""
+    """Raise ScenarioError if two factors change the same key, or if two levels of a factor are equal."""
     if not study.has_scenario():
         raise study.problem(("scenario",), f"file {str(study.scenario_path)!r} not found")
     by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}
@@ -186,7 +190,7 @@ def _try(
 
 
 def _advice(study: Study, message: str) -> str:
-    """Return advice on where to put a file that lies next to the study."""
+    """Return advice about a file that lies next to the study instead of next to the scenario."""
     missing = re.search("file '([^']+)' not found next to the scenario", message)
     own = study.folder / missing[1] if missing is not None else None
     if own is None or not own.is_file():
@@ -195,14 +199,18 @@ def _advice(study: Study, message: str) -> str:
 
 
 def seed_of(study: Study, replication: int) -> int:
-    """Return the seed from first_seed, else 48 bits, so that it reads as a number."""
+    """Return the seed of a replication. It is counted from first_seed if that is set. Otherwise it is derived from the
+    seed of the study, with only 48 bits, so that it remains a readable number.
+    """
     if study.first_seed is not None:
         return study.first_seed + replication - 1
     return int.from_bytes(hashlib.sha256(f"study {study.seed}, replication {replication}".encode()).digest()[:6], "big")
 
 
 def plan_runs(study: Study, targets: list[int]) -> list[PlannedRun]:
-    """Return the runs of a study, replication by replication. `targets`: the number for each configuration."""
+    """Return the runs of a study, ordered by replication. `targets` contains the number of replications of each
+    configuration.
+    """
     return [
         PlannedRun(number, replication, seed_of(study, replication))
         for replication in range(1, max(targets, default=0) + 1)
@@ -212,7 +220,7 @@ def plan_runs(study: Study, targets: list[int]) -> list[PlannedRun]:
 
 
 def runs_called(names: Iterable[str], study: Study, configurations: int) -> list[PlannedRun]:
-    """Return the runs of a study that have these names, ignoring other names."""
+    """Return the runs of a study that have these names. Ignore all other names."""
     runs = []
     for match in filter(None, map(RUN.fullmatch, names)):
         number, replication = map(int, match.groups())

@@ -1,9 +1,9 @@
-"""A study file: which scenario, under which factors, how often, and what is to be compared.
+"""Define the format of a study file: the scenario, its factors, the number of replications, and the comparison.
 
-Model     a study is frozen and strict like a scenario, and read by the same loader. Each factor has levels; every
-          combination of levels is a configuration (configurations.py)
-Units     by the last part of each name
-Errors    ScenarioError, one line for each problem: `study.yaml:4: factors.workload.interval_s: ...`
+Model     A study is frozen and strict like a scenario, and the same loader reads it. Each factor has levels, and every
+          combination of levels is a configuration (configurations.py).
+Units     The last part of each name states the unit.
+Errors    ScenarioError with one line for each problem, such as `study.yaml:4: factors.workload.interval_s: ...`.
 Source    ours: docs/guide/studies.md
 """
 
@@ -26,13 +26,13 @@ from mobilenet.scenario.yaml_reader import Change, Node, parse, parse_value, rea
 from mobilenet.scenario.yaml_writer import inline, to_yaml
 
 MOST_LEVELS = 1_000
-LONGEST_LABEL = 40  # characters, which a legend has room for
-KEPT = "configurations/c{:03d}/scenario.yaml"  # the scenario of a configuration, in the directory of a study
-KEPT_FACTORS = "configurations/factors.yaml"  # the factors from which these scenarios were made
+LONGEST_LABEL = 40  # number of characters for which a legend has space
+KEPT = "configurations/c{:03d}/scenario.yaml"  # The scenario of a configuration, in the directory of a study.
+KEPT_FACTORS = "configurations/factors.yaml"  # The factors from which these scenarios were created.
 
 
 class Span(Parameters):
-    """Levels `from`, `from + step`, ... up to `to`, or `count` of them evenly."""
+    """A range of levels: `from`, `from + step`, ... up to `to`, or `count` evenly spaced levels."""
 
     first: float = Field(alias="from", description="first level, instead of a list of levels")
     last: float = Field(
@@ -67,7 +67,7 @@ class Span(Parameters):
 
 
 class Until(Parameters):
-    """A rule for when a configuration has enough replications."""
+    """A rule that determines when a configuration has enough replications."""
 
     metric: str = Field(
         min_length=1,
@@ -81,7 +81,7 @@ class Until(Parameters):
 
 
 class Replications(Parameters):
-    """How often each configuration is run."""
+    """Determines how often each configuration is run."""
 
     min: int = Field(default=10, ge=2, le=100_000, description="minimum number of replications of each configuration")
     max: int | None = Field(
@@ -114,7 +114,7 @@ class Replications(Parameters):
 
 
 class Compare(Parameters):
-    """What is compared with what."""
+    """Selects the factor and the baseline of a comparison."""
 
     factor: str = Field(
         min_length=1, description="factor whose levels are compared; must be one of the study's factors"
@@ -130,8 +130,8 @@ class Compare(Parameters):
 
 
 def split_label(level: Any) -> tuple[Any, str | None]:
-    """Return a level and its label: a mapping in `{label: TCP, name: tcp_flooding}`, a number in `{label: 1, value:
-    1}`.
+    """Return a level and its label. Examples are a mapping in `{label: TCP, name: tcp_flooding}` and a number in
+    `{label: 1, value: 1}`.
     """
     if not isinstance(level, dict) or "label" not in level:
         return level, None
@@ -191,10 +191,10 @@ class Study(Parameters):
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence level of all intervals")
 
     _folder: Path = PrivateAttr(default=Path("."))
-    _scenario_text: str | None = PrivateAttr(default=None)  # the text of a scenario that no file holds
+    _scenario_text: str | None = PrivateAttr(default=None)  # text of a scenario that does not come from a file
     _has_given_replications: bool = PrivateAttr(default=False)
     _root: Node = PrivateAttr(default=Node({}, "study"))
-    _place: tuple[str, ...] = PrivateAttr(default=())  # the path of this study in a file that contains more
+    _place: tuple[str, ...] = PrivateAttr(default=())  # path of this study within a larger file
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:
@@ -220,8 +220,8 @@ class Study(Parameters):
     def load(
         cls, path: str | Path, overrides: Sequence[str] = (), replications: int | None = None, seed: int | None = None
     ) -> Self:
-        """Read a study file, or that of a study's directory. `overrides` (KEY=VALUE) go into `set`; `replications`
-        replaces the rule of the file.
+        """Read a study file, or the one in the directory of a study. `overrides` (KEY=VALUE) are added to `set`.
+        `replications` replaces the rule of the file.
         """
         path = Path(path)
         if (path / "study.yaml").is_file():
@@ -247,17 +247,17 @@ class Study(Parameters):
 
     @property
     def can_be_compared(self) -> bool:
-        """Whether there are levels to compare: a baseline, or several factors that vary."""
+        """Whether the study has levels to compare, because it declares a comparison or because several factors vary."""
         return self.compare is not None or sum(len(self.levels(factor)) > 1 for factor in self.factors) > 1
 
     @property
     def has_given_replications(self) -> bool:
-        """Whether the caller has set the replications, rather than the file."""
+        """Whether the caller, and not the file, has set the number of replications."""
         return self._has_given_replications
 
     @property
     def folder(self) -> Path:
-        """The folder of the study's file."""
+        """The folder that contains the study file."""
         return self._folder
 
     @property
@@ -265,8 +265,8 @@ class Study(Parameters):
         return self._folder / self.scenario
 
     def scenario_with(self, overrides: Sequence[str] = ()) -> AnyScenario:
-        """Return the scenario with changes; each override is `a.b=value`. Raise ScenarioError if it is wrong."""
-        # of the study's file, which has no options
+        """Return the scenario with changes of the form `a.b=value`. Raise ScenarioError if the result is invalid."""
+        # Plain texts are changes of the study file. They have no command-line option that a message could name.
         changes = [each if isinstance(each, Change) else Change(each, each) for each in overrides]
         if self._scenario_text is None:
             return load_scenario(self.scenario_path, changes)
@@ -275,13 +275,17 @@ class Study(Parameters):
 
     @property
     def is_kept(self) -> bool:
-        """Whether this is the study.yaml of a study's directory, whose configurations are complete scenarios."""
+        """Whether this is the study.yaml in the directory of a study, where each configuration is stored as a complete
+        scenario.
+        """
         return (
             self._scenario_text is None and self.scenario == KEPT.format(0) and (self._folder / KEPT_FACTORS).is_file()
         )
 
     def base(self) -> AnyScenario:
-        """Return the scenario that the factors vary, with `set`; for a kept study, that of its first configuration."""
+        """Return the scenario that the factors vary, with the changes of `set`. For a study read from its directory,
+        return the scenario of the first configuration.
+        """
         return self.scenario_with(() if self.is_kept else [f"{key}={inline(value)}" for key, value in self.set.items()])
 
     @property
@@ -289,17 +293,21 @@ class Study(Parameters):
         return VOCABULARIES[self.base().kind]
 
     def scenario_of(self, number: int, overrides: Sequence[str]) -> AnyScenario:
-        """Return the scenario of a configuration. `overrides`: of its levels. Raise ScenarioError for an error."""
+        """Return the scenario of a configuration. `overrides` are the changes of its levels. Raise ScenarioError if the
+        scenario is invalid.
+        """
         if self.is_kept:
             return load_scenario(self._folder / KEPT.format(number), overrides)
         return self.scenario_with(overrides)
 
     def kept_factors(self) -> str:
-        """Return, as YAML, what determines the configurations besides the scenario."""
+        """Return, as YAML, the factors and fixed values that determine the configurations besides the scenario."""
         return to_yaml({"factors": {factor: self.levels(factor) for factor in self.factors}, "set": self.set})
 
     def has_changed_factors(self) -> bool:
-        """Return whether the study.yaml of a directory has other factors than those of its configurations."""
+        """Return whether the study.yaml of a directory has other factors than those from which the stored
+        configurations were made.
+        """
         return (self._folder / KEPT_FACTORS).read_bytes() != self.kept_factors().encode()
 
     def has_scenario(self) -> bool:
@@ -309,13 +317,14 @@ class Study(Parameters):
         return tuple(split_label(level)[0] for level in self.factors[factor])
 
     def labels(self, factor: str) -> tuple[str | None, ...]:
-        """Return the label of each level, or None for a level without one."""
+        """Return the label of each level, or None for a level without a label."""
         return tuple(split_label(level)[1] for level in self.factors[factor])
 
     @classmethod
     def of(cls, values: dict[str, Any], folder: Path, name: str = "study") -> Self:
-        """Return a study that no file holds. Its scenario is a file in `folder`, or the keys of one, whose files are
-        there. `name` stands for it in messages. Raise ScenarioError if it is wrong.
+        """Return a study that is not read from a file. Its scenario is a file in `folder` or a mapping of keys; files
+        that the mapping names are also in `folder`. Error messages call the study `name`. Raise ScenarioError if it is
+        invalid.
         """
         scenario = values.get("scenario")
         scenario_text = to_yaml(scenario) if isinstance(scenario, dict) else None
@@ -326,11 +335,13 @@ class Study(Parameters):
         return study
 
     def take_place(self, root: Node, place: tuple[str, ...]) -> None:
-        """Report errors at the keys below `root`, which is at `place` in a file with other things."""
+        """Make errors refer to the keys below `root`, which is located at `place` within a larger file."""
         self._root, self._place = root, place
 
     def problem(self, path: tuple[str, ...], what: str, place: int | None = None) -> ScenarioError:
-        """Return an error at a key of the file. Keys of factors may contain dots. `place`: the position in a list."""
+        """Return an error for a key of the file. `path` is a tuple, because the keys of factors may contain dots.
+        `place` is the position in a list.
+        """
         node = self._root
         for key in path:
             if not isinstance(node.value, dict) or key not in node.value:
@@ -342,7 +353,7 @@ class Study(Parameters):
 
 
 def _change(root: Node, overrides: Sequence[str], replications: int | None, seed: int | None) -> None:
-    """Replace values of the file by those of the command line."""
+    """Replace values of the file by those from the command line."""
     if changes := given_values(overrides):
         group = root.value.setdefault("set", Node({}, next(iter(changes.values())).where))
         if isinstance(group.value, dict):
@@ -355,7 +366,9 @@ def _change(root: Node, overrides: Sequence[str], replications: int | None, seed
 
 
 def given_values(overrides: Sequence[str], option: str = "--set") -> dict[str, Node]:
-    """Parse the caller's KEY=VALUE entries. Messages name the `option`. Raise ScenarioError for a malformed one."""
+    """Parse the KEY=VALUE entries of the caller. Error messages name the `option`. Raise ScenarioError for a malformed
+    entry.
+    """
     nodes = {}
     for override in overrides:
         key, equals, text = override.partition("=")

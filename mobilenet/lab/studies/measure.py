@@ -1,13 +1,12 @@
-"""Measure what one run contributes to the tables of a study: its metrics, its buffers over time, and all its delays as
-counts.
+"""Measure what one run contributes to the tables of a study: its metrics, its buffers over time, and its delays as a
+histogram.
 
-Model     events and samples are read once. Delays go into bins of equal
-          ratio, 0.1 % wide, so that counts of many runs add up in any order and a percentile read from them is off by
-          less than that.
-          steady_state: the warm-up is what MSER-5 cuts off the series of mean delays per message, in the order of their
-          broadcasts, up to the next whole second
-Units     seconds and messages, as the names show
-Shapes    columns of equal length (record/table.py)
+Model     Events and samples are read once. Delays are counted in bins with a constant ratio of 0.1 % between
+          neighbours. So the counts of many runs can be added in any order, and a percentile computed from them has an
+          error of less than 0.1 %. steady_state: the warm-up is what MSER-5 cuts off the series of mean delays per
+          message, in the order of their broadcasts, up to the next whole second.
+Units     Seconds and messages; the names show which.
+Shapes    All columns of a table have the same length (record/table.py).
 Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: docs/guide/studies.md
 """
 
@@ -37,13 +36,14 @@ from mobilenet.record.table import Table
 from mobilenet.why.shares import counted_deliveries, shares
 from mobilenet.why.stories import recorded_stories
 
-RATIO = 1.001  # ratio of two neighbouring bins
+RATIO = 1.001  # ratio of neighbouring bins
 SHORTEST_S = 1e-7
-SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}  # for delays, where undelivered messages are at least as long
+# Percentiles of delays in which an undelivered message counts as a delay of at least its waiting time.
+SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 
 
 class Measurement(NamedTuple):
-    """The columns of parts.SCHEMA besides those of the planned run."""
+    """Contains the columns of parts.SCHEMA, except those of the planned run."""
 
     verdict: str
     duration_s: float
@@ -51,13 +51,15 @@ class Measurement(NamedTuple):
     fingerprint: str
     metrics: dict[str, float]
     buffers: dict[str, Series]
-    delay_bins: list[int]  # ascending
-    delay_counts: list[int]  # deliveries in each
-    handoff_rows: list[dict[str, Any]]  # Interrupted.row()
+    delay_bins: list[int]  # in ascending order
+    delay_counts: list[int]  # number of deliveries in each bin
+    handoff_rows: list[dict[str, Any]]  # rows in the form of Interrupted.row()
 
 
 def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measurement:
-    """Return what a study needs from a run directory. `own`: the metrics that its scenario brings along."""
+    """Return the measurements of a run directory that a study needs. `own` contains the metrics that the scenario
+    declares itself.
+    """
     manifest = read_json(directory, "manifest.json")
     begin, end = manifest["warmup_s"], manifest["duration_s"]
     events, samples = read_coded(directory, "events"), read_coded(directory, "samples")
@@ -86,31 +88,33 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
 
 
 def manifest_digest(directory: Path) -> str:
-    """Return the digest of the manifest, which holds the digests of all files of the record."""
+    """Return the digest of the manifest, which in turn contains the digests of all files of the record."""
     return hashlib.sha256((directory / "manifest.json").read_bytes()).hexdigest()
 
 
 def _handoffs(events: Table, begin_s: float, end_s: float) -> list[dict[str, Any]]:
-    """Return the confirmed handoffs that began in the window."""
+    """Return the confirmed handoffs that began in the measurement window."""
     if not len(events.column("event").rows("handoff_end")):
         return []
     return [row.row() for row in interruptions(EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)))]
 
 
 def histogram(delays_s: NDArray[np.float64]) -> tuple[list[int], list[int]]:
-    """Return the bins that are not empty, and the deliveries in each."""
+    """Return the numbers of the bins that are not empty, and the number of deliveries in each."""
     bins = np.floor(np.log(np.maximum(delays_s, SHORTEST_S) / SHORTEST_S) / math.log(RATIO)).astype(np.int64)
     filled_bins, counts = np.unique(bins, return_counts=True)
     return filled_bins.tolist(), counts.tolist()
 
 
 def delay_of_bin(number: int) -> float:
-    """Return the middle of a bin, in seconds."""
+    """Return the middle of a bin in seconds."""
     return float(SHORTEST_S * RATIO ** (number + 0.5))
 
 
 def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s: float, end_s: float) -> float | None:
-    """Return the second from which delays (see `Deliveries.times_and_delays`) look steady, or None if they never do."""
+    """Return the second from which the delays are steady, or None if they never are. `sent` and `delays` come from
+    `Deliveries.times_and_delays`.
+    """
     inside = (sent >= begin_s * SECOND) & (sent < end_s * SECOND)
     times, place = np.unique(sent[inside], return_inverse=True)
     cut = mser5(np.bincount(place, weights=delays[inside]) / np.bincount(place)) if len(times) else None
@@ -123,7 +127,7 @@ def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s:
 
 
 def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:
-    """Return how long the members at the end have waited for each message of the window that they lack."""
+    """Return how long the members at the end of the run have been waiting for each undelivered message of the window."""
     last = int(events.numbers("time_ns").max(initial=0))
     owed = EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)).missing_deliveries()
     waits = [(last - sent) / SECOND for _, _, sent in owed if begin_s * SECOND <= sent < end_s * SECOND]
@@ -131,13 +135,13 @@ def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.fl
 
 
 def _backlog_slope(over_time: dict[str, Series], begin_s: float, end_s: float) -> float:
-    """Return the growth, over the second half of the window, of what waits at stations and hosts (in their SBuffers, or
-    in all buffers without an SBuffer), as a multiple of its mean.
+    """Return the growth of the backlog over the second half of the window, relative to its mean. The backlog consists
+    of the messages waiting in the SBuffers of stations and hosts, or in all buffers if there is no SBuffer.
 
-    A backlog that grows from nothing, all the time, gives 2/3; one that has settled, 0.
+    The result is 2/3 for a backlog that grows steadily from zero, and 0 for a backlog that has settled.
     """
     waiting: list[str] = [name for name in ("station_sbuffer", "host_sbuffer") if name in over_time] or list(over_time)
-    sizes = np.array([over_time[name] for name in waiting], dtype=np.float64)  # nan: no node was there
+    sizes = np.array([over_time[name] for name in waiting], dtype=np.float64)  # NaN where no node was present
     is_late = np.arange(BUCKETS) * (end_s / BUCKETS) >= (begin_s + end_s) / 2
     buckets = np.flatnonzero(is_late & ~np.isnan(sizes).all(axis=0))
     return relative_slope(buckets.astype(np.float64), np.nansum(sizes, axis=0)[buckets])

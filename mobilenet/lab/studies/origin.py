@@ -1,9 +1,9 @@
-"""Read the command that made a directory from its files, which strangers may have written.
+"""Read the command that created a directory from the files of the directory, which may come from an untrusted source.
 
-Model     capacity.json and sensitivity.parquet carry the command in normal form. Its options are those that these
-          commands write, and its scenario is the first configuration of the directory. The other configurations must be
-          this one with their own levels
-Errors    StudyError: not such a command, or a directory that does not fit it
+Model     capacity.json and sensitivity.parquet contain the command in normal form. Only the options that these commands
+          write are accepted, and the scenario must be the first configuration of the directory. Every other
+          configuration must be this scenario with the levels of that configuration.
+Errors    StudyError if the text is not such a command, or if the directory does not match it.
 Source    ours: docs/guide/artefact.md; mobilenet/record/stamp.py
 """
 
@@ -25,7 +25,7 @@ from mobilenet.scenario.yaml_reader import Change
 
 
 def provenance_in(file: Path) -> Provenance:
-    """Return the provenance of the answer in a directory, if it is about the runs there."""
+    """Return the provenance of the answer in a directory, if it refers to the runs there."""
     provenance = read_provenance(file)
     if provenance is None:
         raise StudyError(f"{file}: contains no provenance; repeat the command that made it")
@@ -35,14 +35,15 @@ def provenance_in(file: Path) -> Provenance:
 
 
 def number(text: str) -> float:
-    """Read a number, as an int if it is whole."""
+    """Parse a number. Return an int if the number is whole."""
     value = float(text)
     return int(value) if value.is_integer() else value
 
 
 def options_in(file: Path, command: str, verb: str, required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
-    """Return the options of a command of this verb about the directory's own scenario. The values of `required` and
-    `optional` read them; (): an option that may be repeated, whose texts are returned.
+    """Return the options of a recorded command with this verb, whose scenario must be that of the directory. The values
+    of `required` and `optional` are functions that parse the options. The value () marks an option that may be
+    repeated; its texts are returned.
     """
     wrong = StudyError(f"{file}: does not contain the command that made it; repeat that command")
     kinds = {**required, **optional}
@@ -61,8 +62,8 @@ def options_in(file: Path, command: str, verb: str, required: Mapping[str, Any],
 
 
 def require_made_by(file: Path, study: Study, expected: dict[str, Any], changes: Sequence[Sequence[str]]) -> None:
-    """Require the study that a command makes. `expected`: some of its keys; `changes`: what distinguishes each
-    configuration from the first one, as for --set.
+    """Raise StudyError unless the study is the one that the command creates. `expected` contains some keys of the
+    study. `changes` contains the differences of each configuration from the first one, in the form of --set.
     """
     different = next((key for key, value in expected.items() if getattr(study, key) != value), None)
     if different is not None:

@@ -1,10 +1,10 @@
-"""Do work that needs Spark when Python asks for it: on the caller's session, or in another process.
+"""Do work that needs Spark when Python code requests it: in the session of the caller, or in a separate process.
 
-Model     a process holds one Spark context, one Java, and the variables that they were started with. They belong to the
-          caller; so a study that is given a master runs in another process, and leaves nothing behind in this one. Its
-          progress reports come back through a pipe, and so do its result and its errors
-Errors    those of the work; StudyError if the process ends without a word. An exception that a report raises, or
-          Ctrl-C, ends the process
+Model     A process has one Spark context, one Java, and the environment variables that they were started with. All of
+          these belong to the caller. So a study with a master runs in a separate process, and does not change anything
+          in the process of the caller. Its progress reports, its result and its errors come back through a pipe.
+Errors    Errors of the work are passed on. StudyError if the process ends unexpectedly. An exception in a progress
+          report, or Ctrl-C, ends the process.
 Source    ours: docs/guide/studies.md
 """
 
@@ -25,11 +25,13 @@ from mobilenet.lab.studies.java import ends_with_its_parent
 from mobilenet.lab.studies.spark import Done, Spark, local_master, require_spark
 
 Report = Callable[[Any], None]
-ENDS_WITHIN_S = 20  # with its Java, after its last report
+ENDS_WITHIN_S = 20  # limit for the process and its Java to end after the last report
 
 
 def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark:
-    """Return the choice that was given: cores of this machine, a master, or a session."""
+    """Return the selected Spark: cores of this machine, the address of a master, or a session. Raise StudyError if more
+    than one is given.
+    """
     if sum(choice is not None for choice in (workers, master, session)) > 1:
         raise StudyError("workers, master, spark: expected one of them, since each decides where the runs are made")
     if isinstance(session, str):
@@ -38,8 +40,8 @@ def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark
 
 
 def on_spark(spark: Spark, work: Callable[[Spark, Report], Done], report: Report) -> Done:
-    """Do work that calls its second argument to report, and call `report` here. A directory that holds something else
-    is named by Python's argument, `out`.
+    """Do the work with this Spark, and call `report` in this process whenever the work calls its second argument. If a
+    directory contains something else, the error names the Python argument `out`.
     """
     require_spark(spark)
     try:
@@ -68,7 +70,7 @@ def _in_process(spark: str, work: Callable[[Spark, Report], Done], report: Repor
                 f"the process of the study ended with code {process.wait()}; run it again to resume"
             ) from None
         finally:
-            ours.close()  # so that its next report fails, and the work stops
+            ours.close()  # The next report of the work then fails, and the work stops.
             with suppress(subprocess.TimeoutExpired):
                 process.wait(ENDS_WITHIN_S)
             process.kill()
@@ -94,5 +96,5 @@ def _serve(pipe: Connection) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with suppress(KeyboardInterrupt, BrokenPipeError):  # the last one if the caller has stopped
+    with suppress(KeyboardInterrupt, BrokenPipeError):  # The last report fails if the caller has stopped.
         _serve(Connection(int(sys.argv[1])))

@@ -1,10 +1,10 @@
-"""The contributions of many runs in one Parquet file, which is all that tables are computed from.
+"""Store the measurements of many runs in Parquet files, the parts. All tables are computed from the parts alone.
 
-Model     measured/PART.parquet   one row per run, as measure.py found it; written by the task that made the runs, whole
-          or not at all. A run is in one part only. A part is named by its first run and a digest of the names of all,
-          so a task that is repeated writes the same file
-Shapes    SCHEMA; `buffers` holds BUCKETS values per buffer, null where no node was there
-Errors    other files are ignored (index), a damaged part is reported (fault); StudyError: a damaged table of runs
+Model     A part is a file measured/PART.parquet with one row per run, as computed by measure.py. The task that made the
+          runs writes it completely or not at all. A run is in one part only. The name of a part consists of its first
+          run and a digest of the names of all its runs, so a repeated task writes the same file.
+Shapes    The columns are those of SCHEMA. `buffers` contains BUCKETS values per buffer, null where no node was present.
+Errors    `index` ignores other files, and `fault` reports a damaged part. StudyError for a damaged table of runs.
 Source    ours: docs/guide/studies.md
 """
 
@@ -42,12 +42,12 @@ SCHEMA = pa.schema(
         ("handoff_rows", pa.list_(pa.struct(list(HANDOFF.items())))),
     ]
 )
-VERSION = "3"  # of a row's meaning; parts of another version are made again
-RUNS_AT_ONCE = 2_000  # held in memory if Spark is not available
+VERSION = "3"  # version of the format of a row; parts with another version are computed again
+RUNS_AT_ONCE = 2_000  # number of runs held in memory if Spark is not available
 
 
 def write_part(folder: Path, names: Sequence[str], rows: list[dict[str, Any]], kind: str) -> None:
-    """Write a part. `names`: the runs that were requested, of which some may have failed."""
+    """Write a part. `names` contains all requested runs, some of which may have failed."""
     schema = SCHEMA.with_metadata({"kind": kind, "version": VERSION})
     name = f"{names[0]}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:12]}"
     with in_place_of(folder / f"{name}.parquet") as partial:
@@ -55,7 +55,7 @@ def write_part(folder: Path, names: Sequence[str], rows: list[dict[str, Any]], k
 
 
 def index(folder: Path, kind: str) -> dict[Path, dict[str, str]]:
-    """Return the parts that are complete and of this `kind` of study: their runs, and digests of manifests."""
+    """Return the complete parts of this `kind` of study. For each part, map its runs to the digests of their manifests."""
     parts, expected = {}, {b"kind": kind.encode(), b"version": VERSION.encode()}
     for path in sorted(folder.glob("*.parquet")):
         with suppress(OSError, pa.ArrowException), pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -66,13 +66,13 @@ def index(folder: Path, kind: str) -> dict[Path, dict[str, str]]:
 
 
 def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.names) -> Iterator[pa.Table]:
-    """Yield all rows that count, a table for each configuration that has some, by replication. Without Spark the
-    configurations come in groups, so that memory does not grow with the number of runs.
+    """Yield all rows that count, ordered by replication, as one table for each configuration that has rows. Without
+    Spark, configurations are read in groups, so that the use of memory does not grow with the number of runs.
 
-    `targets`: for each configuration, the last replication that counts; `columns`: what is read, including
-    configuration and replication.
+    `targets` contains the last replication that counts, for each configuration. `columns` contains the columns to read;
+    they must include configuration and replication.
     """
-    import pyarrow.dataset as ds  # a quarter of a second
+    import pyarrow.dataset as ds  # This import takes a quarter of a second.
 
     checking = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     paths = [str(path) for path in sorted(folder.glob("*.parquet"))]
@@ -90,7 +90,9 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
 
 
 def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list[Mapping[str, float]]]:
-    """Return the metrics that count, for each configuration by replication, up to the first missing replication."""
+    """Return the metrics of the runs that count, by configuration and in the order of replications. Stop at the first
+    missing replication.
+    """
     metrics: dict[int, list[Mapping[str, float]]] = {}
     for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
         rows = enumerate(table.to_pylist(), 1)
@@ -100,14 +102,16 @@ def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list
 
 
 def planned_targets(directory: Path, configurations: int) -> list[int]:
-    """Return the last planned replication of each configuration, by the table of runs. Raise StudyError for damage."""
+    """Return the last planned replication of each configuration according to the table of runs. Raise StudyError if the
+    table is damaged.
+    """
     runs = read_table(directory, "runs").to_pandas()
     last = runs.groupby("configuration")["replication"].max().reindex(range(configurations), fill_value=0)
     return [int(replication) for replication in last]
 
 
 def fault(path: Path, configurations: int) -> str | None:
-    """Return what is wrong with a part, or None."""
+    """Return a description of what is wrong with a part, or None if it is valid."""
     try:
         table = read_parquet(path)
     except StudyError as error:

@@ -1,24 +1,24 @@
-"""The delivery ratio comes first: which of two settings may be called better?
+"""Decide which of two settings may be called better. The delivery ratio takes precedence over delays.
 
-Model     a setting that loses what is slow has short delays. So two settings are first compared by shares, pair by pair
-          of their runs; all of them count what ought to have happened:
-              delivery_ratio        of the deliveries that it owed, by its own memberships
-              broadcast_ratio       of the messages that its applications wanted to broadcast, those not refused
-              handoff_return_ratio  of handoffs, those after which the host delivered again; for metrics of handoffs
-              confirmed_ratio       of handoffs, those that no later one superseded; for metrics of handoffs
-              valid_ratio           of its runs, those that ended and whose verdict is valid
-          A setting is behind if the interval of the difference lies below 0. It is called better only if it is not
-          behind in any share, and if each interval excludes a loss of more than LOSS_MARGIN. A metric that itself
-          counts deliveries (OF_DELIVERY) is judged as it is, whatever was broadcast. Delays are compared over the
-          deliveries that both made wherever one of the two did not make all.
+Model     A setting that loses the slow messages has short delays. Therefore two settings are first compared by shares,
+          over pairs of their runs. Each share relates what happened to what should have happened:
+              delivery_ratio        deliveries made, of those that the setting owed by its own memberships
+              broadcast_ratio       messages broadcast (not refused), of those that its applications wanted to broadcast
+              handoff_return_ratio  handoffs after which the host delivered again; for metrics of handoffs
+              confirmed_ratio       handoffs that were not superseded by a later one; for metrics of handoffs
+              valid_ratio           runs that ended with the verdict valid
+          A setting is behind if the interval of the difference lies below 0. A setting is called better only if it is
+          not behind in any share, and if each interval excludes a loss of more than LOSS_MARGIN. A metric that counts
+          deliveries itself (OF_DELIVERY) is judged as it is, whatever was broadcast. Wherever one of the two settings
+          did not make all deliveries, delays are compared over the deliveries that both settings made.
           In paired worlds, hosts plan their broadcasts for the same times, whatever the protocol does. So two
           deliveries are the same if they have the same sender, receiver and planned time of the broadcast. The number
-          of a message shifts after a refused broadcast, and is not compared. Two runs are paired if, for each host, the
-          planned times of one run are the first of the other, because a host that leaves later plans more. The first
-          delivery of a message to a host counts
-Shapes    of deliveries: columns (deliveries,)
-Units     shares from 0 to 1; percent in words; integer nanoseconds; delays in seconds
-Errors    StudyError for damaged tables; NotPaired; RunError for a run that cannot be read
+          of a message is not compared, because it shifts after a refused broadcast. Two runs are paired if, for each
+          host, the planned times of one run are the first planned times of the other run, because a host that leaves
+          later plans more broadcasts. Only the first delivery of a message to a host counts.
+Shapes    Columns of deliveries have the shape (deliveries,).
+Units     Shares are between 0 and 1, and in percent in sentences. Times are integer nanoseconds, delays are in seconds.
+Errors    StudyError for damaged tables, NotPaired, and RunError for a run that cannot be read.
 Source    ours: docs/guide/studies.md, with the source of the rule
 """
 
@@ -53,66 +53,71 @@ CUT = "warmup_cut_s"
 COUNTED = ("broadcasts", "broadcasts_offered", "handoffs", "handoffs_superseded")
 NOT_READABLE = "runs not readable"  # a verdict on a delay
 OFFERED = "broadcast of what was offered"
-MOST_NAMED = 4  # settings in a sentence
-LOSS_MARGIN = 0.01  # of a share: the most that a setting may lose and still be called better
-SHARES = {  # in words: of a setting, and in which share it is behind
+MOST_NAMED = 4  # maximum number of settings that a sentence lists
+LOSS_MARGIN = 0.01  # the largest loss in a share with which a setting may still be called better
+SHARES = {  # Texts for sentences: what a setting achieved, and the name of the share in which it is behind.
     DELIVERED: ("delivered {} of what it owed to members", "the delivery ratio"),
     ACCEPTED: ("broadcast {} of what its applications offered", "the share of broadcasts"),
     RETURNED: ("delivered again after {} of its handoffs", "the share of handoffs with a delivery afterwards"),
     CONFIRMED: ("confirmed {} of its handoffs before the next one began", "the share of confirmed handoffs"),
     VALID: ("has a valid run in {} of the pairs", "the share of valid runs"),
 }
-KEPT_RUNS = 64  # the baseline of a pair is often that of the next
-OTHER_BROADCASTS, USES_RUN = "not paired", "processes use the run"  # why two settings are not paired, as verdicts
+KEPT_RUNS = 64  # Runs are kept, because the baseline of a pair is often also that of the next pair.
+# verdicts that state why two settings are not paired
+OTHER_BROADCASTS, USES_RUN = "not paired", "processes use the run"
 UNPAIRED = {
     OTHER_BROADCASTS: "their hosts planned different broadcasts",
     USES_RUN: "custom processes depend on the run (uses_run)",
-}  # in words
+}  # the same reasons in words
 
 
 class PlannedDeliveries(NamedTuple):
-    """The deliveries of messages broadcast in a run's measurement period, and all times at which hosts planned one."""
+    """Contains the deliveries of messages that were broadcast in the measurement period of a run, and all times at
+    which hosts planned a broadcast.
+    """
 
-    planned: Mapping[str, NDArray[np.int64]]  # host -> times of its broadcasts, made or refused
-    nodes: tuple[str, ...]  # by code
-    sender: NDArray[np.int64]  # codes
+    planned: Mapping[str, NDArray[np.int64]]  # maps a host to the planned times of its broadcasts, made or refused
+    nodes: tuple[str, ...]  # names in the order of their codes
+    sender: NDArray[np.int64]  # codes of nodes
     receiver: NDArray[np.int64]
     sent_ns: NDArray[np.int64]
     delay_ns: NDArray[np.int64]
 
 
 class CommonDeliveries(NamedTuple):
-    """The delays of the same deliveries in two runs."""
+    """Contains the delays of the same deliveries in two runs."""
 
     delays_s: NDArray[np.float64]
     other_delays_s: NDArray[np.float64]
-    is_own: NDArray[np.bool_]  # the delivery is at the sender
+    is_own: NDArray[np.bool_]  # whether the delivery is at the sender itself
 
     def count(self, metric: OfDelays) -> int:
-        """Return the number of deliveries in the metric."""
+        """Return the number of deliveries that the metric covers."""
         return int(np.count_nonzero(~self.is_own | metric.at_sender))
 
     def compare(self, metric: OfDelays) -> tuple[float, float] | None:
-        """Return the metric of either run, or None without deliveries."""
+        """Return the metric of both runs, or None if it covers no deliveries."""
         counts = ~self.is_own | metric.at_sender
         own, other = metric.statistic(self.delays_s[counts]), metric.statistic(self.other_delays_s[counts])
         return None if own is None or other is None else (own, other)
 
 
 class NotPaired(Exception):
-    """Two runs are not of one world. The text is a key of UNPAIRED."""
+    """Raised if two runs do not share the same random world. The text of the exception is a key of UNPAIRED."""
 
 
 class CommonDelays(NamedTuple):
-    """A metric over the deliveries that both settings made."""
+    """Contains a metric over the deliveries that both settings made."""
 
-    values: Mapping[int, tuple[float, float]]  # replication -> own, baseline
-    deliveries: int  # number in all pairs
-    lack: str = ""  # why there are none
+    values: Mapping[int, tuple[float, float]]  # maps a replication to the values of the setting and of the baseline
+    deliveries: int  # total number over all pairs
+    lack: str = ""  # the reason why there are no values
 
 
 class Share(NamedTuple):
-    """A share of two settings: the means over pairs of runs, and the interval of their difference, own - baseline."""
+    """A share of a setting and of the baseline. It contains the means over pairs of runs, and the interval of the
+    difference, own - baseline.
+    """
 
     name: str
     own: float
@@ -130,21 +135,24 @@ class Objection(NamedTuple):
     """The reason why a setting must not be called better."""
 
     why: str
-    is_settled: bool  # False: its shares have not been shown to be lower, nor to be as good
+    is_settled: bool  # False if the data show neither that its shares are lower nor that they are as good
 
 
 class Delivered:
-    """The deliveries of a study's configurations, from its tables and, if delays must be matched, its runs."""
+    """Provides the deliveries of a study's configurations. They come from its tables and, if delays must be matched,
+    from its runs.
+    """
 
     def __init__(self, values: Mapping[str, pd.DataFrame], runs: Path, observing: Collection[int] = ()) -> None:
-        """Set up the deliveries. `values`: SHARES, OWED and CUT, if they are known, each replication x configuration;
-        `observing`: the configurations with custom processes that depend on the run.
+        """Create the object from tables. `values` contains SHARES, OWED and CUT, as far as they are known, each with
+        the shape replication x configuration. `observing` contains the configurations with custom processes that depend
+        on the run.
         """
         self._values, self._runs, self._observing = values, runs, observing
 
     @classmethod
     def of_study(cls, path: Path, observing: Collection[int] = ()) -> Self:
-        """Read the tables of a study. Raise StudyError if they are damaged."""
+        """Read the deliveries from the tables of a study. Raise StudyError if the tables are damaged."""
         values = values_of_runs(path, (*SHARES, OWED, CUT, *COUNTED))
         made, offered, handoffs, superseded = (values[name] for name in COUNTED)
         values[ACCEPTED] = made.fillna(0) / offered.where(offered > 0)
@@ -156,17 +164,16 @@ class Delivered:
         return cls({name: values[name].unstack(0) for name in values}, path / "runs", observing)
 
     def _of(self, name: str, *configurations: int) -> pd.DataFrame:
-        """Return the values of these configurations, by replication."""
         import pandas as pd
 
         return self._values.get(name, pd.DataFrame(dtype=float)).reindex(columns=configurations)
 
     def means(self, share: str) -> dict[int, float]:
-        """Return the mean of a share over the runs of each configuration that has it."""
+        """Return the mean of a share for each configuration. The mean covers the runs that have the share."""
         return dict(self._values[share].mean().dropna())
 
     def shares(self, own: int, baseline: int, confidence: float) -> tuple[Share, ...]:
-        """Compare two configurations, pair by pair. A share that fewer than two pairs have is omitted."""
+        """Compare two configurations in all shares, over pairs of runs. Omit a share that fewer than two pairs have."""
         compared = []
         for name in SHARES:
             x, y = self._of(name, own, baseline).dropna().to_numpy().T
@@ -176,8 +183,9 @@ class Delivered:
         return tuple(compared)
 
     def delays(self, own: int, baseline: int, metrics: Mapping[str, OfDelays]) -> tuple[dict[str, CommonDelays], str]:
-        """Compute metrics over the deliveries that both settings made; empty if no delivery has to be omitted, because
-        both delivered all that they owed. Also return why there are none: one of UNPAIRED, NOT_READABLE, or empty.
+        """Compute the metrics over the deliveries that both settings made. The result is empty if the delays can be
+        compared as they are, because both delivered everything that they owed. Also return why there are no values: one
+        of UNPAIRED, NOT_READABLE, or an empty string.
         """
         is_complete = self.is_complete(own, baseline)
 
@@ -204,18 +212,20 @@ class Delivered:
         return {name: CommonDelays(values[name], deliveries[name]) for name in metrics}, ""
 
     def uses_run(self, own: int, baseline: int) -> bool:
-        """Return whether custom processes of one of the two depend on the run, so that no runs are paired."""
+        """Return whether one of the two configurations has custom processes that depend on the run. Its runs are then
+        not paired with others.
+        """
         return own in self._observing or baseline in self._observing
 
     def is_complete(self, own: int, baseline: int) -> bool:
-        """Return whether both delivered all that they owed."""
+        """Return whether both configurations delivered everything that they owed."""
         known = self._of(DELIVERED, own, baseline)
         return bool((known.eq(1) | known.isna()).all(axis=None))
 
 
 def common_deliveries(run: Path, other: Path, from_s: float = 0.0) -> CommonDeliveries:
-    """Match the deliveries of two run directories. `from_s`: when the measurement period begins, if it is later than
-    the scenario states. Raise NotPaired, or RunError for a run that cannot be read.
+    """Match the deliveries of two run directories. `from_s` is the beginning of the measurement period, if it is later
+    than the scenario states. Raise NotPaired if the runs cannot be compared, or RunError if one cannot be read.
     """
     a, b = (
         _planned_deliveries(one.absolute(), read_json(one, "manifest.json").get("fingerprint")) for one in (run, other)
@@ -232,7 +242,9 @@ def common_deliveries(run: Path, other: Path, from_s: float = 0.0) -> CommonDeli
 
 
 def _keys(run: PlannedDeliveries, codes: Mapping[str, int], times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a number for each delivery by planned time, sender and receiver, the same way in both runs."""
+    """Return a number for each delivery, computed from planned time, sender and receiver. The same delivery has the
+    same number in both runs.
+    """
     joint = np.array([codes[name] for name in run.nodes], dtype=np.int64)
     planned: NDArray[np.int64] = np.searchsorted(times, run.sent_ns).astype(np.int64)
     return (planned * len(codes) + joint[run.sender]) * len(codes) + joint[run.receiver]
@@ -240,7 +252,9 @@ def _keys(run: PlannedDeliveries, codes: Mapping[str, int], times: NDArray[np.in
 
 @lru_cache(maxsize=KEPT_RUNS)
 def _planned_deliveries(run: Path, fingerprint: str | None) -> PlannedDeliveries:
-    """Read a run. `fingerprint`: to detect another run that has taken its name."""
+    """Read the deliveries of a run. `fingerprint` distinguishes the run from another one that has taken its name in the
+    cache.
+    """
     manifest, events = read_json(run, "manifest.json"), read_coded(run, "events")
     begin_ns, end_ns = run_kind(manifest).window_ns(manifest)
     times, event, node = events.numbers("time_ns"), events.column("event"), events.column("node")
@@ -260,15 +274,15 @@ def _planned_deliveries(run: Path, fingerprint: str | None) -> PlannedDeliveries
 
 
 def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
-    """Return the shares on which a comparison by this metric depends."""
+    """Return the shares that a comparison by this metric depends on."""
     return [
         one for one in shares if one.name != metric and (one.name not in OF_HANDOFFS or metric.startswith("handoff"))
     ]
 
 
 def opening(shares: Sequence[Share], baseline: str) -> str:
-    """Return the opening of a sentence about a setting: the shares that differ, or that no setting should lack, and
-    which setting is behind.
+    """Return the beginning of a sentence about a setting. It contains the shares that differ or that every setting
+    should have in full, and the name of the setting that is behind.
     """
     lacking = [one for one in shares if one.name in (DELIVERED, VALID) and min(one.own, one.baseline) < 1]
     return "".join(f"{_share_in_words(one, baseline)}; " for one in shares if one.differs or one in lacking)
@@ -286,7 +300,9 @@ def _share_in_words(one: Share, baseline: str) -> str:
 
 
 def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]) -> Objection | None:
-    """Return why a setting must not be called better, or None if it may be. `names`: of setting and baseline."""
+    """Return why a setting must not be called better, or None if it may be. `names` contains the names of the setting
+    and the baseline.
+    """
     own = names[1] if of_baseline else names[0]
     behind, unsettled = [], []
     for one in shares:
@@ -309,8 +325,9 @@ def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]
 def judgement(
     metric: str, difference: float, direction: str, shares: Sequence[Share], names: tuple[str, str]
 ) -> tuple[str, Objection | None]:
-    """Return `better` or `worse`, or that the favoured setting is not called better, and why. `direction`: which one is
-    better, lower or higher; `names`: of the setting and the baseline.
+    """Return `better` or `worse`. If the favoured setting must not be called better, return a text that states this,
+    together with the objection. `direction` is the direction that is better, lower or higher. `names` contains the
+    names of the setting and the baseline.
     """
     is_favoured = (difference < 0) == (direction == "lower")
     word, of_baseline = ("better", False) if is_favoured else ("worse", True)
@@ -322,7 +339,9 @@ def judgement(
 
 
 def share_columns(shares: Iterable[Share]) -> dict[str, float]:
-    """Return the columns of tables: each share of a setting and of the baseline, and the interval of the difference."""
+    """Return the columns of tables for these shares: the values of the setting and of the baseline, and the interval of
+    the difference.
+    """
     columns: dict[str, float] = {}
     for one in shares:
         ends = {f"{one.name}_difference_low": one.low, f"{one.name}_difference_high": one.high}
@@ -331,13 +350,14 @@ def share_columns(shares: Iterable[Share]) -> dict[str, float]:
 
 
 def as_shares(rows: Any) -> list[Share]:
-    """Read the shares in comparison.json. Raise TypeError or ValueError if they are malformed."""
+    """Read the shares from comparison.json. Raise TypeError or ValueError if they are malformed."""
     return [Share(str(row["name"]), *(float(row[key]) for key in Share._fields[1:])) for row in rows]
 
 
 def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float]) -> list[str]:
-    """Return what several settings delivered and broadcast, by name, if it is noteworthy: not all that they owed to
-    members, or shares of the offered broadcasts that differ by more than LOSS_MARGIN.
+    """Return what several settings delivered and broadcast, by name, if it is noteworthy. It is noteworthy if not
+    everything owed to members was delivered, or if the shares of the offered broadcasts differ by more than
+    LOSS_MARGIN.
     """
     lines = []
     if delivered and min(delivered.values()) < 1:
@@ -348,15 +368,15 @@ def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float
 
 
 def _each(shares: Mapping[str, float]) -> str:
-    """Return each share or, if there are many, the range."""
+    """Return each share, or only their range if there are many."""
     if len(shares) > MOST_NAMED:
         return f"{percentage(min(shares.values()))} to {percentage(max(shares.values()))}"
     return ", ".join(f"{name} {percentage(share)}" for name, share in shares.items())
 
 
 def mean_shares(rows: Sequence[Mapping[str, float]]) -> tuple[float | None, float | None]:
-    """Return the mean delivery ratio of runs by their metrics, and the mean share of the offered broadcasts that they
-    made; None if it was not measured.
+    """Return the mean delivery ratio of runs and the mean share of the offered broadcasts that they made, computed from
+    their metrics. A value that was not measured is None.
     """
     delivered = [row[DELIVERED] for row in rows if DELIVERED in row]
     accepted = [row.get("broadcasts", 0.0) / offered for row in rows if (offered := row.get("broadcasts_offered", 0.0))]

@@ -1,15 +1,15 @@
-"""A study in sentences: by how much a level differs from the baseline, which way, and how sure that is; what several
-factors do; and what readers must know before they trust the numbers.
+"""Describe the results of a study in sentences: how a level differs from the baseline and how certain this is, what
+several factors change, and what readers must know before they trust the numbers.
 
-Model     a change is given as a ratio where there is one, since that is what figures show: in percent up to twice as
-          much, as a factor beyond. The ratio is the geometric mean over the pairs, which the sentence states where the
-          means give another one; where the means point the other way, the difference is given instead. The test is on
-          the difference; where it and the interval of the ratio seem to disagree, the sentence gives the difference as
-          well. `better` and `worse` stand where the metric has a direction (metrics/declaration.py), for the setting
-          that is not behind in what it delivered (precedence.py).
-          A seed decides who walks where, who broadcasts when, and who fails. Over recorded tracks all hosts walk as
-          recorded, whatever the seed, unless the scenario draws a part of it. A mean may not exist where what waits
-          grows in all runs of a configuration, and there are too few runs to be sure (tables.py)
+Model     A change is reported as a ratio if there is one, since figures show ratios: in percent up to twice the value,
+          and as a factor beyond. The ratio is the geometric mean over the pairs. The sentence states this if the ratio
+          of the means differs. If the means differ in the other direction, the difference is reported instead. The test
+          is on the difference. If the test and the interval of the ratio seem to disagree, the sentence contains the
+          difference as well. The words `better` and `worse` are used only if the metric has a direction
+          (metrics/declaration.py), and only for a setting that is not behind in what it delivered (precedence.py).
+          A seed determines the walks, the broadcasts and the failures. With recorded tracks, all hosts walk as
+          recorded, whatever the seed is, unless the scenario draws a part of the tracks. A mean may not exist if the
+          backlog grows in all runs of a configuration, but there are too few runs to be sure (tables.py).
 Source    ours: docs/guide/studies.md
 """
 
@@ -40,8 +40,8 @@ from mobilenet.metrics.registry import OF_HOSTS, SIGNED, Vocabulary
 from mobilenet.quoting import format_number, pluralize
 from mobilenet.scenario import AnyScenario, Scenario
 
-Row = Mapping[str, Any]  # a row of comparison.json: Finding.row()
-TIMES = 2.0  # from this value on, a ratio is given as a factor
+Row = Mapping[str, Any]  # a row of comparison.json, as returned by Finding.row()
+TIMES = 2.0  # a ratio of at least this value is reported as a factor
 WHY_NOT = {
     **UNPAIRED,
     NOT_READABLE: "runs that would show the deliveries in common cannot be read",
@@ -66,7 +66,7 @@ def sentence(
     row: Row, comparison: Row, names: LevelNames, words: Vocabulary = OF_HOSTS, with_opening: bool = True
 ) -> str:
     """Return a sentence such as `tcp_flooding: 0.181 s, 55 % lower than for mobile_causal (0.405 s); 95 % interval 52
-    to 58 % lower: better`. `with_opening`: with the shares delivered.
+    to 58 % lower: better`. With `with_opening`, the sentence begins with the delivered shares.
     """
     factor, metric, verdict = comparison["factor"], row["metric"], row["verdict"]
     level, base = names.in_words(factor, row["level"]), names.in_words(factor, comparison["baseline"])
@@ -107,8 +107,8 @@ def sentence(
 
 
 def pairing(unpaired: Iterable[str]) -> str:
-    """State in a caption how runs of two levels are compared. `unpaired`: for each finding, why its runs are not of one
-    world, or nothing.
+    """Return a sentence for a caption that states how the runs of two levels are compared. `unpaired` contains, for
+    each finding, the reason why its runs are not paired, or an empty string.
     """
     apart = {why == USES_RUN for why in unpaired}
     if apart == {True}:
@@ -118,7 +118,7 @@ def pairing(unpaired: Iterable[str]) -> str:
 
 
 def _infinite(row: Row, unit: str) -> tuple[str, str]:
-    """Return for the level and for the baseline how many runs are infinite, with the mean if none is."""
+    """Return, for the level and for the baseline, how many runs are infinite, or the mean if no run is infinite."""
     words = []
     for mean, runs in (("mean", "infinite_runs"), ("baseline_mean", "baseline_infinite_runs")):
         count = f"infinite in {row[runs]} of {pluralize(row['pairs'], 'run')}"
@@ -128,14 +128,16 @@ def _infinite(row: Row, unit: str) -> tuple[str, str]:
 
 
 def _typical(row: Row) -> str:
-    """State how the ratio is averaged, if the means give another one in words."""
+    """Return how the ratio was averaged, if the ratio of the means would read differently. Otherwise return an empty
+    string.
+    """
     is_other = row["baseline_mean"] and _change(row["mean"] / row["baseline_mean"]) != _change(row["ratio"])
     by = "geometric means" if row.get("unpaired") == USES_RUN else "the geometric mean of the ratios"
     return f" by {by}" if is_other else ""
 
 
 def _with_unit(row: Row, unit: str) -> tuple[str, str]:
-    """Return the means of the level and of the baseline."""
+    """Return the means of the level and of the baseline, with their unit."""
     own, other = (f"{format_number(row[name])}{f' {unit}' if unit else ''}" for name in ("mean", "baseline_mean"))
     return own, other
 
@@ -154,7 +156,7 @@ def _percent(ratio: float) -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    """Return both ends in one unit: percent, or a factor if one of them is one."""
+    """Return both ends of an interval in the same form: as percentages, or as factors if at least one end is a factor."""
     if high >= TIMES:
         return f"{low:.3g} to {high:.3g} times"
     if high <= 1:
@@ -191,7 +193,7 @@ def _verdict(row: Row, comparison: Row, direction: str, shares: Sequence[Share],
 
 
 def effect_name(effect: Effect, names: LevelNames) -> str:
-    """Return the name of an effect: `loss 0.05`, or `loss 0.05 with TCP`."""
+    """Return the name of an effect, such as `loss 0.05` or `loss 0.05 with TCP`."""
     return " with ".join(names.in_words(factor, level) for factor, level in effect.levels)
 
 
@@ -200,7 +202,7 @@ def with_sign(value: float) -> str:
 
 
 def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
-    """Return the effect and both ends of its interval; a size has no sign."""
+    """Return the effect and both ends of its interval. The size of an effect has no sign."""
     i = effect.interval
     if effect.is_size:
         return format_number(i.mean), format_number(max(0.0, i.low)), format_number(i.high)
@@ -208,26 +210,26 @@ def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
 
 
 def change_in_numbers(change: Interval) -> tuple[str, str]:
-    """Return the change and its interval, with signs."""
+    """Return a change and its interval, with signs."""
     return with_sign(change.mean), f"{with_sign(change.low)} to {with_sign(change.high)}"
 
 
 def changes_in_numbers(effect: Effect, changed: Sequence[str]) -> list[str]:
-    """Return the cells for each of these changes: the change and its interval."""
+    """Return the table cells for each of these changes: the change and its interval."""
     known = [effect.changes.get(metric) for metric in changed]
     return [cell for change in known for cell in (change_in_numbers(change) if change is not None else ("–", "–"))]
 
 
 def changed_before(effects: Sequence[Effect]) -> list[str]:
-    """Return which of BEFORE_DELAYS are changed by some of these effects."""
+    """Return the metrics of BEFORE_DELAYS that some of these effects change."""
     return [metric for metric in BEFORE_DELAYS if any(metric in e.changes and e.changes[metric].mean for e in effects)]
 
 
 def conclusions(
     all_effects: Sequence[Effect], names: LevelNames, confidence: float, words: Vocabulary
 ) -> dict[str, str]:
-    """Return for each metric a conclusion on its effects. If a direction of the metric is better, and factors change
-    what is delivered or broadcast, the sentence begins with that.
+    """Return a conclusion on the effects for each metric. If one direction of the metric is better, and if factors
+    change what is delivered or broadcast, the sentence begins with these changes.
     """
     sentences = {}
     for metric, own in by_metric(all_effects).items():
@@ -237,7 +239,7 @@ def conclusions(
 
 
 def _delivery_first(effects: Sequence[Effect], names: LevelNames, confidence: float) -> str:
-    """Return the changes by factors in the delivery ratio, and in the number of refused broadcasts."""
+    """Return how the factors change the delivery ratio and the number of refused broadcasts."""
     parts = []
     for metric, words in BEFORE_DELAYS.items():
         changes: list[str] = []
@@ -259,8 +261,8 @@ def _delivery_first(effects: Sequence[Effect], names: LevelNames, confidence: fl
 
 
 def _largest_changes(effects: Sequence[Effect], metric: str) -> list[Effect]:
-    """Return for each factor that changes the metric, or may lose deliveries, the effect of its level with the largest
-    change, and the largest of all effects. Those that are certain come first.
+    """Return the largest effect of each factor that changes the metric or may lose deliveries, and the largest effect
+    of all. Effects that are certain come first.
     """
     largest: dict[tuple[str, ...], Effect] = {}
     changes = [(one, one.changes[metric]) for one in effects if metric in one.changes and one.changes[metric].mean]
@@ -276,7 +278,9 @@ def _is_certain(change: Interval) -> bool:
 
 
 def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, words: Vocabulary) -> str:
-    """Return the conclusion on the effects on one metric, the largest first: `The largest effect on delay (s): ...`."""
+    """Return the conclusion on the effects on one metric, the largest effect first, such as `The largest effect on
+    delay (s): ...`.
+    """
     first, alpha = effects[0], 1 - confidence
     sure = [effect for effect in effects if effect.p_adjusted < alpha]
     differ = "differs" if len(sure) == 1 else "differ"
@@ -294,7 +298,7 @@ def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence:
 
 
 def has_one_movement(scenario: AnyScenario) -> bool:
-    """Return whether hosts are at the same places in all replications."""
+    """Return whether hosts are at the same positions in all replications."""
     if not isinstance(scenario, Scenario):
         return False
     mobility = scenario.hosts.mobility
@@ -302,8 +306,8 @@ def has_one_movement(scenario: AnyScenario) -> bool:
 
 
 def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,), most: int = 5) -> list[str]:
-    """Return a line for each configuration with one of these labels, for people. `summary`: the rows of tables/summary.
-    More than `most` are counted.
+    """Return a line for users about each configuration with one of these labels. `summary` contains the rows of
+    tables/summary. If there are more than `most`, return only their number.
     """
     rows = [row for row in summary if row["label"] in labels and row["metric"] == "backlog_slope"]
     if len(rows) > most:
@@ -317,8 +321,8 @@ def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,)
 
 
 def deliveries(summary: Rows, names: LevelNames, broadcast: Mapping[int, float]) -> list[str]:
-    """Return a line on what the configurations delivered and broadcast, if it is noteworthy. `broadcast`: the share of
-    what was offered, by configuration.
+    """Return a line about what the configurations delivered and broadcast, if it is noteworthy. `broadcast` contains
+    the share of the offered broadcasts, by configuration.
     """
     delivered = {
         _where(row, names): row["mean"] for row in summary if row["metric"] == DELIVERED and row["mean"] is not None

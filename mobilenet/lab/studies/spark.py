@@ -1,10 +1,10 @@
-"""Open a Spark session, or use that of a caller.
+"""Open a Spark session, or use an existing session of the caller.
 
-Model     executors use the Python of this process, and import nothing from the current folder; a remote master is sent
-          the package itself. A task whose process dies is tried again: task.py records which
-          run took it down, and how often that may be. A session of a caller is used as it is: it is sent the package
-          if a worker lacks it, and nothing else about it changes
-Errors    StudyError: no pyspark, no Java, a master that does not answer, a session of Spark Connect
+Model     Executors use the Python of this process and import nothing from the current folder. A remote master receives
+          the package itself. A task whose process dies is tried again; task.py records the run that killed the process,
+          and limits the number of attempts. A session of the caller is used as it is: it receives the package if a
+          worker lacks it, and is not changed otherwise.
+Errors    StudyError if pyspark or Java is missing, if the master does not answer, or for a session of Spark Connect.
 Source    ours: docs/guide/studies.md
 """
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-MOST_DEATHS = 200  # of processes in one batch of runs
-QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a Java that does little work itself
+MOST_DEATHS = 200  # maximum number of processes that may die in one batch of runs
+QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # These options suit a Java that does little work itself.
 MASTER_ANSWERS_WITHIN_S = 5
 MASTER_TAKES_US_WITHIN_S = 40
 NOT_INSTALLED = "PySpark is not installed; install it with: pip install 'mobilenet[studies]'"
 Done = TypeVar("Done")
-Spark: TypeAlias = "str | SparkSession"  # the master for a session of our own, or an open session
+Spark: TypeAlias = "str | SparkSession"  # the address of a master for a new session, or an open session
 
 
 def local_master(workers: int | None) -> str:
@@ -55,8 +55,10 @@ def _settings(master: str, is_local: bool, memory: str, java_options: str) -> di
         "spark.log.level": "ERROR",
         "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={_scratch()}"',
-        "spark.sql.warehouse.dir": str(_scratch() / "warehouse"),  # otherwise a folder in the current one
-        "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",  # fewer are listed sooner without a job
+        # Otherwise Spark would create the warehouse in the current folder.
+        "spark.sql.warehouse.dir": str(_scratch() / "warehouse"),
+        # Up to this number of paths, listing them without a job is faster.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
     if is_local:
@@ -69,7 +71,7 @@ def _settings(master: str, is_local: bool, memory: str, java_options: str) -> di
 
 @cache
 def _scratch() -> Path:
-    """Return the folder for temporary files of Spark, whose Java lasts as long as this process."""
+    """Return the folder for the temporary files of Spark. It exists as long as this process, like Spark's Java."""
     block = ExitStack()
     atexit.register(block.close)
     return block.enter_context(scratch_folder("spark"))
@@ -77,7 +79,7 @@ def _scratch() -> Path:
 
 @contextmanager
 def _temporary_files_in(folder: Path) -> Iterator[None]:
-    """Let libraries make their temporary files in this folder."""
+    """Make libraries create their temporary files in this folder."""
     before, tempfile.tempdir = tempfile.tempdir, str(folder)
     try:
         yield
@@ -86,7 +88,7 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
 
 
 def is_installed() -> bool:
-    """Return whether PySpark is installed, which a plain installation leaves out."""
+    """Return whether PySpark is installed. A plain installation of mobilenet does not include it."""
     return find_spec("pyspark") is not None
 
 
@@ -94,9 +96,9 @@ def is_installed() -> bool:
 def spark_session(
     spark: Spark, memory: str = "1g", java_options: str | None = None, failures: int = MOST_DEATHS
 ) -> Iterator[SparkSession]:
-    """Open a Spark session for one command: quietly, and on loopback if the master is local. An open session is used
-    unchanged. `java_options`: for the Java of a local master, in place of those with which it starts faster;
-    `failures`: of a task, after which Spark gives up.
+    """Open a Spark session for one command, without log output, and on the loopback interface if the master is local.
+    An open session is used unchanged. `java_options` replace the options with which the Java of a local master starts
+    faster. `failures` is the number of failures of a task after which Spark gives up.
     """
     require_spark(spark)
     if not isinstance(spark, str):
@@ -107,14 +109,17 @@ def spark_session(
 
     java = java_home()
     os.environ["JAVA_HOME"] = str(java)
-    home = Path(str(pyspark.__file__)).parent  # otherwise pyspark would look for bin/spark-submit in the parent folder
+    # Otherwise pyspark would search for bin/spark-submit in the parent folder.
+    home = Path(str(pyspark.__file__)).parent
     os.environ.setdefault("SPARK_HOME", str(home))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
+    logging.getLogger("py4j").addHandler(logging.NullHandler())  # py4j logs tracebacks if Java ends first
     logging.getLogger("py4j").propagate = False
-    logging.getLogger("SQLQueryContextLogger").disabled = True  # each refusal of SQL as JSON, with its Java
-    logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)  # to the root, too
+    # This logger writes each refusal of SQL as JSON, including the traceback of Java.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    # The root logger receives records of py4j as well.
+    logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
     local = re.fullmatch(r"local\[(\*|\d+)\]", spark)
     is_local = spark.startswith("local")
     settings = _settings(spark, is_local, memory, class_options(java) if java_options is None else java_options) | {
@@ -131,7 +136,7 @@ def spark_session(
         except Exception as error:
             raise StudyError(f"Spark did not start on {spark}: {' '.join(str(error).split())[:200]}") from None
     accumulators: Any = session.sparkContext._accumulatorServer
-    accumulators.handle_error = lambda *request: None  # otherwise it would print a traceback if Java ends first
+    accumulators.handle_error = lambda *request: None  # The default handler would print a traceback if Java ends first.
     try:
         if not is_local:
             session.sparkContext.addPyFile(str(package_archive(_scratch())))
@@ -150,7 +155,8 @@ def _give_package(session: SparkSession) -> None:
     if str(context.master).startswith("local"):
         return
 
-    def lacking(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # sent whole: it is not there yet
+    # This function is sent to the workers as a whole, because the package is not installed there yet.
+    def lacking(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if find_spec("mobilenet") is None:
             yield from batches
 
@@ -159,33 +165,33 @@ def _give_package(session: SparkSession) -> None:
 
 
 def on_each_worker(session: SparkSession, work: Callable[[Any], Iterator[pa.RecordBatch]], columns: str) -> pa.Table:
-    """Have the workers of a session do something, and return their rows. There are twice as many tasks as cores, so
-    that most likely each worker gets one.
+    """Call a function on the workers of a session, and return the rows that it yields. There are twice as many tasks as
+    cores, so that every worker very probably gets one.
     """
     tasks = 2 * session.sparkContext.defaultParallelism
     return session.range(0, tasks, 1, tasks).mapInArrow(work, columns).toArrow()
 
 
 def path_pattern(path: Path) -> str:
-    """Return a pattern that Spark, which reads paths as patterns, matches to this path only."""
+    """Return a pattern that matches only this path. Spark treats paths as patterns."""
     return "file:" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path.absolute()))
 
 
 def has_stopped(session: SparkSession) -> bool:
-    """Return whether the session is over, or its Java is gone."""
+    """Return whether the session has stopped or its Java is gone."""
     try:
         return bool(session.sparkContext._jsc.sc().isStopped())
-    except Exception:  # of any kind, from py4j
+    except Exception:  # py4j may raise any kind of exception
         return True
 
 
 def _finish(session: SparkSession) -> None:
-    with suppress(Exception):  # if a signal has reached Java as well, there is nothing to stop
+    with suppress(Exception):  # If a signal has reached Java as well, the session has already stopped.
         session.stop()
 
 
 def _end(session: SparkSession) -> None:
-    """End Java after a signal or an error, so that a second signal does not leave one behind."""
+    """End Java after a signal or an error, so that a second signal cannot leave a Java process running."""
     with deaf():
         stop = in_thread(session.stop)
         wait([stop], ENDS_WITHIN_S)
@@ -193,13 +199,15 @@ def _end(session: SparkSession) -> None:
 
 
 def in_thread(work: Callable[[], Done]) -> Future[Done]:
-    """Begin work that may wait for Java for ever, in a thread that does not keep this process from ending."""
+    """Start work in a daemon thread. The work may wait for Java forever, but the thread does not prevent this process
+    from ending.
+    """
     future: Future[Done] = Future()
 
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # passed to the waiting thread
+        except BaseException as error:  # The error is passed to the waiting thread.
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
@@ -207,7 +215,9 @@ def in_thread(work: Callable[[], Done]) -> Future[Done]:
 
 
 def _start(settings: dict[str, str], master: str) -> SparkSession:
-    """Start Spark in a thread: in the main one, Spark takes SIGINT, and waits for minutes if no Spark answers."""
+    """Start Spark in a separate thread. In the main thread, Spark would take over SIGINT, and wait for minutes if the
+    master does not answer.
+    """
     from pyspark.sql import SparkSession
 
     session = in_thread(SparkSession.builder.config(map=dict(settings)).getOrCreate)
@@ -225,8 +235,8 @@ def _start(settings: dict[str, str], master: str) -> SparkSession:
 
 
 def require_spark(spark: Spark) -> None:
-    """Raise StudyError unless PySpark is installed and the master answers, which Spark itself would try for minutes, or
-    the session can be used.
+    """Raise StudyError unless PySpark is installed and the given session is usable or the master answers. Spark itself
+    would try to reach a master for minutes.
     """
     if not is_installed():
         raise StudyError(f"studies run on Spark: {NOT_INSTALLED}")
@@ -244,7 +254,7 @@ def require_spark(spark: Spark) -> None:
     if not re.fullmatch(r"spark://[\w.-]+:\d{1,5}(,[\w.-]+:\d{1,5})*", master):
         raise StudyError(f"--master {master}: expected local[N], spark://HOST:PORT, yarn or k8s://...")
     reason = ""
-    for place in master.removeprefix("spark://").split(","):  # several: one of them leads
+    for place in master.removeprefix("spark://").split(","):  # A list of masters, one of which is the leader.
         host, _, port = place.partition(":")
         try:
             socket.create_connection((host, int(port)), MASTER_ANSWERS_WITHIN_S).close()
@@ -255,8 +265,8 @@ def require_spark(spark: Spark) -> None:
 
 
 def package_archive(folder: Path) -> Path:
-    """Return mobilenet as a zip file, for executors that lack it; its dependencies must be installed there. It includes
-    the compiled modules, which are used if machine and Python are the same.
+    """Return mobilenet as a zip file for executors that lack it. Its dependencies must be installed there. The archive
+    includes the compiled modules, which are used if machine and Python are the same.
     """
     source = Path(__file__).parents[2]
     archive = folder / "mobilenet.zip"
@@ -268,7 +278,7 @@ def package_archive(folder: Path) -> Path:
 
 @contextmanager
 def _quiet_stderr() -> Iterator[None]:
-    """Silence the launcher and the log system, whose output is not useful."""
+    """Suppress the output of the launcher and of the log system, which is not useful."""
     if os.environ.get("MOBILENET_DEBUG"):
         yield
         return

@@ -1,20 +1,23 @@
-"""Statistics over replications: intervals, comparisons, bounds that allow for outcomes not seen yet, warm-up, trends.
+"""Compute statistics over replications: intervals, comparisons, bounds that allow for outcomes not yet seen, warm-up,
+and trends.
 
-Model     the replication is the unit: one value per run, never one per message. Replications are independent; the same
-          replication of two configurations met the same world, so differences are paired, unless custom processes
-          depend on the run.
-          A verdict, such as "the mean is below the limit", rests on n runs, of which k contradict it: their values lie
-          on the other side of the limit. The variance does not show outcomes that no run has had. So bounds from the
-          variance are valid only if there were enough runs for contradicting outcomes in a share of RARE of the runs
-          to occur more often than k times (the exact binomial bound of Clopper and Pearson). From ENOUGH contradicting
-          runs on, the variance shows what these are like; what remains are outcomes farther away than all others, so
-          the bound is that for k = 0. The error for this is spent once: for each k, only the first look with enough
-          runs matters, so k = 0, 1, 2, ... get 1/2, 1/4, 1/8, ... of it. Until then, contradicting outcomes may have
-          any share q that is consistent with k, and any value that the metric allows: the bound is (1 - q) times the
-          one from the variance plus q times the end of the metric. A metric without this end has an infinite bound
-Shapes    values: float64 (replications,); pairs: two of the same length, replication by replication, paired or not
-Units     those of the values; a log-ratio has none
-Errors    ValueError where there are fewer than two values, or three for skewed_bounds
+Model     The unit of all statistics is the replication: one value per run, never one per message. Replications are
+          independent. The same replication of two configurations has the same random world, so differences are paired,
+          unless custom processes depend on the run. A verdict, such as "the mean is below the limit", rests on n runs,
+          of which k contradict it because their values lie on the other side of the limit. The variance does not reveal
+          outcomes that no run has had. So bounds from the variance are valid only if there were enough runs:
+          contradicting outcomes in a share of RARE of the runs would then have occurred more often than k times (the
+          exact binomial bound of Clopper and Pearson). With ENOUGH contradicting runs or more, the variance shows what
+          they are like. Only outcomes farther away than all others remain unseen, so the bound for k = 0 applies. The
+          error for this test is spent only once: for each k, only the first look with enough runs matters, so k = 0, 1,
+          2, ... get 1/2, 1/4, 1/8, ... of the error. Until there are enough runs, contradicting outcomes may have any
+          share q that is consistent with k, and any value that the metric allows: the bound is (1 - q) times the bound
+          from the variance plus q times the end of the metric's range. If the range of a metric has no such end, the
+          bound is infinite.
+Shapes    values: float64 (replications,). Pairs are two arrays of the same length, ordered by replication, paired or
+          not.
+Units     Results have the unit of the values; a log-ratio is dimensionless.
+Errors    ValueError for fewer than two values, or fewer than three for skewed_bounds.
 Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy; MSER-5 of White, Cobb and
           Spratt (2000); Law: Simulation Modeling and Analysis (2015), chapters 9 and 10; repeated intervals of
           Jennison and Turnbull (1989), Hall, On the removal of skewness by transformation (1992), for the bounds that
@@ -34,16 +37,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
-Samples = tuple[Values, Values | None]  # one, or two to be compared
+Samples = tuple[Values, Values | None]  # one sample, or two that are compared
 
-RUNS_AWAY = 0.25  # growth of a backlog over half a window, as a multiple of its mean; one that began empty has 2/3
-ENOUGH_TO_BE_SURE = 5  # replications, before a configuration may have no mean
+# Growth of a backlog over half a window, relative to its mean, above which no mean exists. A backlog that began empty
+# has 2/3.
+RUNS_AWAY = 0.25
+ENOUGH_TO_BE_SURE = 5  # number of replications that are needed before a configuration may be said to have no mean
 MOST_PAIRS = 1_000_000
-POWER = 0.8  # the power with which the number of replications still needed is to find the present difference
+# When the number of further replications is estimated, they shall find the present difference with this probability.
+POWER = 0.8
 
 
 class Interval(NamedTuple):
-    """A mean and its confidence interval."""
+    """Contains a mean and its confidence interval."""
 
     n: int
     mean: float
@@ -60,7 +66,7 @@ class Interval(NamedTuple):
 
 
 def t_interval(values: Values, confidence: float = 0.95) -> Interval:
-    """Return Student's t interval of the mean."""
+    """Return Student's t interval of the mean of these values."""
     n = len(values)
     if n < 2:
         raise ValueError("an interval needs at least two replications")
@@ -68,18 +74,18 @@ def t_interval(values: Values, confidence: float = 0.95) -> Interval:
 
 
 def t_interval_of(n: int, mean: float, sd: float, confidence: float) -> Interval:
-    """Return Student's t interval of a mean of `n` values."""
+    """Return Student's t interval of a mean of `n` values with standard deviation `sd`."""
     return Interval(n, mean, sd, _t_quantile((1 + confidence) / 2, n - 1) * sd / math.sqrt(n))
 
 
 def _t_quantile(share: float, degrees: float) -> float:
-    from scipy.special import stdtrit  # what stats.t.ppf calls; scipy.stats takes a second to import
+    from scipy.special import stdtrit  # the function behind stats.t.ppf; importing scipy.stats would take a second
 
     return float(stdtrit(degrees, share))
 
 
 class Comparison(NamedTuple):
-    """One metric of a configuration against the same metric of its baseline."""
+    """A comparison of a configuration with its baseline in one metric."""
 
     pairs: int
     mean: float
@@ -90,20 +96,21 @@ class Comparison(NamedTuple):
     ratio: float | None  # geometric mean of value / baseline; None if a value is not positive
     ratio_low: float | None
     ratio_high: float | None
-    p: float  # p value that the difference is 0
-    equivalence_p: float | None  # that the ratio lies outside 1 ± margin; None: not judged
+    p: float  # p value of the hypothesis that the difference is 0
+    # p value of the hypothesis that the ratio lies outside 1 ± margin; None if it is not tested
+    equivalence_p: float | None
 
 
 def compare_means(
     values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None, is_paired: bool = True
 ) -> Comparison:
-    """Compare two configurations: paired by replication, or as independent samples (Welch)."""
+    """Compare two configurations, either paired by replication or as independent samples (Welch)."""
     samples: Samples = (values - baseline, None) if is_paired else (values, baseline)
     ratio = low = high = equivalence_p = None
     if np.all(values > 0) and np.all(baseline > 0):
         logs: Samples = (np.log(values / baseline), None) if is_paired else (np.log(values), np.log(baseline))
         ratio, low, high = map(math.exp, _mean_and_ends(*logs, confidence))
-        if margin is not None:  # two one-sided tests
+        if margin is not None:  # equivalence: two one-sided tests
             above = t_test(*logs, math.log1p(-margin), "greater")
             equivalence_p = max(above, t_test(*logs, math.log1p(margin), "less"))
     means, difference = (float(np.mean(values)), float(np.mean(baseline))), _mean_and_ends(*samples, confidence)
@@ -111,7 +118,9 @@ def compare_means(
 
 
 def _mean_and_ends(values: Values, other: Values | None, confidence: float) -> tuple[float, float, float]:
-    """Return a mean, or the difference to another mean, and the ends of the t interval, or of Welch's."""
+    """Return a mean with the ends of its t interval or, with `other`, the difference of the two means with the ends of
+    Welch's interval.
+    """
     if other is None:
         i = t_interval(values, confidence)
         return i.mean, i.low, i.high
@@ -125,15 +134,15 @@ def _mean_and_ends(values: Values, other: Values | None, confidence: float) -> t
 
 
 def t_test(values: Values, other: Values | None = None, at: float = 0.0, side: str = "two-sided") -> float:
-    """Return the p value of the t test that the mean is `at`, or of Welch's test that it exceeds another mean by `at`.
-    Values without spread are certain.
+    """Return the p value of the t test that the mean equals `at`. With `other`, return that of Welch's test that the
+    mean exceeds the other mean by `at`. The result is certain if the values have no spread.
     """
     from scipy import stats
 
     if np.ptp(values) == 0 and (other is None or np.ptp(other) == 0):
         mean = float(values[0]) - (0.0 if other is None else float(other[0]))
         return 0.0 if {"two-sided": mean != at, "greater": mean > at, "less": mean < at}[side] else 1.0
-    with warnings.catch_warnings():  # nearly identical values: the p value is good enough
+    with warnings.catch_warnings():  # scipy warns about nearly identical values, but the p value is accurate enough
         warnings.simplefilter("ignore", RuntimeWarning)
         if other is None:
             return float(stats.ttest_1samp(values, at, alternative=side).pvalue)
@@ -141,7 +150,7 @@ def t_test(values: Values, other: Values | None = None, at: float = 0.0, side: s
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """Adjust p values so that all of them together have the error rate of a single one."""
+    """Adjust p values so that all of them together have the error rate of a single test."""
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values)
     adjusted = np.empty_like(values)
@@ -150,13 +159,13 @@ def holm(p_values: list[float]) -> list[float]:
 
 
 def replications_needed(values: Values, baseline: Values, alpha: float, margin: float | None) -> int | None:
-    """Return how many pairs would probably settle the comparison: find a difference as large as the present one, or
-    show that there is none.
+    """Return how many pairs would probably decide the comparison, either by finding a difference as large as the
+    present one, or by showing equivalence.
 
-    Return None for more than a million. Without ratios, as if a value is 0, only a difference can be found: the margin
-    is one of ratios.
+    Return None for more than a million pairs. If there are no ratios, for example because a value is 0, only a
+    difference can be found, because the margin applies to ratios.
     """
-    differences = values - baseline  # the test is on the differences, and the margin on the ratios
+    differences = values - baseline  # The test uses the differences, while the margin applies to the ratios.
     if np.std(differences, ddof=1) == 0:
         return len(values)
     needed = [_pairs_needed(abs(float(differences.mean())) / float(np.std(differences, ddof=1)), alpha / 2)]
@@ -170,12 +179,13 @@ def replications_needed(values: Values, baseline: Values, alpha: float, margin: 
 
 
 def _pairs_needed(effect: float, level: float) -> int:
-    """Return the least number of pairs, at least 2, for which a one-sided t test at `level` finds `effect` (a mean
-    difference in standard deviations) with POWER; MOST_PAIRS + 1 if that many are not enough.
+    """Return the smallest number of pairs, at least 2, with which a one-sided t test at `level` finds `effect` with
+    probability POWER. `effect` is a mean difference in standard deviations. Return MOST_PAIRS + 1 if that many are not
+    enough.
     """
     from scipy.special import nctdtr
 
-    effect = min(effect, 1e6)  # above this nctdtr has no answer; two or three pairs show the effect
+    effect = min(effect, 1e6)  # nctdtr has no result for larger effects, which two or three pairs show anyway
 
     def power(pairs: int) -> float:
         critical = _t_quantile(1 - level, pairs - 1)
@@ -184,12 +194,12 @@ def _pairs_needed(effect: float, level: float) -> int:
     return bisect_left(range(MOST_PAIRS + 1), POWER, lo=2, key=power)
 
 
-FIRST_LOOK, LOOK_GROWTH = 10, 1.4  # runs at the first look, and the growth at each further one
-EARLY_LOOKS = 8  # looks that get about the same share of the error; later ones get less and less
+FIRST_LOOK, LOOK_GROWTH = 10, 1.4  # number of runs at the first look, and growth factor from each look to the next
+EARLY_LOOKS = 8  # These looks get about the same share of the error; later looks get less and less.
 
 
 class Bounds(NamedTuple):
-    """Both ends of an interval. Each is exceeded with the given error."""
+    """Contains both ends of an interval. Each end is exceeded with the given probability of error."""
 
     mean: float
     low: float
@@ -205,16 +215,16 @@ def look(number: int) -> int:
 
 
 def share_of_look(number: int) -> float:
-    """Return the share of the error that look `number` may spend. The shares of all looks, without end, add up to 1."""
+    """Return the share of the error that look `number` may use. The shares of infinitely many looks add up to 1."""
     return EARLY_LOOKS / ((number + EARLY_LOOKS) * (number + EARLY_LOOKS + 1))
 
 
 def skewed_bounds(values: Values, error: float) -> Bounds:
-    """Return bounds of the mean of independent values, each exceeded with a probability of `error`.
+    """Return bounds of the mean of independent values. Each bound is exceeded with a probability of `error`.
 
-    Student's t interval, moved by Hall's transformation, which removes the skewness of the t statistic. A bound moves
-    outwards by the skewness of the values, and inwards only by what exceeds two standard errors of it. If all values
-    are equal, so are the bounds. Raises ValueError for fewer than three values.
+    The bounds are Student's t interval, moved by Hall's transformation, which removes the skewness of the t statistic.
+    A bound moves outwards by the full skewness of the values, but inwards only by the part that exceeds two standard
+    errors of it. If all values are equal, both bounds are equal to them. Raise ValueError for fewer than three values.
     """
     n = len(values)
     if n < 3:
@@ -222,12 +232,14 @@ def skewed_bounds(values: Values, error: float) -> Bounds:
     mean = float(np.mean(values))
     centred = values - mean
     variance = float(np.mean(centred**2))
-    if variance <= (1e-12 * max(abs(mean), 1e-90)) ** 2:  # rounding of equal values, or so small that powers underflow
+    # The values are equal up to rounding, or so small that their powers underflow.
+    if variance <= (1e-12 * max(abs(mean), 1e-90)) ** 2:
         return Bounds(mean, mean, mean)
     quantile = _t_quantile(1 - error, n - 1)
     skewness = float(np.mean(centred**3)) / variance**1.5 * math.sqrt(n * (n - 1)) / (n - 2)
     error_of_mean = math.sqrt(variance / (n - 1))
-    surely = math.copysign(max(0.0, abs(skewness) - 2 * math.sqrt(6 / n)), skewness)  # normal values look skewed, too
+    # a sample of normal values also has some skewness
+    surely = math.copysign(max(0.0, abs(skewness) - 2 * math.sqrt(6 / n)), skewness)
     below, above = (_hall(q, skewness if skewness * q < 0 else surely, n) for q in (quantile, -quantile))
     return Bounds(mean, mean - below * error_of_mean, mean - above * error_of_mean)
 
@@ -241,13 +253,15 @@ def _hall(y: float, skewness: float, n: int) -> float:
 
 
 RARE = 0.05  # outcomes in a smaller share of the runs may be missed, unless another share is given
-LEAST_RARE, MOST_RARE = 0.001, 0.5  # limits of the share
-ENOUGH = 8  # contradicting runs from which the variance is reliable
-OF_RARE = 0.25  # the share of the error for outcomes that are not rare, but were not seen
+LEAST_RARE, MOST_RARE = 0.001, 0.5  # limits of that share
+ENOUGH = 8  # With at least this many contradicting runs, the variance is reliable.
+OF_RARE = 0.25  # share of the error for outcomes that are not rare but have not been seen
 
 
 class Error(NamedTuple):
-    """The error of each bound at one look, and the one at all looks for what was not seen."""
+    """Contains the error of each bound at one look, and the error at all looks together for outcomes that have not been
+    seen.
+    """
 
     at_look: float
     at_all_looks: float
@@ -255,22 +269,25 @@ class Error(NamedTuple):
 
 
 def unseen(n: int, contradicting: int, error: Error) -> float:
-    """Return the share of contradicting outcomes that a verdict from n runs has to allow for, besides the variance. 0:
-    the bound neglects rarer ones.
+    """Return the share of contradicting outcomes that a verdict from n runs must allow for, in addition to the
+    variance. If it is 0, the bound neglects outcomes that are rarer.
     """
-    k = contradicting if contradicting < ENOUGH else 0  # then none is like what no run has had
+    # With ENOUGH contradicting runs, only outcomes that differ from all runs are unseen.
+    k = contradicting if contradicting < ENOUGH else 0
     if is_rare(n, k, error._replace(at_all_looks=error.at_all_looks / 2 ** (k + 1))):
         return 0.0
     return _largest_share(n, k, error.at_look / 2)
 
 
 def is_rare(n: int, seen: int, error: Error) -> bool:
-    """Return whether an outcome that n runs have shown this often is rare."""
+    """Return whether an outcome is rare, given how often n runs have shown it."""
     return _largest_share(n, seen, error.at_all_looks) <= error.rare
 
 
 def upper(values: Values, end: float, missed: float, error: Error) -> float:
-    """Return what the mean exceeds with a probability of `error.at_look`. `end`: the largest possible value."""
+    """Return the upper bound of the mean, which is exceeded with a probability of `error.at_look`. `end` is the largest
+    possible value.
+    """
     if not missed:
         return skewed_bounds(values, error.at_look).high
     usual = min(skewed_bounds(values, error.at_look / 2).high, end)
@@ -278,32 +295,35 @@ def upper(values: Values, end: float, missed: float, error: Error) -> float:
 
 
 def lower(values: Values, end: float, missed: float, error: Error) -> float:
-    """Return what the mean falls below with a probability of `error.at_look`. `end`: the smallest possible value."""
+    """Return the lower bound of the mean, which the mean falls below with a probability of `error.at_look`. `end` is
+    the smallest possible value.
+    """
     return -upper(-values, -end, missed, error)
 
 
 def clip(bounds: Bounds, least: float, most: float) -> Bounds:
-    """Return an interval without the values that a mean cannot have because no run can."""
+    """Restrict an interval to the range of possible values. A mean cannot lie outside of the values that runs can have."""
     return bounds._replace(low=max(least, bounds.low), high=min(most, bounds.high))
 
 
 def assumption(rare: float) -> str:
-    """Return the sentence for answers that neglect rare outcomes."""
+    """Return the sentence that accompanies answers which neglect rare outcomes."""
     return f"outcomes in under {rare * 100:g} % of the runs could have been missed"
 
 
 def _largest_share(n: int, seen: int, error: float) -> float:
-    """Return the largest share of which `seen` or fewer of n runs are seen with a probability of `error`."""
+    """Return the largest share for which `seen` or fewer of n runs occur with a probability of `error`."""
     from scipy.special import betaincinv
 
     return 1.0 if seen >= n else float(betaincinv(seen + 1, n - seen, 1 - error))
 
 
 def mser5(series: Values) -> int | None:
-    """Return how many values of a time series to cut as warm-up, or None if no steady part was found.
+    """Return how many values at the beginning of a time series belong to the warm-up, or None if no steady part was
+    found.
 
-    MSER-5: the cut, in batches of five, that minimises the squared standard error of what is left. A minimum in the
-    second half means that the series had not settled.
+    MSER-5 chooses the cut, in batches of five values, that minimises the squared standard error of the remaining
+    values. A minimum in the second half means that the series had not settled.
     """
     batches = len(series) // 5
     if batches < 4:
@@ -314,40 +334,42 @@ def mser5(series: Values) -> int | None:
     squares = np.cumsum((means - means.mean())[::-1] ** 2)[::-1]
     centred = totals - from_here * means.mean()
     error = (squares - centred**2 / from_here) / from_here**2
-    candidates = error[: batches - 2]  # the last few batches always look steady
+    candidates = error[: batches - 2]  # The last few batches always look steady.
     cut = int(np.argmin(candidates))
     return None if cut > batches // 2 else cut * 5
 
 
 def grows(slopes: Values, alpha: float = 0.01) -> bool:
-    """Return whether a quantity grows without end, from one slope per replication (relative_slope)."""
+    """Return whether a quantity grows without end, given one slope per replication (relative_slope)."""
     is_fast = len(slopes) >= ENOUGH_TO_BE_SURE and float(np.mean(slopes)) >= RUNS_AWAY
     return is_fast and t_test(slopes, side="greater") < alpha
 
 
 def may_grow(slopes: Values) -> bool:
-    """Return whether a quantity grows in each run as fast as grows() requires of the mean, but there are too few runs
-    to be sure: a few short runs that are only filling up also look like this.
+    """Return whether a quantity grows in each run as fast as grows() requires of the mean, while there are too few runs
+    to be sure. A few short runs that are still filling up look the same.
     """
     return len(slopes) >= 2 and float(np.min(slopes)) >= RUNS_AWAY and not grows(slopes)
 
 
 def relative_slope(times: Values, levels: Values) -> float:
-    """Return the growth of a straight line through a series over its length, relative to the mean level if not 0."""
+    """Return the growth of a straight line fitted to a series, over the length of the series. The growth is relative to
+    the mean level unless that is 0.
+    """
     if len(times) < 3:
         return 0.0
     mean = float(np.mean(levels))
     if mean == 0:
         return 0.0
-    of_times, together, _, _ = np.cov(times, levels, bias=True).flat  # least squares, as in scipy's linregress
+    of_times, together, _, _ = np.cov(times, levels, bias=True).flat  # least squares, as in linregress of scipy
     return float(together / of_times) * float(times[-1] - times[0]) / mean
 
 
 def survival_quantiles(values: Values, censored: Values, shares: Sequence[float]) -> list[float | None]:
-    """Return the values within which each share of all happened (Kaplan-Meier). For censored values only a lower bound
-    is known.
+    """Return the values within which each of these shares of the observations occurred (Kaplan-Meier). For a censored
+    value, only a lower bound is known.
 
-    The value is None if that share did not happen.
+    The value is None if the share was never reached.
     """
     if not len(values):
         return [None] * len(shares)
@@ -356,7 +378,7 @@ def survival_quantiles(values: Values, censored: Values, shares: Sequence[float]
 
         curve = stats.ecdf(stats.CensoredData(uncensored=values, right=censored)).cdf
         quantiles, probabilities = curve.quantiles, curve.probabilities
-    else:  # the same without scipy, which takes a quarter of a second to import
+    else:  # The same computation without scipy, whose import takes a quarter of a second.
         quantiles, counts = np.unique(values, return_counts=True)
         probabilities = np.cumsum(counts) / len(values)
     reached = np.searchsorted(probabilities, shares)

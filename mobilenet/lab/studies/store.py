@@ -1,20 +1,22 @@
-"""The directory of a study: its declaration, what is to be run, and what has been run.
+"""Manage the directory of a study: its declaration, the planned runs, and the finished runs.
 
-Model     study.yaml                      the study with its defaults; written last: where it is, the rest is
+Model     study.yaml                      the study with its defaults; it is written last, so if it exists, the
+                                          configurations do as well
           configurations/c000/            the effective scenario of each configuration, with the files it names
           configurations/factors.yaml     the levels that they were made of: study.yaml repeats them anywhere else
           runs.parquet, runs.csv          one row per planned run and its state: planned, done or failed
           runs/c000-r0001/                run directories; complete or absent
-          measured/                       what the runs contributed, in parts of many runs (parts.py)
-          failed/c000-r0001.json          why a run failed; gone when it succeeds
-          starting/c000-r0001             the number of processes that began it, and did not end it; gone when it ends
-          tables/, comparison.json, ...   what is computed from measured/ (tables.py, compare.py)
-          What to do is decided only from the disk, so a killed study continues where it stopped. Nothing on disk is
-          taken on trust: a configuration is written again, under another name, and compared with what is there: the
-          code of plug-ins and other files byte by byte, the scenario value by value. A configuration that differs is
-          replaced if it has no run, and refused otherwise. A scenario that is empty, cut or not YAML contradicts
-          nothing, and is replaced
-Errors    StudyError: not a study's directory, another study's, or in use by another process
+          measured/                       the measurements of the runs, in parts of many runs (parts.py)
+          failed/c000-r0001.json          the reason why a run failed; removed when the run succeeds
+          starting/c000-r0001             the number of processes that began the run and did not end it; removed when it
+                                          ends
+          tables/, comparison.json, ...   results computed from measured/ (tables.py, compare.py)
+          Which runs to make is decided only from the disk, so a killed study continues where it stopped. Files on disk
+          are not trusted: each configuration is written again, under another name, and compared with the existing one.
+          The code of plug-ins and other files are compared byte by byte, the scenario value by value. A configuration
+          that differs is replaced if it has no runs, and refused otherwise. A scenario that is empty, truncated or not
+          valid YAML does not count as different, and is replaced.
+Errors    StudyError if the directory is not that of a study, belongs to another study, or is used by another process.
 Source    ours: docs/guide/studies.md
 """
 
@@ -56,7 +58,7 @@ FOLDERS = ("configurations", "runs", "measured", "failed", "starting")
 
 @dataclass(frozen=True)
 class Store:
-    """An opened study directory."""
+    """Represents an opened study directory."""
 
     path: Path
     study: Study
@@ -75,7 +77,7 @@ class Store:
         return (configured_scenario(self.path, number) for number in range(len(self.configurations)))
 
     def code(self) -> set[str]:
-        """Return the plug-ins and programs that its scenarios name."""
+        """Return the plug-ins and programs that the scenarios of the study name."""
         return {name for scenario in self.scenarios() for _, name, _ in scenario.code()}
 
     def observing(self) -> frozenset[int]:
@@ -84,7 +86,7 @@ class Store:
         return frozenset(number for number, own in enumerate(processes) if any(one.uses_run for one in own))
 
     def permission(self) -> str:
-        """Return ` --allow-code` if a command that runs the study needs it, or nothing."""
+        """Return ` --allow-code` if a command that runs the study needs this option, and otherwise an empty string."""
         return " --allow-code" if self.code() else ""
 
     def scenario_of(self, configuration: int) -> Path:
@@ -99,13 +101,13 @@ class Store:
         return self.path / "failed"
 
     def clear_notes(self) -> None:
-        """Plan again what failed or was in progress."""
+        """Make the study plan again the runs that failed or were in progress."""
         for folder in (self.failed, self.path / "starting"):
             for note in folder.iterdir():
                 remove(note)
 
     def failures(self) -> set[str]:
-        """Return the runs that failed."""
+        """Return the names of the failed runs."""
         return {path.stem for path in self.failed.iterdir() if not path.name.startswith(".")}
 
     def _error(self, run: PlannedRun) -> str | None:
@@ -114,7 +116,7 @@ class Store:
         return None
 
     def write_runs(self, runs: list[PlannedRun], measured: set[str]) -> None:
-        """Write runs.parquet and runs.csv: each planned run with its state."""
+        """Write runs.parquet and runs.csv, which contain each planned run with its state."""
         rows = []
         for run in sorted(runs, key=lambda run: run.id):
             error = None if run.id in measured else self._error(run)
@@ -127,7 +129,7 @@ class Store:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Make sure that no other process works on this study."""
+        """Ensure that no other process works on this study."""
         try:
             lock = lock_folder(self.path)
         except BlockingIOError:
@@ -142,16 +144,16 @@ class Store:
             os.close(lock)
 
     def failed_runs(self) -> list[str]:
-        """Return `run: why` for each run that failed, according to the table of runs."""
+        """Return `run: reason` for each run that failed according to the table of runs."""
         return [f"{row['run']}: {row['error']}" for row in read_rows(self.path, "runs") if row["state"] == "failed"]
 
     def violated_runs(self) -> list[str]:
-        """Return the runs with a violated verdict, according to the tables."""
+        """Return the runs with a violated verdict according to the tables."""
         return [row["run"] for row in read_rows(self.path, "tables/runs") if row["verdict"] == "violated"]
 
 
 def remove(path: Path) -> None:
-    """Remove anything that has the name of one of our files."""
+    """Remove whatever has this path, a file or a folder."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -159,7 +161,7 @@ def remove(path: Path) -> None:
 
 
 def is_done(directory: Path, seed: int) -> bool:
-    """Return whether the run is complete, and as it was written."""
+    """Return whether the run is complete and has not changed since it was written."""
     try:
         manifest = read_manifest(directory)
         require_files(directory, manifest)
@@ -170,7 +172,9 @@ def is_done(directory: Path, seed: int) -> bool:
 
 
 def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
-    """Return a new directory for a study, or one already begun. `say` is called for files that are written again."""
+    """Create a directory for a study, or continue in an existing one. `say` is called for each file that is written
+    again.
+    """
     all_configurations = configurations(study, allow_code)
     text = to_yaml(study.model_copy(update={"scenario": KEPT.format(0)}).model_dump(by_alias=True))
     if (path / "study.yaml").is_file():
@@ -185,7 +189,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
                 write_configuration(path, scenario, configuration.number, allow_code, say)
             except StudyError:
                 raise
-            except ScenarioError as error:  # an error of a plug-in, whose code is needed
+            except ScenarioError as error:  # an error in a plug-in, whose code is needed
                 what = f"{str(error).splitlines()[0]} (with {configuration.label})"
                 raise study.problem(("factors",) if study.factors else ("scenario",), what) from None
         for name in FOLDERS:
@@ -198,7 +202,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
 
 
 def configured_scenario(study: Path, number: int) -> AnyScenario:
-    """Return the configuration's scenario, which each process reads once."""
+    """Return the scenario of a configuration. Each process reads it only once."""
     file = study / KEPT.format(number)
     return _read(file, file.stat().st_mtime_ns)
 
@@ -220,8 +224,8 @@ def write_configuration(
     allow_code: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Write a configuration. Raise StudyError if runs of another scenario have its number. `allow_code`: as for
-    mobilenet.run; `say` is called for a scenario that was damaged.
+    """Write a configuration. Raise StudyError if runs of another scenario have its number. `allow_code` has the same
+    meaning as in mobilenet.run. `say` is called for a scenario that was damaged.
     """
     target = (study / KEPT.format(number)).parent
     fresh = partial_path(target)
@@ -245,7 +249,9 @@ def write_configuration(
 
 
 def _contradiction(target: Path, fresh: Path, changed: list[str], say: Callable[[str], None]) -> StudyError | None:
-    """Return why the existing scenario differs from the requested one. No code of either is run."""
+    """Return an error that states how the existing scenario differs from the requested one, or None. The code of
+    neither scenario is run.
+    """
     file = target / "scenario.yaml"
     if others := [name for name in changed if name != file.name]:
         return another_study(target / others[0], ["differs from the file that the study names now"])
@@ -261,7 +267,7 @@ def _contradiction(target: Path, fresh: Path, changed: list[str], say: Callable[
 
 
 def _is_damaged(file: Path, expected: bytes) -> bool:
-    """Return whether a file is missing, empty, cut, or not a YAML mapping."""
+    """Return whether a file is missing, empty, truncated, or not a YAML mapping."""
     content = file.read_bytes() if file.is_file() else b""
     try:
         return expected.startswith(content) or not isinstance(parse(content, file.name).value, dict)
@@ -270,12 +276,12 @@ def _is_damaged(file: Path, expected: bytes) -> bool:
 
 
 def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]:
-    """Return key and both values of all differences between two scenarios."""
+    """Return all differences between two scenarios, each as a key with both values."""
     return list(differences(before.model_dump(), after.model_dump()))
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield key, old value and new value of all differences between two mappings."""
+    """Yield all differences between two mappings, each as key, old value and new value."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
             yield from differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
@@ -284,7 +290,7 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, 
 
 
 def _was_just_begun(path: Path) -> bool:
-    """Return whether the folder contains only what `create` makes before it writes the name of a study."""
+    """Return whether the folder contains only what `create` writes before the name of the study."""
     if not path.is_dir():
         return False
     remove_dead(path)
@@ -295,7 +301,9 @@ def _was_just_begun(path: Path) -> bool:
 
 
 def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None] = lambda line: None) -> Study:
-    """Return the study with the replications of its directory if it has more and the caller gave no number."""
+    """Return the study with the number of replications in its directory, if that is larger and the caller gave no
+    number.
+    """
     if study.has_given_replications or not (path / "study.yaml").is_file():
         return study
     old = Study.load(path / "study.yaml")
@@ -310,7 +318,7 @@ def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None
 
 
 def open_store(path: Path) -> Store:
-    """Open the directory of a study that has begun."""
+    """Open the existing directory of a study."""
     if not (path / "study.yaml").is_file():
         raise StudyError(f"{path}: not a study directory: it has no study.yaml")
     study = Study.load(path / "study.yaml")
@@ -318,15 +326,15 @@ def open_store(path: Path) -> Store:
 
 
 def require_same(path: Path, study: Study) -> None:
-    """Require the same study. More replications or another comparison continue it; anything else would mix two studies.
-    Scenarios are compared when each configuration is written.
+    """Raise StudyError unless both studies are the same. More replications or another comparison continue a study, but
+    any other change would mix two studies. Scenarios are compared when each configuration is written.
     """
     if differences := differing_study(Study.load(path / "study.yaml"), study):
         raise another_study(path, differences)
 
 
 def differing_study(old: Study, study: Study) -> list[str]:
-    """Return the differences between two studies that decide which runs there are, and what is in them."""
+    """Return the differences between two studies that affect which runs there are or what the runs contain."""
     before, now = (
         one.model_dump(include={"seed", "first_seed"})
         | {"factors": {factor: one.levels(factor) for factor in one.factors}, "set": one.set}
@@ -336,14 +344,14 @@ def differing_study(old: Study, study: Study) -> list[str]:
 
 
 def record_failure(folder: Path, run: str, error: str) -> None:
-    """Note why a run failed. A worker writes it, and any process reads it."""
+    """Record why a run failed. The file is written by a worker and read by any process."""
     with in_place_of(folder / f"{run}.json") as partial:
         write_json(partial, {"run": run, "error": error})
 
 
 def fault(directory: Path) -> str | None:
-    """Return what is wrong with the files of a study that a program could not read correctly: the first fault, in one
-    line with the file, or None. It reads everything.
+    """Return a description of the first file of a study that a program could not read correctly, in one line, or None.
+    All files are read.
     """
     if not (directory / "study.yaml").is_file():
         return None
@@ -357,7 +365,8 @@ def fault(directory: Path) -> str | None:
         for path in sorted(store.measured.glob("*.parquet")):
             if (wrong := fault_of_part(path, len(store.configurations))) is not None:
                 return f"{path}: {wrong}; {AGAIN}; the study is damaged"
-        configurations(store.study, allow_code=True)  # last, because a scenario elsewhere may be meant
+        # This check comes last, because the scenario may be a file elsewhere.
+        configurations(store.study, allow_code=True)
     except ScenarioError as error:
         return f"{' '.join(str(error).split())}; the study is damaged"
     except OSError as error:

@@ -1,8 +1,9 @@
-"""A study from its file to its tables, and from its tables to a comparison.
+"""Run a study from its file to its tables, and compare levels from the tables.
 
-Model     run_study: the table of runs, the runs, the aggregation, the comparison, each on disk before the next begins;
-          called again it does what is missing. compare_study reads only the tables and needs no Spark.
-Errors    ScenarioError for the file, StudyError for the directory, Spark or a metric that does not exist
+Model     run_study creates the table of runs, makes the runs, aggregates them and compares the levels. Each result is
+          on disk before the next step begins. Another call makes only what is missing. compare_study reads only the
+          tables and does not need Spark.
+Errors    ScenarioError for the file. StudyError for the directory, for Spark, or for a metric that does not exist.
 Source    ours: docs/guide/studies.md
 """
 
@@ -38,21 +39,25 @@ from mobilenet.record.writer import write_json
 from mobilenet.scenario import OwnProtocol
 
 STUDIES = Path("studies")
-SPARK_S = 10.0  # wall time of a study with few runs besides these: Spark's start, first task, tables, end
+# Wall time of a study with few runs, besides the runs themselves: the start of Spark, its first task, the tables and
+# the end.
+SPARK_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     store: Store
     done: int
-    failed: list[str]  # run: why
-    violated: list[str]  # runs
+    failed: list[str]  # each entry has the form run: reason
+    violated: list[str]  # names of the runs that violate a property
     unstable: list[Configuration]
-    doubts: list[str] = field(default_factory=list)  # what readers of the means should know: sentences.py
+    doubts: list[str] = field(default_factory=list)  # warnings for readers of the means (sentences.py)
 
 
 def default_directory(study: Study, file: Path) -> Path:
-    """Return studies/NAME, where the name is the study's, or else its file's. Return the directory of a kept study."""
+    """Return studies/NAME, where NAME is the name of the study or else of its file. For the study.yaml in a study's
+    directory, return this directory.
+    """
     if study.is_kept:
         return study.folder
     return STUDIES / (as_file_name(study.name or "") or file.stem)
@@ -67,11 +72,11 @@ def run_study(
     allow_code: bool = False,
     command: str | None = None,
 ) -> Result:
-    """Run everything that is missing. `progress` is called now and then, `say` for each repair; `allow_code`: as for
-    mobilenet.run.
+    """Make all runs and tables that are missing. `progress` is called from time to time, and `say` for each repair.
+    `allow_code` has the same meaning as in mobilenet.run.
 
-    `study` is a file, or a study that no file holds, which needs `out`. `command`: for the provenance of its tables,
-    if it is not `mobilenet study`.
+    `study` is a file, or a study that was not read from a file and therefore needs `out`. `command` is recorded in the
+    provenance of its tables, if it is not `mobilenet study`.
     """
     if isinstance(study, Path):
         file, study = study, Study.load(study)
@@ -103,14 +108,14 @@ def run_study(
 
 
 def _require_metrics(study: Study) -> None:
-    """Require the metrics that the study compares, or is stopped by."""
+    """Raise an error if a metric that the study compares, or by which it stops, does not exist."""
     until = study.replications.until
     for metric in (*(study.compare.metrics if study.compare else ()), *([until.metric] if until else ())):
         require_metric(study, metric)
 
 
 def require_metric(study: Study, metric: str) -> None:
-    """Require a known metric before anything is run. The metrics of processes depend on their protocol."""
+    """Raise an error for an unknown metric before anything is run. The metrics of processes depend on their protocol."""
     scenario = study.base()
     if metric in DELAY_SHARES:
         if not scenario.record.causes:
@@ -119,14 +124,14 @@ def require_metric(study: Study, metric: str) -> None:
     if not (of_all := known_metrics(study.words)):
         return
     known = [*of_all, *(reference.rpartition(":")[2] for reference in scenario.metrics)]
-    # a plug-in's names of buffers are known only after a run
+    # The names of a plug-in's buffers are known only after a run.
     may_be = isinstance(scenario.protocol, OwnProtocol) and re.fullmatch(r"(host|station)_.+_(mean|max)", metric)
     if metric not in known and not may_be:
         raise StudyError(unknown("metric", metric, known))
 
 
 def known_metrics(words: Vocabulary) -> list[str]:
-    """Return the metrics that a run may have in a study; those of processes are not known before."""
+    """Return the metrics that a run in a study may have. The metrics of processes are not known in advance."""
     return sorted(
         name
         for name, metric in words.declared.items()
@@ -135,8 +140,8 @@ def known_metrics(words: Vocabulary) -> list[str]:
 
 
 def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | None:
-    """Write comparison.json, comparison.csv and comparison.parquet from the tables of a finished study. Return None for
-    a study that compares nothing, or has no runs yet of what it compares. `metrics`: further ones.
+    """Write comparison.json, comparison.csv and comparison.parquet from the tables of a finished study. Return None if
+    the study compares nothing, or if the runs to compare are missing. `metrics` contains additional metrics to compare.
     """
     store = open_store(path)
     comparison = store.study.compare
@@ -156,7 +161,7 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
         store.study.confidence, Delivered.of_study(path, store.observing()), store.study.words,
     )  # fmt: skip
     if not all_findings and len(with_runs) < len(store.configurations):
-        (path / "comparison.json").unlink(missing_ok=True)  # from runs that no longer exist
+        (path / "comparison.json").unlink(missing_ok=True)  # The file describes runs that no longer exist.
         return None
     document = {
         "factor": comparison.factor, "baseline": comparison.baseline, "confidence": store.study.confidence,
@@ -173,15 +178,15 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
 @dataclass(frozen=True, slots=True)
 class Estimate:
     configuration: Configuration
-    runs: int  # runs that are left
+    runs: int  # number of runs that are still to be made
     most_runs: int
-    cpu_s: float  # for one run; 0 if none is left
+    cpu_s: float  # CPU time of one run; 0 if all runs are done
     disk_bytes: float  # disk space of one run
 
 
 def estimate(study: Study, allow_code: bool = False, out: Path | None = None) -> list[Estimate]:
-    """Return the estimated effort of a study, from the beginning of each configuration's first run. Runs that `out` has
-    already are not counted.
+    """Estimate the effort of a study by running the beginning of each configuration's first run. Runs that already
+    exist in `out` are not counted.
     """
 
     _require_metrics(study)
@@ -202,6 +207,6 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
 
 
 def _runs_done(study: Study, out: Path | None) -> Counter[int]:
-    """Count for each configuration the runs that the directory has measured already."""
+    """Count the runs of each configuration that have already been measured in the directory."""
     parts = index(out / "measured", study.kind).values() if out is not None else ()
     return Counter(int(run[1:].partition("-r")[0]) for part in parts for run in part)

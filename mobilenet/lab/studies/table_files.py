@@ -1,9 +1,9 @@
-"""Read and write tables as NAME.parquet, and NAME.csv for people. Each file is complete or missing.
+"""Read and write tables as NAME.parquet, and as NAME.csv for users. Each file is either complete or missing.
 
-Model     pages have checksums, and a table is read whole, so a damaged one is refused. A column with values of several
-          types is text
-Shapes    TABLES: the columns that a table has besides levels and metrics
-Errors    StudyError, one line with the file: missing, not readable, or without a column
+Model     Pages have checksums, and a table is always read completely, so a damaged table is refused. A column with
+          values of several types is stored as text.
+Shapes    TABLES lists the columns of each table besides levels and metrics.
+Errors    StudyError with one line that names the file, if it is missing, cannot be read, or lacks a column.
 Source    ours: docs/guide/studies.md
 """
 
@@ -30,10 +30,11 @@ COLUMNS = (
     | dict.fromkeys(("configuration", "replication", "seed", "n", "infinite", "deliveries"), pa.int64())
     | dict.fromkeys(("mean", "sd", "low", "high", "from_s", "to_s", "share", "delay_s"), pa.float64())
 )
-UNSTABLE, PROBABLY, NOT_STEADY = "unstable", "probably unstable", "not steady"  # labels, see tables.py
+UNSTABLE, PROBABLY, NOT_STEADY = "unstable", "probably unstable", "not steady"  # labels, explained in tables.py
 KEYS = ["configuration", "replication"]  # columns that identify a run
 SECONDS = dict.fromkeys(("begin_s", "duration_s", "interruption_s"), pa.float64())
-HANDOFF = {"host": pa.string(), **SECONDS, "cause": pa.string()}  # no interruption: see metrics/mobile.py
+# metrics/mobile.py explains the values of handoffs without an interruption
+HANDOFF = {"host": pa.string(), **SECONDS, "cause": pa.string()}
 RANKED = dict.fromkeys(("size", "low", "high", "mean", "spread", "p_adjusted"), pa.float64())
 TABLES: dict[str, dict[str, pa.DataType]] = {
     name: {column: COLUMNS[column] for column in columns.split()}
@@ -52,7 +53,7 @@ TABLES: dict[str, dict[str, pa.DataType]] = {
 
 
 def to_arrow(frame: pd.DataFrame, known: dict[str, pa.DataType]) -> pa.Table:
-    """Return a frame as a table. `known`: the types of columns that may be empty."""
+    """Convert a frame to an Arrow table. `known` contains the types of columns that may be empty."""
     import pandas as pd
 
     kinds = {column: pd.api.types.infer_dtype(frame[column]) for column in frame}
@@ -63,7 +64,7 @@ def to_arrow(frame: pd.DataFrame, known: dict[str, pa.DataType]) -> pa.Table:
 
 
 def write_table(directory: Path, name: str, rows: pd.DataFrame | Rows) -> None:
-    """Write the rows, in order, with their keys as columns."""
+    """Write the rows in their order. The keys of the rows become columns."""
     import pandas as pd
 
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, dtype=object)
@@ -77,7 +78,7 @@ def write_table(directory: Path, name: str, rows: pd.DataFrame | Rows) -> None:
 
 
 def read_table(directory: Path, name: str, numbers: Sequence[str] = ()) -> pa.Table:
-    """Return one of TABLES, checked. `numbers`: further columns, which must contain numbers if they exist."""
+    """Read and check one of TABLES. `numbers` names additional columns, which must contain numbers if they exist."""
     path = directory / f"{name}.parquet"
     table = read_parquet(path)
     there = {field.name: field.type for field in table.schema}
@@ -92,12 +93,14 @@ def read_table(directory: Path, name: str, numbers: Sequence[str] = ()) -> pa.Ta
 
 
 def read_rows(directory: Path, name: str) -> Rows:
-    """Return the rows of one of TABLES."""
+    """Return the rows of one of TABLES as dictionaries."""
     return list(read_table(directory, name).to_pylist())
 
 
 def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """Read a file by its path: Python may abort after pandas has opened it (arrow issue 50482)."""
+    """Read a Parquet file by its path and not as an open file: Python may abort after pandas has opened it (arrow issue
+    50482).
+    """
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             return file.read(columns)
@@ -108,16 +111,18 @@ def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
 
 
 def by_run(directory: Path, name: str, numbers: Sequence[str] = ()) -> pd.DataFrame:
-    """Return a table of runs by configuration and replication. `numbers`: as for read_table."""
+    """Return a table of runs, indexed by configuration and replication. `numbers` is the same as for read_table."""
     return read_table(directory, name, numbers).to_pandas().drop_duplicates(KEYS).set_index(KEYS)
 
 
 def values_of_runs(directory: Path, metrics: Sequence[str]) -> pd.DataFrame:
-    """Return metrics by configuration and replication; nan: not measured. Raise StudyError for a damaged table."""
+    """Return metrics by configuration and replication. A value that was not measured is NaN. Raise StudyError if a
+    table is damaged.
+    """
     return by_run(directory, "tables/runs", metrics).reindex(columns=dict.fromkeys(metrics))
 
 
 def missing_runs(directory: Path) -> str | None:
-    """Return how many runs the tables of a study cover, unless they cover all."""
+    """Return how many runs the tables of a study cover, or None if they cover all."""
     count, done = (read_parquet(directory / f"{name}.parquet", ["run"]).num_rows for name in ("runs", "tables/runs"))
     return None if done == count else f"unfinished: these numbers cover {done} of {count} runs"

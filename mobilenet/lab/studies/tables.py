@@ -1,20 +1,21 @@
-"""Compute the tables of a study from what its runs contributed (parts.py).
+"""Compute the tables of a study from the measurements of its runs (parts.py).
 
-Model     Spark groups the rows of a configuration, and aggregates them. The replication is the unit: t intervals over
-          one value per run, in the order of the replications. The delays of all deliveries are integer counts, which
-          add up. So no table depends on who computed what, and the same tables come out without Spark: that is how
-          those of an unfinished study are made on request
+Model     Spark groups the rows of each configuration and aggregates them. The unit is the replication: t intervals are
+          computed over one value per run, in the order of the replications. The delays of all deliveries are integer
+          counts, which can be added. So the tables do not depend on how the work was distributed. Without Spark the
+          same tables are computed; this is how the tables of an unfinished study are created on request.
               tables/runs           one row per run, all metrics
               tables/summary        configuration x metric: n, mean, sd, interval, how many runs are infinite, label
               tables/buffers        configuration x buffer x bucket of time: n, mean, interval
               tables/delays         configuration x share of all deliveries: the delay within which they happen
               tables/handoffs       one row per confirmed handoff of each run
               tables/distribution   configuration x delay: the share of all deliveries that happen within it
-          label     unstable: the backlog grows without end, so it has no mean; probably unstable: it grows in all runs,
-                    too few to be sure; not steady: no end of the warm-up was found in half of the runs
-          infinite  runs that left too many messages undelivered to reach a percentile of delays (registry.SURVIVAL):
-                    it is infinite, and so is its mean, which is null
-Units     seconds and messages, as the names show
+          label     unstable: the backlog grows without end, so no mean exists; probably unstable: the backlog grows in
+                    all runs, but there are too few runs to be sure; not steady: in half of the runs, no end of the
+                    warm-up was found
+          infinite  the number of runs that left too many messages undelivered to reach a percentile of delays
+                    (registry.SURVIVAL); the percentile is infinite then, and its mean is null
+Units     Seconds and messages; the names show which.
 Source    ours: docs/guide/studies.md
 """
 
@@ -46,13 +47,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
-OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
+OF_STUDIES: tuple[Declared, ...] = (  # metrics that exist only in studies, in addition to the metrics of runs
     Metric("steady", "share of runs whose warm-up ended; with `kind: steady_state`", symbol="share steady"),
     Metric(
         "warmup_cut_s", "end of the warm-up that was cut off; with `kind: steady_state`", unit="s", symbol="warm-up"
     ),
 )
-BINS_OF_A_STEP = 10  # of measure.py, so that a step of the distribution is 1 % wide
+BINS_OF_A_STEP = 10  # number of bins of measure.py that form a step of the distribution, which is therefore 1 % wide
 AGGREGATED = ("configuration", "replication", "metrics", "buffers", "delay_bins", "delay_counts")
 TASKS_PER_WORKER = 4
 METRIC, BUFFER, DELAY, LABEL = range(4)  # the kinds of rows in NUMBERS
@@ -60,14 +61,14 @@ NUMBERS = pa.schema(
     {"configuration": pa.int32(), "what": pa.int8(), "name": pa.string(), "bucket": pa.int32(), "n": pa.int64()}
     | dict.fromkeys(("mean", "sd", "low", "high"), pa.float64())
     | {"infinite": pa.int64()}
-)  # bucket: of time, or the bin of a delay; the name of a LABEL is the label
+)  # `bucket` is a bucket of time or the bin of a delay. The name of a LABEL row is the label itself.
 
 
 def write_tables(
     store: Store, targets: list[int], spark: SparkSession | None = None, command: str | None = None
 ) -> set[int]:
-    """Write all tables, and return the configurations that are unstable. `targets`: the replications of each
-    configuration; `command`: the one that makes the directory, if it is not `mobilenet study`.
+    """Write all tables, and return the configurations that are unstable. `targets` contains the number of replications
+    of each configuration. `command` is the command that creates the directory, if it is not `mobilenet study`.
     """
     command = f"mobilenet study STUDY/study.yaml{store.permission()}" if command is None else command
     runs, handoffs = _read_runs(store, targets)
@@ -82,7 +83,7 @@ def write_tables(
 
 
 def _read_runs(store: Store, targets: list[int]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the runs with their metrics, and their handoffs."""
+    """Return the runs with their metrics, and the handoffs of all runs."""
     import pandas as pd
 
     own, runs, handoffs = [*TABLES["tables/runs"], "duration_s"], [], []
@@ -98,19 +99,22 @@ def _read_runs(store: Store, targets: list[int]) -> tuple[pd.DataFrame, pd.DataF
 
 
 def metrics_of(run: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Return the metrics of a run, including the percentiles that it never reaches."""
+    """Return the metrics of a run, including the percentiles of delays that it never reaches."""
     metrics = dict(run)
     return metrics | {name: math.inf for name in SURVIVAL if is_infinite(name, metrics)}
 
 
 def aggregate(confidence: float, rows: pa.Table) -> pa.Table:
-    """Aggregate the rows of one configuration (parts.SCHEMA). Return rows of NUMBERS, by `what`, name and bucket."""
+    """Aggregate the rows of one configuration (parts.SCHEMA). Return rows of NUMBERS, ordered by `what`, name and
+    bucket.
+    """
     import pandas as pd
 
     rows = rows.sort_by("replication")
     metrics = pd.DataFrame(map(metrics_of, rows["metrics"].to_pylist()), dtype=float)
     numbers = [(METRIC, name, None, *_interval(metrics[name].dropna(), confidence)) for name in sorted(metrics)]
-    buffers = pd.DataFrame(map(dict, rows["buffers"].to_pylist()))  # run x buffer: sizes in the buckets of time
+    # one row per run and one column per buffer, with the sizes in all buckets of time
+    buffers = pd.DataFrame(map(dict, rows["buffers"].to_pylist()))
     for name in sorted(buffers):
         sizes = pd.DataFrame(buffers[name].dropna().tolist(), dtype=float)
         there = (sizes[bucket].dropna() for bucket in sizes)
@@ -124,7 +128,7 @@ def aggregate(confidence: float, rows: pa.Table) -> pa.Table:
 
 
 def _interval(series: pd.Series[float], confidence: float) -> tuple[Any, ...]:
-    """Return the columns of NUMBERS from `n` on, for one value from each run."""
+    """Return the columns of NUMBERS from `n` on, computed from one value of each run."""
     values: Values = series.to_numpy()
     if infinite := int(np.isinf(values).sum()):
         return len(values), None, None, None, None, infinite
@@ -149,7 +153,7 @@ def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) ->
 
     def summarize(rows: pa.Table) -> pa.Table:
         number = rows["configuration"][0].as_py()
-        last = targets[number] if number < len(targets) else 0  # later ones belong to another round
+        last = targets[number] if number < len(targets) else 0  # later replications belong to another round
         counted = rows.filter(pc.field("replication") <= last)
         return aggregate(confidence, counted) if len(counted) else NUMBERS.empty_table()
 
@@ -170,14 +174,15 @@ def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) ->
 
 
 def tables_of_what_is_there(directory: Path) -> str | None:
-    """Make the tables of a study again if runs have been done since. Return in words what is missing, or None.
+    """Compute the tables of a study again if runs have been added. Return a description of what is missing, or None.
 
-    In this way a killed or running study can be inspected. Raise StudyError if the folder is not a study.
+    This makes it possible to inspect a killed or running study. Raise StudyError if the folder does not contain a
+    study.
     """
     store = open_store(directory)
     parts = index(store.measured, store.study.kind)
     if not parts or not (directory / "runs.parquet").is_file():
-        return None  # nothing done
+        return None  # no runs are done yet
     tables = [directory / f"{name}.parquet" for name in TABLES if name.startswith("tables/")]
     newest = max(path.stat().st_mtime_ns for path in parts)
     if not all(path.is_file() and newest <= path.stat().st_mtime_ns for path in tables):
@@ -218,7 +223,7 @@ def _write_results(store: Store, results: pa.Table, width_s: pd.Series) -> set[i
 
 
 def _write(store: Store, name: str, rows: pd.DataFrame, metrics: Sequence[str] = ()) -> None:
-    """Write a table, with the levels of each configuration after its first column."""
+    """Write a table in which the levels of each configuration follow the first column."""
     import pandas as pd
 
     of_each = pd.DataFrame([one.row() for one in store.configurations], dtype=object)

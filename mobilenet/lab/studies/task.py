@@ -1,14 +1,13 @@
-"""The work of a worker on a batch of a study's runs, on any machine: make them, or check those of a study that
-continues.
+"""Perform the work of a Spark worker on a batch of runs: make the runs, or check those of a study that continues.
 
-Model     a task leaves complete run directories, or a note why there is none, and what it measured of them as a part
-          (parts.py). Doing it twice is harmless: what is complete is not computed again, and the seed fixes the
-          content. Before a run begins its name is put into starting/, so a run that takes its process down with it is
-          known when Spark gives the batch to another one, and is left out after ATTEMPTS of them. A run counts if it is
-          whole, of the right seed, and of the scenario that was asked. The contents of the directory decide nothing
-          about code: scenarios are compared, never run
-Shapes    from batches of planned runs to rows of COUNTED, for DataFrame.mapInArrow
-Errors    none: whatever goes wrong becomes the note, and does not disturb the other runs
+Model     For each run, a task leaves a complete run directory or a note with the reason why there is none. It writes
+          its measurements of these runs as a part (parts.py). Repeating a task is harmless: complete runs are not
+          computed again, and the seed determines the content. Before a run begins, its name is put into starting/. So
+          if a run kills its process, this is known when Spark gives the batch to another process, and the run is
+          skipped after ATTEMPTS such processes. A run counts if it is complete and has the right seed and the requested
+          scenario. Code from the directory is never trusted: scenarios are compared, never run.
+Shapes    Batches of planned runs are turned into rows of COUNTED, for DataFrame.mapInArrow.
+Errors    None. Any error is recorded in the note, and does not affect the other runs.
 Source    ours: docs/guide/studies.md
 """
 
@@ -37,17 +36,20 @@ from mobilenet.quoting import pluralize
 from mobilenet.record.reader import RunError
 from mobilenet.record.writer import RecordError
 
-ATTEMPTS = 2  # processes that a run may take down before it counts as failed
-COUNTED = "run string, digest string"  # digest: of its manifest
+ATTEMPTS = 2  # A run counts as failed after it has killed this many processes.
+COUNTED = "run string, digest string"  # digest of the manifest of the run
 SEED = re.compile(r"^seed:.*$", re.MULTILINE)
 
 
 def perform(folder: Path, kind: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Make the runs of the study in `folder`, which is of this kind. Results are in the folder, not in the yield."""
+    """Make the runs of the study in `folder`, which is of this kind. The results are in the folder, and not in what is
+    yielded.
+    """
     not_for_programs()
     for batch in batches:
         perform_runs(folder, kind, _runs_in(batch))
-    set_modules_aside()  # Spark's workers collect garbage after each task, and would visit everything that is imported
+    # Spark's workers collect garbage after each task, and would otherwise visit every imported object.
+    set_modules_aside()
     yield from ()
 
 
@@ -73,7 +75,7 @@ def _is_of(directory: Path, study: Path, run: PlannedRun) -> bool:
 
 
 def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> None:
-    """Make runs. If one fails, a note in failed/ has the reason at once, for those who watch the study."""
+    """Make runs. If a run fails, immediately write the reason to failed/, where users who follow the study can see it."""
     failed, rows = folder / "failed", []
     for one in runs:
         try:
@@ -81,9 +83,10 @@ def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> None:
             (failed / f"{one.id}.json").unlink(missing_ok=True)
         except (ScenarioError, RecordError, RunError) as error:
             record_failure(failed, one.id, " ".join(str(error).split()))
-        except Exception as error:  # noted, as Spark would retry an exception again and again
+        # The error is recorded here, because Spark would retry an exception again and again.
+        except Exception as error:
             record_failure(failed, one.id, f"internal error: {in_one_line(error)}")
-        finally:  # this process came through
+        finally:  # the process has survived the run
             (folder / "starting" / one.id).unlink(missing_ok=True)
     try:
         if rows:
@@ -94,16 +97,17 @@ def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> None:
 
 
 def _perform(folder: Path, kind: str, planned: PlannedRun) -> dict[str, Any]:
-    """Make a run unless it exists, and return what it contributes."""
+    """Make a run unless it exists, and return its measurements."""
     directory = folder / "runs" / planned.id
     scenario = configured_scenario(folder, planned.configuration)
     if not (directory.is_dir() and is_done(directory, planned.seed)):
         mark = folder / "starting" / planned.id
-        attempts = mark.stat().st_size if mark.exists() else 0  # by processes that did not finish it
+        attempts = mark.stat().st_size if mark.exists() else 0  # number of processes that did not finish the run
         if attempts >= ATTEMPTS:
             raise ScenarioError(f"the process of this run ended without a message, {pluralize(attempts, 'time')}")
         mark.write_text("x" * (attempts + 1), encoding="ascii")
-        run(scenario, planned.seed, directory, allow_code=True, keep_early_end=False)  # the study's caller was asked
+        # the caller of the study has given permission
+        run(scenario, planned.seed, directory, allow_code=True, keep_early_end=False)
     own = own_metrics(scenario, allow_code=True) if kind == "steady_state" and scenario.metrics else ()
     return {"run": planned.id, **asdict(planned), **measure(directory, kind, own)._asdict()}
 

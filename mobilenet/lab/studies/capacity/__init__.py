@@ -1,1 +1,1 @@
-"""Capacity: the largest or smallest value of a key at which requirements hold."""
+"""Searches for the capacity: the largest or smallest value of a scenario key at which all requirements hold."""

@@ -1,8 +1,8 @@
-"""The answer of a capacity search: one value with everything that reports, tables and figures need.
+"""Represents the answer of a capacity search, with everything that reports, tables and figures need.
 
-Shapes    points: one for each value that was run, ascending; rows: one for each point and requirement
-Units     those of the key and of the metrics
-Errors    none
+Shapes    `points` has one entry for each value that was run, in ascending order. The table has one row for each point
+          and requirement.
+Units     Values have the unit of the key; means and limits have the unit of their metric.
 Source    ours: docs/guide/capacity.md
 """
 
@@ -21,15 +21,15 @@ Number = float | int
 
 
 def format_value(value: Number | None) -> str:
-    """Return a value of the key in full, in the form for commands."""
+    """Return a value of the key with all its digits, as it is written in commands."""
     return "–" if value is None else f"{value:.12g}"
 
 
 class SearchQuestion(NamedTuple):
-    """The question of a search, as readers of the answer need it."""
+    """Contains the parts of a search's question that the readers of its answer need."""
 
     key: str
-    values: tuple[Number, ...]  # values of the key, ascending
+    values: tuple[Number, ...]  # values of the key, in ascending order
     requirements: tuple[Requirement, ...]
     error: float
     budget: int
@@ -40,7 +40,9 @@ class SearchQuestion(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The answer. `holds_at`, `fails_at`: the values on both sides of the threshold, if they are known."""
+    """The result of a search. `holds_at` and `fails_at` are the values on the two sides of the threshold, if they have
+    been found.
+    """
 
     question: SearchQuestion
     verdict: Verdict
@@ -48,17 +50,20 @@ class SearchResult:
     fails_at: Number | None
     points: dict[Number, ValueJudgement]
     runs: int
-    is_over_budget: bool = False  # or out of time: the budget is then what was run
-    failed: int = 0  # runs that could not be made
+    # also set if the time ran out, in which case the budget is the number of runs that were made
+    is_over_budget: bool = False
+    failed: int = 0  # number of runs that failed
 
     @property
     def value(self) -> Number | None:
-        """The largest or smallest value at which all requirements hold, or None."""
+        """The largest or smallest value at which all requirements hold, or None if the search did not find one."""
         return self.holds_at if self.verdict in (Verdict.LARGEST, Verdict.SMALLEST) else None
 
     @property
     def interval(self) -> tuple[Number, Number] | None:
-        """The two values between which the requirements cease to hold, ascending, or None if they are not known."""
+        """The two values between which the threshold lies, in ascending order, or None if one of them has not been
+        found.
+        """
         if self.holds_at is None or self.fails_at is None:
             return None
         return min(self.holds_at, self.fails_at), max(self.holds_at, self.fails_at)
@@ -69,13 +74,13 @@ class SearchResult:
 
     @property
     def open_points(self) -> list[Number]:
-        """The values that are not decided, but would have to be."""
+        """The values that the answer depends on and that have not been decided yet."""
         judged = {value: one.state for value, one in self.points.items()}
         inside = self.interval or (self.question.values[0], self.question.values[-1])
         return [value for value, state in judged.items() if state is State.OPEN and inside[0] <= value <= inside[1]]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the table capacity.csv."""
+        """Return the rows of the table capacity.csv."""
         return [
             {
                 self.question.key: value,
@@ -99,7 +104,9 @@ class SearchResult:
         ]
 
     def json(self) -> dict[str, Any]:
-        """Return the numbers of capacity.json; infinite ones, which JSON lacks, are texts."""
+        """Return the content of capacity.json. Infinite numbers are written as strings, because JSON cannot represent
+        them.
+        """
         return {
             "vary": self.question.key,
             "from": self.question.values[0],

@@ -1,10 +1,12 @@
-"""Run a capacity search: a study whose next runs follow from what its runs have shown so far.
+"""Run a capacity search: a study that chooses its next runs from the results of its earlier ones.
 
-Model     each round asks for the runs that the search wants next (search.py), within the budget. The next runs follow
-          only from those of earlier looks, by replication, so a search that was killed resumes where it stopped, and
-          the number of workers does not matter. Decisions use exactly the runs of their look, even if there are more.
-          When its time is up, a search ends after its last look; this is what it does with that many runs as its budget
-Errors    ScenarioError for the question, StudyError for directories, Spark, and metrics that no run has
+Model     In each round, the search (search.py) requests the runs that it needs next, within the budget. The choice
+          depends only on the results of earlier looks, ordered by replication. Therefore a search that was killed
+          resumes where it stopped, and the number of workers does not affect the answer. A decision uses exactly the
+          runs of its look, even if more runs exist. When the time limit has passed, a search ends after its current
+          look. The answer is the same as that of a search whose budget is the number of runs made so far.
+Errors    ScenarioError for an invalid question. StudyError for directories, for Spark, and for metrics that the runs do
+          not have.
 Source    ours: docs/guide/capacity.md
 """
 
@@ -39,24 +41,24 @@ from mobilenet.record.writer import write_json
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer, and how many runs were made or failed."""
+    """Contains the answer of a search and the runs that failed or violated a property."""
 
     store: Store
     result: SearchResult
-    failed: list[str]  # run: why
-    violated: list[str]  # runs
+    failed: list[str]  # each entry names a run and the reason of its failure
+    violated: list[str]  # names of runs
     is_out_of_time: bool
-    command: str  # the command that makes the directory again
+    command: str  # command that creates the directory again
 
 
 class TimeIsUp(StudyError):
-    """The time limit has passed before the runs answered the question."""
+    """Raised when the time limit passes before the runs have answered the question."""
 
     is_input = False
 
 
 class Rounds:
-    """The rounds of a search."""
+    """Produces the rounds of a search, and judges the values after each round."""
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self._plan, self._store = plan, store
@@ -67,7 +69,7 @@ class Rounds:
         self._is_over_budget = False
 
     def __iter__(self) -> Iterator[Round]:
-        """Yield the next runs, until the runs answer the question, one of them fails, or they exceed the budget."""
+        """Yield the next round until the question is answered, a run fails, or the budget is exceeded."""
         targets, note, budget, judged = list(self._targets), "", self._plan.question.budget, self._judged
         for value in first_values(self._plan.last):
             targets[value] = look(0)
@@ -84,11 +86,13 @@ class Rounds:
 
     @property
     def targets(self) -> list[int]:
-        """The runs that were judged."""
+        """The number of runs of each value that have been judged."""
         return self._targets
 
     def _take(self, targets: list[int]) -> dict[int, int]:
-        """Judge the values with new runs, and return what to run next: value -> number of runs."""
+        """Judge the values that have new runs. Return the runs to make next, as a mapping from a value to its number of
+        runs.
+        """
         changed = {value for value, target in enumerate(targets) if target > self._targets[value]}
         self._targets = targets
         rows = metrics_by_configuration(self._store.measured, targets)
@@ -113,8 +117,8 @@ class Rounds:
         )
 
     def _require_metrics(self, rows: dict[int, list[Row]]) -> None:
-        """Require metrics that the runs have. Those of plug-ins and processes are known only now; the others were
-        checked before, and may be missing in the first runs by chance.
+        """Raise StudyError if the runs do not have a required metric. Only metrics of plug-ins and processes need this
+        check: all others were checked before the search, and may be missing in the first runs by chance.
         """
         declared = known_metrics(self._plan.search_question.words)
         known = sorted({name for own in rows.values() for row in own for name in row})
@@ -131,7 +135,7 @@ def search(
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
 ) -> Outcome:
-    """Run what is missing, and write the answer into the directory."""
+    """Make the runs that are missing, and write the answer into the directory."""
     require_spark(spark)
     store = create(plan.study, out, allow_code, say)
     ends_s = time.monotonic() + 60 * plan.question.minutes

@@ -1,16 +1,17 @@
-"""Do all requirements hold at one value of the key? Decided from as few runs as possible.
+"""Decide whether all requirements hold at one value of the key, with as few runs as possible.
 
-Model     a sequential test at fixed looks (10, 14, 20, 28, ... runs). At each look every requirement has an interval of
-          its mean; the error is split over looks, sides and requirements, so that all intervals of a point hold
-          together. A point holds as soon as every interval ends before limit + tolerance, and fails as soon as one
-          interval begins behind limit - tolerance; where both are true of an interval, its mean decides. So it is
-          decided at the latest when the intervals are as wide as the tolerance. It also fails if its backlog runs away
-          (statistics.grows, at the error of a requirement), and does not hold as long as the backlog grows by the rule
-          of studies, at 1 %. A bound counts only if enough runs contradict it, or if such runs are rare. A
-          metric that only some runs have is judged by those; as long as they are too few, the point goes on, until it
-          is certain that they are rare
-Shapes    rows: the metrics of each run, by replication
-Errors    none; too few values is a state of a requirement
+Model     The decision is a sequential test at fixed looks (after 10, 14, 20, 28, ... runs). At each look, there is a
+          confidence interval for the mean of every requirement. The error is divided among looks, sides and
+          requirements, so that all intervals of a point hold together. A point holds as soon as every interval ends
+          before limit + tolerance. It fails as soon as one interval begins beyond limit - tolerance. If both are true
+          of an interval, its mean decides. A point is therefore decided at the latest when the intervals are as narrow
+          as the tolerance. A point also fails if its backlog grows without bound (statistics.grows, with part of the
+          error), and it does not hold as long as the backlog grows by the rule of studies, at 1 %. A bound of an
+          interval counts only if enough runs contradict it, or if such runs are rare. A metric that only some runs have
+          is judged by those runs. As long as they are too few, the test continues until it is certain that such runs
+          are rare.
+Shapes    `rows` contains the metrics of each run, ordered by replication.
+Errors    None. A requirement with too few values has a state of its own, NO_DATA.
 Source    Jennison, Turnbull, Interim analyses: the repeated confidence interval approach, J. R. Stat. Soc. B (1989);
           Batur, Kim (2010) for the tolerance; docs/guide/capacity.md
 """
@@ -46,8 +47,8 @@ from mobilenet.lab.studies.statistics import (
 from mobilenet.metrics.registry import NEVER, limits
 
 Row = Mapping[str, float]
-OF_BACKLOG = 0.05  # share of the error for the test of the backlog, which is soon clear
-ENOUGH_VALUES = 5  # runs with the metric, for an interval of its mean
+OF_BACKLOG = 0.05  # The test of the backlog gets this share of the error. The growth of a backlog soon becomes clear.
+ENOUGH_VALUES = 5  # An interval of the mean needs at least this many runs with the metric.
 
 
 class State(Enum):
@@ -58,34 +59,36 @@ class State(Enum):
 
 
 class Estimate(NamedTuple):
-    """The mean of a metric at one value, over the `n` runs that have it. If these are too few, it has no `bounds`."""
+    """The mean of a metric at one value of the key, over the `n` runs that have the metric. `bounds` is None if these
+    runs are too few.
+    """
 
     requirement: Requirement
     n: int
     bounds: Bounds | None
-    assumes: bool = False  # the decision neglects rare outcomes
-    runs: int = 0  # with and without the metric
-    infinite: int = 0  # runs
+    assumes: bool = False  # whether the decision neglects rare outcomes
+    runs: int = 0  # number of all runs, with or without the metric
+    infinite: int = 0  # number of runs with an infinite value
 
     @property
     def is_of_some(self) -> bool:
-        """Whether there are runs without the metric."""
+        """Whether some runs do not have the metric."""
         return self.n < self.runs
 
 
 class ValueJudgement(NamedTuple):
-    """The judgement of one value, from its first `n` runs."""
+    """The decision about one value of the key, from its first `n` runs."""
 
     state: State
     n: int
-    next_n: int  # runs for the next look, if it is OPEN
+    next_n: int  # number of runs at the next look, if the state is OPEN
     estimates: tuple[Estimate, ...] = ()
     runs_away: bool = False
-    is_clear: bool = False  # decided without the help of the tolerance
-    is_far: bool = False  # the interval is beyond the tolerance
-    may_run_away: bool = False  # all requirements hold, but the backlog may grow without bound
-    delivery_ratio: float | None = None  # mean of the runs
-    broadcast_ratio: float | None = None  # of the broadcasts offered in these runs
+    is_clear: bool = False  # whether the decision does not depend on the tolerance
+    is_far: bool = False  # whether the interval lies completely beyond the tolerance
+    may_run_away: bool = False  # whether all requirements hold while the backlog may still grow without bound
+    delivery_ratio: float | None = None  # mean over the runs
+    broadcast_ratio: float | None = None  # share of the broadcasts offered in these runs
 
     @property
     def assumes(self) -> bool:
@@ -93,8 +96,9 @@ class ValueJudgement(NamedTuple):
         return not self.runs_away and any(one.assumes and self.of(one)[0] is self.state for one in self.estimates)
 
     def runs_needed(self, is_at_limit: bool = False) -> int:
-        """Estimate how many more runs decide the value: an interval shrinks with the square root of the runs.
-        `is_at_limit`: if its mean turns out to be at the limit.
+        """Estimate how many more runs are needed to decide the value. The width of an interval is inversely
+        proportional to the square root of the number of runs. With `is_at_limit`, assume that the true mean equals the
+        limit.
         """
         factor = 1.0
         for one in self.estimates:
@@ -105,7 +109,7 @@ class ValueJudgement(NamedTuple):
         return max(self.next_n - self.n, math.ceil(self.n * (factor - 1)))
 
     def of(self, one: Estimate) -> tuple[State, bool]:
-        """Return the state of one requirement, and whether it is clear without the help of the tolerance."""
+        """Return the state of one requirement, and whether this state does not depend on the tolerance."""
         if self.runs_away:
             return State.FAILS, True
         if one.bounds is None:
@@ -118,8 +122,8 @@ class ValueJudgement(NamedTuple):
 
 
 class Judge:
-    """The judge of values. `error`: the probability of a wrong decision outside the tolerance, at any one point and in
-    any one direction; `rare`: the share of runs below which outcomes may be missed.
+    """Judges values of the key. `error` is the probability of a wrong decision outside the tolerance, at any one point
+    and in any one direction. `rare` is the share of runs below which outcomes may be missed.
     """
 
     def __init__(self, requirements: Sequence[Requirement], error: float, rare: float = RARE) -> None:
@@ -130,8 +134,8 @@ class Judge:
         self._error_of_backlog = OF_BACKLOG * error
 
     def judge(self, rows: Sequence[Row], before: ValueJudgement | None = None) -> ValueJudgement:
-        """Look at the runs as often as the schedule requires, until the point is decided. `before`: the judgement of
-        the first of them.
+        """Look at the runs at the fixed looks until the point is decided. `before` is an earlier judgement from the
+        first of these runs.
         """
         judgement = before or ValueJudgement(State.OPEN, 0, look(0))
         if judgement.state is not State.OPEN:
@@ -175,12 +179,13 @@ class Judge:
 
 
 def may_run_away(slopes: Values) -> bool:
-    """Return whether a backlog may never settle: it grows by the rule of studies, or its runs are too few to decide."""
+    """Return whether a backlog may never settle, because it grows by the rule of studies or because there are too few
+    runs to decide.
+    """
     return grows(slopes) or may_grow(slopes)
 
 
 def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
-    """Return the mean over the runs that have the metric."""
     values = [row[one.metric] for row in rows if one.metric in row]
     if one.metric.startswith(NEVER) and len(values) < len(rows):
         infinite, bounds = len(rows) - len(values), Bounds(math.inf, math.inf, math.inf)
@@ -199,8 +204,8 @@ def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
 
 
 def _decide(one: Requirement, bounds: Bounds) -> State:
-    """Return the state that an interval shows. If all of it is within the tolerance of the limit, either decision is
-    right, and the mean decides.
+    """Return the state that follows from an interval. If the whole interval lies within the tolerance of the limit,
+    either decision is right, and the mean decides.
     """
     holds, fails = _holds(one, bounds, one.tolerance), _fails(one, bounds, one.tolerance)
     if holds and fails:

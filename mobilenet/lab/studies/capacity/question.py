@@ -1,10 +1,12 @@
-"""The question of a capacity search, checked before anything runs, and the study that answers it.
+"""Check the question of a capacity search before anything runs, and create the study that answers it.
 
-Model     the key becomes the only factor of a study; its levels are all values from one end to the other, one
-          `resolution` apart, of which the search runs only those that it needs. So replication r meets the same world
-          at each value, and the directory is that of a study. A key that takes only whole numbers gets whole levels
-Units     those of the key
-Errors    ScenarioError, one line, by the words of the caller: an option, or an argument of mobilenet.capacity
+Model     The key becomes the only factor of a study. The levels of this factor are all values from one end of the range
+          to the other, one `resolution` apart; the search runs only those that it needs. As in any study, replication r
+          has the same random world at each value, and the directory has the layout of a study directory. A key that
+          accepts only whole numbers gets whole levels.
+Units     Values have the unit of the key.
+Errors    ScenarioError with one line, which names what the caller wrote: an option, or an argument of
+          mobilenet.capacity.
 Source    ours: docs/guide/capacity.md
 """
 
@@ -30,14 +32,15 @@ from mobilenet.scenario.yaml_reader import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 
-STEPS = 64  # between the ends, at most, unless a resolution is given
+STEPS = 64  # The range is divided into at most this many steps, unless a resolution is given.
 BUDGET, MINUTES = 12_000, 10.0
-IN_PYTHON = {"from": "low", "to": "high", "set": "overrides"}  # arguments that have other names than the options
+# Some arguments of the Python function have other names than the options.
+IN_PYTHON = {"from": "low", "to": "high", "set": "overrides"}
 
 
 @dataclass(frozen=True)
 class Question:
-    """The question as the caller puts it, before any check."""
+    """The question as the caller wrote it, before any check."""
 
     scenario: str | Path | Mapping[str, Any]
     vary: str
@@ -45,49 +48,52 @@ class Question:
     high: float
     require: tuple[str, ...]
     tolerance: float = 0.05  # relative to each limit
-    resolution: float | None = None  # of the key; None: a round number, for 32 to 64 steps
+    # step of the key, in its unit; None selects a round number that gives 32 to 64 steps
+    resolution: float | None = None
     error: float = 0.05  # probability of a wrong answer
-    budget: int = BUDGET  # runs, at most
+    budget: int = BUDGET  # maximum number of runs
     seed: int = 1
     set: tuple[str, ...] | Mapping[str, Any] = ()
-    rare: float = RARE  # share of the runs; outcomes in fewer may be missed
-    minutes: float = math.inf  # of wall time; a search that is stopped is one with a smaller budget
-    is_command: bool = False  # whether messages name options of the command line
+    rare: float = RARE  # outcomes in a smaller share of the runs may be missed
+    minutes: float = math.inf  # limit of wall time; a search that reaches it ends like one with a smaller budget
+    is_command: bool = False  # whether error messages name options of the command line
 
     @property
     def name(self) -> str:
-        """The name of the scenario in messages."""
+        """The name of the scenario in error messages."""
         return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
 
     def word(self, name: str) -> str:
-        """Return the caller's word for it: `--from`, or `low`."""
+        """Return the name that the caller used for an argument: `--from` on the command line, `low` in Python."""
         return f"--{name}" if self.is_command else IN_PYTHON.get(name, name)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A question that can be answered, as a study."""
+    """A checked question, together with the study that answers it."""
 
     question: Question
     study: Study
-    values: tuple[float | int, ...]  # ascending
+    values: tuple[float | int, ...]  # in ascending order
     requirements: tuple[Requirement, ...]
     words: Vocabulary
 
     @property
     def search_question(self) -> SearchQuestion:
-        """The parts of the question that readers of the answer need."""
+        """The parts of the question that the readers of the answer need."""
         q = self.question
         return SearchQuestion(q.vary, self.values, self.requirements, q.error, q.budget, q.seed, self.words, q.rare)
 
     @property
     def last(self) -> int:
-        """The number of the last value."""
+        """The index of the last value."""
         return len(self.values) - 1
 
 
 def plan(question: Question, allow_code: bool = False) -> Plan:
-    """Check the question against the scenario. `allow_code`: as for mobilenet.run. Raise ScenarioError for an error."""
+    """Check the question against the scenario, and plan its study. `allow_code` has the same meaning as in
+    mobilenet.run. Raise ScenarioError if the question is invalid.
+    """
     require_sense(question)
     all_requirements = requirements(question.require, question.tolerance, question.word("require"))
     bare = _study(question, None)
@@ -115,7 +121,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
 
 
 def default_directory(question: Question) -> Path:
-    """Return studies/SCENARIO-capacity-KEY, with the last part of the key."""
+    """Return the default directory, studies/SCENARIO-capacity-KEY, where KEY is the last part of the key."""
     return STUDIES / as_file_name(f"{Path(question.name).stem}-capacity-{question.vary.rpartition('.')[2]}")
 
 
@@ -152,7 +158,9 @@ def require_sense(question: Question) -> None:
 
 
 def _require_numeric(question: Question, scenario: Any) -> None:
-    """Require a numeric key, if its present value shows its kind. Others show it when they are set."""
+    """Raise ScenarioError if the present value of the key is not a number. If the key has no value yet, its type is
+    checked when the ends of the range are set.
+    """
     value: Any = scenario.model_dump()
     for part in question.vary.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -165,7 +173,9 @@ def _require_numeric(question: Question, scenario: Any) -> None:
 
 
 def _takes_only_whole(question: Question, study: Study) -> bool:
-    """Return whether the key takes only whole numbers, by trying, so that the settings of plug-ins are covered."""
+    """Return whether the key accepts only whole numbers. The function tries a fraction, because plug-ins declare their
+    own settings.
+    """
     low, high = sorted((question.low, question.high))
     ends = [("from", question.low), ("to", question.high)]
     refused = [error for name, value in ends if (error := _refusal(question, study, value, name)) is not None]
@@ -200,7 +210,7 @@ def _refusal(question: Question, study: Study, value: float, name: str) -> Scena
 
 
 def _fixed_changes(question: Question, study: Study) -> list[Change]:
-    """Return what is fixed for all values, in the words of the caller."""
+    """Return the changes that apply to all values, labelled as the caller wrote them."""
     values = {key: f"{key}={inline(value)}" for key, value in study.set.items()}
     return [Change(text, f"{question.word('set')} {text}") for text in values.values()]
 
@@ -218,7 +228,9 @@ def values_of(question: Question, is_whole: bool) -> tuple[float | int, ...]:
 
 
 def _round_step(span: float, is_whole: bool) -> float:
-    """Return the smallest of 1, 2, 2.5 and 5 times a power of ten that makes at most STEPS steps."""
+    """Return the smallest step that is 1, 2, 2.5 or 5 times a power of ten and divides the span into at most STEPS
+    steps.
+    """
     power = 10.0 ** math.floor(math.log10(span / STEPS))
     steps = (float(f"{factor * power:.12g}") for factor in (1, 2, 2.5, 5, 10, 20, 50, 100))
     return next(step for step in steps if step * STEPS >= span and not (is_whole and not (step >= 1 and step % 1 == 0)))
@@ -227,7 +239,8 @@ def _round_step(span: float, is_whole: bool) -> float:
 def _require_steps(question: Question, count: int) -> None:
     most = MOST_LEVELS - 1
     if count > most:
-        least = abs(question.high - question.low) / most * 1.005  # not below the bound after rounding
+        # The factor keeps the suggestion above the bound after rounding.
+        least = abs(question.high - question.low) / most * 1.005
         raise ScenarioError(
             f"{question.word('resolution')}: {count} steps between {question.low:g} and {question.high:g}, expected at"
             f" most {most}; choose a resolution of at least {least:.3g}"
@@ -235,7 +248,9 @@ def _require_steps(question: Question, count: int) -> None:
 
 
 def _study(question: Question, values: tuple[float | int, ...] | None) -> Study:
-    """Return the study of these values or, without values, of only the scenario and what is set."""
+    """Return the study of these values. If `values` is None, the study contains only the scenario and the fixed
+    changes.
+    """
     scenario = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
     declaration: dict[str, Any] = {"scenario": scenario, "seed": question.seed, "set": changes_of(question)}
     if values is not None:
@@ -252,7 +267,7 @@ def changes_of(question: Question) -> dict[str, Any]:
 
 
 def command_of(question: Question, scenario: str, out: Path | None = None, allow_code: bool = False) -> str:
-    """Return the same command without its budget. It resumes the search."""
+    """Return the command of this search without its budget. Running it resumes the search."""
     words = ["mobilenet capacity", quote(Path(scenario)), "--vary", shlex.quote(question.vary)]
     words += ["--from", f"{question.low:.12g}", "--to", f"{question.high:.12g}"]
     for text in question.require:
@@ -271,7 +286,9 @@ def command_of(question: Question, scenario: str, out: Path | None = None, allow
 
 
 def normal_form(question: Question, allow_code: bool) -> str:
-    """Return the command for provenance, with the scenario in the directory. `allow_code`: whether it runs code."""
+    """Return the command that the provenance records. It names the copy of the scenario in the directory of the study.
+    `allow_code` tells whether the command may run code.
+    """
     command = command_of(question, f"STUDY/{KEPT.format(0)}", None, allow_code)
     return command if question.budget == BUDGET else f"{command} --budget {question.budget}"
 

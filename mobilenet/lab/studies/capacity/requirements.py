@@ -1,10 +1,11 @@
-"""The requirements of a capacity search, on the means of metrics, as users write them.
+"""Parse the requirements of a capacity search, which limit the means of metrics.
 
-Model     METRIC <= LIMIT or METRIC >= LIMIT, of the mean over replications of the value of each run; so a p95 is the
-          mean of the runs' p95, and not the p95 of all deliveries together. `+- T` sets an absolute tolerance,
-          otherwise it is a share of the limit. `<` and `>` mean the same as `<=` and `>=`
-Units     those of the metric
-Errors    ScenarioError, one line: what was found, and what was expected
+Model     A requirement is METRIC <= LIMIT or METRIC >= LIMIT. It limits the mean over replications of the value of each
+          run. So a limit on a p95 applies to the mean of the p95 values of the runs, and not to the p95 of all
+          deliveries together. `+- T` sets an absolute tolerance; otherwise the tolerance is a share of the limit. `<`
+          and `>` mean the same as `<=` and `>=`.
+Units     Limits and tolerances have the unit of the metric.
+Errors    ScenarioError with one line that states what was found and what was expected.
 Source    ours: docs/guide/capacity.md
 """
 
@@ -26,7 +27,9 @@ _AT_MOST = ("<=", "<", "≤")
 
 
 class Requirement(NamedTuple):
-    """A requirement. It certainly holds `tolerance` within the limit, and certainly fails as far beyond it."""
+    """A limit on the mean of a metric. The requirement certainly holds if the mean is better than the limit by
+    `tolerance`, and certainly fails if the mean is worse by as much.
+    """
 
     metric: str
     at_most: bool
@@ -37,13 +40,13 @@ class Requirement(NamedTuple):
         return f"{self.metric} {'<=' if self.at_most else '>='} {self.limit:g}"
 
     def lacks(self, value: float) -> float:
-        """Return by how much a mean misses the limit, negative if it is better than the limit."""
+        """Return by how much a mean misses the limit. The result is negative if the mean is better than the limit."""
         return value - self.limit if self.at_most else self.limit - value
 
 
 def requirements(texts: Sequence[str], share: float, option: str) -> list[Requirement]:
-    """Read all requirements. `share`: the tolerance relative to each limit; `option`: how the caller gave them, for
-    messages. Raise ScenarioError for a malformed one.
+    """Parse all requirements. `share` is the tolerance relative to each limit, and `option` is the name of the option
+    or argument in error messages. Raise ScenarioError for a malformed requirement.
     """
     if not texts:
         raise ScenarioError(f"{option}: missing; {FORM}")
@@ -55,7 +58,9 @@ def requirements(texts: Sequence[str], share: float, option: str) -> list[Requir
 
 
 def _require_decidable(one: Requirement, where: str) -> None:
-    """Refuse a limit beyond the possible values of the metric, which each value meets or none does."""
+    """Reject a limit outside of the possible values of the metric. Either all values or no values would meet such a
+    limit.
+    """
     least, most = limits(one.metric)
     end, words = (most, f"ends at {most:g}") if one.limit >= most else (least, f"begins at {least:g}")
     if not (one.limit >= most or one.limit <= least):

@@ -1,15 +1,16 @@
-"""Which value should be examined next, and what follows from the decisions so far?
+"""Choose which value a capacity search examines next, and derive its verdict from the decisions so far.
 
-Model     values are numbered 0 to `last` in ascending order. First both ends and the quarter points are looked at, so
-          that the direction, and requirements that hold only in between, show in the data. Then bisection: the middle
-          between a value that holds and one that fails. An end that is hard to decide does not hold it up: the middle
-          of what lies between this end and the next decided value takes turns with it, whichever has fewer runs. This
-          is probabilistic bisection whose questions are answered by sequential tests with a small error, so that the
-          median of its posterior is that middle. Which values come up depends only on decisions. As long as all are
-          right, the values that can come up outside of the tolerance are known beforehand: the first ones, and one for
-          each halving on either side of the threshold. So the error is split over `claims` of them, whatever the
-          dependence between values; the same worlds may serve all values
-Shapes    judged: value -> what is known there; missing: nothing was run
+Model     Values are numbered 0 to `last` in ascending order. The search first looks at both ends and at the quarter
+          points, so that the data show the direction, and also requirements that hold only in the middle of the range.
+          Then it bisects: it examines the middle between a value that holds and one that fails. An end that is hard to
+          decide does not delay the search: the middle between this end and the next decided value is examined in turn
+          with the end, and the one with fewer runs comes first. This is probabilistic bisection in which each question
+          is answered by a sequential test with a small error, so that the median of the posterior is that middle. The
+          choice of values depends only on decisions. As long as all decisions are right, the values outside of the
+          tolerance that can be chosen are known in advance: the first values, and one for each halving on either side
+          of the threshold. So the error is divided among `claims` of them. This is valid whatever the dependence
+          between values, so the same random worlds may serve all values.
+Shapes    `judged` maps a value to its judgement so far. A value that is missing in it has not been run.
 Source    Horstein (1963); Waeber, Frazier, Henderson, Bisection search with noisy responses, SIAM J. Control Optim.
           (2013); ours: docs/guide/capacity.md
 """
@@ -38,9 +39,11 @@ class Verdict(Enum):
 
 
 class Step(NamedTuple):
-    """The present state, and what to run next: value -> number of runs; empty: the search is over."""
+    """The current state of the search, and the runs to make next, as a mapping from a value to its number of runs. The
+    search is over if this mapping is empty.
+    """
 
-    verdict: Verdict  # UNDECIDED while there is more to run
+    verdict: Verdict  # UNDECIDED while more runs are needed
     run_counts: dict[int, int]
     holds_at: int | None = None  # the value next to the threshold at which the requirements hold
     fails_at: int | None = None
@@ -52,14 +55,14 @@ def first_values(last: int) -> list[int]:
 
 
 def claims(last: int) -> int:
-    """Return the number of decisions over which the error is split."""
+    """Return the number of decisions among which the error is divided."""
     first = first_values(last)
     widest = max(b - a for a, b in pairwise(first))
     return len(first) + 2 * math.ceil(math.log2(widest))
 
 
 def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
-    """Return the next step, given decisions at these values."""
+    """Return the next step of the search, given the judgements so far."""
     first = first_values(last)
     if missing := [value for value in first if value not in judged or judged[value].n == 0]:
         return Step(Verdict.UNDECIDED, {value: look(0) for value in missing})
@@ -80,7 +83,7 @@ def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
         least = min((ends | halving).values())
         return Step(Verdict.UNDECIDED, {value: n for value, n in (ends | halving).items() if n == least}, *known)
     if outside := _open(judged, first):
-        return Step(Verdict.UNDECIDED, outside, *known)  # one of these values may contradict the answer
+        return Step(Verdict.UNDECIDED, outside, *known)  # One of these values may contradict the answer.
     if bracket is None:
         holds = judged[0].state is State.HOLDS
         return Step(Verdict.EVERYWHERE if holds else Verdict.NOWHERE, {})
@@ -88,8 +91,8 @@ def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
 
 
 def runs_left(last: int, judged: Mapping[int, ValueJudgement], step: Step) -> int:
-    """Estimate the most runs that are left: those of all values in progress, and those of all halvings that follow,
-    each at the limit of the requirements and as noisy as the noisiest value so far.
+    """Estimate the maximum number of remaining runs. The estimate covers all values in progress and all halvings that
+    follow. It assumes that each mean is at its limit and that each value is as noisy as the noisiest one so far.
     """
     known = [end for end in (step.holds_at, step.fails_at) if end is not None]
     halvings = math.ceil(math.log2(max(1, abs(known[0] - known[-1]) if len(known) > 1 else last / QUARTERS)))
@@ -99,7 +102,9 @@ def runs_left(last: int, judged: Mapping[int, ValueJudgement], step: Step) -> in
 
 
 def _beside_an_open_end(last: int, judged: Mapping[int, ValueJudgement]) -> tuple[int, int]:
-    """Return the end that is not decided, and the next decided value, or (0, 0) if there is none, or both are open."""
+    """Return the undecided end and the nearest decided value, in ascending order. Return (0, 0) if no value is decided,
+    if both ends are undecided, or if both are decided.
+    """
     decided = _decided_values(judged)
     if not decided or (0 in decided) is (last in decided):
         return 0, 0
@@ -115,8 +120,8 @@ def _decided_values(judged: Mapping[int, ValueJudgement]) -> list[int]:
 
 
 def _turns(judged: Mapping[int, ValueJudgement]) -> int:
-    """Return how often the requirements certainly begin or cease to hold. Two neighbouring states certainly differ if
-    both are clear without the tolerance, or if one of them is beyond the tolerance.
+    """Return how many times the requirements certainly begin or cease to hold along the key. Two neighbouring decisions
+    certainly differ if neither depends on the tolerance, or if one of them is beyond the tolerance.
     """
     decided = [judged[value] for value in _decided_values(judged)]
     sequences = [
@@ -128,8 +133,9 @@ def _turns(judged: Mapping[int, ValueJudgement]) -> int:
 
 
 def _bracket(judged: Mapping[int, ValueJudgement]) -> tuple[int, int] | None:
-    """Return two neighbouring decided values with different states, or None. Of several pairs, within the tolerance,
-    return the one next to the end that holds: a value reported to hold is then surrounded by others that do.
+    """Return two neighbouring decided values with different states, or None. If there are several pairs, which happens
+    only within the tolerance, return the one next to the end that holds. All decided values between that end and the
+    reported value then hold as well.
     """
     pairs = [(a, b) for a, b in pairwise(_decided_values(judged)) if judged[a].state is not judged[b].state]
     if not pairs:

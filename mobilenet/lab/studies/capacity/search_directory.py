@@ -1,8 +1,9 @@
-"""Read a capacity search back from its directory, so that it can be repeated anywhere.
+"""Read a finished capacity search from its directory, so that it can be repeated on another machine.
 
-Model     the question is in the command of capacity.json; values and scenarios are those of the directory. Its
-          scenarios are complete, so `--set` and the original scenario file are not needed
-Errors    StudyError: a directory that the command does not make, ScenarioError for its files
+Model     The question is taken from the command in capacity.json, the values and scenarios from the directory. The
+          stored scenarios are complete, so neither `--set` nor the original scenario file is needed.
+Errors    StudyError for a directory that the recorded command does not produce. ScenarioError for invalid files in the
+          directory.
 Source    ours: docs/guide/artefact.md
 """
 
@@ -29,7 +30,7 @@ ANSWER = "capacity.json"
 
 
 def read_back(folder: Path) -> Plan:
-    """Return the search that made a directory."""
+    """Return the plan of the search that created a directory."""
     file = folder / ANSWER
     command = provenance_in(file).command
     numbers = dict.fromkeys(("tolerance", "resolution", "error", "budget", "seed", "rare"), number)

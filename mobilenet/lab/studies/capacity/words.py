@@ -1,8 +1,8 @@
-"""A capacity in words: one sentence with the answer, and a report in Markdown.
+"""Describe the result of a capacity search in words: one sentence with the answer, and a report in Markdown.
 
-Model     the answer comes first, then its support at the values on both sides, then what is not known. Numbers of
-          metrics have their intervals, which hold at all looks together
-Units     those of the key and of the metrics
+Model     The answer comes first. Its evidence at the values on both sides of the threshold follows, and then what
+          remains unknown. Numbers of metrics are reported with intervals that hold at all looks together.
+Units     Values have the unit of the key; means have the unit of their metric.
 Source    ours: docs/guide/capacity.md
 """
 
@@ -24,12 +24,14 @@ TOGETHER = "all requirements"
 
 
 def answer(result: SearchResult) -> str:
-    """Return the answer as one sentence. It begins with the delivery ratio if not everything was delivered."""
+    """Return the answer as a sentence. It begins with the delivery ratio if some messages were not delivered."""
     return _delivery_ratios(result) + _answer(result)
 
 
 def _delivery_ratios(result: SearchResult) -> str:
-    """Return the delivery and broadcast ratios at the values on which the answer rests, or at all that were run."""
+    """Return the delivery and broadcast ratios at the values that the answer depends on, or at all values that were
+    run.
+    """
     ends = [value for value in (result.holds_at, result.fails_at) if value in result.points]
     points = {f"at {format_value(value)}": result.points[value] for value in ends or result.points}
     delivered = {name: one.delivery_ratio for name, one in points.items() if one.delivery_ratio is not None}
@@ -66,7 +68,7 @@ def _answer(result: SearchResult) -> str:
 
 
 def headline(result: SearchResult) -> str:
-    """Return the answer for the title of a figure."""
+    """Return a short form of the answer for the title of a figure."""
     if result.value is None:
         return answer(result)
     return (
@@ -77,7 +79,7 @@ def headline(result: SearchResult) -> str:
 
 
 def _within(result: SearchResult) -> str:
-    """Return where the values next to the threshold are decided only with the help of the tolerance."""
+    """Return a note on which values next to the threshold were decided only with the help of the tolerance."""
     ends = [value for value in (result.holds_at, result.fails_at) if value is not None]
     unclear = [format_value(value) for value in ends if not result.points[value].is_clear]
     if not unclear:
@@ -92,12 +94,14 @@ def _some(result: SearchResult) -> str:
 
 
 def head(question: SearchQuestion) -> tuple[str, ...]:
-    """Return the head of the table of all points. With several requirements it has a column for all of them."""
+    """Return the column headings of the table of all points. With several requirements, there is an additional column
+    for all of them together.
+    """
     return (question.key, *HEAD, *([TOGETHER] if len(question.requirements) > 1 else ()))
 
 
 def span(question: SearchQuestion) -> str:
-    """Return the key and its ends, as in `wireless.loss from 0 to 0.4`."""
+    """Return the key and the ends of its range, as in `wireless.loss from 0 to 0.4`."""
     return f"{question.key} from {format_value(question.values[0])} to {format_value(question.values[-1])}"
 
 
@@ -123,7 +127,7 @@ def _so_far(result: SearchResult) -> str:
 
 
 def _empty(result: SearchResult) -> str | None:
-    """Return at which value the runs hardly ever have a metric."""
+    """Return a note on the first value at which hardly any run has a required metric, or None."""
     for value, judged in result.points.items():
         for one in judged.estimates if judged.state is State.NO_DATA else ():
             if one.bounds is None:
@@ -133,7 +137,7 @@ def _empty(result: SearchResult) -> str | None:
 
 
 def support(result: SearchResult) -> list[str]:
-    """Return the evidence at the values on which the answer rests, one line for each requirement."""
+    """Return the evidence at the values that the answer depends on, with one line for each requirement."""
     values = [value for value in (result.holds_at, result.fails_at) if value is not None]
     lines = []
     for value in dict.fromkeys([*values, *result.open_points]) if values or result.is_undecided else []:
@@ -146,7 +150,7 @@ def support(result: SearchResult) -> list[str]:
 
 
 def assurance(result: SearchResult) -> str:
-    """Return the meaning of the error."""
+    """Return a sentence that explains what the error probability means."""
     question = result.question
     tolerances = ", ".join(
         f"{one.metric} ± {_with_unit(question, one, one.tolerance)}" for one in question.requirements
@@ -160,7 +164,7 @@ def assurance(result: SearchResult) -> str:
 
 
 def assumptions(result: SearchResult) -> list[str]:
-    """Return the assumptions of the answer."""
+    """Return the assumptions that the answer makes."""
     question, last = result.question, len(result.question.values) - 1
     lines = []
     if _delivery_ratios(result):
@@ -177,12 +181,12 @@ def assumptions(result: SearchResult) -> list[str]:
 
 
 def sentences(result: SearchResult) -> list[str]:
-    """Return the answer, its evidence, and its assumptions."""
+    """Return the answer, its evidence and its assumptions as sentences."""
     return [answer(result), *support(result), assurance(result), *assumptions(result)]
 
 
 def _had(result: SearchResult) -> list[str]:
-    """Return how many runs had each metric that was missing in some."""
+    """Return how many runs had each metric that was missing in some of them."""
     lines = []
     for place, one in enumerate(result.question.requirements):
         own = [judged.estimates[place] for judged in result.points.values() if judged.estimates]
@@ -194,17 +198,17 @@ def _had(result: SearchResult) -> list[str]:
 
 
 def document(result: SearchResult) -> dict[str, Any]:
-    """Return capacity.json: the numbers, and the same in sentences."""
+    """Return the document capacity.json, which contains the numbers and the same facts in sentences."""
     return result.json() | {"sentences": sentences(result)}
 
 
 def more_runs(result: SearchResult) -> int:
-    """Estimate how many more runs the undecided values would need."""
+    """Estimate how many more runs the undecided values need."""
     return sum(result.points[value].runs_needed() for value in result.open_points)
 
 
 def progress_note(question: SearchQuestion, value: Number, judged: ValueJudgement | None) -> str:
-    """Return what is being decided now, and how certain it is."""
+    """Return a note on the value that is being decided now, and on the precision reached so far."""
     name = f"{question.key.rpartition('.')[2]} {format_value(value)}"
     one = next((one for one in judged.estimates if judged.of(one)[0] is State.OPEN), None) if judged else None
     if judged is None or one is None:
@@ -217,7 +221,7 @@ def progress_note(question: SearchQuestion, value: Number, judged: ValueJudgemen
 
 
 def markdown(result: SearchResult) -> str:
-    """Return the report of a search, as Markdown."""
+    """Return the report of a search in Markdown."""
     question = result.question
     requirements = "\n".join(
         f"- {one}, tolerance {_with_unit(question, one, one.tolerance)}" for one in question.requirements
@@ -258,7 +262,7 @@ def _n(one: Estimate) -> str:
 
 
 def _decision(judged: ValueJudgement, one: Estimate) -> str:
-    """Return the decision on a requirement: `holds`, `fails, within the tolerance`, ..."""
+    """Return the decision on a requirement, such as `holds` or `fails, within the tolerance`."""
     state, is_clear = judged.of(one)
     if judged.runs_away:
         return f"{state.value}, backlog grows without bound"
@@ -269,7 +273,7 @@ def _decision(judged: ValueJudgement, one: Estimate) -> str:
 
 
 def point_rows(result: SearchResult) -> list[tuple[str, ...]]:
-    """Return the table of all points for the screen."""
+    """Return the table of all points for the terminal."""
     return [_cells(result.question, value, one, each) for value, one in result.points.items() for each in one.estimates]
 
 

@@ -1,1 +1,1 @@
-"""Claims: sentences about studies, answered with holds, does not hold, or undecided."""
+"""Evaluates claims: sentences about studies, each answered with "holds", "does not hold" or "undecided"."""

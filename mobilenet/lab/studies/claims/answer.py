@@ -1,8 +1,7 @@
-"""The answers to a claims file: one value with everything that reports, tables and exit codes need.
+"""Represents the answers to a claims file, with everything that reports, tables and exit codes need.
 
-Shapes    rows: one for each claim, in the order of the file
-Units     those of the metrics; ratios and shares have none
-Errors    none
+Shapes    There is one row for each claim, in the order of the file.
+Units     Values have the unit of their metric. Ratios and shares are dimensionless.
 Source    ours: docs/guide/claims.md
 """
 
@@ -35,56 +34,58 @@ from mobilenet.record.stamp import PLACE
 
 @dataclass(frozen=True)
 class AnsweredClaim:
-    """A claim with its answer. `what`: the quantity that `bounds` refer to, with its unit in `unit`."""
+    """A claim with its answer. `what` names the quantity that `bounds` refers to, and `unit` is the unit of this
+    quantity.
+    """
 
     question: Question
     answer: Answer
     what: str
     unit: str
     required: str
-    bounds: Bounds | None  # value and interval
-    replications: int  # of each configuration; for schedules, their number
-    command: str  # in normal form: PLACE stands for the directory
+    bounds: Bounds | None  # value and confidence interval
+    replications: int  # replications of each configuration, or the number of schedules
+    command: str  # in normal form, in which PLACE stands for the directory
     why: str = ""
     is_clear: bool = True
-    is_left: bool = False  # --quick has left it
-    assumes: bool = False  # the answer neglects rare outcomes
-    had: int | None = None  # replications that have the metric; None: unknown
+    is_left: bool = False  # whether --quick has skipped this claim
+    assumes: bool = False  # whether the answer neglects rare outcomes
+    had: int | None = None  # number of replications that have the metric; None if unknown
     delivery: Delivery | None = None
-    violated: int = 0  # runs of its configurations
-    printed: Ends = NO_ENDS  # bounds of a paper's number
+    violated: int = 0  # number of runs of its configurations that violate a property
+    printed: Ends = NO_ENDS  # range of the number printed in a paper
 
     @property
     def is_expected(self) -> bool:
-        """Whether the answer is the one that the file expects, or may still become it."""
+        """Whether the answer is the one that the file expects, or is still undecided."""
         return self.answer is Answer.UNDECIDED or self.answer.value == self.question.claim.expect
 
     @property
     def ends(self) -> Ends:
-        """The least and the greatest value, without margins."""
+        """The lower and the upper bound of the claim, without margins."""
         bounds = {test.at_most: test.bound for test in self.question.tests}
         return (bounds.get(False), bounds.get(True)) if bounds else self.printed
 
     @property
     def place(self) -> Cell | None:
-        """The configuration whose mean is the value, if it is a single one."""
+        """The configuration whose mean is the value, or None if the value depends on several configurations."""
         tests = self.question.tests
         return tests[0].value if tests and all(test.other is None for test in tests) else None
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """All answers, and how many runs were made or failed."""
+    """Contains all answers, and how many runs were made or failed."""
 
     path: Path
     name: str
     error: float
-    rare: float  # share of the runs; outcomes in fewer may be missed
+    rare: float  # outcomes in a smaller share of the runs may be missed
     seed: int
     answers: tuple[AnsweredClaim, ...]
     runs: int
-    failed: tuple[str, ...] = ()  # EXPERIMENT/RUN: why
-    violated: tuple[Path, ...] = ()  # run directories
+    failed: tuple[str, ...] = ()  # each entry has the form EXPERIMENT/RUN: reason
+    violated: tuple[Path, ...] = ()  # directories of runs
 
     @property
     def counts(self) -> Counter[Answer]:
@@ -99,7 +100,7 @@ class Outcome:
         return [one for one in self.answers if one.is_left]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the table claims.csv."""
+        """Return the rows of the table claims.csv."""
         return [
             {
                 "claim": one.question.name,
@@ -133,7 +134,9 @@ class Outcome:
         ]
 
     def json(self) -> dict[str, Any]:
-        """Return the content of claims.json. Infinite numbers, which JSON lacks, are texts."""
+        """Return the content of claims.json. Infinite numbers are written as strings, because JSON cannot represent
+        them.
+        """
         return {
             "name": self.name,
             "error": self.error,
@@ -145,7 +148,7 @@ class Outcome:
 
 
 def command_in(command: str, out: Path) -> str:
-    """Return a command of an answer with the directory instead of PLACE, for a shell."""
+    """Return the command of an answer for a shell, with PLACE replaced by the directory."""
     steps = [
         [quote(out / word[len(PLACE) + 1 :]) if word.startswith(f"{PLACE}/") else shlex.quote(word) for word in words]
         for words in map(shlex.split, command.split(" && "))
@@ -158,7 +161,9 @@ def _plain(value: Any) -> Any:
 
 
 def answer_to(question: Question, judged: Judgement, command: str, is_left: bool, violated: int = 0) -> AnsweredClaim:
-    """Combine a question with the result of its runs. Of several tests, the one nearest to failing is reported."""
+    """Combine a question with the judgement of its runs. If the claim consists of several tests, report the one that is
+    nearest to failing.
+    """
     of_tests = judged.bounds
     place = _nearest(question, of_tests)
     bounds = of_tests[place] if of_tests else None
@@ -179,7 +184,7 @@ def _nearest(question: Question, bounds: tuple[Bounds | None, ...]) -> int:
 
 
 def quantity(question: Question) -> str:
-    """Return the name of the value: `delivery_delay_mean_s`, `ratio of ...`."""
+    """Return the name of the quantity, such as `delivery_delay_mean_s` or `delivery_delay_mean_s, ratio`."""
     claim = question.claim
     if isinstance(claim, NoViolation):
         return "schedules with a violation"
@@ -196,7 +201,7 @@ def quantity(question: Question) -> str:
 
 
 def requirement(question: Question) -> str:
-    """Return the requirement of the claim: `at most 0.4 ± 0.02`."""
+    """Return the requirement of the claim, such as `at most 0.4 ± 0.02`."""
     parts = []
     for test in question.tests[:1] if isinstance(question.claim, Grows) else question.tests:
         side = "below" if test.is_strict else "at most" if test.at_most else "at least"
@@ -208,6 +213,8 @@ def requirement(question: Question) -> str:
 
 
 def requirement_of_print(ends: Ends) -> str:
-    """Return the requirement of a number in a paper, which includes half a unit of its last digit."""
+    """Return the requirement that a number printed in a paper implies. It includes half a unit of the last printed
+    digit.
+    """
     sides = zip(("at least", "at most"), ends, strict=True)
     return " and ".join(f"{side} {end:.6g}" for side, end in sides if end is not None) or "as in the paper"

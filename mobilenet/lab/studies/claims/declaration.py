@@ -1,9 +1,10 @@
-"""A claims file: experiments, and sentences about them as relations between numbers.
+"""Define the format of a claims file: experiments, and sentences about them as relations between numbers.
 
-Model     frozen and strict like a study, and read by the same loader. An experiment is a study without replications;
-          a place is one of its configurations. The kind of a claim is its key `relation`
-Units     bounds and margins have the unit of the metric; a ratio has none; `near` takes percent
-Errors    ScenarioError, one line for each problem: `claims.yaml:9: claims.fast.at_most: ...`
+Model     The models are frozen and strict like those of a study, and the same loader reads them. An experiment is a
+          study without replications, and a place is one of its configurations. The key `relation` selects the kind of a
+          claim.
+Units     Bounds and margins have the unit of the metric, a ratio is dimensionless, and `near` takes a percentage.
+Errors    ScenarioError with one line for each problem, such as `claims.yaml:9: claims.fast.at_most: ...`.
 Source    ours: docs/guide/claims.md
 """
 
@@ -26,9 +27,11 @@ from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.yaml_reader import Node, read
 from mobilenet.scenario.yaml_writer import to_yaml
 
-MARGIN = 0.05  # share of a bound, unless a claim has its own margin
+MARGIN = 0.05  # The default margin is this share of the bound.
 MOST_CLAIMS = 1_000
-RESERVED = (  # names in the directory of the answers that no experiment may have
+# Experiments may not have these names, because the directory of the answers contains files or folders with the same
+# names.
+RESERVED = (
     "claims.json", "claims.yaml", "claims.csv", "claims.parquet", "claims.md", "claims.csv.provenance.json",
     "schedules.jsonl", "reliable.jsonl", "causal.jsonl", "study.yaml", "manifest.json", "figures",
 )  # fmt: skip
@@ -36,7 +39,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 
 
 class Answer(Enum):
-    """The answer to a claim."""
+    """The possible answers to a claim."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -44,7 +47,7 @@ class Answer(Enum):
 
 
 class Experiment(Parameters):
-    """Runs that claims are about: a study file, or a scenario with its factors."""
+    """Declares the runs that claims refer to, by a study file or by a scenario with its factors."""
 
     study: str | None = Field(
         default=None, min_length=1, description="study file that supplies the configurations, instead of `scenario`"
@@ -76,7 +79,7 @@ class Experiment(Parameters):
 
 
 class Place(Parameters):
-    """One configuration of an experiment."""
+    """Selects one configuration of an experiment."""
 
     experiment: str = Field(min_length=1, description="name of one of the experiments")
     at: dict[str, Any] = Field(
@@ -85,7 +88,7 @@ class Place(Parameters):
 
 
 class Claim(Parameters):
-    """What all claims have."""
+    """Declares the fields that all kinds of claims have in common."""
 
     says: str | None = Field(default=None, min_length=1, max_length=500, description="the sentence, for readers")
     expect: Literal["holds", "does not hold"] = Field(
@@ -94,7 +97,7 @@ class Claim(Parameters):
 
 
 class OfMetric(Claim):
-    """A claim about the mean of a metric over all runs."""
+    """Claims something about the mean of a metric over all runs."""
 
     metric: str = Field(min_length=1, description="metric, as listed by `mobilenet reference`")
     value: Place
@@ -106,7 +109,7 @@ class OfMetric(Claim):
 
 
 class Bounded(OfMetric):
-    """A claim with bounds."""
+    """Claims that a quantity lies within bounds."""
 
     at_least: float | None = Field(default=None, description="lower bound; null: none")
     at_most: float | None = Field(default=None, description="upper bound; null: none")
@@ -123,27 +126,27 @@ class Bounded(OfMetric):
 
 
 class Within(Bounded):
-    """The mean of a metric is within bounds."""
+    """Claims that the mean of a metric lies within bounds."""
 
     relation: Literal["within"]
 
 
 class Ratio(Bounded):
-    """The mean at one place, divided by that at another one, is within bounds."""
+    """Claims that the mean at one place, divided by the mean at another place, lies within bounds."""
 
     relation: Literal["ratio"]
     to: Place = Field(description="configuration whose mean is the denominator")
 
 
 class Difference(Bounded):
-    """The mean at one place, minus that at another one, is within bounds."""
+    """Claims that the mean at one place, minus the mean at another place, lies within bounds."""
 
     relation: Literal["difference"]
     to: Place = Field(description="configuration whose mean is subtracted")
 
 
 class Near(OfMetric):
-    """The mean is within a given percentage of a number, such as a published one."""
+    """Claims that the mean differs from a number, such as a published one, by at most a given percentage."""
 
     relation: Literal["near"]
     number: float = Field(description="number that the mean is compared with")
@@ -157,7 +160,7 @@ class Near(OfMetric):
 
 
 class Below(OfMetric):
-    """The mean at one place is below the mean at another one."""
+    """Claims that the mean at one place is below the mean at another place."""
 
     relation: Literal["below"]
     than: Place = Field(description="configuration with the larger mean")
@@ -170,7 +173,7 @@ class Below(OfMetric):
 
 
 class Grows(OfMetric):
-    """The mean grows from each level of a factor to the next one."""
+    """Claims that the mean grows from each level of a factor to the next."""
 
     relation: Literal["grows"]
     along: str = Field(min_length=1, description="factor whose levels are compared, in their order; not in `value.at`")
@@ -180,13 +183,13 @@ class Grows(OfMetric):
 
 
 class Falls(Grows):
-    """The mean falls from each level of a factor to the next one."""
+    """Claims that the mean falls from each level of a factor to the next."""
 
     relation: Literal["falls"]  # type: ignore[assignment]
 
 
 class NoViolation(Claim):
-    """No schedule of the swarm violates what a protocol promises."""
+    """Claims that no schedule of the swarm violates the properties that a protocol promises."""
 
     relation: Literal["no_violation"]
     schedules: int = Field(ge=1, le=10_000_000, description="number of schedules")
@@ -199,7 +202,9 @@ class NoViolation(Claim):
 
 
 class Published(Claim):
-    """A number or a sentence of a paper, judged by the rule of the paper; not covered by `error`."""
+    """Claims that a published number or sentence is reproduced, by the rule that belongs to the paper. The `error` of
+    the file does not cover these claims.
+    """
 
     relation: Literal["published"]
     paper: Literal["reliable", "causal"] = Field(
@@ -218,7 +223,7 @@ AnyClaim = Annotated[
 
 
 class Claims(Parameters):
-    """Claims, with the experiments that they are about."""
+    """Contains all claims of a file, with the experiments that they refer to."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200, description="name of the file, for readers")
     description: str | None = Field(default=None, max_length=10_000, description="description, for readers")
@@ -243,7 +248,9 @@ class Claims(Parameters):
 
     @classmethod
     def load(cls, path: str | Path, seed: int | None = None) -> Self:
-        """Read a claims file. `seed` replaces that of the file. Raise ScenarioError if it is wrong."""
+        """Read a claims file. If `seed` is given, it replaces the seed of the file. Raise ScenarioError if the file is
+        invalid.
+        """
         path = Path(path)
         root = read(path)
         if not isinstance(root.value, dict):
@@ -258,7 +265,7 @@ class Claims(Parameters):
 
     @classmethod
     def of_nodes(cls, root: Node, folder: Path) -> Self:
-        """Make the claims from the nodes of a file in `folder`. Raise ScenarioError if they are wrong."""
+        """Create the claims from the parsed nodes of a file in `folder`. Raise ScenarioError if they are invalid."""
         try:
             claims = cls.model_validate(root.plain())
         except ValidationError as error:
@@ -277,7 +284,7 @@ class Claims(Parameters):
         return claims
 
     def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:
-        """Return an error at a key of the file. Names may contain dots."""
+        """Return an error for a key of the file. `path` is a tuple of keys, because names may contain dots."""
         node = self._root
         for key in path:
             if not isinstance(node.value, dict) or key not in node.value:
@@ -286,7 +293,9 @@ class Claims(Parameters):
         return ScenarioError(f"{node.where}: {'.'.join(path)}: {what}")
 
     def file_text(self, experiments: Iterable[str]) -> str:
-        """Return the file for a directory of answers, in which each of these experiments is the study next to it."""
+        """Return the text of the claims file for a directory of answers. In this file, each of these experiments refers
+        to its study in the same directory.
+        """
         values = {key: value for key, value in self._root.plain().items() if key != "experiments"}
         studies = {
             name: {"study": f"{name}/study.yaml", "deterministic": self.experiments[name].deterministic}
@@ -295,7 +304,9 @@ class Claims(Parameters):
         return to_yaml({**values, "experiments": studies} if studies else values)
 
     def study(self, name: str) -> Study:
-        """Return the study of an experiment, without its own replications. Raise ScenarioError if it is wrong."""
+        """Return the study of an experiment, without a number of replications. Raise ScenarioError if the study is
+        invalid.
+        """
         experiment = self.experiments[name]
         place = ("experiments", name)
         if experiment.study is not None:

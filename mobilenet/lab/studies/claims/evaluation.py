@@ -1,10 +1,10 @@
-"""Run what a claims file needs, and answer the claims.
+"""Make the runs that a claims file needs, and answer its claims.
 
-Model     each experiment is a study in OUT/NAME, of which only the configurations of open claims get runs. The missing
-          runs that cost least for each open claim come first; afterwards all claims that can be judged are judged. The
-          next runs follow only from those that exist, so a killed command resumes where it stopped. A limit of time
-          stops the runs, and leaves the claims that are open
-Errors    ScenarioError for the file, StudyError for directories, Spark, and metrics that no run has
+Model     Each experiment is a study in the directory OUT/NAME. Only the configurations of open claims get runs. The
+          missing runs with the lowest cost for each open claim come first. After them, every claim with enough runs is
+          judged. The choice of the next runs depends only on existing runs, so a command that was killed resumes where
+          it stopped. A time limit stops the runs, and leaves the remaining claims open.
+Errors    ScenarioError for the file. StudyError for directories, for Spark, and for metrics that no run has.
 Source    ours: docs/guide/claims.md
 """
 
@@ -53,21 +53,23 @@ from mobilenet.record.reader import RunError
 from mobilenet.record.stamp import PLACE, in_document, in_text, new_provenance, stamping
 from mobilenet.record.writer import write_json
 
-QUICK_S = 540.0  # of ten minutes; the rest is for Spark's start and the tables
-EVENTS_PER_S = 150_000  # of a run on one core, approximately; only the order of experiments depends on it
+QUICK_S = 540.0  # part of ten minutes; the rest is reserved for the start of Spark and for the tables
+EVENTS_PER_S = 150_000  # approximate speed of a run on one core; only the order of the experiments depends on it
 MARK = "claims.json"
-KEPT = "claims.yaml"  # the claims, with studies in the same directory: the directory is self-contained
+# A copy of the claims, which refers to the studies in the same directory. So the directory is self-contained.
+KEPT = "claims.yaml"
 LEFT = "left by --quick"
-TOGETHER = 4  # times the cost of the cheapest configuration: what runs in the same round
+# Configurations are run in the same round if they cost at most this many times as much as the cheapest one.
+TOGETHER = 4
 
 
 class TimeUp(Exception):
-    """The time limit is reached. Finished runs are kept."""
+    """Raised when the time limit is reached. Finished runs are kept."""
 
 
 @dataclass(frozen=True)
 class Means:
-    """The options for doing the work."""
+    """The options that control how the claims are evaluated."""
 
     out: Path
     workers: int | None = None
@@ -78,7 +80,7 @@ class Means:
     began_s: float = field(default_factory=time.monotonic)
 
     def check_time(self) -> None:
-        """Raise TimeUp after the time limit."""
+        """Raise TimeUp if the time limit has passed."""
         if self.limit_s is not None and time.monotonic() - self.began_s > self.limit_s:
             raise TimeUp
 
@@ -88,7 +90,7 @@ class Means:
 
 
 class CommonDelays:
-    """The delays of the deliveries that the runs of two places have in common, each computed once."""
+    """Computes delays over the deliveries that the runs of two places have in common, and caches the results."""
 
     def __init__(self, stores: Mapping[str, Store]) -> None:
         self._stores = stores
@@ -96,7 +98,9 @@ class CommonDelays:
         self._known: dict[tuple[Cell, Cell, int, OfDelays], tuple[float, float] | None] = {}
 
     def __call__(self, own: Cell, other: Cell, replication: int, metric: OfDelays) -> tuple[float, float] | None:
-        """Return the metric in both places. Raise NotPaired, or StudyError for a run that cannot be read."""
+        """Return the values of the metric in the two places. Raise NotPaired if the runs cannot be compared, and
+        StudyError if a run cannot be read.
+        """
         key = own, other, replication, metric
         if any(cell.configuration in self._observing[cell.experiment] for cell in (own, other)):
             raise NotPaired(USES_RUN)
@@ -113,7 +117,7 @@ class CommonDelays:
 
 
 def default_directory(file: Path) -> Path:
-    """Return studies/FILE-claims, the default directory of answers."""
+    """Return the default directory of the answers, studies/FILE-claims."""
     name = as_file_name(file.stem)
     return STUDIES / (name if name.endswith("claims") else f"{name}-claims")
 
@@ -160,7 +164,7 @@ def _require_own(out: Path) -> None:
 
 
 class _Work:
-    """The work and its progress."""
+    """Performs the runs of all experiments, and keeps track of the answers."""
 
     def __init__(self, plan: Plan, means: Means, stores: dict[str, Store]) -> None:
         self._plan, self._means, self._stores = plan, means, stores
@@ -169,13 +173,13 @@ class _Work:
         )
         self._targets = {name: [0] * len(store.configurations) for name, store in stores.items()}
         self._rows: dict[Cell, list[Row]] = {}
-        self._others: dict[str, AnsweredClaim] = {}  # claims about schedules and papers
+        self._others: dict[str, AnsweredClaim] = {}  # answers to claims about schedules and papers
         self._published = PaperVerdicts(means.out, means.workers)
         for store in stores.values():
             store.clear_notes()
 
     def run(self, spark: Any) -> None:
-        """Run all experiments, until each question is answered or time is up."""
+        """Run all experiments until every question is answered or the time limit has passed."""
         for store in self._stores.values():
             require_programs(store, spark)
         with suppress(TimeUp):
@@ -187,14 +191,14 @@ class _Work:
                 write_tables(store, self._targets[name], spark)
 
     def _missing(self) -> dict[Cell, int]:
-        """Return the replications that configurations lack for the next looks."""
+        """Return how many more replications each configuration needs for the next looks."""
         needs = self._looks.replications()
         missing = {cell: runs - self._targets[cell.experiment][cell.configuration] for cell, runs in needs.items()}
         return {cell: more for cell, more in missing.items() if more > 0}
 
     def _perform(self, missing: dict[Cell, int], spark: Any) -> None:
-        """Run the cheapest configuration for each of its open claims, with others of its experiment at about the same
-        cost, and judge.
+        """Run the configuration that is cheapest in relation to its number of open claims, together with other
+        configurations of the same experiment at a similar cost. Judge the claims afterwards.
         """
         costs = self._plan.costs
         waiting = Counter(cell for question in self._looks.open for cell in question.cells)
@@ -213,7 +217,9 @@ class _Work:
             self._judge(name)
 
     def _judge(self, name: str) -> None:
-        """Answer the questions for which an experiment has enough runs."""
+        """Answer the questions for which an experiment has enough runs. If a run failed, leave the questions that refer
+        to the experiment undecided.
+        """
         failures = len(self._stores[name].failures())
         for question in self._looks.open if failures else ():
             if any(cell.experiment == name for cell in question.cells):
@@ -222,8 +228,8 @@ class _Work:
         self._looks.take(self._rows)
 
     def _require_metrics(self, name: str) -> None:
-        """Require metrics that the runs have. Those of plug-ins and processes are known only now; the others were
-        checked before, and may be missing in the first runs by chance.
+        """Raise ScenarioError if the runs do not have the metric of a claim. Only metrics of plug-ins and processes
+        need this check: all others were checked before, and may be missing in the first runs by chance.
         """
         known = sorted({key for cell, rows in self._rows.items() if cell.experiment == name for r in rows for key in r})
         for question in self._looks.questions.values():
@@ -234,7 +240,7 @@ class _Work:
                 raise self._plan.claims.problem(("claims", question.name, "metric"), what)
 
     def play_short(self) -> None:
-        """Play the schedules that take less time than any experiment."""
+        """Play the schedules of claims that take less time than the cheapest experiment."""
         costs = self._plan.costs
         cheapest = min((costs[cell] * more for cell, more in self._missing().items()), default=0) / EVENTS_PER_S
         for question in self._plan.questions:
@@ -243,7 +249,7 @@ class _Work:
                 self._play(question, claim)
 
     def play_all(self) -> None:
-        """Answer the claims that do not refer to runs of experiments, those with few schedules first."""
+        """Answer the claims that do not refer to runs of experiments. Claims with few schedules come first."""
         left = [question for question in self._plan.questions if question.name not in self._others]
         for question in sorted(left, key=lambda one: getattr(one.claim, "schedules", 0)):
             if isinstance(question.claim, NoViolation):
@@ -276,7 +282,7 @@ class _Work:
         )
 
     def outcome(self) -> Outcome:
-        """Return all answers, after the last run."""
+        """Return all answers after the last run."""
         violated_runs = tuple(self._violations())
         return Outcome(
             self._means.out,

@@ -1,9 +1,8 @@
-"""Which runs are needed next, and which questions have the runs so far answered?
+"""Determine which runs the open questions need next, and which questions the existing runs answer.
 
-Model     each question goes from look to look by itself, until it is answered or the next look needs more replications
-          than the file allows. The answer depends only on the runs of the question's own configurations, so the order
-          of experiments and the number of workers change nothing
-Errors    none
+Model     Each question advances from look to look independently, until it is answered or until the next look needs more
+          replications than the file allows. Its answer depends only on the runs of its own configurations. So the order
+          of the experiments and the number of workers do not affect the answers.
 Source    ours: docs/guide/claims.md
 """
 
@@ -16,11 +15,11 @@ from mobilenet.lab.studies.claims.judge import Common, Judgement, Runs, judge
 from mobilenet.lab.studies.claims.questions import Cell, Question
 from mobilenet.lab.studies.statistics import RARE, look
 
-EXACT_RUNS = 2  # of a deterministic experiment: the second one confirms that it is
+EXACT_RUNS = 2  # A deterministic experiment is run twice; the second run confirms that it is deterministic.
 
 
 class Looks:
-    """The questions of a file that runs answer, and the progress of each."""
+    """Tracks the questions of a file that are answered by runs, and the progress of each question."""
 
     def __init__(
         self, questions: Iterable[Question], error: float, most: int, rare: float = RARE, common: Common | None = None
@@ -42,7 +41,7 @@ class Looks:
         return EXACT_RUNS if question.is_exact else look(self._number[question.name])
 
     def replications(self) -> dict[Cell, int]:
-        """Return the replications that the next looks need of each configuration."""
+        """Return how many replications of each configuration the next looks need."""
         needs: dict[Cell, int] = {}
         for question in self.open:
             for cell in question.cells:
@@ -50,7 +49,7 @@ class Looks:
         return needs
 
     def take(self, runs: Runs) -> None:
-        """Judge each open question that has enough runs, as often as they allow."""
+        """Judge each open question at all looks for which there are enough runs."""
         for question in self.open:
             self._take(question, runs)
 
@@ -71,5 +70,5 @@ class Looks:
                 return
 
     def give_up(self, question: Question, why: str) -> None:
-        """Leave a question undecided, such as for runs that failed."""
+        """Leave a question undecided for the given reason, for example because runs failed."""
         self.judged[question.name] = self.judged[question.name]._replace(is_final=True, why=why)

@@ -1,15 +1,15 @@
-"""Answer questions from the numbers of runs, as early as the error allows.
+"""Answer questions from the results of runs, as early as the permitted error allows.
 
-Model     looks after 10, 14, 20, 28, ... runs. At each look every test of a question has bounds for the mean of its
-          combination (questions.py), which are exceeded with the share of the error that belongs to this question,
-          test and look, so all bounds of a file hold together. A claim holds as soon as all its means are within their
-          bounds, and their intervals end below bound + margin. It does not hold as soon as one mean is beyond its
-          bound, and its interval begins above bound - margin. A bound of a mean counts only if enough replications
-          contradict it, or if those that do are rare (statistics.py): their combination is on the other side of 0. If
-          a backlog runs away, no mean exists: an upper bound
-          then does not hold, and other claims stay undecided
-Shapes    rows: the metrics of each run of a configuration, by replication
-Errors    none; too few values is a reason
+Model     There are looks after 10, 14, 20, 28, ... runs. At each look, every test of a question has bounds for the mean
+          of its combination (questions.py). Each bound uses the share of the error that belongs to this question, test
+          and look, so that all bounds of a file hold together. A claim holds as soon as all its means are within their
+          bounds and their intervals end below bound + margin. It does not hold as soon as one mean is beyond its bound
+          and its interval begins above bound - margin. A bound of a mean counts only if enough replications contradict
+          it, or if replications that contradict it are rare (statistics.py). A replication contradicts a bound if its
+          combination is on the other side of 0. If a backlog grows without bound, no mean exists: an upper bound does
+          not hold then, and other claims remain undecided.
+Shapes    `rows` contains the metrics of each run of a configuration, ordered by replication.
+Errors    None. With too few values, a question remains undecided and the judgement states the reason.
 Source    Jennison, Turnbull (1989), Hall (1992) for the bounds, Fieller (1954) for ratios; docs/guide/claims.md
 """
 
@@ -45,46 +45,52 @@ from mobilenet.quoting import format_number
 
 BACKLOG = "backlog_slope"
 Runs = Mapping[Cell, Sequence[Row]]
-# computes a delay of two places in a replication over the deliveries that both made; None: there are none
+# A function that computes a delay at two places in one replication, over the deliveries that both places made. It
+# returns None if they made no common delivery.
 Common = Callable[[Cell, Cell, int, OfDelays], tuple[float, float] | None]
-ANY = OfDelays(len)  # for metrics that depend only on which deliveries there are, and not on their delays
-STEPS = 200  # of the search for an end of a ratio's interval, at most
+ANY = OfDelays(len)  # Used for metrics that depend only on which deliveries were made, and not on their delays.
+STEPS = 200  # The search for an end of a ratio's interval stops after this many steps.
 
 
 class Delivery(NamedTuple):
-    """The mean delivery ratios of a test's places. `is_common`: its values cover the deliveries that both made."""
+    """Contains the mean delivery ratios of the places of a test. `is_common` is true if the values of the test cover
+    only the deliveries that both places made.
+    """
 
     value: float | None
     other: float | None
     is_common: bool
-    broadcast: tuple[float, ...] = ()  # share of the offered broadcasts, at each place
-    infinite: tuple[int, ...] = ()  # runs at each place that have no finite value of the metric
+    broadcast: tuple[float, ...] = ()  # share of the offered broadcasts, for each place
+    infinite: tuple[int, ...] = ()  # number of runs without a finite value of the metric, for each place
 
 
 class Judgement(NamedTuple):
-    """The judgement after a look."""
+    """The judgement of a question after a look."""
 
     answer: Answer
     n: int = 0  # replications of each configuration
-    sides: tuple[Side | None, ...] = ()  # for each test; None: too few values
-    why: str = ""  # the reason, if the numbers do not give it
-    is_final: bool = True  # whether more runs would not change it
-    is_clear: bool = False  # decided without the help of the margin
-    assumes: bool = False  # the answer neglects rare outcomes
-    had: tuple[int, ...] = ()  # for each test, in how many replications its configurations have the metric
-    deliveries: tuple[Delivery, ...] = ()  # for each test
+    sides: tuple[Side | None, ...] = ()  # one entry for each test; None if there are too few values
+    why: str = ""  # the reason for the answer, if the numbers do not show it
+    is_final: bool = True  # whether more runs cannot change the answer
+    is_clear: bool = False  # whether the decision does not depend on the margin
+    assumes: bool = False  # whether the answer neglects rare outcomes
+    had: tuple[int, ...] = ()  # for each test, the number of replications in which its configurations have the metric
+    deliveries: tuple[Delivery, ...] = ()  # one entry for each test
 
     @property
     def bounds(self) -> tuple[Bounds | None, ...]:
-        """The bounds of the value, ratio or difference of each test. They take longer to compute than the answer."""
+        """The bounds of the value, ratio or difference of each test. Computing them takes longer than the answer
+        itself.
+        """
         return tuple(None if side is None else _interval(side) for side in self.sides)
 
 
 def judge(
     question: Question, runs: Runs, number: int, error: float, rare: float = RARE, common: Common | None = None
 ) -> Judgement:
-    """Judge the runs of a question at look `number`. `error`: of this question at all looks; `rare`: the share of the
-    runs below which outcomes may be missed; `common`: for delays of places that did not deliver the same.
+    """Judge a question from its runs at look `number`. `error` is the error of this question at all looks together.
+    `rare` is the share of the runs below which outcomes may be missed. `common` computes delays of two places that
+    delivered different shares.
     """
     n = min(len(runs.get(cell, ())) for cell in question.cells)
     rows = {cell: runs[cell][:n] for cell in question.cells}
@@ -101,9 +107,9 @@ def judge(
 
 
 def _comparable(question: Question, rows: Runs, test: Inequality, common: Common | None) -> Runs:
-    """Return the rows for a test. A delay of two places is taken over the deliveries that both made, unless both
-    delivered all that they owed, and owed the same or are not paired. Raise NotPaired, also for percentiles that count
-    what is still waiting.
+    """Return the rows for a test. A delay at two places is computed over the deliveries that both places made, unless
+    both delivered everything that they owed, and either owed the same or are not paired. Raise NotPaired if such a
+    delay, or a percentile that includes messages that are still waiting, cannot be compared.
     """
     metric, never = question.words.of_delays(question.metric), question.metric.startswith(NEVER)
     if common is None or test.other is None or (metric is None and not never):
@@ -155,8 +161,8 @@ def _judgement(
 def _decide(
     question: Question, sides: Sequence[Side | None], open_: Judgement, slopes: Sequence[Values], of_backlog: float
 ) -> Judgement:
-    """Combine what all tests have decided. `open_`: the answer while nothing is decided; `of_backlog`: the
-    error of its test.
+    """Combine the decisions of all tests. `open_` is the judgement to return while the question is undecided.
+    `of_backlog` is the error of the backlog test.
     """
     open_ = open_._replace(sides=tuple(sides))
     if question.metric != BACKLOG:
@@ -173,7 +179,8 @@ def _decide(
         assumes = all(not side.against(Answer.FAILS) for side in failing)
         return Judgement(Answer.FAILS, open_.n, open_.sides, _of_zero(failing), is_clear=is_clear, assumes=assumes)
     if len(known) < len(sides):
-        is_final = question.metric.startswith(NEVER)  # infinite in both places of a replication, permanently
+        # The metric is infinite in both places of a replication, and more runs do not change this.
+        is_final = question.metric.startswith(NEVER)
         return open_._replace(why=f"too few runs have a finite {question.metric}", is_final=is_final)
     if all(_is_met(side) and _holds(side, side.test.margin) for side in known):
         is_clear = all(_holds(side, 0.0) for side in known)
@@ -183,7 +190,9 @@ def _decide(
 
 
 def _exact(question: Question, rows: Runs, pairs: Sequence[tuple[Inequality, Runs]], n: int) -> Judgement:
-    """Answer for replications that are all the same, so one number is the mean; more than one shows that they are."""
+    """Answer a question about a deterministic experiment. Its replications are identical, so a single value is the
+    mean. Further replications only confirm that they are identical.
+    """
     values = [[row.get(question.metric) for row in own] for own in rows.values()]
     if any(len(set(own)) > 1 for own in values):
         return Judgement(Answer.UNDECIDED, n, (), "its runs differ, so its experiment is not deterministic")
@@ -197,7 +206,9 @@ def _exact(question: Question, rows: Runs, pairs: Sequence[tuple[Inequality, Run
 
 
 def _without_ratio(sides: Sequence[Side | None]) -> str | None:
-    """Return why a ratio has no value, or None if it has one. `below` and `grows` only compare means, so need none."""
+    """Return the reason why a ratio has no value, or None if it has one. `below` and `grows` compare means only, and do
+    not need the value of the ratio.
+    """
     for side in sides:
         if side is not None and side.test.is_ratio and not side.test.is_strict and (mean := side.mean_of_other) <= 0:
             return f"the denominator is {format_number(mean)} on average; a ratio needs a denominator above 0"
@@ -205,7 +216,7 @@ def _without_ratio(sides: Sequence[Side | None]) -> str | None:
 
 
 def _of_zero(failing: Sequence[Side]) -> str:
-    """Return the reason if a mean is 0, and otherwise nothing."""
+    """Return the explanation that the larger mean is 0 if this is so, and an empty string otherwise."""
     is_zero = any(side.test.is_strict and side.mean_of_other == 0 for side in failing)
     return "the mean that should be the larger one is 0" if is_zero else ""
 
@@ -217,8 +228,9 @@ def _unbounded_judgement(question: Question, n: int, sides: tuple[Side | None, .
 
 
 class Side(NamedTuple):
-    """A test with the values of both places, by replication. `other` is None if the test has only one place. `below`,
-    `above`: the allowance of the bounds of its combination; without an error, all values are the same.
+    """Contains a test with the values of its places, by replication. `other` is None if the test has only one place.
+    `below` and `above` are the allowances of the bounds of its combination. If `error` is None, all replications have
+    the same value.
     """
 
     test: Inequality
@@ -230,11 +242,11 @@ class Side(NamedTuple):
     above: float = 0.0
 
     def less(self, factor: float, shift: float) -> Values:
-        """Return the values, minus those of the other place times a factor, minus a shift."""
+        """Return value - factor * other - shift for each replication."""
         return (self.value if self.other is None else self.value - factor * self.other) - shift
 
     def limits(self, factor: float, shift: float) -> tuple[float, float]:
-        """Return the numbers between which these values certainly lie."""
+        """Return the smallest and the largest number that value - factor * other - shift can be."""
         least, most = limits(self.metric)
         if self.other is None:
             return least - shift, most - shift
@@ -243,20 +255,20 @@ class Side(NamedTuple):
 
     @property
     def mean_of_other(self) -> float:
-        """The mean of the other place; 0 without one."""
+        """The mean of the other place, or 0 if there is only one place."""
         return 0.0 if self.other is None else _mean(self.other)
 
     def against(self, answer: Answer) -> float:
-        """Return the allowance that an answer needs."""
+        """Return the allowance that an answer needs for unseen outcomes that would contradict it."""
         return self.above if self.test.at_most is (answer is Answer.HOLDS) else self.below
 
 
 def _side(metric: str, rows: Runs, test: Inequality, error: Error | None) -> Side | None:
-    """Return the values of the replications that have the metric in both places, or None if there are too few, or it
-    has no difference.
+    """Return the values of the replications that have the metric in all places of the test. Return None if there are
+    too few, or if a difference would be infinity minus infinity.
     """
     own, other = rows[test.value], rows[test.other] if test.other is not None else None
-    if metric.startswith(NEVER):  # a run without a value never delivered that share
+    if metric.startswith(NEVER):  # a run without a value never delivered this share
         fill = {metric: math.inf}
         own = [{**fill, **row} for row in own]
         other = [{**fill, **row} for row in other] if other is not None else None
@@ -276,14 +288,13 @@ def _side(metric: str, rows: Runs, test: Inequality, error: Error | None) -> Sid
 
 
 def _with_metric(metric: str, rows: Runs, test: Inequality) -> list[int]:
-    """Return the replications that have the metric in all places of a test."""
     places = [rows[cell] for cell in (test.value, test.other) if cell is not None]
     is_filled = metric.startswith(NEVER)
     return [r for r in range(len(places[0])) if is_filled or all(metric in own[r] for own in places)]
 
 
 def _is_met(side: Side) -> bool:
-    """Return whether the means are within the bound, up to rounding; equal means are not below each other."""
+    """Return whether the means are within the bound, allowing for rounding. A strict test requires the means to differ."""
     test = side.test
     others = side.other if test.is_ratio and side.other is not None else np.zeros(1)
     largest = float(np.max(np.abs(others), initial=0.0))
@@ -305,7 +316,7 @@ def _fails(side: Side, margin: float) -> bool:
 
 
 def _parts(test: Inequality, bound: float) -> tuple[float, float]:
-    """Return the combination as value - factor * other - shift."""
+    """Return factor and shift of the combination value - factor * other - shift."""
     return (bound, 0.0) if test.is_ratio else (1.0, bound)
 
 
@@ -316,7 +327,6 @@ def _mean(values: Values) -> float:
 
 
 def _low(side: Side, factor: float, shift: float) -> float:
-    """Return the lower bound of the mean of value - factor * other - shift."""
     values = side.less(factor, shift)
     if side.error is None or not np.all(np.isfinite(values)):
         return _mean(values)
@@ -324,7 +334,6 @@ def _low(side: Side, factor: float, shift: float) -> float:
 
 
 def _high(side: Side, factor: float, shift: float) -> float:
-    """Return the upper bound of the mean of value - factor * other - shift."""
     values = side.less(factor, shift)
     if side.error is None or not np.all(np.isfinite(values)):
         return _mean(values)
@@ -332,7 +341,7 @@ def _high(side: Side, factor: float, shift: float) -> float:
 
 
 def _interval(side: Side) -> Bounds | None:
-    """Return the value, a ratio or difference, and the interval of numbers that the bounds allow."""
+    """Return the value, ratio or difference of a test, and the interval of the numbers that its bounds do not exclude."""
     least, most = limits(side.metric)
     if not side.test.is_ratio:
         bounds = Bounds(_mean(side.less(1.0, 0.0)), _low(side, 1.0, 0.0), _high(side, 1.0, 0.0))
@@ -348,7 +357,9 @@ def _interval(side: Side) -> Bounds | None:
 
 
 def _end(side: Side, ratio: float, is_low: bool) -> float:
-    """Return the ratio at which the bounds begin to exclude; infinite if they exclude none."""
+    """Return the end of the interval of a ratio: the number at which the bounds begin to exclude values. Return
+    infinity if they exclude none.
+    """
 
     def is_excluded(at: float) -> bool:
         return _low(side, at, 0.0) > 0 if is_low else _high(side, at, 0.0) < 0

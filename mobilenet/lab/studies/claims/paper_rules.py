@@ -1,9 +1,9 @@
-"""Judge claims that are numbers or sentences of a paper, each by a rule instead of a relation.
+"""Judge claims about numbers or sentences of a paper, each by a rule of its own instead of a relation.
 
-Model     for what needs single messages and processes, or speaks of all sizes at once (lab/studies/papers/). The runs
-          are kept in OUT/PAPER.jsonl, and not made again. A sentence that holds only at some sizes does not hold.
-          These answers are not part of the error of the file
-Errors    ScenarioError
+Model     Such rules (lab/studies/papers/) exist for claims that refer to single messages and processes, or to all sizes
+          at once. The results of the runs are stored in OUT/PAPER.jsonl and are not computed again. A sentence that
+          holds only at some sizes does not hold. These answers do not count towards the error of the file.
+Errors    ScenarioError for a scenario of a paper that is invalid.
 Source    ours: docs/validation/vcube.md
 """
 
@@ -26,26 +26,28 @@ COMMAND = f"mobilenet claims {PLACE}/claims.yaml"  # the command that shows the 
 
 
 class Verdict(NamedTuple):
-    """The finding by the rule of the paper."""
+    """The verdict that the rule of a paper gives."""
 
     answer: Answer
     finding: Finding
 
 
 def published_ids(paper: str) -> list[str]:
-    """Return the ids of all sentences of a paper, or TABLE/SIZE/QUANTITY of its numbers."""
+    """Return the ids of all sentences of a paper, or the TABLE/SIZE/QUANTITY names of its numbers."""
     return list(CHECKS if paper == "reliable" else causal.printed_numbers())
 
 
 class PaperVerdicts:
-    """The verdicts on papers, each found once for each largest size."""
+    """Computes the verdicts on papers, once for each paper and largest size."""
 
     def __init__(self, out: Path, workers: int | None) -> None:
         self._out, self._workers = out, workers
         self._verdicts: dict[tuple[str, int], dict[str, Finding]] = {}
 
     def verdict(self, claim: Published, report: Callable[[str], None], look: Callable[[], None] = nothing) -> Verdict:
-        """Run what is missing, and return the verdict. `look` is called every second, and may raise to stop."""
+        """Make the runs that are missing, and return the verdict. `look` is called every second, and may raise an
+        exception to stop the work.
+        """
         paper, largest = claim.paper, claim.largest
         if (paper, largest) not in self._verdicts:
             file = self._out / f"{paper}.jsonl"

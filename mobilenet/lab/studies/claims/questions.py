@@ -1,10 +1,10 @@
-"""Turn claims into questions: which configurations does each claim need, and which tests answer it?
+"""Translate claims into questions: the configurations that each claim needs, and the tests that answer it.
 
-Model     every relation becomes tests of one form: the mean of A - c B (a ratio), of A - B - c (a difference), or of
-          A - c is at most 0, where c is the bound. A claim holds if all its tests hold. `below` is a ratio of at most
-          1, `grows` is that for each pair of neighbouring levels
-Units     those of the metrics; ratios have none
-Errors    ScenarioError: an experiment, a level or a metric that does not exist, with file, line and key
+Model     Every relation becomes one or more tests of the same form: the mean of A - c B (a ratio), of A - B - c (a
+          difference), or of A - c is at most 0, where c is the bound. A claim holds if all its tests hold. `below` is a
+          ratio of at most 1, and `grows` is one such ratio for each pair of neighbouring levels.
+Units     Bounds and margins have the unit of the metric; ratios are dimensionless.
+Errors    ScenarioError with file, line and key, for an experiment, a level or a metric that does not exist.
 Source    ours: docs/guide/claims.md
 """
 
@@ -41,18 +41,18 @@ from mobilenet.metrics.registry import OF_HOSTS, Vocabulary
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_writer import inline
 
-EXACTLY = 1e-9  # share of a bound, to allow for rounding of equal numbers
+EXACTLY = 1e-9  # share of a bound by which equal numbers may differ after rounding
 
 
 class Cell(NamedTuple):
-    """A configuration of an experiment."""
+    """Identifies a configuration of an experiment."""
 
     experiment: str
     configuration: int
 
 
 class Inequality(NamedTuple):
-    """An inequality. `other`: the place that is subtracted, or that divides."""
+    """A test of a claim. `other` is the place whose mean is subtracted or is the denominator."""
 
     value: Cell
     other: Cell | None
@@ -60,18 +60,18 @@ class Inequality(NamedTuple):
     at_most: bool
     bound: float
     margin: float
-    is_strict: bool = False  # whether equal places fail
+    is_strict: bool = False  # whether the test fails if both places are equal
 
 
 @dataclass(frozen=True)
 class Question:
-    """A claim with everything that is needed to answer it. Claims about schedules and papers have no tests."""
+    """A claim with everything that is needed to answer it. Questions about schedules and papers have no tests."""
 
     name: str
     claim: AnyClaim
     metric: str = ""
     tests: tuple[Inequality, ...] = ()
-    is_exact: bool = False  # its runs are deterministic
+    is_exact: bool = False  # whether its runs are deterministic
     words: Vocabulary = OF_HOSTS
 
     @property
@@ -82,27 +82,31 @@ class Question:
 
     @property
     def can_err(self) -> bool:
-        """Whether chance can make its answer wrong."""
+        """Whether the answer can be wrong by chance."""
         return bool(self.tests) and not self.is_exact
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A claims file that can be answered."""
+    """A checked claims file, with the questions and studies that answer its claims."""
 
     claims: Claims
-    studies: dict[str, Study]  # of the experiments that claims need
+    studies: dict[str, Study]  # only the experiments that claims need
     questions: tuple[Question, ...]
-    costs: dict[Cell, int] = field(default_factory=dict)  # events of a run, roughly
+    costs: dict[Cell, int] = field(default_factory=dict)  # approximate number of events of a run
 
     @property
     def error(self) -> float:
-        """The probability of error of one claim, so that all of them together keep that of the file."""
+        """The probability of error of a single claim. It is chosen so that all claims together do not exceed the error
+        of the file.
+        """
         return self.claims.error / max(1, sum(question.can_err for question in self.questions))
 
 
 def plan(claims: Claims, allow_code: bool = False) -> Plan:
-    """Check everything before the first run. `allow_code`: as for mobilenet.run. Raise ScenarioError for an error."""
+    """Check everything before the first run, and return the plan. `allow_code` has the same meaning as in
+    mobilenet.run. Raise ScenarioError if the file is invalid.
+    """
     named = {place.experiment for claim in claims.claims.values() for _, place in _places(claim)}
     _require_experiments(claims)
     studies = {name: claims.study(name) for name in claims.experiments if name in named}
@@ -115,7 +119,7 @@ def plan(claims: Claims, allow_code: bool = False) -> Plan:
 
 
 def questions(claims: Claims, studies: dict[str, Study]) -> list[Question]:
-    """Return a question for each claim, in the order of the file. Raise ScenarioError if one is wrong."""
+    """Return one question for each claim, in the order of the file. Raise ScenarioError if a claim is invalid."""
     all_questions = []
     for name, claim in claims.claims.items():
         if isinstance(claim, (NoViolation, Published)):
@@ -207,7 +211,9 @@ def _margin(margin: float | None, bound: float) -> float:
 
 
 def _cells(claims: Claims, study: Study, path: tuple[str, ...], place: Place, without: str | None) -> dict[Any, Cell]:
-    """Return the configuration of a place or, with `without`, level -> configuration for the levels of that factor."""
+    """Return the configuration of a place. With `without`, return a mapping from the levels of that factor to
+    configurations.
+    """
     if without is not None and without not in study.factors:
         what = _unknown("factor", without, list(study.factors))
         raise claims.problem((*path[:-1], "along"), what)

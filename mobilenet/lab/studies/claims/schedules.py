@@ -1,10 +1,11 @@
-"""Judge claims that no schedule of the swarm violates a protocol's promises: play the schedules, and count.
+"""Judge the claim that no schedule of the swarm violates the properties of a protocol, by playing the schedules.
 
-Model     the claim is about exactly these schedules, so its answer is not a matter of chance. One violation settles it.
-          If none violates, but a schedule ends with an error, it stays undecided. The interval is that of the
-          share of violations among all schedules that the swarm may draw (Clopper and Pearson)
-Kept      OUT/schedules.jsonl has a line for each schedule that was played with this code; it is not played again
-Errors    OSError
+Model     The claim refers to exactly these schedules, so its answer does not depend on chance. A single violation
+          decides it. If there is no violation but a schedule ends with an error, the claim remains undecided. The
+          interval describes the share of violations among all schedules that the swarm may draw (Clopper and Pearson).
+Kept      OUT/schedules.jsonl has a line for each schedule that was played with the present code. These schedules are
+          not played again.
+Errors    OSError if the file cannot be read or written.
 Source    ours: docs/guide/claims.md
 """
 
@@ -20,16 +21,16 @@ from mobilenet.lab.studies.claims.declaration import Answer, NoViolation
 from mobilenet.lab.studies.papers.jobs import digest_of_code
 
 FILE = "schedules.jsonl"
-SECONDS_EACH = 0.025  # time of one core, approximately
+SECONDS_EACH = 0.025  # approximate time on one core
 
 
 class ScheduleTally(NamedTuple):
-    """The counts of the schedules of a claim."""
+    """Counts the outcomes of the schedules of a claim."""
 
     answer: Answer
     schedules: int
     violated: int
-    high: float  # upper end of the interval of the share
+    high: float  # upper end of the interval of the share of violations
     unknown: int
     why: str = ""
 
@@ -37,12 +38,14 @@ class ScheduleTally(NamedTuple):
 def play(
     claim: NoViolation, out: Path, workers: int, error: float, advance: Callable[[int], None] = lambda left: None
 ) -> ScheduleTally:
-    """Play the missing schedules. `advance` is called after each, and may raise to stop."""
+    """Play the schedules that are missing. `advance` is called after each schedule, and may raise an exception to stop
+    the work.
+    """
     answers = _earlier_answers(out / FILE, claim.protocol)
     missing = [seed for seed in range(claim.seed, claim.seed + claim.schedules) if seed not in answers]
     if missing:
         with (out / FILE).open("a", encoding="utf-8") as file:
-            file.write("\n")  # after a torn line
+            file.write("\n")  # The previous line may be incomplete.
             for count, result in enumerate(run_campaign(missing, workers, protocol=claim.protocol), 1):
                 answers[result.seed] = result.answer
                 row = {"code": digest_of_code(), "protocol": claim.protocol, "seed": result.seed}
@@ -54,7 +57,7 @@ def play(
 
 
 def judge_answers(answers: list[str], error: float) -> ScheduleTally:
-    """Return the counts from the answers of all schedules of a claim."""
+    """Count the outcomes of all schedules of a claim."""
     violated, unknown = answers.count("violated"), answers.count("unknown")
     others = len(answers) - violated - unknown - answers.count("valid")
     high = _upper_end(violated, len(answers), error)

@@ -1,6 +1,6 @@
-"""Answers to claims in words: a line for each, a summary, and a report in Markdown.
+"""Describe the answers to claims in words: a line for each claim, a summary, and a report in Markdown.
 
-Units     those of the metrics
+Units     Values have the unit of their metric.
 Source    ours: docs/guide/claims.md
 """
 
@@ -21,12 +21,12 @@ HEAD = ("claim", "answer", "value", "interval", "required", "runs")
 
 
 def cells(one: AnsweredClaim) -> tuple[str, ...]:
-    """Return the row of a claim, for HEAD."""
+    """Return the cells of a claim's row, in the order of HEAD."""
     return (one.question.name, _answer(one), *_numbers(one), one.required, f"{one.replications:,}")
 
 
 def decision(one: AnsweredClaim) -> str:
-    """Return the decision: `holds`, `does not hold (as expected)`, `undecided (left)`, ..."""
+    """Return the decision, such as `holds`, `does not hold (as expected)` or `undecided (left)`."""
     notes = []
     if one.is_left:
         notes.append("left")
@@ -41,13 +41,15 @@ def _numbers(one: AnsweredClaim) -> tuple[str, str]:
     if one.bounds is None:
         return "–", "–"
     unit = f" {one.unit}" if one.unit else ""
-    if math.isinf(one.bounds.mean):  # its interval is infinite as well
+    if math.isinf(one.bounds.mean):  # the interval is infinite as well
         return format_number(one.bounds.mean), "–"
     return f"{format_number(one.bounds.mean)}{unit}", " to ".join(map(format_number, one.bounds[1:])) + unit
 
 
 def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
-    """Return the answer of a claim and its evidence in one line. `out`: the directory, for its command."""
+    """Return the answer to a claim and its evidence in one line. `out` is the directory that the command of the claim
+    refers to.
+    """
     value, interval = _numbers(one)
     words = one.question.claim.says or ""
     says = f" {words}{'' if words.endswith(('.', '!', '?')) else '.'}" if words else ""
@@ -62,14 +64,14 @@ def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
 
 
 def _infinite(one: AnsweredClaim) -> str:
-    """Return in how many runs of each place the metric is infinite, if it is in any."""
+    """Return in how many runs of each place the metric is infinite, or an empty string if there are no such runs."""
     counts = one.delivery.infinite if one.delivery is not None else ()
     total = pluralize(one.replications, "run")
     return f"infinite in {' and in '.join(f'{count} of {total}' for count in counts)}" if any(counts) else ""
 
 
 def _opening(one: AnsweredClaim) -> str:
-    """Return the delivery and broadcast ratios, and the number of violated runs, if they are noteworthy."""
+    """Return the delivery and broadcast ratios and the number of runs with violations, if they are noteworthy."""
     parts = []
     if (delivery := one.delivery) is not None:
         ratios = [share for share in (delivery.value, delivery.other) if share is not None]
@@ -84,7 +86,7 @@ def _opening(one: AnsweredClaim) -> str:
 
 
 def _answer(one: AnsweredClaim) -> str:
-    """Return the decision for tables, with the delivery ratio."""
+    """Return the decision and the delivery ratio for a table."""
     return f"{opening}: {decision(one)}" if (opening := _opening(one)) else decision(one)
 
 
@@ -96,7 +98,7 @@ def _replications(one: AnsweredClaim) -> str:
 
 
 def summary(outcome: Outcome) -> str:
-    """Return `12 claims hold, 3 do not hold, 1 is undecided; ...`."""
+    """Return a summary such as `12 claims hold, 3 do not hold, 1 is undecided; ...`."""
     counts = outcome.counts
     holds, fails, open_ = (counts[answer] for answer in Answer)
     hold, do = "holds" if holds == 1 else "hold", "does" if fails == 1 else "do"
@@ -110,21 +112,21 @@ def summary(outcome: Outcome) -> str:
 
 
 def summary_with_names(outcome: Outcome) -> str:
-    """Return the answers in one line: `12 claims: fast holds, small does not hold, ...`."""
+    """Return the answers in one line, such as `12 claims: fast holds, small does not hold, ...`."""
     return f"{pluralize(len(outcome.answers), 'claim')}: " + ", ".join(
         f"{one.question.name} {_answer(one)}" for one in outcome.answers
     )
 
 
 def closing_lines(outcome: Outcome) -> list[str]:
-    """Return the summary, and the assumptions of the answers."""
+    """Return the summary and the assumptions of the answers."""
     assumes = sum(one.assumes for one in outcome.answers)
     about = f"{assumption(outcome.rare)}, for {assumes} of {pluralize(len(outcome.answers), 'claim')}"
     return [summary(outcome), *([about] if assumes else [])]
 
 
 def markdown(outcome: Outcome) -> str:
-    """Return the report of the answers, as Markdown."""
+    """Return the report of the answers in Markdown."""
     parts = [
         f"# {outcome.name or 'Claims'}",
         " ".join(f"{one[0].upper()}{one[1:]}." for one in closing_lines(outcome)),
@@ -139,6 +141,6 @@ def markdown(outcome: Outcome) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a table. `head` and each row have one text for each column."""
+    """Return a Markdown table. `head` and each row contain one text for each column."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

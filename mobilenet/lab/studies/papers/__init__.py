@@ -1,3 +1,3 @@
-"""The parts of claims on papers that go beyond metrics of studies: single messages and processes, and sentences on all
-sizes.
+"""Checks claims about papers that go beyond the metrics of studies: single messages and processes, and sentences about
+all sizes.
 """

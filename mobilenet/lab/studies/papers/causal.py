@@ -1,14 +1,15 @@
-"""Which numbers does the paper on causal broadcast with aggregation print, and do ours agree?
+"""Check the numbers in the paper on causal broadcast with aggregation against the results of this emulator.
 
-Model     full simulations of scenarios/vcube/causal.yaml, each mode on the same broadcasts and link delays;
-          replications of which the number falls with the size (a run at N = 1024 is a million packets), means with t
-          intervals. Without aggregation the number of packets is exact. When processes broadcast: uniform in [0, 500]
-          t.u., as in the scenario; no literal reading of the paper's "Poisson, lambda = 1000" gives its numbers
-          (docs/protocols/vcube.md)
-Agree     a number agrees with print if it differs by at most half a unit of the last printed digit plus the half-width
-          of its interval, or is within a printed bound. A number that print gives for all sizes has to at each of them
-Units     time units; packets; per cent
-Errors    ScenarioError
+Model     The runs are full simulations of scenarios/vcube/causal.yaml. Each mode has the same broadcasts and link
+          delays. The number of replications decreases with the size, because a run at N = 1024 has a million packets.
+          Results are means with t intervals. Without aggregation, the number of packets is exact. Processes broadcast
+          at times that are uniform in [0, 500] t.u., as in the scenario; no literal reading of the paper's "Poisson,
+          lambda = 1000" gives its numbers (docs/protocols/vcube.md).
+Agree     A number agrees with the paper if it differs by at most half a unit of the last printed digit plus the
+          half-width of its interval, or if it is within a printed bound. A number that the paper states for all sizes
+          must agree at each of them.
+Units     Time units, packets and per cent.
+Errors    ScenarioError if the scenario is invalid.
 Source    Rodrigues, Duarte, Arantes, causal aggregation broadcast on VCube, section 5;
           data/papers/rodrigues_causal.csv; ours: docs/protocols/vcube.md
 """
@@ -34,14 +35,15 @@ MODES = {
     PLAIN: ("protocol.aggregate=false",),
     AGGREGATED: (),
     SINGLE: ("protocol.trees=single",),
-    SHORT: ("protocol.message_bytes=5",),  # only at the largest size
+    SHORT: ("protocol.message_bytes=5",),  # This mode is run only at the largest size.
 }
 SMALLEST, LARGEST = SIZES[0], SIZES[-1]
 ANY = float("inf")
 BETWEEN = tuple((f"{low}_to_{low + 100}", low, low) for low in (100, 200, 300))
 BY_BYTES = (("below_100", 0, 0), *BETWEEN, ("above_400", 400, ANY))
 BY_MESSAGES = (*((str(count), count, count) for count in range(1, 6)), ("more", 6, ANY))
-OF_PROCESSES = (  # figure, quantity, mode, what is counted, from, to, whether in per cent
+# Columns: figure, quantity, mode, what is counted, smallest and largest value, whether the result is in per cent.
+OF_PROCESSES = (
     ("6", "messages_of_0_dependencies_percent", AGGREGATED, "dependencies", 0, 0, True),
     ("6", "messages_of_1_to_4_dependencies_percent", AGGREGATED, "dependencies", 1, 4, True),
     ("6", "messages_of_5_to_9_dependencies_percent", AGGREGATED, "dependencies", 5, 9, True),
@@ -53,25 +55,27 @@ OF_PROCESSES = (  # figure, quantity, mode, what is counted, from, to, whether i
     ("10", "processes_sending_7_to_11_percent", AGGREGATED, "company", 7, 11, True),
     ("10", "processes_sending_8_to_12_percent_5_bytes", SHORT, "company", 8, 12, True),
 )
-Runs = dict[str, list[Result]]  # runs of one size, by mode
-Values = Any  # float64 (runs,), or (1,) for a ratio of means
+Runs = dict[str, list[Result]]  # the runs of one size, by mode
+Values = Any  # float64 with shape (runs,), or (1,) for a ratio of means
 
 
 def printed_numbers() -> dict[str, dict[str, str]]:
-    """Read the printed numbers: TABLE/SIZE/QUANTITY -> the row."""
+    """Read the numbers of the paper, as a mapping from TABLE/SIZE/QUANTITY to a row."""
     with PRINTED.open(newline="", encoding="utf-8") as file:
         return {f"{row['table']}/{row['size']}/{row['quantity']}": row for row in csv.DictReader(file)}
 
 
 def replications(n: int) -> int:
-    """Return the number of runs with about a million packets for a size and mode, from two to the paper's 30."""
+    """Return the number of runs for a size and mode: as many as have about a million packets together, at least two and
+    at most the 30 of the paper.
+    """
     return max(2, min(30, 1_200_000 // (n * (n - 1))))
 
 
 def judge(
     file: Path, largest: int, workers: int | None, say: Callable[[str], None], look: Callable[[], None] = nothing
 ) -> dict[str, Finding]:
-    """Run what `file` does not keep, up to `largest` processes, and judge each printed number."""
+    """Make the runs that are not stored in `file`, up to `largest` processes, and judge each number of the paper."""
     sizes = [n for n in SIZES if n <= largest]
     results = results_of(observe, list(_jobs(sizes)), workers, say, file, look)
     ours: dict[str, list[Values]] = {}
@@ -90,7 +94,7 @@ def judge(
 
 
 def _jobs(sizes: list[int]) -> Iterator[Job]:
-    """Yield the long jobs first, so that no core waits for the last."""
+    """Yield the jobs, long ones first, so that no core waits for a long job at the end."""
     for n in reversed(sizes):
         for mode, changes in MODES.items():
             for seed in range(1, replications(n) + 1) if mode != SHORT or n == LARGEST else ():
@@ -99,7 +103,7 @@ def _jobs(sizes: list[int]) -> Iterator[Job]:
 
 
 def _answer(ours: list[Values], printed: dict[str, str]) -> Finding:
-    """Return the finding for one size, or for all."""
+    """Return the finding for one size, or for all sizes together."""
     agrees = all(agree(values, printed["printed"], printed["note"]) for values in ours)
     why, bounds = f"published {printed['printed']}: {'agrees' if agrees else 'differs'}", None
     if len(ours) > 1:
@@ -120,7 +124,9 @@ def _in_words(values: Values) -> str:
 
 
 def agree(values: Values, printed: str, note: str) -> bool:
-    """Return whether our values agree with print. `note`: at most, or at least, if print gives a bound."""
+    """Return whether the values of the runs agree with a printed number. `note` begins with "at most" or "at least" if
+    the printed number is a bound.
+    """
     mean, slack = float(values.mean()), _half_width(values) + 1e-9
     low, high = _ends(printed, note)
     return (low is None or low - slack <= mean) and (high is None or mean <= high + slack)
@@ -133,7 +139,7 @@ def _ends(printed: str, note: str) -> Ends:
 
 
 def _numbers(n: int, runs: Runs) -> Iterator[tuple[str, str, Values]]:
-    """Yield table or figure, quantity, and a value for each run or one for all."""
+    """Yield the table or figure, the quantity, and its values: one for each run, or one for all runs."""
     plain, aggregated = runs[PLAIN], runs[AGGREGATED]
     packets_plain, packets = _of(plain, "packets"), _of(aggregated, "packets")
     yield "1", "packets_plain", packets_plain
@@ -159,12 +165,15 @@ def _numbers(n: int, runs: Runs) -> Iterator[tuple[str, str, Values]]:
     yield from _latencies(plain, aggregated)
     for quantity, count in (("aggregated", _messages_in_company), ("delayed", lambda result: result["delayed"])):
         many, one = (np.array([count(result) for result in runs[mode]]) for mode in (AGGREGATED, SINGLE))
-        if many.any() and n > SMALLEST:  # too few to decide at the smallest size, where print has none aggregated
+        # There are too few to decide at the smallest size, where the paper reports no aggregated packets.
+        if many.any() and n > SMALLEST:
             yield "text", f"single_tree_fewer_{quantity}_percent", 100 * (1 - one.mean() / many.mean())
 
 
 def _latencies(plain: list[Result], aggregated: list[Result]) -> Iterator[tuple[str, str, Values]]:
-    """Yield the text's statements, and those on messages in packets of two and on the same ones without aggregation."""
+    """Yield the quantities that the text of the paper states. Some of them compare messages in packets of two with the
+    same messages without aggregation.
+    """
     came_plain, came = (_of(results, "reception_latency_mean") for results in (plain, aggregated))
     done_plain, done = (_of(results, "delivery_latency_mean") for results in (plain, aggregated))
     yield "text", "reception_higher_percent", 100 * (came / came_plain - 1)
@@ -189,7 +198,7 @@ def _messages_in_company(result: Result) -> int:
 
 
 def _share(results: list[Result], counter: str, low: int, high: float) -> Values:
-    """Return the share in all packets, in per cent."""
+    """Return the share of these sizes among all packets, in per cent."""
     all_packets = [result["counters"]["messages"][counter] for result in results]
     shares = [sum(n for size, n in of.items() if low <= int(size) <= high) / sum(of.values()) for of in all_packets]
     return 100 * np.array(shares)

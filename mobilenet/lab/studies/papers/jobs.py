@@ -1,11 +1,11 @@
-"""Many runs of processes, on all cores, each judged: the basis of answers about papers.
+"""Perform and judge many runs of processes on all cores, as the basis of answers about papers.
 
-Model     a job is a scenario and its changes; its result what a function makes of it: numbers and lists, as JSON holds
-          them. Full simulations, no shortcuts
-Kept      each result is a line of a file, as soon as it is there; a job whose line is there is not run again. A line
-          belongs to the job's scenario with all its values, to the function, and to mobilenet's code as it was. One
-          that is torn counts for nothing
-Errors    ScenarioError: a scenario is invalid, before the first run; the file cannot be read
+Model     A job is a scenario with changes. A function computes its result, which consists of numbers and lists that
+          JSON can represent. All runs are full simulations without shortcuts.
+Kept      Each result is written to a line of a file as soon as it is available. A job that has a line is not run again.
+          A line is valid only for the same scenario with all its values, the same function and the same code of
+          mobilenet. An incomplete line is ignored.
+Errors    ScenarioError before the first run if a scenario is invalid, or if the file cannot be read.
 Source    ours: docs/protocols/vcube.md
 """
 
@@ -30,27 +30,28 @@ if TYPE_CHECKING:
     from mobilenet.scenario import ProcessScenario
 
 SCENARIOS = package_files.SCENARIOS / "vcube"
-SIZES = tuple(1 << d for d in range(3, 11))  # processes, of all papers
+SIZES = tuple(1 << d for d in range(3, 11))  # numbers of processes in all papers
 Result = dict[str, Any]
-Ends = tuple[float | None, float | None]  # at least, at most
+Ends = tuple[float | None, float | None]  # lower and upper end
 NO_ENDS: Ends = (None, None)
-Results = dict[tuple[Any, ...], list[Result]]  # by key, in the order of the jobs
+Results = dict[tuple[Any, ...], list[Result]]  # results by key, in the order of the jobs
 
 
 class Finding(NamedTuple):
     """The verdict of the runs on a number or a sentence of a paper."""
 
-    verdict: str  # hold, hold in part, fail, not checked
+    verdict: str  # one of hold, hold in part, fail, not checked
     why: str
-    bounds: Bounds | None = None  # for a number at one size: ours, with its interval
-    printed: Ends = NO_ENDS  # what the printed number can mean
+    bounds: Bounds | None = None  # result of the runs with its interval, for a number at one size
+    printed: Ends = NO_ENDS  # range of values that the printed number can stand for
 
 
 class Job(NamedTuple):
-    key: tuple[Any, ...]  # the key of its results
+    key: tuple[Any, ...]  # key under which its results are stored
     scenario: str
     changes: tuple[str, ...]
-    beside: tuple[str, ...] | None = None  # further changes: another run, for messages that both have
+    # further changes that define a second run, which is compared over the messages of both runs
+    beside: tuple[str, ...] | None = None
 
 
 def perform(job: Job) -> Result:
@@ -59,7 +60,7 @@ def perform(job: Job) -> Result:
 
 
 def run(scenario: ProcessScenario, on_send: Any = None, on_receive: Any = None) -> tuple[Result, Columns, Columns]:
-    """Return the result of a run, its events and its samples."""
+    """Return the result, the events and the samples of a run."""
     from mobilenet.metrics import metrics
     from mobilenet.record.manifest import manifest
     from mobilenet.simulation.processes.experiment import Experiment
@@ -89,7 +90,9 @@ def results_of(
     file: Path,
     look: Callable[[], None] = nothing,
 ) -> Results:
-    """Return the results of `work` on the jobs. `file` keeps them; `look` is called every second, and may raise."""
+    """Return the results of `work` on the jobs. The results are stored in `file`. `look` is called every second, and
+    may raise an exception to stop the work.
+    """
     names = [f"{work.__name__} {identity(job)}" for job in jobs]
     completed = completed_results(file)
     missing = [k for k, name in enumerate(names) if name not in completed]
@@ -111,14 +114,16 @@ def results_of(
 
 @cache
 def identity(job: Job) -> str:
-    """Return the digest of what the result of a job depends on. Raise ScenarioError if its scenario is wrong."""
+    """Return a digest of everything that the result of a job depends on. Raise ScenarioError if its scenario is
+    invalid.
+    """
     scenario = json.dumps(scenario_of(job).model_dump(mode="json"), sort_keys=True)
     return sha256(json.dumps([scenario, digest_of_code(), job.beside]).encode()).hexdigest()
 
 
 @cache
 def digest_of_code() -> str:
-    """Return a digest of all modules of mobilenet, since it is not known beforehand which of them affect a result."""
+    """Return a digest of all modules of mobilenet, because it is not known in advance which modules affect a result."""
     digest = sha256()
     for path in sorted(package_files.PACKAGE.rglob("*.py")):
         digest.update(f"{path.relative_to(package_files.PACKAGE)}\0".encode() + path.read_bytes())
@@ -126,7 +131,7 @@ def digest_of_code() -> str:
 
 
 def completed_results(file: Path) -> dict[str, Result]:
-    """Read the results that are there."""
+    """Read the results that the file contains."""
     results = {}
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -144,7 +149,7 @@ def completed_results(file: Path) -> dict[str, Result]:
 
 
 def keep(results: Path, name: str, result: Result) -> None:
-    """Keep a result on a line of its own, even after a torn one."""
+    """Append a result as a new line, even if the last line of the file is incomplete."""
     with results.open("a", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write(("\n" if _is_torn(results) else "") + json.dumps({"job": name, "result": result}) + "\n")

@@ -1,13 +1,14 @@
-"""The experiments of the reliable broadcast paper: do its statements on them hold?
+"""Check the statements of the reliable broadcast paper on its experiments.
 
-Model     p0 broadcasts once, with VCube-RB, All-RB and DPath-RB: without faults; p_(n/2) crashes at 0 and at log2 n,
-          for All-RB and DPath-RB also p1 and p_(n-1); p0 crashes when its last copy has left; log2(n)-1 random
-          crashes at whole times in [0, log2 n], p0 spared, 32 replications. Statements of the paper without a figure:
-          p_(n/2) crashes at 0 and p0 broadcasts at 20, when all suspect it; only p0, or all others, suspect it
-          wrongly; p0 suspects all. The figures' values are not in the text that we have, nor is Table 1, so
-          every sentence on them is checked instead: reliable_statements.py
-Units     time units; messages
-Errors    ScenarioError
+Model     p0 broadcasts once, with VCube-RB, All-RB and DPath-RB. The experiments are: no faults; p_(n/2) crashes at 0
+          and at log2 n, for All-RB and DPath-RB also p1 and p_(n-1); p0 crashes when its last copy has left; log2(n)-1
+          random processes except p0 crash at whole times in [0, log2 n], with 32 replications. Further experiments
+          check statements of the paper that have no figure: p_(n/2) crashes at 0 and p0 broadcasts at 20, when all
+          processes suspect it; only p0, or all other processes, suspect it wrongly; p0 suspects all processes. The
+          available text contains neither the values of the figures nor Table 1. Therefore every sentence about them is
+          checked instead: reliable_statements.py.
+Units     Time units and messages.
+Errors    ScenarioError if a scenario is invalid.
 Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation";
           data/papers/jeanneau2017_reliable.csv; ours: docs/protocols/vcube.md
 """
@@ -42,8 +43,9 @@ from mobilenet.lab.workers import nothing
 
 PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
 REPLICATIONS = 32
-LATER = 20  # when all processes suspect the one that crashed at 0
-# A timeout with which only the intended are suspected: a process that suspects all tests all, and answers late
+LATER = 20  # At this time all processes suspect the process that crashed at 0.
+# With this timeout, only the intended processes are suspected. A process that suspects all others tests all of them,
+# and answers late.
 PATIENT = 1000
 COUNTED = {
     *((experiment, "VCube-RB") for experiment in (FREE, T0, T1, SOURCE, BEFORE, ALONE, EVERYBODY)),
@@ -55,7 +57,7 @@ COUNTED = {
 def judge(
     file: Path, largest: int, workers: int | None, say: Callable[[str], None], look: Callable[[], None] = nothing
 ) -> dict[str, Finding]:
-    """Run what `file` does not keep, up to `largest` processes, and judge each statement."""
+    """Make the runs that are not stored in `file`, up to `largest` processes, and judge each statement."""
     sizes = [n for n in SIZES if n <= largest]
     jobs = list(_jobs(sizes))
     results = results_of(perform, jobs, workers, say, file, look)
@@ -84,7 +86,7 @@ def _jobs(run_sizes: list[int]) -> Iterator[Job]:
 
 
 def _suspicions(n: int) -> Iterator[Job]:
-    """Yield jobs in which a process is suspected before the broadcast."""
+    """Yield the jobs in which a process is suspected before the broadcast."""
     for name in ("VCube-RB", "All-RB"):
         later = f"workload.instants={{kind: at, time: {LATER}}}"
         yield Job(
@@ -109,8 +111,8 @@ def _suspicions(n: int) -> Iterator[Job]:
 
 
 def _detection_job(n: int) -> Job:
-    """Return the job that shows when p0's crash is noticed, without the broadcast: the detector has its own lane, and
-    All-RB sends a million messages after the crash.
+    """Return the job that shows when the crash of p0 is noticed. It runs without the broadcast, because the detector
+    has its own lane, and because All-RB sends a million messages after the crash.
     """
     idle = (
         f"processes={n}",
@@ -126,7 +128,7 @@ def _crash(process: int, at: float) -> str:
 
 
 def _crash_time_s(n: int, name: str) -> float:
-    """Return the time between the last copy of p0 and the first answer that a process passes on."""
+    """Return the time between the last copy that p0 sends and the first answer that a process forwards."""
     copies = n - 1 if name == "All-RB" else (n - 1).bit_length()
     return round(copies * SEND + SEND / 2, 2)
 

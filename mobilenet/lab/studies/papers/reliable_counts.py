@@ -1,10 +1,10 @@
-"""Count messages by sender and receiver, and note when crashes are noticed, for sentences of the reliable broadcast
-paper on single processes.
+"""Count messages by sender and receiver, and record when crashes are noticed, for statements of the reliable broadcast
+paper about single processes.
 
-Model     a run of a job once more, with an eye on each message that is handed to the network; nothing else differs.
-          Copies that never left count, as in `messages_KIND` of the metrics
-Units     messages; time units
-Errors    ScenarioError
+Model     The run of a job is repeated with an observer, which sees each message that is handed to the network; the run
+          is otherwise identical. Copies that never left are counted, as in `messages_KIND` of the metrics.
+Units     Messages and time units.
+Errors    ScenarioError if the scenario is invalid.
 Source    ours: docs/protocols/vcube.md
 """
 
@@ -19,16 +19,17 @@ KINDS = ("tree", "delv", "ack", "copy")
 
 
 class Counts(NamedTuple):
-    sent: dict[str, list[int]]  # kind -> of each process
-    received: dict[str, list[int]]  # kind -> handed to the network for each process, dead or alive
-    source_trees: list[int]  # the receivers of p0's TREEs, in order
-    most_per_cluster: int  # TREEs of one process to one of its clusters
-    acks_to_suspected: int  # by processes that suspected the receiver at that moment
-    suspected: list[float | None]  # when each process suspected another one for the first time
+    sent: dict[str, list[int]]  # maps each kind to the number of messages that each process sent
+    # maps each kind to the number of messages that were handed to the network for each process, dead or alive
+    received: dict[str, list[int]]
+    source_trees: list[int]  # receivers of the TREE messages of p0, in order
+    most_per_cluster: int  # largest number of TREE messages from one process to one of its clusters
+    acks_to_suspected: int  # number of ACKs sent by processes that suspected the receiver at that moment
+    suspected: list[float | None]  # when each process suspected another process for the first time
 
 
 def count(job: Job) -> Result:
-    """Count the messages of one run in memory, and return Counts as a dictionary."""
+    """Simulate one run in memory, count its messages, and return Counts as a dictionary."""
     from mobilenet.simulation.processes.experiment import Experiment
 
     scenario = scenario_of(job)

@@ -1,12 +1,13 @@
-"""Check the statements of the reliable broadcast paper, sentence by sentence, in our runs.
+"""Check the statements of the reliable broadcast paper, sentence by sentence, against the results of runs.
 
-Model     a statement is a row of data/papers/jeanneau2017_reliable.csv, with the sizes it speaks of, and the function
-          of its name here: comparisons of what the runs of one size gave. It holds at a size if all of them do;
-          without any it does not speak of this size. A size that was not run, or is compared with one that was not,
-          is not checked. Where the paper writes "much", "slightly" or "considerably" without a number, the direction is
-          all that is checked
-Exact     "the same" and "no effect" have no tolerance; "similar" is within a tenth, ours
-Units     time units; messages
+Model     A statement is a row of data/papers/jeanneau2017_reliable.csv with the sizes that it refers to. The function
+          with the same name in this module returns comparisons of results of one size. The statement holds at a size if
+          all these comparisons hold; if there are none, the statement does not apply to this size. A size that was not
+          run, or that is compared with a size that was not run, is not checked. Where the paper writes "much",
+          "slightly" or "considerably" without a number, only the direction is checked.
+Exact     "the same" and "no effect" have no tolerance. "similar" means a difference of at most a tenth, which is the
+          choice of this project.
+Units     Time units and messages.
 Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation"; ours:
           docs/protocols/vcube.md
 """
@@ -39,7 +40,7 @@ ALL_MISTAKEN = "p(n/2) wrongly suspected by all"
 EVERYBODY = "p0 wrongly suspects all others"
 NOTICED = "crash of the source, without a broadcast"
 V, A, D = "VCube-RB", "All-RB", "DPath-RB"
-SEND = 0.1  # the scenario's value
+SEND = 0.1  # value of the scenario
 SIMILAR = 0.1
 SIGNS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below "), ">": (operator.gt, "above "), "≤": (operator.le, "at most "),
@@ -51,16 +52,16 @@ Check = Callable[["Runs", int], list[Claim]]
 
 
 class Runs(NamedTuple):
-    """The results to compare. A KeyError means that a run was not made."""
+    """The results that statements compare. A KeyError means that a run was not made."""
 
-    table: dict[tuple[str, str, int], dict[str, Any]]  # experiment, protocol, n
+    table: dict[tuple[str, str, int], dict[str, Any]]  # keys: experiment, protocol, n
     counted: dict[tuple[str, str, int], Counts]
 
     def latency(self, experiment: str, protocol: str, n: int) -> float:
         return float(self.table[experiment, protocol, n]["latency"])
 
     def growth(self, protocol: str, n: int) -> float:
-        """Return the growth of the latency from half as many processes."""
+        """Return the growth of the latency when the number of processes doubles to n."""
         return round(self.latency(FREE, protocol, n) - self.latency(FREE, protocol, n // 2), 6)
 
     def messages(self, experiment: str, protocol: str, n: int, kind: str = "messages") -> float:
@@ -71,7 +72,7 @@ class Runs(NamedTuple):
 
 
 def statements(run_sizes: list[int], runs: Runs) -> dict[str, tuple[str, str]]:
-    """Return each statement with its verdict for all its sizes, and the reason."""
+    """Return each statement with the verdict over all its sizes, and the reason."""
     answers = {}
     with PRINTED.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -81,7 +82,7 @@ def statements(run_sizes: list[int], runs: Runs) -> dict[str, tuple[str, str]]:
 
 
 def judge_statement(check: Check, runs: Runs, spoken: list[int], run_sizes: list[int]) -> tuple[str, str]:
-    """Return one of hold, hold in part, fail, not checked, and for which sizes."""
+    """Return the verdict (hold, hold in part, fail, not checked), and the sizes that it applies to."""
     holding, failing, unchecked = [], [], []
     for n in spoken:
         try:
@@ -113,7 +114,7 @@ def _wrong(left: float, sign: str, right: float) -> str:
 
 @cache
 def interval() -> float:
-    """Return the time between two rounds of the detector, in the scenario."""
+    """Return the time between two rounds of the detector in the scenario."""
     from mobilenet.scenario import ProcessScenario
 
     detector = ProcessScenario.load(SCENARIOS / "reliable.yaml").detector
@@ -136,7 +137,7 @@ def log(n: int) -> int:
 
 
 def compare(left: tuple[str, str], sign: str, right: tuple[str, str], quantity: str = "latency") -> Check:
-    """Compare a quantity of two experiments."""
+    """Return a check that compares a quantity of two experiments."""
     return lambda r, n: [(r.table[(*left, n)][quantity], sign, r.table[(*right, n)][quantity])]
 
 
@@ -157,12 +158,12 @@ def same(left: tuple[str, str], right: tuple[str, str], *quantities: str) -> Che
 
 
 def exactly(values: list[int], expected: int) -> list[Claim]:
-    """Claim that each of these values is the expected one."""
+    """Claim that each of these values equals the expected one."""
     return [(min(values), "=", expected), (max(values), "=", expected)]
 
 
 def inside(c: Counts, n: int, times: int) -> list[Claim]:
-    """Claim this number of TREEs for each correct process of p(n/2)'s cluster, as p0 sees it."""
+    """Claim that each correct process in the cluster of p(n/2), as p0 sees it, receives this number of TREE messages."""
     return exactly(c.received["tree"][n // 2 + 1 :], times)
 
 
@@ -175,7 +176,9 @@ def next_one(c: Counts, n: int) -> list[Claim]:
 
 
 def at_detection(experiment: str) -> Check:
-    """Claim that the latency is the time of detection; nothing if the broadcast is complete before."""
+    """Return a check that the latency equals the time of detection. It makes no claim if the broadcast completes
+    earlier.
+    """
 
     def check(r: Runs, n: int) -> list[Claim]:
         latency, at = r.latency(experiment, A, n), by_source(r.counts(experiment, A, n))
@@ -190,7 +193,7 @@ def same_detection(r: Runs, n: int) -> list[Claim]:
 
 
 def again(r: Runs, n: int, protocol: str) -> float:
-    """Return the number of TREEs beyond the first to each process."""
+    """Return the number of TREE messages beyond the first one to each process."""
     return r.messages(SOURCE, protocol, n, "trees") - (n - 1)
 
 
@@ -204,7 +207,7 @@ def best(experiment: str, quantity: str) -> Check:
 
 
 CHECKS: dict[str, Check] = {
-    # discussion on the performance
+    # Statements of the discussion on the performance:
     "goal": by_counts(FREE, V, lambda c, n: [(max(map(sum, zip(*c.sent.values(), strict=True))), "≤", log(n))]),
     "best_per_cluster": by_counts(FREE, V, lambda c, n: [(c.most_per_cluster, "≤", 1)]),
     "best_trees": value(FREE, V, "trees", "=", lambda n: n - 1),
@@ -223,12 +226,12 @@ CHECKS: dict[str, Check] = {
     c.sent.values())), "=", n - 1)]),
     "resend_costs_most": compare((SOURCE, V), ">", (T1, V), "messages"),
     "false_as_true": same((ALL_MISTAKEN, V), (BEFORE, V), "trees", "delvs", "acks"),
-    # approaches and parameters
+    # Statements about approaches and parameters:
     "dpath_no_acks": every(*(value(e, D, "acks", "=", lambda n: 0) for e in (FREE, T0, T1, SOURCE, RANDOM))),
     "dpath_delivers": value(RANDOM, D, "not valid", "=", lambda n: 0),
     "all_waits_no_longer": every(*(value(t, A, "complete", "=", lambda n: 1) for t in (T0, T1))),
     "same_detection": same_detection,
-    # without faulty processes
+    # Statements about runs without faulty processes:
     "all_below_vcube": compare((FREE, A), "<", (FREE, V)),
     "all_below_dpath": compare((FREE, A), "<", (FREE, D)),
     "all_above_vcube": compare((FREE, A), ">", (FREE, V)),
@@ -249,7 +252,7 @@ CHECKS: dict[str, Check] = {
     "acks"))),
     "dpath_more": every(*(compare((FREE, D), ">", (FREE, p), "messages") for p in (V, A))),
     "dpath_copies": by_counts(FREE, D, lambda c, n: exactly(c.received["copy"][1:], log(n))),
-    # one faulty node in the subtree
+    # Statements about one faulty node in the subtree:
     "any_process_all": every(*(same((t, A), (o, A), "latency", "messages") for t in (T0, T1) for o in OTHERS[t])),
     "any_process_dpath": every(*(same((t, D), (o, D), "latency", "messages") for t in (T0, T1) for o in OTHERS[t])),
     "no_extra_at_t0": every(*(compare((T0, p), "≤", (FREE, p), "messages") for p in (V, A, D))),
@@ -284,7 +287,7 @@ CHECKS: dict[str, Check] = {
     "dpath_unaffected_t0": compare((T0, D), "=", (FREE, D)),
     "dpath_unaffected_t1": compare((T1, D), "=", (FREE, D)),
     "dpath_fewer": compare((T0, D), "<", (FREE, D), "messages"),
-    # failure of the source
+    # Statements about the failure of the source:
     "source_has_sent": every(*(value(SOURCE, p, "never_left", "=", lambda n: 0) for p in (V, A))),
     "source_all_receive": every(*(value(SOURCE, p, "deliveries", "=", lambda n: n) for p in (V, A))),
     "source_noticed": by_counts(SOURCE, V, lambda c, n: [(sum(at is not None for at in c.suspected), "=", n - 1)]),
@@ -309,7 +312,7 @@ CHECKS: dict[str, Check] = {
     "dpath_best_messages_t0": best(T0, "messages"),
     "dpath_best_messages_t1": best(T1, "messages"),
     "dpath_best_messages_source": best(SOURCE, "messages"),
-    # random faulty nodes
+    # Statements about random faulty nodes:
     "random_time_fits": every(*(value(FREE, p, "latency", "≤", log) for p in (V, A, D))),
     "random_latency": compare((RANDOM, V), "<", (RANDOM, A)),
     "random_messages_all": compare((RANDOM, V), "<", (RANDOM, A), "messages"),

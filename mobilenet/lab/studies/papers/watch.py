@@ -1,14 +1,16 @@
-"""Measure what figures of the causal paper show of single processes and messages, beyond the metrics.
+"""Measure what the figures of the causal paper show about single processes and messages, beyond the metrics.
 
-Model     dependencies: of a message, the sources of which its source has delivered something since its own last
-          broadcast: the number of entries in its compressed vector clock besides its own. Only from the events
-          pending: of each process, the most messages it held back at once. From the samples
-          company: of each process, the most messages it put into one packet
-          delayed: how many messages were delivered later than they came, all processes together. From events and
-          arrivals
-          pairs: the mean latencies of messages that came in a packet of two, and of the same messages at the same
-          processes in a run of the same broadcasts without aggregation
-Units     nanoseconds; means of latencies in time units
+Model     dependencies: for each message, the number of sources from which its source has delivered something since its
+          own last broadcast. This is the number of entries in its compressed vector clock besides the entry of the
+          source. It is computed from the events only.
+          pending: for each process, the largest number of messages that it held back at once. It is computed from the
+          samples.
+          company: for each process, the largest number of messages that it put into one packet.
+          delayed: the number of messages that were delivered later than they arrived, over all processes. It is
+          computed from events and arrivals.
+          pairs: the mean latencies of messages that arrived in a packet of two, and of the same messages at the same
+          processes in a run with the same broadcasts but without aggregation.
+Units     Nanoseconds; mean latencies are in time units.
 Source    Figures 6 and 8 to 11 of Rodrigues, Duarte and Arantes on causal aggregation; ours: docs/protocols/vcube.md
 """
 
@@ -26,11 +28,11 @@ if TYPE_CHECKING:
     from mobilenet.record.table import Columns
     from mobilenet.scenario import ProcessScenario
 
-Instants = dict[tuple[int, MessageId], int]  # (process, message) -> time_ns
+Instants = dict[tuple[int, MessageId], int]  # maps (process, message) to time_ns
 
 
 def observe(job: Job) -> Result:
-    """Return one run on the packet network, with what was observed in it."""
+    """Simulate a run on the packet network, and return what was observed in it."""
     scenario = scenario_of(job)
     result, events, samples, watch = _run_watched(scenario)
     result |= watch.observations(events, samples)
@@ -47,11 +49,11 @@ def _run_watched(scenario: ProcessScenario) -> tuple[Result, Columns, Columns, W
 
 
 class Watch:
-    """An observer of what is sent, without any influence on it."""
+    """Observes the packets that are sent, without influencing the run."""
 
     def __init__(self, n: int) -> None:
         self._company = [0] * n
-        self._arrivals: list[tuple[int, int, Any]] = []  # time_ns, receiver, packet
+        self._arrivals: list[tuple[int, int, Any]] = []  # tuples (time_ns, receiver, packet)
 
     def on_send(self, time_ns: int, sender: int, to: int, packet: Any) -> None:
         self._company[sender] = max(self._company[sender], len(packet.messages))
@@ -65,11 +67,11 @@ class Watch:
         return {(to, m.id): time_ns for time_ns, to, packet in self._arrivals for m in packet.messages}
 
     def of_two(self) -> list[tuple[int, MessageId]]:
-        """Return receiver and message for what came in packets of two, in order of arrival."""
+        """Return receiver and message of each message that arrived in a packet of two, in order of arrival."""
         return [(to, m.id) for _, to, packet in self._arrivals if len(packet.messages) == 2 for m in packet.messages]
 
     def observations(self, events: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what was observed, in a form that JSON can hold."""
+        """Return the observations in a form that JSON can represent."""
         return {
             "dependencies": dependencies(events),
             "pending": pending(samples, len(self._company)),
@@ -79,8 +81,9 @@ class Watch:
 
 
 def dependencies(events: Mapping[str, Any]) -> list[int]:
-    """Return the dependencies of each message, in the order of the broadcasts."""
-    since: dict[str, set[str]] = {}  # process -> sources of what it delivered since its last broadcast
+    """Return the number of dependencies of each message, in the order of the broadcasts."""
+    # maps a process to the sources of the messages that it has delivered since its last broadcast
+    since: dict[str, set[str]] = {}
     numbers = []
     for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):
         if event == "deliver":
@@ -93,7 +96,7 @@ def dependencies(events: Mapping[str, Any]) -> list[int]:
 
 
 def delivery_times(events: Mapping[str, Any]) -> Instants:
-    """Return when each message was delivered at each process, its source included."""
+    """Return when each message was delivered at each process, including its source."""
     rows = zip(events["time_ns"], events["node"], events["event"], events["message"], strict=True)
     return {(int(node[1:]), _id(message)): time_ns for time_ns, node, event, message in rows if event == "deliver"}
 
@@ -104,7 +107,7 @@ def _id(message: str) -> MessageId:
 
 
 def wait_count(received: Instants, delivered: Instants) -> int:
-    """Return how often a message had to wait at a process."""
+    """Return how many messages had to wait at a process before their delivery."""
     return sum(
         delivered[place] > came_ns
         for place, came_ns in received.items()
@@ -113,8 +116,8 @@ def wait_count(received: Instants, delivered: Instants) -> int:
 
 
 def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: Instants) -> list[float]:
-    """Return the means, in time units, from broadcast to reception and to delivery, of these messages at these
-    processes. A source delivers its own at once.
+    """Return the mean times from broadcast to reception and from broadcast to delivery, in time units, of these
+    messages at these processes. A source delivers its own messages immediately.
     """
     begun = [delivered[m.source, m] for _, m in of]
     came, handed_up = sum(received[place] for place in of), sum(delivered[place] for place in of)
@@ -122,7 +125,7 @@ def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: In
 
 
 def pending(samples: Mapping[str, Any], n: int) -> list[int]:
-    """Return the most pending messages at each process."""
+    """Return the largest number of pending messages at each process."""
     most = [0] * n
     for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
         if quantity == "pending":

@@ -1,1 +1,1 @@
-"""Query the records of many runs: views that SQL, Arrow and pandas read."""
+"""Queries the records of many runs through views that SQL, Arrow and pandas can read."""

@@ -1,9 +1,9 @@
-"""Which runs does a query cover? Those of a study or of a folder, or a single one.
+"""Find the runs that a query covers: those of a study, those in another folder, or a single run.
 
-Model     a study's runs are those that are done, with configuration, replication and levels; any other folder's are the
-          run directories in it, by name. The columns KEYS and a column for each factor name a run in all views. A
-          factor that bears the name of another column gets the name `level of FACTOR`
-Errors    StudyError for a folder without runs; RunError for a damaged one
+Model     The runs of a study are those that are done, with configuration, replication and levels. In any other folder,
+          they are the run directories in it, ordered by name. In all views, a run is identified by the columns KEYS and
+          one column for each factor. A factor with the name of another column is renamed to `level of FACTOR`.
+Errors    StudyError for a folder without runs. RunError for a damaged run.
 Source    ours: docs/guide/query.md
 """
 
@@ -23,7 +23,7 @@ from mobilenet.lab.studies.tables import tables_of_what_is_there
 from mobilenet.quoting import quote
 from mobilenet.record.reader import read_derived, read_manifest
 
-TABLE = "tables/runs"  # a study's table
+TABLE = "tables/runs"  # name of the study's table of runs
 KEYS = {"run": pa.string(), "configuration": pa.int32(), "replication": pa.int32()}
 FACTS = {"seed": pa.int64(), "verdict": pa.string()}
 TAKEN = {"place", *KEYS, *FACTS, *(column.name for view in VIEWS.values() for column in view.columns)}
@@ -31,21 +31,21 @@ TAKEN = {"place", *KEYS, *FACTS, *(column.name for view in VIEWS.values() for co
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of a query."""
+    """Contains the runs of a query."""
 
     where: Path
     paths: tuple[Path, ...]
-    keys: pa.Table  # a row for each of `paths`: its position in them, KEYS and the factors
+    keys: pa.Table  # one row for each of `paths`: its position in the list, KEYS and the factors
     is_study: bool = False
-    unfinished: str | None = None  # for people
+    unfinished: str | None = None  # a note for users
 
     @property
     def columns(self) -> list[str]:
-        """The columns that identify a run: KEYS and the factors."""
+        """The names of the columns that identify a run: KEYS and the factors."""
         return [name for name in self.keys.column_names if name != "place"]
 
     def results(self) -> pa.Table:
-        """Return the view `runs`: the columns that identify a run, FACTS and all metrics."""
+        """Return the view `runs`: the columns that identify a run, FACTS, and all metrics."""
         if self.is_study:
             table = read_table(self.where, TABLE)
             others = {"fingerprint", *KEYS, *open_store(self.where).study.factors}
@@ -65,7 +65,7 @@ def _result(path: Path) -> dict[str, Any]:
 
 
 def runs_of(where: Path) -> Runs:
-    """Return the runs of a study, a folder or a run."""
+    """Return the runs of a study, of a folder with runs, or of a single run directory."""
     if (where / "study.yaml").is_file():
         return _of_study(where)
     if (where / "manifest.json").is_file():

@@ -1,11 +1,11 @@
-"""Keep the classes that Spark loads in an archive, with which its Java starts sooner: `python -m
-mobilenet.lab.studies.query.spark_classes`, which set-up calls.
+"""Write the classes that Spark loads into an archive, which lets its Java start sooner. Set-up calls this module with
+`python -m mobilenet.lab.studies.query.spark_classes`.
 
-Model     most of the time that Spark takes to start, Java reads and checks classes. A small study and a query are run
-          here, and their Java writes the classes that it loaded into an archive (class data sharing), which later Javas
-          map into their memory (java.py). An archive belongs to one Java and one PySpark; without one, or if Java
-          refuses it, Spark starts as usual
-Errors    an archive that cannot be made is one line on stderr, with exit code 0
+Model     Java spends most of Spark's starting time on reading and checking classes. This module runs a small study and
+          a query. Their Java writes the classes that it has loaded into an archive (class data sharing), and later Java
+          processes map the archive into memory (java.py). An archive belongs to one Java and one PySpark. If it is
+          missing or Java refuses it, Spark starts as usual.
+Errors    If the archive cannot be created, the module prints one line to stderr and exits with code 0.
 Source    ours: docs/architecture/set-up.md
 """
 
@@ -26,7 +26,7 @@ from mobilenet.lab.studies.spark import spark_session
 from mobilenet.lab.studies.study import run_study
 from mobilenet.record.atomic_files import in_place_of
 
-ENDS_WITHIN_S = 120  # writing the archive included
+ENDS_WITHIN_S = 120  # includes the time to write the archive
 STUDY = """
 scenario: {scenario}
 set: {{duration_s: 2, warmup_s: 0}}
@@ -37,7 +37,7 @@ QUESTION = "SELECT configuration, receiver, avg(delay_s), percentile(delay_s, 0.
 
 
 def keep_classes() -> None:
-    """Make the archive for this Java and PySpark unless it is there, and remove those for others."""
+    """Create the archive for this Java and PySpark unless it exists, and remove archives for others."""
     home = java_home()
     files = archives(home)
     if files is None or files[1].is_file():
@@ -56,7 +56,7 @@ def keep_classes() -> None:
 
 
 def _load_classes(java_options: str) -> None:
-    """Have a Java with these options do what studies and queries do, and end."""
+    """Start a Java with these options, do what studies and queries do, and let it end."""
     from pyspark import SparkContext
 
     with scratch_folder("java") as folder:
@@ -68,7 +68,7 @@ def _load_classes(java_options: str) -> None:
             with views_of(runs, session) as views:
                 answer(ask(views, session, QUESTION))
         gateway: Any = SparkContext._gateway
-        gateway.proc.stdin.close()  # upon which it ends, and writes the archive
+        gateway.proc.stdin.close()  # The Java process ends when its input is closed, and then writes the archive.
         gateway.proc.wait(ENDS_WITHIN_S)
 
 
@@ -81,5 +81,5 @@ if __name__ == "__main__":
         keep_classes()
     except KeyboardInterrupt:
         sys.exit(130)
-    except Exception as problem:  # of any kind: set-up continues without the archive
+    except Exception as problem:  # Set-up continues without the archive, whatever the error is.
         _say(f"not kept, so Spark starts a few seconds later: {' '.join(str(problem).split())[:200]}")

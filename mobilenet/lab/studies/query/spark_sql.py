@@ -1,9 +1,10 @@
-"""Spark SQL over the views, and the views as DataFrames or as Arrow tables.
+"""Make the views available to Spark SQL, as DataFrames, and as Arrow tables.
 
-Model     a view is made when a query names it: Spark reports a name that it does not know, and the view of that name
-          is added. A recorded table is read from links to the files of all runs, laid out as a table that is
-          partitioned by run; so a condition on a run, its configuration or a level leaves out the files of others
-Errors    StudyError, one line: SQL that Spark refuses, a view of a table that no run recorded
+Model     A view is created when a query mentions it: Spark reports a name that it does not know, and the view with this
+          name is added. A recorded table is read through links to the files of all runs, which are laid out as a table
+          partitioned by run. So a query with a condition on a run, its configuration or a level reads only the files of
+          these runs.
+Errors    StudyError with one line, for SQL that Spark refuses, or for a view of a table that no run recorded.
 Source    ours: docs/guide/query.md
 """
 
@@ -34,17 +35,17 @@ from mobilenet.record.reader import glance_at_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_SENT_BYTES = 2**32  # of events, whose broadcasts are sent to each worker as a whole
+MOST_SENT_BYTES = 2**32  # Maximum size of the events for which the broadcasts are sent to each worker as a whole.
 COMMENTS = r"(\s|/\*.*?\*/|--[^\n]*\n)*"
 A_QUERY = re.compile(rf"{COMMENTS}(\(|(SELECT|WITH|FROM|VALUES|TABLE)\b)", re.IGNORECASE | re.DOTALL)
 OF_PYTHON = re.compile(r"Traceback \(most(?:.|\n)*?\n(?:\w+\.)*\w*(?:Error|Exception): (.*)")
 READING = re.compile(r"file:(/\S+?\.parquet)")
-FAILURES = 4  # of a task; a damaged file fails each time
+FAILURES = 4  # Spark gives up after this many failures of a task. A damaged file fails every time.
 EXPECTED = f"the views are {', '.join(NAMES)}"
 
 
 def table(runs: Runs, name: str) -> pa.Table:
-    """Return a view as a whole, without Spark."""
+    """Return a complete view without using Spark."""
     if name not in NAMES:
         raise StudyError(unknown("view", name, NAMES))
     if name == RUNS:
@@ -58,7 +59,7 @@ def table(runs: Runs, name: str) -> pa.Table:
 
 
 def _with_table(runs: Runs, view: View) -> list[int]:
-    """Return the places of the runs that recorded what the view needs."""
+    """Return the positions of the runs that recorded what the view needs."""
     tables = ("events", "samples") if view.table is None else (view.table,)
     files = [[path / f"{name}.parquet" for name in tables] for path in runs.paths]
     places = [place for place, (first, *_) in enumerate(files) if not view.needs or first.is_file()]
@@ -71,7 +72,9 @@ def _with_table(runs: Runs, view: View) -> list[int]:
 
 
 class Views(Mapping[str, "DataFrame"]):
-    """The views by name, each made when it is asked for. `folder`: visible to all workers while they last."""
+    """Contains the views by name. Each view is created at the first access. `folder` must be visible to all workers
+    while the views are in use.
+    """
 
     def __init__(self, runs: Runs, session: SparkSession, folder: Path) -> None:
         self._runs, self._session, self._folder = runs, session, folder
@@ -92,14 +95,14 @@ class Views(Mapping[str, "DataFrame"]):
         return self._made[name]
 
     def name_in_sql(self, name: str) -> None:
-        """Let SQL use a view by its name."""
+        """Make a view available in SQL under its name."""
         self[name].createOrReplaceTempView(name)
         self._names_in_sql.append(name)
 
     def remove_names(self) -> None:
-        """Remove these names from SQL."""
+        """Remove the names of all views from SQL."""
         for name in self._names_in_sql:
-            with suppress(Exception):  # an error of py4j, if Java is gone
+            with suppress(Exception):  # py4j raises an error if Java is gone
                 self._session.catalog.dropTempView(name)
 
     def _make(self, name: str) -> DataFrame:
@@ -115,7 +118,7 @@ class Views(Mapping[str, "DataFrame"]):
         return self._with_names(rows, [column.name for column in view.columns])
 
     def _with_names(self, rows: DataFrame, columns: list[str]) -> DataFrame:
-        """Return the rows with the columns that identify their runs, in place of their positions."""
+        """Replace the positions of runs in these rows by the columns that identify the runs."""
         from pyspark.sql.functions import broadcast
 
         names = ["`{}`".format(name.replace("`", "``")) for name in (*self._runs.columns, *columns)]
@@ -130,7 +133,7 @@ class Views(Mapping[str, "DataFrame"]):
         return table.selectExpr("place", *columns)
 
     def _files(self, view: View) -> DataFrame:
-        """Return the recorded table of all runs, partitioned by place."""
+        """Return the recorded table of all runs, partitioned by the position of the run."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         folder = self._folder / str(view.table)
@@ -154,7 +157,7 @@ class Views(Mapping[str, "DataFrame"]):
         return delivered.selectExpr("place", "message", "sender", "node receiver", *seconds, "station", "session")
 
     def _run_by_run(self, view: View) -> DataFrame:
-        """Return a view that Python computes run by run."""
+        """Return a view that Python computes separately for each run."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         _with_table(self._runs, view)
@@ -167,7 +170,7 @@ class Views(Mapping[str, "DataFrame"]):
 
 
 def _compute(name: str, paths: list[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a view for the runs at the requested places."""
+    """Yield the rows of a view for the runs at the requested positions."""
     for batch in batches:
         for place in batch.column(0).to_pylist():
             rows = rows_of_run(VIEWS[name], Path(paths[place]))
@@ -177,7 +180,7 @@ def _compute(name: str, paths: list[str], batches: Iterable[pa.RecordBatch]) -> 
 
 @contextmanager
 def views_of(runs: Runs, session: SparkSession) -> Iterator[Views]:
-    """Open the views for the block."""
+    """Open the views for the duration of a with block."""
     is_local = str(session.sparkContext.master).startswith("local")
     with scratch_folder("views", None if is_local else runs.where) as folder:
         views = Views(runs, session, folder)
@@ -188,7 +191,7 @@ def views_of(runs: Runs, session: SparkSession) -> Iterator[Views]:
 
 
 def lasting_views(runs: Runs, session: SparkSession) -> Views:
-    """Open views that last as long as this process."""
+    """Open views that remain available as long as this process runs."""
     require_spark(session)
     block = ExitStack()
     atexit.register(block.close)
@@ -214,11 +217,12 @@ def ask(views: Views, session: SparkSession, sql: str) -> DataFrame:
             name = (error.getMessageParameters() or {}).get("relationName", "").strip("`").lower()
             if name not in NAMES:
                 raise StudyError(f"SQL: {unknown('view', name, NAMES)}") from None
-        views.name_in_sql(name)  # out of the block: errors here have nothing to do with Spark's refusal
+        # This call is outside of the except block, so that its errors are not attributed to Spark's refusal.
+        views.name_in_sql(name)
 
 
 def answer(frame: DataFrame) -> pa.Table:
-    """Compute a DataFrame. Raise StudyError with Spark's reason if that fails."""
+    """Compute a DataFrame. Raise StudyError with the reason that Spark reports if this fails."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -229,7 +233,7 @@ def answer(frame: DataFrame) -> pa.Table:
 
 
 def plan_of(frame: DataFrame) -> str:
-    """Return Spark's plan: which files, columns and partitions it reads, and what it does with them."""
+    """Return Spark's plan for a query: the files, columns and partitions that it reads, and what it does with them."""
     plan = StringIO()
     with redirect_stdout(plan):
         frame.explain("formatted")
@@ -237,21 +241,23 @@ def plan_of(frame: DataFrame) -> str:
 
 
 def heap() -> str:
-    """Return the memory that Java may use for a query: a quarter of the machine's, which is also Java's own default,
-    since Spark keeps facts about each run's files.
+    """Return the memory that Java may use for a query. Spark keeps information about the files of each run, so the
+    limit is a quarter of the machine's memory, which is also Java's default.
     """
     return f"{max(1, os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 4 >> 30)}g"
 
 
 def tasks_done(session: SparkSession) -> tuple[int, int]:
-    """Return how many tasks of the present stages are done, and how many there are."""
+    """Return the number of finished tasks and the number of all tasks in the active stages."""
     tracker = session.sparkContext.statusTracker()
     stages = [stage for number in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(number)) is not None]
     return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason of Spark, or of the code that it ran, in one line, with the run's file that it was reading."""
+    """Return the reason that Spark or the code run by it reported, in one line, with the file of the run that was being
+    read.
+    """
     whole = str(error)
     if (own := OF_PYTHON.search(whole)) is not None:
         return own[1][:400]

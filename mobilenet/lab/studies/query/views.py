@@ -1,11 +1,11 @@
-"""The views of the records of many runs: how is each made?
+"""Define the views of the records of many runs, and how each view is created.
 
-Model     a view of a recorded table has its columns, with times in seconds; Spark reads no others, and of no other
-          runs than a query needs: the files are partitioned by run, and the columns that name a run come from a small
-          table next to them. `deliveries` joins each delivery with its broadcast. `buffers` and `handoffs` are computed
-          run by run, as the metrics are
-Units     as the names of columns show; times in seconds of simulated time
-Shapes    VIEWS: their names, columns and types
+Model     A view of a recorded table has the columns of the table, with times in seconds. Spark reads only the columns
+          and runs that a query needs: the files are partitioned by run, and the columns that identify a run come from a
+          small separate table. `deliveries` joins each delivery with its broadcast. `buffers` and `handoffs` are
+          computed separately for each run, like the metrics.
+Units     The names of the columns show the units. Times are in seconds of simulated time.
+Shapes    VIEWS contains the names, columns and types of all views.
 Source    ours: docs/guide/query.md
 """
 
@@ -32,17 +32,17 @@ TYPES = {"string": TEXT, "int64": WHOLE, "double": NUMBER, "bool": TRUTH}
 class Column(NamedTuple):
     name: str
     kind: pa.DataType
-    description: str = ""  # of a recorded column: docs/run-directory.md
-    source: str = ""  # in the recorded table; for times in ns
+    description: str = ""  # recorded columns are described in docs/run-directory.md
+    source: str = ""  # name in the recorded table, where times are in nanoseconds
 
 
 class View(NamedTuple):
     name: str
     description: str
     columns: tuple[Column, ...]
-    table: str | None  # the table that is read; None: several
-    of_run: Callable[[Path], pa.Table] | None = None  # computes it, without the columns that name the run
-    needs: str = ""  # key of a scenario
+    table: str | None  # the recorded table to read, or None if the view needs several
+    of_run: Callable[[Path], pa.Table] | None = None  # computes the view without the columns that identify the run
+    needs: str = ""  # a scenario key that is required for the view
 
     @property
     def schema(self) -> pa.Schema:
@@ -50,7 +50,7 @@ class View(NamedTuple):
 
 
 def _of_table(table: str, description: str, needs: str = "") -> View:
-    """Return a view of one table, with its columns in their order, and times in seconds."""
+    """Return a view of one table, with the columns in their original order and times in seconds."""
     columns = []
     for source, kind in COLUMNS[table].items():
         is_time = source.endswith("_ns")
@@ -60,7 +60,7 @@ def _of_table(table: str, description: str, needs: str = "") -> View:
 
 
 def rows_of_run(view: View, run: Path) -> pa.Table:
-    """Return the rows of one run, with the view's schema, without Spark."""
+    """Return the rows of one run with the schema of the view, without using Spark."""
     if view.of_run is not None:
         return view.of_run(run)
     assert view.table is not None
@@ -69,7 +69,7 @@ def rows_of_run(view: View, run: Path) -> pa.Table:
 
 
 def _in_seconds(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """Return times in seconds. A time is never negative: -1 stands for none."""
+    """Convert times to seconds. A time is never negative; -1 represents a missing time."""
     if not column.source.endswith("_ns"):
         return values.cast(column.kind)
     times = pc.if_else(pc.less(values, 0), pa.scalar(None, WHOLE), values)
@@ -89,12 +89,14 @@ def _deliveries(run: Path) -> pa.Table:
 
 
 def _buffers(run: Path) -> pa.Table:
-    """Return how many messages each buffer holds, from one change to the next, and from the last one to the end."""
+    """Return how many messages each buffer contains, in intervals from one change to the next. The last interval ends
+    with the run.
+    """
     manifest = read_json(run, "manifest.json")
     declared = buffers_of(manifest, run_kind(manifest).buffers)
     samples = read_table(run, "samples").to_pandas()
     pairs = zip(samples.node, samples.quantity, strict=True)
-    # for processes, only buffers are sampled
+    # Of processes, only buffers are sampled.
     kept = samples[[node[0] == "p" or quantity in declared.get(node[0], ()) for node, quantity in pairs]]
     kept = kept.sort_values(["node", "quantity", "time_ns"], kind="stable")
     following = kept.groupby(["node", "quantity"], sort=False)["time_ns"].shift(-1)
@@ -169,5 +171,5 @@ VIEWS = {
         _of_table("causes", "what led to what", "record.causes"),
     )
 }
-RUNS = "runs"  # made of runs.results(): a row for each run
+RUNS = "runs"  # created by runs.results(), with one row for each run
 NAMES = (RUNS, *VIEWS)

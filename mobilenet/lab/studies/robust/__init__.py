@@ -1,1 +1,1 @@
-"""Robustness: does a study's comparison have the same result on other radios?"""
+"""Tests the robustness of a study: whether its comparison has the same result on other radios."""

@@ -1,11 +1,13 @@
-"""The radios on which a comparison is repeated, derived from the scenario's radio.
+"""Derive the radios on which a comparison is repeated from the radio of the scenario.
 
-Model     the scenario's own is the first: `disk`, or `own` if it receives by power. The others keep of it what does not
-          belong to the way of receiving: mode, queue, attempts, random loss. Power: preambles are detected, at
-          path loss only, exactly up to the disk's range. Broadcasts keep their rate if it reaches as far as that;
-          otherwise they get the highest rate that does. Unicast frames always get that one
+Model     The first radio is that of the scenario: `disk`, or `own` if its reception depends on the received power. The
+          other radios keep the settings that do not concern reception: mode, queue, attempts and random loss. Their
+          transmit power is set so that, with path loss only, preambles are detected exactly up to the range of the
+          disk. Broadcasts keep their rate if it reaches that far; otherwise they get the highest rate that does.
+          Unicast frames always get the highest rate that reaches that far.
 Units     metres, Mb/s, dBm, dB
-Errors    ScenarioError, one line: an unknown radio, no obstacles, a range that 40 dBm do not reach
+Errors    ScenarioError with one line, for an unknown radio, for missing obstacles, or for a range that 40 dBm do not
+          reach.
 Source    Nakagami, shadowing and path loss with the defaults of mobilenet/network/propagation/parameters.py; ours:
           docs/guide/robust.md
 """
@@ -35,7 +37,7 @@ SHADOWING = {"sigma_db": 7.0, "decorrelation_m": 13.0}
 FADING = {"model": "nakagami"}
 MOST_DBM = 40.0
 ATTACHMENT = "hosts.attachment"
-# Keys of `wireless` with the same meaning on all of them
+# Keys of `wireless` that have the same meaning for all radios.
 OF_ANY_RADIO = ("loss", "queue_frames", "groupcast", "group_retries")
 RECEIVER = ("noise_figure_db", "preamble_rssi_dbm", "preamble_sinr_db", "ed_threshold_dbm")
 RADIOS = {
@@ -49,7 +51,7 @@ RADIOS = {
 
 
 class Radio(NamedTuple):
-    """A radio. `changes`: scenario key -> value; empty: the scenario's own radio."""
+    """A radio. `changes` maps scenario keys to values; it is empty for the radio of the scenario itself."""
 
     name: str
     what: str
@@ -58,16 +60,16 @@ class Radio(NamedTuple):
 
     @property
     def rates_mbps(self) -> tuple[float, float]:
-        """The rates of broadcasts and of unicast."""
+        """The rates of broadcast frames and of unicast frames."""
         w = self.wireless
         return (w.bitrate_mbps, w.bitrate_mbps) if w.mac == "acking" else (w.broadcast_rate_mbps, w.unicast_mbps)
 
 
 def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) -> list[Radio]:
-    """Return the scenario's own radio first, then the chosen ones, by default all. One that is the same as an earlier
-    one is omitted.
+    """Return the scenario's own radio, followed by the chosen radios, by default all of them. Omit a radio that is
+    identical to an earlier one.
 
-    `obstacles`: a file, as the scenario would name it.
+    `obstacles` is a file, given as a path that the scenario could contain.
     """
     own = "disk" if scenario.wireless.model == "unit_disk" else OWN
     walls: dict[str, Any] | None = None
@@ -102,7 +104,9 @@ def _require_known(name: str, own: str) -> None:
 
 
 def _disk(scenario: Scenario, name: str) -> Radio:
-    """Return a disk with the median reach of the scenario's radio, if that receives by power."""
+    """Return a disk whose range is the median reach of the scenario's radio, for a radio whose reception depends on the
+    received power.
+    """
     own = scenario.wireless
     more: dict[str, Any] = {"capture_db": CAPTURE_DB} if name == "capture" else {}
     if own.model == "unit_disk":
@@ -140,8 +144,9 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
 
 
 def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
-    """Return a path loss with the reference loss shifted by less than a hundredth of a dB, so that a whole hundredth is
-    passed just behind `range_m`: reach, and so the ground that hosts walk on, is the disk's to the centimetre.
+    """Return a path loss whose reach equals the range of the disk to the centimetre, so that hosts walk on the same
+    ground. The reference loss is shifted by less than a hundredth of a dB, so that the loss passes a rounding step of a
+    hundredth just beyond `range_m`.
     """
     usual = BANDS.get(mode, {}).get("reference_loss_db", PathLossParameters.model_fields["reference_loss_db"].default)
     behind = usual + 10 * EXPONENT * math.log10(max(1.0, range_m) + 0.005)
@@ -150,7 +155,7 @@ def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
 
 
 def _shared_values(own: WirelessParameters) -> dict[str, Any]:
-    """Return the keys that any radio with 802.11's MAC takes over, including the receiver."""
+    """Return the keys that any radio with the MAC of 802.11 takes over, including those of the receiver."""
     keys = (*OF_ANY_RADIO, "mode", "eifs", "retry_limit", *RECEIVER)
     parameters = {key: getattr(own, key) for key in keys if key in own.model_fields_set}
     return parameters | {"broadcast_rate_mbps": own.broadcast_rate_mbps}
@@ -168,7 +173,9 @@ def _rates(wireless: WirelessParameters, own: WirelessParameters, payload_bytes:
 
 
 def _exchange(scenario: Scenario, wireless: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes in an order in which each is valid: a radio never has a hysteresis of the other model."""
+    """Return the changes in an order in which each one is valid. A radio must never have the hysteresis of the other
+    model.
+    """
     rule, model = scenario.hosts.attachment, wireless.get("model", "unit_disk")
     settings = rule.model_dump(exclude_unset=True)
     neutral = {key: value for key, value in settings.items() if key not in HYSTERESES}

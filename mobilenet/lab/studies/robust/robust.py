@@ -1,10 +1,10 @@
-"""Repeat a study's comparison on other radios: one study for each radio, and one verdict over all of them.
+"""Repeat the comparison of a study on other radios, with one study for each radio and one verdict over all of them.
 
-Model     OUT/disk, OUT/capture, ... are directories of studies, each with its tables, comparison and runs, that differ
-          only in the radio; so replication 3 meets the same world on each of them. Called again it does what is
-          missing. Adding or removing a radio leaves the others untouched
-Errors    ScenarioError for the file, the radios and their combination, before anything is run;
-          StudyError for directories and Spark
+Model     OUT/disk, OUT/capture, ... are directories of studies, each with its tables, comparison and runs. They differ
+          only in the radio, so replication 3 has the same random world in each of them. Another call with the same
+          directory makes the runs that are missing. Adding or removing a radio does not affect the other radios.
+Errors    ScenarioError for the file, the radios and their combination, before anything is run. StudyError for
+          directories and for Spark.
 Source    ours: docs/guide/robust.md
 """
 
@@ -37,13 +37,13 @@ from mobilenet.scenario.base import is_file
 
 @dataclass(frozen=True)
 class Plan:
-    """The studies to run."""
+    """Contains the studies to run, one for each radio."""
 
     study: Study
-    mac: str  # the scenario's MAC
+    mac: str  # the MAC of the scenario
     radios: list[Radio]
     studies: list[Study]  # one for each radio
-    runs: int  # least number of runs on each radio
+    runs: int  # minimum number of runs on each radio
 
     @property
     def factor(self) -> str:
@@ -57,13 +57,13 @@ class Plan:
 
 
 def default_directory(study: Study, file: Path) -> Path:
-    """Return studies/NAME-robust, the default directory."""
+    """Return the default directory, studies/NAME-robust."""
     name = directory_of_study(study, file).name
     return STUDIES / f"{name}-robust"
 
 
 def plan(file: Path, chosen: list[str] | None, obstacles: Path | None, allow_code: bool = False) -> Plan:
-    """Try every configuration of every radio on the scenario; run none."""
+    """Check every configuration with every radio, without running anything, and return the plan."""
     study = Study.load(file)
     if study.compare is None:
         raise ScenarioError(f"{file}: the study has no comparison; add `compare:`")
@@ -101,7 +101,7 @@ def perform(
     allow_code: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Result]:
-    """Run what is missing, radio by radio, on one Spark."""
+    """Make the runs that are missing, one radio after the other, in a single Spark session."""
     require_spark(spark)
     if (out / "study.yaml").exists() or (out.exists() and not out.is_dir()):
         raise StudyError(
@@ -118,7 +118,7 @@ def perform(
 
 
 def judge(plan: Plan, out: Path) -> list[Claim]:
-    """Return the claims from the tables of all radios."""
+    """Return the claims, judged from the tables of all radios."""
     findings = {radio.name: compare_study(out / radio.name) or [] for radio in plan.radios}
     return claims(findings, plan.study.confidence)
 
@@ -136,19 +136,18 @@ def _tell(progress: Progress, before: tuple[int, int], later: int, standing: Sta
 
 
 def _with(study: Study, radio: Radio) -> Study:
-    """Return the study with another radio. Keys of `set` for the radio are included in it already."""
+    """Return the study with another radio. The radio already includes the keys of `set` that concern it."""
     own = tuple(radio.changes)
     settings = {key: value for key, value in study.set.items() if not f"{key}.".startswith(tuple(f"{o}." for o in own))}
     return study.model_copy(update={"set": settings | radio.changes})
 
 
 def _sets(study: Study, factor: str, key: str) -> bool:
-    """Return whether this factor sets the key."""
     return key == factor or any(isinstance(level, dict) and key in level for level in study.levels(factor))
 
 
 def _require_same_radio(study: Study, factor: str, keys: list[str]) -> None:
-    """Refuse factors that change what the radios exchange."""
+    """Raise ScenarioError for factors that change settings in which the radios differ."""
     for key in keys:
         top, _, rest = key.partition(".")
         if top == "wireless" and rest not in OF_ANY_RADIO:
@@ -161,5 +160,5 @@ def _require_same_radio(study: Study, factor: str, keys: list[str]) -> None:
 
 
 def rows(all_claims: list[Claim]) -> list[dict[str, Any]]:
-    """Return a row for each comparison and radio, for tables."""
+    """Return a table with one row for each comparison and radio."""
     return [row for claim in all_claims for row in claim.rows()]

@@ -1,16 +1,16 @@
-"""Is the result of a comparison on the first radio confirmed on the others?
+"""Decide whether the result of a comparison on the first radio is confirmed on the other radios.
 
-Model     the effect of a level against the baseline in a metric, paired by replication within each radio. All p values,
-          of all metrics, levels and radios, are one family (Holm). An effect on the first radio that is significant is
-          a claim. Its verdict is
-              survives        significant, and in the same direction, on all radios
-              flips           significant in the other direction on some; `flips_under` names them
-              inconclusive    not significant on some, or without a mean there; `inconclusive_under` names them
+Model     An effect compares a level with the baseline in one metric, paired by replication within each radio. The p
+          values of all metrics, levels and radios are adjusted as one family (Holm). A significant effect on the first
+          radio is a claim. Its verdict is one of
+              survives        significant on all radios, and in the same direction
+              flips           significant in the other direction on some radios; `flips_under` names them
+              inconclusive    not significant on some radios, or no mean exists there; `inconclusive_under` names them
               no claim        no significant effect on the first radio
-          A significant effect in the better direction does not make a setting better if it is, or may be, behind in
-          what it delivered or broadcast (lab/studies/precedence.py), or if their runs are not paired:
-          `objections` has the reason for each such radio
-Units     those of the metrics; ratios have none
+          A significant effect in the better direction does not make a setting better if the setting is, or may be,
+          behind in what it delivered or broadcast (lab/studies/precedence.py), or if the runs are not paired.
+          `objections` contains the reason for each such radio.
+Units     Effects have the unit of their metric; ratios are dimensionless.
 Errors    none
 Source    ours: docs/guide/robust.md
 """
@@ -39,7 +39,9 @@ from mobilenet.quoting import percentage
 
 @dataclass(slots=True)
 class Effect:
-    """The effect on one radio. `direction`: 1 or -1 if it is significant, else 0; `lack`: why it has no result."""
+    """The effect on one radio. `direction` is 1 or -1 if the effect is significant, and otherwise 0. `lack` states why
+    there is no result.
+    """
 
     radio: str
     result: Comparison | None
@@ -52,9 +54,11 @@ class Effect:
 
 @dataclass(slots=True)
 class Claim:
-    """A level compared with the baseline in one metric, on all radios; the first radio makes the claim."""
+    """A comparison of a level with the baseline in one metric, on all radios. The effect on the first radio is the
+    claim.
+    """
 
-    others: dict[str, Any]  # the levels of the other factors
+    others: dict[str, Any]  # levels of the other factors
     level: Any
     baseline: Any
     metric: str
@@ -73,8 +77,8 @@ class Claim:
         return [e.radio for e in self.effects if self.is_one and e.direction == 0]
 
     def objections(self, names: tuple[str, str]) -> dict[str, Objection]:
-        """Return for each radio why the setting that an effect favours is not called better. `names`: of the level and
-        the baseline.
+        """Return, for each radio, why the setting that the effect favours is not called better. `names` contains the
+        names of the level and the baseline.
         """
         way = OF_HOSTS.better(self.metric) if self.metric not in SIGNED else ""
         reasons = {
@@ -95,8 +99,8 @@ class Claim:
         return "; ".join(f"{word} under {', '.join(names)}" for word, names in parts if names) or "survives"
 
     def verdict_in_full(self, names: tuple[str, str]) -> str:
-        """Return the verdict, and on which radios and why the favoured setting is not called better. `names`: as for
-        `objections`.
+        """Return the verdict. If the favoured setting is not called better, add on which radios and why. `names` is the
+        same as for `objections`.
         """
         radios: dict[str, list[str]] = {}
         for radio, reason in self.objections(names).items():
@@ -105,7 +109,7 @@ class Claim:
         return "; ".join([self.verdict, *asides])
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each radio, for tables."""
+        """Return a row for each radio, for use in tables."""
         return [self._row(effect) for effect in self.effects]
 
     def _row(self, effect: Effect) -> dict[str, Any]:
@@ -124,7 +128,9 @@ class Claim:
 
 
 def claims(findings: dict[str, list[Finding]], confidence: float) -> list[Claim]:
-    """Judge each claim. `findings` has the findings of each radio in one order; those of the first are the claims."""
+    """Judge all claims. `findings` contains the findings of each radio in the same order; the findings of the first
+    radio are the claims.
+    """
     all_claims: list[Claim] = []
     for own in zip(*findings.values(), strict=True):
         first = own[0]
@@ -150,7 +156,7 @@ def pair_of(claim: Claim, factor: str, names: LevelNames) -> tuple[str, str]:
 
 
 def shares_of_levels(claims: list[Claim], factor: str, names: LevelNames) -> list[str]:
-    """Return what each level delivered and broadcast, with the extremes over radios and places."""
+    """Return what each level delivered and broadcast, with the extremes over radios and levels of the other factors."""
     lines = []
     for share, words in ((DELIVERED, "delivered of what was owed to members"), (ACCEPTED, OFFERED)):
         values: dict[str, list[float]] = {}
@@ -170,7 +176,7 @@ def _range(shares: list[float]) -> str:
 
 
 class EffectInterval(NamedTuple):
-    """An effect as a number with an interval. `nothing` is the value for no change."""
+    """The numbers of an effect with its interval. `nothing` is the value that means no change."""
 
     value: float
     low: float
@@ -179,7 +185,7 @@ class EffectInterval(NamedTuple):
 
 
 def ratios_of(all_claims: list[Claim]) -> set[str]:
-    """Return the metrics whose effects are ratios, on every radio."""
+    """Return the metrics whose effects are ratios on every radio."""
     without = {c.metric for c in all_claims for e in c.effects if e.result is not None and e.result.ratio is None}
     return {c.metric for c in all_claims} - without
 

@@ -1,7 +1,7 @@
-"""The radios and the verdicts in words and tables, for the console and as Markdown.
+"""Describe the radios and the verdicts in words and tables, for the terminal and in Markdown.
 
-Model     an effect is given as a ratio where all radios of the metric have one, else as a difference; `?` marks what is
-          not significant
+Model     An effect is reported as a ratio if the metric has one on all radios, and otherwise as a difference. `?` marks
+          an effect that is not significant.
 Source    ours: docs/guide/robust.md
 """
 
@@ -32,7 +32,9 @@ def radio_row(radio: Radio) -> tuple[str, ...]:
 
 
 def mac_sentence(plan: Plan) -> str | None:
-    """Return which radios changed the MAC, since those that receive by power need 802.11's rates, or None."""
+    """Return a sentence about the radios that changed the MAC, or None if there are none. Radios whose reception
+    depends on the received power need the rates of 802.11.
+    """
     changed = [radio.name for radio in plan.radios if radio.wireless.mac != plan.mac]
     if not changed:
         return None
@@ -43,7 +45,7 @@ def mac_sentence(plan: Plan) -> str | None:
 
 
 def name_of(claim: Claim, plan: Plan) -> str:
-    """Return the level and the baseline in words, with the levels of other factors."""
+    """Return the level and the baseline in words, together with the levels of other factors."""
     names = plan.names
     versus = " against ".join(pair_of(claim, plan.factor, names))
     where = ", ".join(names.in_words(factor, level) for factor, level in claim.others.items())
@@ -51,7 +53,7 @@ def name_of(claim: Claim, plan: Plan) -> str:
 
 
 def cells(claim: Claim, as_ratio: bool, intervals: bool) -> list[str]:
-    """Return a cell for each radio."""
+    """Return the table cells of a claim, one for each radio."""
     return [_cell(effect, effect_in_figures(effect, as_ratio), as_ratio, intervals) for effect in claim.effects]
 
 
@@ -64,7 +66,9 @@ def _cell(effect: Effect, estimate: EffectInterval | None, as_ratio: bool, inter
 
 
 def deliveries(claims: list[Claim], plan: Plan) -> list[str]:
-    """Return a line for each comparison and radio whose levels delivered different shares, and which is behind."""
+    """Return a line for each comparison and radio whose levels delivered different shares. The line also states which
+    level is behind.
+    """
     lines: dict[str, None] = {}
     for claim in claims:
         baseline = plan.names.name(plan.factor, claim.baseline)
@@ -75,7 +79,7 @@ def deliveries(claims: list[Claim], plan: Plan) -> list[str]:
 
 
 def totals(claims: list[Claim]) -> str:
-    """Return the number of claims with each verdict."""
+    """Return how many claims have each verdict."""
     counts = Counter(c.verdict.partition(" ")[0] for c in claims)
     one = {"survives": "survives", "flips": "flips"}
     many = [
@@ -89,12 +93,12 @@ def totals(claims: list[Claim]) -> str:
 
 
 def without_mean(results: list[Result]) -> list[str]:
-    """Return the configurations in which the backlog grows to the end, by radio."""
+    """Return the configurations whose backlog grows until the end, for each radio."""
     return [f"unstable: {result.store.path.name}: {c.label}" for result in results for c in result.unstable]
 
 
 def markdown(plan: Plan, claims: list[Claim], unstable: list[str]) -> str:
-    """Return both tables, and an explanation of them."""
+    """Return both tables with an explanation, in Markdown."""
     first, as_ratios = plan.radios[0].name, ratios_of(claims)
     sure = f"{plan.study.confidence * 100:g} %"
     head = ("quantity", "comparison", *(radio.name for radio in plan.radios), "verdict")

@@ -1,1 +1,1 @@
-"""Sensitivity: which settings matter? Morris screening, as a study."""
+"""Sensitivity analysis: finds the settings that matter most, by Morris screening in the form of a study."""

@@ -1,11 +1,12 @@
-"""The values of each key in a screening: given by the user, or by the scenario and the declaration of the key.
+"""Determine the values of each key in a screening, from the user's range or from the scenario and the declaration of
+the key.
 
-Model     `KEY=LOW:HIGH` is LEVELS values, evenly spaced, whole where the key takes only whole numbers; `KEY=A|B` are
-          these values. Without a range, a choice or a flag takes all values of its declaration; a number goes from half
-          to twice its present value, as far as the declared limits permit. Declared limits are not used as ranges: they
-          show what is possible (3 km), not what is plausible
-Units     those of the keys
-Errors    ScenarioError
+Model     `KEY=LOW:HIGH` stands for LEVELS evenly spaced values, which are whole if the key takes only whole numbers.
+          `KEY=A|B` lists the values. Without a range, a choice or a flag takes all values of its declaration. A number
+          ranges from half to twice its present value, as far as the declared limits permit. The declared limits
+          themselves are not used as ranges, because they show what is possible (3 km), not what is plausible.
+Units     Values have the unit of their key.
+Errors    ScenarioError for a range that is invalid.
 Source    ours: docs/guide/sensitivity.md
 """
 
@@ -21,19 +22,20 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_reader import parse_value
 from mobilenet.scenario.yaml_writer import inline
 
-LEVELS = 4  # of each key, as usual in Morris' method: a step is half of the range
+LEVELS = 4  # Levels of each key. Four are usual in Morris' method, where a step is half of the range.
 
 
 class Range(NamedTuple):
     """The values of one key."""
 
     key: str
-    values: tuple[Any, ...]  # LEVELS ascending numbers, or else 2 to LEVELS values, spread over the levels
+    # either LEVELS ascending numbers, or 2 to LEVELS other values that are spread over the levels
+    values: tuple[Any, ...]
     is_number: bool
 
     @property
     def words(self) -> str:
-        """The range in words: `interval_s 1 to 10`, or `repair none or selective`."""
+        """The range in words, such as `interval_s 1 to 10` or `repair none or selective`."""
         name = self.key.rpartition(".")[2]
         if self.is_number:
             return f"{name} {self.values[0]:.10g} to {self.values[-1]:.10g}"
@@ -41,7 +43,7 @@ class Range(NamedTuple):
 
     @property
     def given(self) -> str:
-        """The range as on the command line: `workload.interval_s=1:10`, or `protocol.repair=none|selective`."""
+        """The range as on the command line, such as `workload.interval_s=1:10` or `protocol.repair=none|selective`."""
         if self.is_number:
             return f"{self.key}={self.values[0]!r}:{self.values[-1]!r}"
         return f"{self.key}={'|'.join(map(inline, self.values))}"
@@ -50,9 +52,9 @@ class Range(NamedTuple):
 def ranges(
     texts: Sequence[str], scenario: Any, option: str, settings: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Range, ...]:
-    """Read the ranges. `texts`: as on the command line, keys separated by commas; `option`: how the caller gave them;
-    `settings`: of the scenario's own code, by key. If they are not known, since code must not run, a number without a
-    point counts as whole, as in the normal form of the command.
+    """Parse the ranges. `texts` are written as on the command line, with keys separated by commas. `option` names them
+    in error messages. `settings` contains the settings of the scenario's own code, by key. If these are unknown because
+    code must not run, a number without a decimal point counts as whole, as in the normal form of the command.
     """
     parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     if not parts:
@@ -152,7 +154,7 @@ def _number(rule: Any, *names: Any) -> float:
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
-    """Return the types that a key may have: both sides of `float | None`."""
+    """Return the alternative types of a key, such as both sides of `float | None`."""
     origin = get_origin(annotation)
     return get_args(annotation) if origin is Union or str(origin) == "<class 'types.UnionType'>" else (annotation,)
 

@@ -1,15 +1,15 @@
-"""Morris screening: which points to examine, and what does each key do there?
+"""Perform Morris screening: choose the points to examine, and compute the effect of each key from the results.
 
-Model     a trajectory begins at a random point of the grid and moves one key after another by half of the levels, so
+Model     A trajectory begins at a random point of the grid and moves one key after another by half of the levels. So
           each of its steps shows the elementary effect of one key: the change of the metric, scaled to the whole range
-          of the key. The mean of their sizes over the trajectories, mu*, ranks the keys; mu is the mean of the signed
-          changes, and sigma their spread, which is large if a key acts together with others, or not linearly. Each
-          point is run in the same worlds, and a step compares the means over them. The interval of mu* is a bootstrap
-          over trajectories. Whether a key has an effect at all is an F test: the squares of its steps against the
-          spread of the same steps over worlds, Holm-adjusted over the keys of a metric
-          A trajectory with a point that has no mean, or lacks a run, is left out whole
-Shapes    points: trajectories x (keys + 1) x keys, levels; values: trajectories x (keys + 1) x worlds
-Units     of elementary effects those of the metric
+          of the key. The mean of the absolute effects over the trajectories, mu*, ranks the keys. mu is the mean of the
+          signed effects. sigma is their spread, which is large if a key interacts with others or acts nonlinearly. Each
+          point is run in the same random worlds, and a step compares the means over these worlds. The interval of mu*
+          is a bootstrap over trajectories. An F test decides whether a key has an effect at all: it compares the
+          squares of its steps with the spread of the same steps over worlds, and is Holm-adjusted over the keys of a
+          metric. A trajectory is omitted completely if one of its points has no mean or lacks a run.
+Shapes    points: trajectories x (keys + 1) x keys, containing levels; values: trajectories x (keys + 1) x worlds
+Units     Elementary effects have the unit of the metric.
 Source    Morris, Factorial sampling plans for preliminary computational experiments, Technometrics 33 (1991);
           Campolongo, Cariboni, Saltelli, Env. Modelling & Software 22 (2007), for mu*; SALib for both;
           ours: docs/guide/sensitivity.md
@@ -46,17 +46,19 @@ class KeyEffect(NamedTuple):
 
 
 def trajectories(keys: int, count: int, seed: int) -> Levels:
-    """Return the points of `count` trajectories, by level of each key: count x (keys + 1) x keys."""
+    """Return the points of `count` trajectories as levels of each key, with the shape count x (keys + 1) x keys."""
     sample, _ = _salib()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # SALib's notes about its future
+        warnings.simplefilter("ignore")  # SALib warns about changes in its future versions.
         points = sample(_problem(keys), count, num_levels=LEVELS, seed=seed)
     levels: Levels = np.rint(points * (LEVELS - 1)).astype(np.int64).reshape(count, keys + 1, keys)
     return levels
 
 
 def screen(points: Levels, values: Values, confidence: float, seed: int) -> list[KeyEffect]:
-    """Return the effect of each key, the largest size first. `values`: of one metric, without gaps."""
+    """Return the effect of each key, largest size first. `values` contains the results of one metric without missing
+    values.
+    """
     _, analyze = _salib()
     count, _, keys = points.shape
     with warnings.catch_warnings():
@@ -75,11 +77,13 @@ def screen(points: Levels, values: Values, confidence: float, seed: int) -> list
 
 
 def p_of_no_effect(points: Levels, values: Values, key: int) -> float:
-    """Return how likely steps of this size are if only the worlds differ; 1 if nothing changes, or in one world."""
+    """Return the probability of steps at least this large if only the worlds differ. Return 1 if nothing changes, or if
+    there is only one world.
+    """
     from scipy import stats
 
-    moved = points[:, 1:, key] != points[:, :-1, key]  # one step of each trajectory
-    steps = np.diff(values, axis=1)[moved]  # trajectories x worlds
+    moved = points[:, 1:, key] != points[:, :-1, key]  # one step in each trajectory
+    steps = np.diff(values, axis=1)[moved]  # shape: trajectories x worlds
     worlds, count = steps.shape[1], len(steps)
     if worlds < 2 or not steps.any():
         return 1.0
@@ -89,7 +93,7 @@ def p_of_no_effect(points: Levels, values: Values, key: int) -> float:
 
 
 def complete(points: Levels, values: Values) -> tuple[Levels, Values]:
-    """Return the trajectories for which every value is known. Raise StudyError if there are too few."""
+    """Return the trajectories without missing values. Raise StudyError if there are too few of them."""
     whole = np.logical_not(np.isnan(values).reshape(len(values), -1).any(axis=1))
     if whole.sum() < LEAST_TRAJECTORIES:
         raise StudyError(

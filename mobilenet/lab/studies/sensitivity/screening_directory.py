@@ -1,8 +1,9 @@
-"""Read a screening back from its directory, so that it can be repeated anywhere.
+"""Read a finished screening from its directory, so that it can be repeated on another machine.
 
-Model     the question is in the command of sensitivity.parquet; points and scenarios are those of the directory, and
-          the points must be those of the command's trajectories
-Errors    StudyError: a directory that the command does not make, ScenarioError for its files
+Model     The question is taken from the command in sensitivity.parquet, the points and scenarios from the directory.
+          The points must be those of the trajectories that the command produces.
+Errors    StudyError for a directory that the recorded command does not produce. ScenarioError for invalid files in the
+          directory.
 Source    ours: docs/guide/artefact.md
 """
 
@@ -22,11 +23,11 @@ from mobilenet.quoting import pluralize
 from mobilenet.scenario.yaml_writer import inline
 
 ANSWER = f"{SCREENING}.parquet"
-MOST_NUMBERS = 10_000_000  # levels of all keys at all points of the trajectories
+MOST_NUMBERS = 10_000_000  # number of levels of all keys at all points of the trajectories
 
 
 def read_question(folder: Path) -> tuple[Question, str]:
-    """Return the question, and the command."""
+    """Return the question and the command that a directory records."""
     file = folder / ANSWER
     command = provenance_in(file).command
     numbers = dict.fromkeys(("trajectories", "replications", "seed"), int)
@@ -36,7 +37,7 @@ def read_question(folder: Path) -> tuple[Question, str]:
 
 
 def read_back(folder: Path) -> Plan:
-    """Return the screening that made a directory."""
+    """Return the plan of the screening that created a directory."""
     question, command = read_question(folder)
     file, study = folder / ANSWER, Study.load(folder / "study.yaml")
     keys = sum(text.count(",") + 1 for text in question.keys)

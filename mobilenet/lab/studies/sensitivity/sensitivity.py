@@ -1,9 +1,10 @@
-"""A screening as a study: its points are the levels of one factor, and its ranking comes from the tables.
+"""Perform a screening as a study: its points are the levels of one factor, and its ranking is computed from the tables.
 
-Model     the factor `point` has a level for each different point of the trajectories, which sets all keys. So each
-          replication meets the same world at every point, and a screening that was killed resumes where it stopped. The
-          trajectories follow from the seed. sensitivity.csv has the ranking by every metric
-Errors    ScenarioError for the question, StudyError for directories, Spark, metrics, and means that are missing
+Model     The factor `point` has a level for each distinct point of the trajectories. Each level sets all keys. So each
+          replication has the same random world at every point, and a screening that was killed resumes where it
+          stopped. The trajectories are determined by the seed. sensitivity.csv contains the ranking by every metric.
+Errors    ScenarioError for an invalid question. StudyError for directories, for Spark, and for metrics or means that
+          are missing.
 Source    ours: docs/guide/sensitivity.md
 """
 
@@ -44,51 +45,51 @@ METRIC = "delivery_delay_mean_s"
 
 @dataclass(frozen=True)
 class Question:
-    """The question as the caller puts it, before any check."""
+    """The question as the caller wrote it, before any check."""
 
     scenario: str | Path | Mapping[str, Any]
-    keys: tuple[str, ...]  # KEY, KEY=LOW:HIGH, KEY=A|B; one text may contain several, separated by commas
+    keys: tuple[str, ...]  # KEY, KEY=LOW:HIGH or KEY=A|B; one text may contain several keys, separated by commas
     metrics: tuple[str, ...] = (METRIC,)
     trajectories: int = 10
     replications: int = 3
     seed: int = 1
     set: tuple[str, ...] = ()
-    option: str = "--keys"  # the name of the keys in messages
+    option: str = "--keys"  # the name of `keys` in error messages
 
     @property
     def word_for_set(self) -> str:
-        """The name of `set` in messages: as on the command line, or in Python."""
+        """The name of `set` in error messages, on the command line or in Python."""
         return "--set" if self.option.startswith("--") else "overrides"
 
     @property
     def word_for_metric(self) -> str:
-        """The name of `metrics` in messages."""
+        """The name of `metrics` in error messages."""
         return "--metric" if self.option.startswith("--") else "metrics"
 
     @property
     def name(self) -> str:
-        """The name of the scenario in messages."""
+        """The name of the scenario in error messages."""
         return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A question that can be answered, as a study."""
+    """A checked question, together with the study that answers it."""
 
     question: Question
     study: Study
     ranges: tuple[Range, ...]
-    points: Levels  # trajectories x (keys + 1) x keys
+    points: Levels  # shape: trajectories x (keys + 1) x keys
 
     @property
     def numbers(self) -> np.ndarray:
-        """The configuration of each point: trajectories x (keys + 1)."""
+        """The number of the configuration at each point, with the shape trajectories x (keys + 1)."""
         return _numbers(self.points, [len(one.values) for one in self.ranges])
 
 
 def plan(question: Question, allow_code: bool = False) -> Plan:
-    """Check the question against the scenario. `allow_code`: as for mobilenet.run. Raise ScenarioError or StudyError if
-    it cannot be answered.
+    """Check the question against the scenario, and plan its study. `allow_code` has the same meaning as in
+    mobilenet.run. Raise ScenarioError or StudyError if the question cannot be answered.
     """
     for name, value, least in (("trajectories", question.trajectories, 4), ("replications", question.replications, 2)):
         if value < least:
@@ -125,7 +126,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
 
 
 def default_directory(question: Question) -> Path:
-    """Return studies/SCENARIO-sensitivity, the default directory."""
+    """Return the default directory, studies/SCENARIO-sensitivity."""
     return STUDIES / as_file_name(f"{Path(question.name).stem}-sensitivity")
 
 
@@ -137,7 +138,7 @@ def run(
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
 ) -> Result:
-    """Run what is missing, and write the ranking by every metric into the directory."""
+    """Make the runs that are missing, and write the ranking by every metric into the directory."""
     command = normal_form(plan, _has_code(plan.study, allow_code))
     result = run_study(plan.study, out, spark, progress, say, allow_code, command)
     if not result.failed:
@@ -152,8 +153,9 @@ def _has_code(study: Study, allow_code: bool) -> bool:
 
 
 def normal_form(plan: Plan, allow_code: bool) -> str:
-    """Return the command for the provenance of files, with the scenario in the directory, in which keys have other
-    values, so that each key has its range. `allow_code`: whether it runs code.
+    """Return the command that the provenance of files records. It names the copy of the scenario in the directory, in
+    which keys have other values; therefore each key is given with its range. `allow_code` tells whether the command may
+    run code.
     """
     question, keys = plan.question, ",".join(one.given for one in plan.ranges)
     return normal_command(
@@ -164,7 +166,7 @@ def normal_form(plan: Plan, allow_code: bool) -> str:
 
 
 def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
-    """Return the ranking by the requested metrics, and by all others that have a mean at enough points, as flat rows.
+    """Return the rows of the ranking, by the requested metrics and by all others that have a mean at enough points.
     Raise StudyError if a requested metric has too few means.
     """
     summary, requested_metrics = read_rows(path, "tables/summary"), plan.question.metrics
@@ -180,7 +182,7 @@ def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
             if metric in requested_metrics:
                 raise
             continue
-        if not np.isfinite(whole).all():  # a percentile that some runs do not reach
+        if not np.isfinite(whole).all():  # Some runs do not reach this percentile.
             if metric in requested_metrics:
                 raise StudyError(
                     f"{path}: {metric} is infinite in some runs, in which messages are undelivered; rank the keys by"
@@ -198,8 +200,8 @@ def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
 
 
 def _values(plan: Plan, known: pd.DataFrame, unstable: Collection[int]) -> Values:
-    """Return trajectories x (keys + 1) x worlds, with nan for values that are missing or have no mean. `known`:
-    configuration x replication.
+    """Return the results with the shape trajectories x (keys + 1) x worlds. A value that is missing or has no mean is
+    NaN. `known` has the shape configuration x replication.
     """
     worlds = known.dropna(axis=1, how="all").drop(index=unstable, errors="ignore").reindex(plan.numbers.ravel())
     values: Values = worlds.to_numpy().reshape((*plan.numbers.shape, -1))
@@ -207,12 +209,16 @@ def _values(plan: Plan, known: pd.DataFrame, unstable: Collection[int]) -> Value
 
 
 def _places(points: Levels, widths: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return for each point the numbers of its keys' values. `widths`: the number of values of each key."""
+    """Return, for each point, the positions of the values that its keys have. `widths` contains the number of values of
+    each key.
+    """
     return list(map(tuple, (points * np.array(widths) // LEVELS).reshape(-1, len(widths)).tolist()))
 
 
 def _numbers(points: Levels, widths: Sequence[int]) -> np.ndarray:
-    """Return the number of each point among those with different values, in the order of their first occurrence."""
+    """Return the number of each point. Points with different values are numbered in the order of their first
+    occurrence.
+    """
     order: dict[tuple[int, ...], int] = {}
     return np.array([order.setdefault(place, len(order)) for place in _places(points, widths)]).reshape(
         points.shape[:2]
@@ -229,7 +235,9 @@ def levels_of(all_ranges: Sequence[Range], points: Levels) -> list[dict[str, Any
 
 
 def _require_possible(question: Question, study: Study, all_ranges: Sequence[Range], allow_code: bool) -> None:
-    """Try every value of each key by itself, in the words of the caller. Combinations are tried with the study."""
+    """Raise an error if the scenario refuses a single value of a key. Messages use the wording of the caller.
+    Combinations of values are tried when the study is created.
+    """
     for one in all_ranges:
         for value in one.values:
             where = f"{question.option} {one.key}={inline(value)}"
@@ -243,7 +251,7 @@ def _require_possible(question: Question, study: Study, all_ranges: Sequence[Ran
                 message = str(error).splitlines()[0].replace(f"{where}: {one.key}: ", f"{where}: ", 1)
                 if not message.startswith(where):
                     message = f"{where}: {message}"
-                if "unknown key" in message:  # whatever its value is
+                if "unknown key" in message:  # The key is unknown, whatever its value is.
                     message = message.replace(where, f"{question.option} {one.key}", 1)
                 raise ScenarioError(message) from None
 
