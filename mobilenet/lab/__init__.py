@@ -1,3 +1,3 @@
-"""The lab: the code that makes, compares or packs many runs, or talks to people and programs. The core runs
+"""The lab: code that creates, compares or packs many runs, or communicates with people and programs. The core runs
 without it.
 """

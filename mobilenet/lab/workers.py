@@ -1,8 +1,9 @@
-"""Do the same work for many tasks, on several processes.
+"""Do the same work for many tasks, in several processes.
 
-Model     processes are started fresh (spawn) and share nothing with this one. Each task is done once, and which
-          process does it makes no difference to its result. When the caller stops asking for results, the rest stops
-Errors    what the work raises passes through; BrokenProcessPool where a process has died
+Model     Processes are started from scratch (spawn), and do not share state with this one. Each task is done once, and
+          its result does not depend on the process that does it. When the caller stops asking for results, the
+          remaining tasks are cancelled
+Errors    exceptions of the work pass through; BrokenProcessPool if a process has died
 Source    ours
 """
 
@@ -22,9 +23,9 @@ from mobilenet.engine import safe_path
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")
-TOGETHER = 4  # short tasks that a process is given at once
+TOGETHER = 4  # number of short tasks that a process is given at once
 LOOK_S = 1.0
-AHEAD = 4  # batches of tasks that wait or run, for each process
+AHEAD = 4  # number of batches per process that wait or run
 
 
 class _Process(SpawnProcess):
@@ -42,22 +43,23 @@ class _Context(SpawnContext):
 
 
 def spawning() -> SpawnContext:
-    """Return a context of multiprocessing with processes that import nothing from the current folder."""
+    """Return a multiprocessing context whose processes do not import modules from the current folder."""
     with safe_path.for_children():
-        resource_tracker.ensure_running()  # also a Python process, which multiprocessing would start later
+        # This is also a Python process. Otherwise, multiprocessing would start it later, outside this block.
+        resource_tracker.ensure_running()
     return _Context()
 
 
 @contextmanager
 def _processes(workers: int | None) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool of processes, which end with the block. None: one for each core."""
+    """Yield a pool of processes that end with the block. None stands for one process per core."""
     with ProcessPoolExecutor(workers or os.cpu_count(), spawning()) as pool:
         try:
             yield pool
         except BaseException:
             started = list((pool._processes or {}).values())
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in started:  # a task may be long, and its result is not needed
+            for process in started:  # A task may take long, and its result is no longer needed.
                 process.terminate()
             raise
 
@@ -68,8 +70,8 @@ def nothing() -> None: ...
 def as_done(
     work: Callable[[Task], Done], tasks: Sequence[Task], workers: int | None, look: Callable[[], None] = nothing
 ) -> Iterator[tuple[int, Done]]:
-    """Yield the position of each task and its result, in the order of completion, for few and long tasks. `look` is
-    called every second, and may raise to stop.
+    """Yield the position of each task with its result, in the order of completion. Use this for few and long tasks.
+    `look` is called every second, and may raise an exception to stop.
     """
     if not tasks:
         return
@@ -84,8 +86,8 @@ def as_done(
 
 
 def in_order(work: Callable[[Task], Done], tasks: Iterable[Task], workers: int) -> Iterator[Done]:
-    """Yield the results in the order of the tasks, of which there may be any number. With one worker they are done in
-    this process.
+    """Yield the results in the order of the tasks, which may be any number. With one worker, the tasks are done in this
+    process.
     """
     if workers <= 1:
         yield from map(work, tasks)

@@ -1,3 +1,3 @@
-"""Export runs for other programs: as tables, GeoJSON, kepler.gl's trips, ShiViz's logs. The input is a
-run directory.
+"""Export runs for other programs: as tables, GeoJSON, trips for kepler.gl, or logs for ShiViz. The input is a run
+directory.
 """

@@ -1,11 +1,12 @@
 """Export a run as an eventlog of OMNeT++, for its Sequence Chart and opp_eventlogtool.
 
-Model     rows of the record, and nothing else. A hop is one row of the table of messages: its send (BS, SD) and, if it
-          arrived, its arrival (E with `msg`). Without that table, hops are those of causes, or the pairs of frames.
-          Each row of events is a line of text. What happened at one node and moment is one event there (E without
-          `msg`). With the table of causes a send stands in the event that led to it: an arrival, or a timer that fired;
-          the time that the frame then waited is its delay (`sd`)
-Form      copies of one send have a common `tid`. A hop that was lost ends with DM and its reason
+Model     The export contains only what the record contains. A hop is one row of the table of messages: its send (BS,
+          SD) and, if it arrived, its arrival (E with `msg`). Without that table, the hops come from the table of
+          causes, or from the pairs of frames. Each row of the record's events becomes a line of text. Everything that
+          happened at one node and moment becomes one event (E without `msg`). With the table of causes, a send belongs
+          to the event that led to it, which is an arrival or a timer that fired; the time that the frame then waited
+          is its delay (`sd`)
+Form      All copies of one send have the same `tid`. A hop that was lost ends with DM and the reason
 Units     seconds with nine decimals; lengths in bits
 Shapes    hops: columns of HOP, a row for each hop
 Source    OMNeT++ 6.1, Simulation Manual, appendix "Eventlog File Format"
@@ -29,18 +30,18 @@ if TYPE_CHECKING:
 
     from mobilenet.lab.export.omnetpp import OpenRun
 
-VERSIONS = "ov 1537 ev 2"  # of OMNeT++ 6.1, and of its eventlog
+VERSIONS = "ov 1537 ev 2"  # versions of OMNeT++ (6.1) and of its eventlog format
 HOP = ["send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate", "message"]
 MOMENT = ["time_ns", "node"]
-UNKNOWN = "no arrival on record"  # on a link: the receiver is down, or the run ends before the arrival
-NEVER = -1  # the arrival time of a hop that was lost
+UNKNOWN = "no arrival on record"  # On a link, the receiver is down, or the run ends before the arrival.
+NEVER = -1  # the arrival time of a hop that was lost; -1 also marks a missing number
 FIRST = 2  # number of the module of the first node; the network is 1
-ARRIVAL, LOCAL, AT_ONCE = range(3)  # in this order at one moment; at once: an arrival without any delay
+ARRIVAL, LOCAL, AT_ONCE = range(3)  # The order of events at one moment. AT_ONCE is an arrival without any delay.
 SOURCES = ("messages", "causes", "frames")
 
 
 def write_eventlog(run: OpenRun, target: Path) -> str | None:
-    """Write the eventlog. Return the key that would have recorded the hops, if the run has none."""
+    """Write the eventlog. If the run did not record its hops, return the key of the setting that would record them."""
     source = next((name for name in SOURCES if (run.folder / f"{name}.parquet").exists()), None)
     causes = read_frame(run.folder, "causes") if (run.folder / "causes.parquet").exists() else None
     module_ids = {node: module for module, node in enumerate(nodes_of(run.manifest), FIRST)}
@@ -66,7 +67,7 @@ def write_eventlog(run: OpenRun, target: Path) -> str | None:
 
 
 class _Cursor:
-    """A cursor over rows in the order of their events, which are taken event by event."""
+    """Yields rows for one event after the other. The rows must be in the order of their events."""
 
     def __init__(self, rows: Iterator[Any]) -> None:
         self._rows, self._next = rows, next(rows, None)
@@ -78,12 +79,11 @@ class _Cursor:
 
 
 def _words(*words: object) -> str:
-    """Return texts joined into a part of one line."""
     return spell_out(" ".join(" ".join(word.split()) for word in words if isinstance(word, str)))
 
 
 def _send(hop: Any, module_ids: Mapping[str, int], begun_ns: int) -> str:
-    """Return the lines of a send in an event that began at that time."""
+    """Return the lines of a send that belongs to an event which began at `begun_ns`."""
     name = hop.message if isinstance(hop.message, str) and hop.message else hop.kind
     sender, receiver = module_ids[hop.sender], module_ids[hop.receiver]
     length = f" l {8 * hop.size_bytes}" if hop.size_bytes >= 0 else ""
@@ -114,7 +114,9 @@ def _hops(run: Path, source: str | None, causes: pd.DataFrame | None) -> pd.Data
 
 
 def _hops_of_causes(causes: pd.DataFrame) -> pd.DataFrame:
-    """Return the pairs of frames with what heard them, and the messages on links."""
+    """Return the hops of the table of causes: one for each frame and each node that heard it, and the messages on
+    links.
+    """
     import pandas as pd
 
     heard = causes[causes.step.isin(["sent", "acknowledged"]) & (causes.heard != "")]
@@ -137,7 +139,9 @@ def _hops_of_causes(causes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reasons(hops: pd.DataFrame, causes: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each hop the hop whose arrival led to its send, and the row of the timer that did; -1: none."""
+    """Return, for each hop, the hop whose arrival led to its send, and the row of the timer that led to it. -1 stands
+    for none.
+    """
     rows = causes.reset_index(names="row")
     numbered = hops[["send_ns", "sender", "receiver", "medium"]].reset_index(names="hop")
     is_wired = numbered.medium == "wired"
@@ -169,7 +173,9 @@ def _reasons(hops: pd.DataFrame, causes: pd.DataFrame) -> tuple[np.ndarray, np.n
 def _entries(
     hops: pd.DataFrame, events: pd.DataFrame, causes: pd.DataFrame | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the events of the log, and hops and rows of events in their order, each with the number of its event."""
+    """Return the events of the log, the hops, and the rows of the record's events. The hops and rows have the number of
+    their event, and are in this order.
+    """
     import pandas as pd
 
     send, receive = hops.send_ns.to_numpy(), hops.receive_ns.to_numpy()

@@ -1,10 +1,10 @@
-"""Export tracks, handoffs and stations as GeoJSON, and tracks as the trips that kepler.gl plays.
+"""Export tracks, handoffs and stations as GeoJSON, and tracks as trips that kepler.gl plays.
 
-Model     one Feature per station (Point), host (LineString; a Point if it has one place only) and handoff (Point).
-          A trip is a LineString whose positions are [lon, lat, altitude, seconds since 1970]; the run begins at
-          `epoch_s`
+Model     Each station becomes one Feature (Point), as does each host (LineString, or Point if it has only one
+          position) and each handoff (Point). A trip is a LineString whose positions are [lon, lat, altitude, seconds
+          since 1970]; the run begins at `epoch_s`
 Units     degrees on WGS84 with 8 decimals (1 mm), seconds
-Errors    NoOrigin, see source.py; RunError where no host has the two places that a trip needs
+Errors    NoOrigin, see source.py; RunError if every host has fewer than the two positions that a trip needs
 Source    RFC 7946; kepler.gl, "Trip layer"
 """
 
@@ -20,7 +20,7 @@ from mobilenet.record.reader import RunError
 from mobilenet.record.stamp import as_member
 from mobilenet.record.writer import RecordError
 
-EPOCH_S = 1_704_067_200  # 2024-01-01T00:00:00Z, by default
+EPOCH_S = 1_704_067_200  # default: 2024-01-01T00:00:00Z
 
 
 def write_geojson(source: Source, target: Path) -> int:
@@ -47,7 +47,7 @@ def write_kepler(source: Source, target: Path, epoch_s: float = EPOCH_S) -> int:
 
 
 def without_trip(source: Source) -> list[str]:
-    """Return the hosts with only one position."""
+    """Return the hosts that have only one position."""
     counts = source.tracks.groupby("id", sort=False).size()
     return [str(host) for host in counts.index[counts < 2]]
 
@@ -94,7 +94,7 @@ def _feature(geometry: dict[str, Any], **properties: Any) -> dict[str, Any]:
 
 
 def _write(features: Iterator[dict[str, Any]], target: Path) -> int:
-    """Write feature by feature. Names are escaped, `<` too, so that the text may be part of a page."""
+    """Write one feature after the other. Names are escaped, including `<`, so that the text may be part of a web page."""
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:

@@ -1,13 +1,13 @@
 """Export a run or a study as result files of OMNeT++, for opp_scavetool and its Analysis Tool.
 
-Model     NAME.sca     metrics.json, counters.json, counts of each node's events and, if frames were recorded, of its
-                       receptions; a statistic of the delays at each node
+Model     NAME.sca     metrics.json and counters.json; the number of events at each node and, if frames were
+                       recorded, of receptions at each node; a statistic of the delays at each node
           NAME.vec     every quantity of samples over time, and the delays of the deliveries at each node
           NAME.vci     the index of NAME.vec: where the values of each vector are, and their sums
-          Metrics, counts of events and delays cover the measurement period, as metrics.json does; everything else
-          covers the whole run. Each file begins with the same description of its run, by which OMNeT++ groups runs into
-          experiments. The files of a run are the same bytes whenever they are written: they have no date, and NAME.vec,
-          whose date the index contains, has always the same one
+          Metrics, numbers of events and delays cover the measurement period, as in metrics.json; everything else
+          covers the whole run. Each file begins with the same description of its run, by which OMNeT++ groups runs
+          into experiments. The files of a run have the same bytes whenever they are written: they do not contain a
+          date, and NAME.vec, whose date is part of the index, always has the same date
 Units     seconds with nine decimals; other numbers as in the record
 Errors    RunError for a run that cannot be read
 Source    OMNeT++ 6.1, Simulation Manual, appendix "Result File Formats"
@@ -38,18 +38,18 @@ from mobilenet.record.table import Table, by_code
 from mobilenet.record.writer import write_json
 from mobilenet.scenario.yaml_reader import read
 
-BLOCK = 5000  # rows of a vector that a reader loads at a time
+BLOCK = 5000  # number of rows of a vector that a reader loads at once
 UNNAMED = "General"  # the configuration of a scenario or study without a name
-LONGEST_FILE_NAME = 200  # bytes, without the suffix
+LONGEST_FILE_NAME = 200  # in bytes, without the suffix
 
 
 class Place(NamedTuple):
-    """The place of a run in its experiment."""
+    """Identifies a run within its experiment."""
 
     configuration: str  # name of the study, or of the scenario of a single run
     levels: Mapping[str, str] = {}  # factor -> level
     repetition: int = 0
-    number: int = 0  # among all runs of the experiment
+    number: int = 0  # number of the run among all runs of the experiment
 
     @property
     def levels_in_name(self) -> str:
@@ -62,18 +62,18 @@ class Place(NamedTuple):
 
 
 class OpenRun(NamedTuple):
-    """A run, and the description with which each of its files begins."""
+    """A run, and the description that is the head of each of its files."""
 
     folder: Path
     manifest: dict[str, Any]
     events: Table
     id: str
-    file_name: str  # name of its files, without the suffix
+    file_name: str  # name of the files of the run, without the suffix
     head: str
 
 
 def open_run(folder: Path, place: Place | None = None) -> OpenRun:
-    """Read the parts of a run that all of its files need. `place`: None for a run that is not part of a study."""
+    """Read the parts of a run that all of its files need. `place` is None for a run that is not part of a study."""
     manifest = read_manifest(folder)
     scenario = read(folder / "scenario.yaml").plain()
     place = place or Place(scenario.get("name") or UNNAMED)
@@ -124,7 +124,7 @@ def write_run(run: OpenRun, target: Path, name: str) -> None:
 
 
 def write_study(study: Path, places: Mapping[str, Place], target: Path) -> None:
-    """Write the result files of the runs of a study into a folder. `places`: name of a run -> its place."""
+    """Write the result files of the runs of a study into a folder. `places` maps the name of each run to its place."""
     alike = Counter(place.file_name.casefold() for place in places.values())
     for run, place in places.items():
         is_usable = len(place.file_name.encode()) <= LONGEST_FILE_NAME and alike[place.file_name.casefold()] == 1
@@ -132,7 +132,7 @@ def write_study(study: Path, places: Mapping[str, Place], target: Path) -> None:
 
 
 def write_contents(folder: Path, directory: Path, kind: str) -> int:
-    """Write contents.json, which has the provenance of the other files; return their number."""
+    """Write contents.json, which contains the provenance of the other files, and return their number."""
     files = sorted(path.name for path in folder.iterdir())
     write_json(folder / "contents.json", in_document({kind: directory.resolve().name, "files": files}))
     return len(files)
@@ -152,7 +152,9 @@ def _scalars(run: OpenRun) -> Iterator[tuple[names.Named, float | None]]:
 
 
 def _event_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
-    """Count the events of each node in the measurement period. A kind that some host has is counted at all hosts."""
+    """Yield the number of events of each kind at each node in the measurement period. If a kind occurs at one host, it
+    is counted at all hosts.
+    """
     begin, end = run_kind(run.manifest).window_ns(run.manifest)
     times, nodes, events = (run.events.numbers("time_ns"), *map(run.events.column, ("node", "event")))
     counts = _crosstab(nodes.codes, len(nodes.words), events.codes, len(events.words), (begin <= times) & (times < end))
@@ -166,7 +168,9 @@ def _event_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
 
 
 def _reception_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
-    """Count the outcomes of the frames within whose reach each node was, without acknowledgements of the MAC."""
+    """Yield, for each node, the number of outcomes of the frames in whose range it was. Acknowledgements of the MAC do
+    not count.
+    """
     frames = read_coded(run.folder, "frames", ["receiver", "kind", "fate"])
     nodes, kinds, fates = map(frames.column, ("receiver", "kind", "fate"))
     is_counted = ~kinds.among([MAC_ACK])
@@ -176,13 +180,15 @@ def _reception_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
 
 
 def _crosstab(rows: np.ndarray, height: int, columns: np.ndarray, width: int, which: Any = slice(None)) -> np.ndarray:
-    """Count pairs of codes, shape (height, width)."""
+    """Count each pair of codes. Return the counts as an array of shape (height, width)."""
     pairs = rows[which].astype(np.int64) * width + columns[which]
     return np.bincount(pairs, minlength=height * width).reshape(height, width)
 
 
 def _delays(run: OpenRun) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield node, times and delays in nanoseconds of the deliveries whose delays metrics.json averages."""
+    """Yield each node with the times and delays of its deliveries in nanoseconds. These are the delays that
+    metrics.json averages.
+    """
     begin, end = run_kind(run.manifest).window_ns(run.manifest)
     deliveries = Deliveries(run.events)
     is_one = deliveries.was_broadcast & (begin <= deliveries.sent_ns) & (deliveries.sent_ns < end)
@@ -219,7 +225,7 @@ def _statistic(node: str, delays_ns: np.ndarray) -> str:
 
 
 def _samples(run: OpenRun) -> Iterator[tuple[names.Named, np.ndarray, np.ndarray]]:
-    """Yield each quantity of each node over time: name, times in nanoseconds, values."""
+    """Yield each quantity of each node over time, as (name, times in nanoseconds, values)."""
     samples = read_coded(run.folder, "samples")
     nodes, quantities = samples.column("node"), samples.column("quantity")
     times, values = samples.numbers("time_ns"), samples.numbers("value")
@@ -251,7 +257,7 @@ class VectorFile:
             self._path.with_suffix(".vci").write_text(first + "".join(self._index), encoding="utf-8", newline="\n")
 
     def add(self, named: names.Named, times_ns: np.ndarray, texts: Sequence[str], values: np.ndarray) -> None:
-        """Add a vector that is not empty. `texts`: its values in the form that the file has."""
+        """Add a vector, which must not be empty. `texts` contains its values as they are written."""
         number, self._count = self._count, self._count + 1
         declaration = names.line("vector", number, named.module, named.name, "TV") + names.attributes(named.attributes)
         self._write(declaration)

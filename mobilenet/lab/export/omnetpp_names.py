@@ -1,10 +1,10 @@
 """The names of nodes, metrics, counters and samples in files of OMNeT++, and the form of a line in such a file.
 
-Model     a name has the form that INET gives it: a module (`Net.host[12].wlan[0].radio`), a quantity in camel case,
-          and after a colon what was recorded of it (`packetDropIncorrectlyReceived:count`). A station of ours is an
-          access point there, since a station of IEEE 802.11 is what we call a host. The attribute `title` has the words
-          of a metric, `key` the name that it has in our own files
-Units     as the names of our own files end, in the spelling of OMNeT++: B for bytes
+Model     Names have the form that INET gives them: a module (`Net.host[12].wlan[0].radio`), a quantity in camel case
+          and, after a colon, which statistic of it was recorded (`packetDropIncorrectlyReceived:count`). A station of
+          mobilenet is called an access point there, because what IEEE 802.11 calls a station is a host in mobilenet.
+          The attribute `title` describes a metric in words, and `key` is its name in the files of mobilenet
+Units     as the names in the files of mobilenet end, in the spelling of OMNeT++: B for bytes
 Source    OMNeT++ 6.1, Simulation Manual, appendix "Result File Formats"; names of INET 4.5
 """
 
@@ -35,8 +35,9 @@ COUNTERS = {
 }
 EVENTS = {"broadcast": "packetSent", "deliver": "packetReceived"}
 UNITS = {"bytes": "B", "bytes/s": "B/s"}
-ENDINGS = {"_ns": "ns", "_bytes": "B"}  # of a quantity, with its unit
-LONGEST_ENTRY = 1000  # characters of a list in one line, since a reader's buffer limits the length of a line
+ENDINGS = {"_ns": "ns", "_bytes": "B"}  # ending of the name of a quantity -> its unit
+# most characters of a list in one line, because the buffer of a reader limits the length of a line
+LONGEST_ENTRY = 1000
 ESCAPES = {chr(code): f"\\x{code:02X}" for code in (*range(32), 127)} | {
     "\b": "\\b",
     "\f": "\\f",
@@ -49,7 +50,7 @@ ESCAPES = {chr(code): f"\\x{code:02X}" for code in (*range(32), 127)} | {
 
 
 class Named(NamedTuple):
-    """A result before its value. `attributes` are further ones."""
+    """The name of a result. `attributes` are written after the name."""
 
     module: str
     name: str
@@ -57,29 +58,29 @@ class Named(NamedTuple):
 
 
 def quote(text: str) -> str:
-    """Return a token of a line, in quotes if it has spaces, quotes or control characters, or is empty."""
+    """Return a token of a line. It is quoted if it is empty or contains spaces, quotes or control characters."""
     if text and not any(c.isspace() or c in '"\\' or not c.isprintable() for c in text):
         return text
     return f'"{"".join(ESCAPES.get(c, c) for c in text)}"'
 
 
 def line(*words: object) -> str:
-    """Return a line of tokens."""
+    """Return a line that consists of these tokens."""
     return " ".join(quote(str(word)) for word in words) + "\n"
 
 
 def attributes(values: Mapping[str, str]) -> str:
-    """Return the lines of the attributes that have a value."""
+    """Return the lines for the attributes whose value is not empty."""
     return "".join(line("attr", name, value) for name, value in values.items() if value)
 
 
 def number(value: float | None) -> str:
-    """Return the shortest text that reads back as the same number."""
+    """Return the shortest text that gives the same number when it is read."""
     return "nan" if value is None else str(as_whole(value))
 
 
 def seconds(time_ns: int) -> str:
-    """Return a time to the nanosecond."""
+    """Return a time in seconds, exact to the nanosecond."""
     return f"{time_ns // SECOND}.{time_ns % SECOND:09d}"
 
 
@@ -94,24 +95,26 @@ def index_of(node: str) -> tuple[str, int]:
 
 
 def local_name(node: str) -> str:
-    """Name a node within the network: `host[12]`."""
+    """Return the name of a node within the network, such as `host[12]`."""
     kind, index = index_of(node)
     return f"{KINDS[kind]}[{index}]" if kind in KINDS and index >= 0 else camel_case(node)
 
 
 def module_of(node: str, part: str = "") -> str:
-    """Name the module of a node, or of a part of it."""
+    """Return the name of the module of a node, or of a part of the node."""
     return f"{NETWORK}.{local_name(node)}" + (f".{part}" if part else "")
 
 
 def nodes_of(manifest: Mapping[str, Any]) -> list[str]:
-    """Return every node of a run."""
+    """Return the names of all nodes of a run."""
     counts = {"h": count_hosts(manifest), "s": manifest["stations"], "p": manifest.get("processes", 0)}
     return [f"{kind}{index}" for kind, count in counts.items() for index in range(count)]
 
 
 def of_metrics(metrics: Iterable[str], kind: str, own: Mapping[str, Any]) -> Iterator[tuple[str, Named]]:
-    """Yield the names of the metrics of a run of a kind. `own`: name -> (words, unit) of custom metrics."""
+    """Yield each metric with its name in OMNeT++. `kind` is the kind of the run, and `own` maps custom metrics to
+    (words, unit).
+    """
     vocabulary, taken = VOCABULARIES[kind], set()
     for metric in metrics:
         if metric in own:
@@ -129,7 +132,7 @@ def of_metrics(metrics: Iterable[str], kind: str, own: Mapping[str, Any]) -> Ite
 
 
 def of_counters(section: str, counters: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Named, int]]:
-    """Yield a name for each number in a section of counters.json."""
+    """Yield the name and the value of each number in a section of counters.json."""
     module = SECTIONS.get(section, f"{NETWORK}.{camel_case(section)}")
     for key, value in counters.items():
         inside = (*path, key)
@@ -150,13 +153,13 @@ def _counter(path: tuple[str, ...]) -> str:
 
 
 def _incorrect(module: str, lost: Mapping[str, int], before: str) -> tuple[Named, int]:
-    """Return the count that INET has for frames that arrived, but not correctly."""
+    """Return the count of all frames that arrived incorrectly, for which INET has a single name."""
     name = camel_case(f"{before}packetDropIncorrectlyReceived") + ":count"
     return Named(module, name, {"title": " + ".join(INCORRECT)}), sum(lost.get(outcome, 0) for outcome in INCORRECT)
 
 
 def of_receptions(node: str, outcomes: Mapping[str, int]) -> Iterator[tuple[Named, int]]:
-    """Yield names for the outcomes of the frames within whose reach a node was."""
+    """Yield the names and counts of the outcomes of the frames in whose range a node was."""
     module = module_of(node, RADIO)
     for outcome, count in outcomes.items():
         yield Named(module, outcome_name(outcome) + ":count", {"key": outcome}), count
@@ -168,14 +171,16 @@ def outcome_name(outcome: str) -> str:
 
 
 def of_events(node: str, event: str) -> Named:
-    """Return the name of the number of a node's events of one kind."""
+    """Return the name for the number of events of one kind at a node."""
     in_application = event in EVENTS
     name = EVENTS.get(event, camel_case(event)) + ":count"
     return Named(module_of(node, APPLICATION if in_application else ""), name, {"key": event})
 
 
 def of_samples(node: str, quantity: str) -> Named:
-    """Return the name of a quantity over time. Lengths of lists are samples; all others last until they change."""
+    """Return the name of a quantity over time. Lengths of lists are samples; other quantities keep their value until
+    they change.
+    """
     if node == "network":
         module = BACKBONE if quantity.startswith("wired_") else MEDIUM
     else:
@@ -190,7 +195,7 @@ def unit_of(quantity: str) -> str:
 
 
 def configuration(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each value of a scenario with its key, and long lists in several lines."""
+    """Yield each value of a scenario with its key. A long list becomes several entries."""
     for key, value in values.items():
         where = f"{path}.{key}" if path else str(key)
         if isinstance(value, dict) and value:

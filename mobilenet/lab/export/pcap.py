@@ -1,8 +1,9 @@
-"""Export the packets of a run, of real software, in one capture.
+"""Export the packets of a run of real software as one capture.
 
-Model     every packet as it passed the device of a node, in the order of time; with one node, its own capture. A packet
-          that arrived is thus there twice: as it was sent, and as it was received
-Errors    RunError for a run without packets, or without that node
+Model     The capture contains every packet as it passed through the device of a node, in the order of time. A packet
+          that arrived is therefore contained twice, as it was sent and as it was received. If a node is given, the
+          result is the capture of this node
+Errors    RunError for a run that has no packets, or does not have that node
 Source    ours: docs/guide/real-software.md
 """
 
@@ -16,7 +17,7 @@ from mobilenet.record.reader import RunError
 
 
 def write_pcap(run: Path, target: Path, node: str | None = None) -> int:
-    """Write the packets, and return their number."""
+    """Write the packets, and return the number of packets."""
     captures = read_captures(run)
     if not captures:
         raise RunError(f"{run}: has no packets; only runs with protocol.name: ip have them")

@@ -1,9 +1,10 @@
 """The recorded frames of a radio, one row for each transmission, in the order of time.
 
-Model     frames.parquet has a row for each node within reach of a transmission, and those of one transmission are
-          together. It is read part by part; only the transmissions stay in memory
-Shapes    FRAME; a node is a number (`address`), a class of message its position among the words
-Errors    RunError for frames that are not recorded, or not as the record promises
+Model     frames.parquet has a row for each node in range of a transmission, and the rows of one transmission follow
+          each other. The file is read in parts, and only the transmissions are kept in memory
+Shapes    FRAME; a number represents a node (`address`), and a class of messages is represented by its position in
+          `kinds`
+Errors    RunError if the frames were not recorded, or the table is damaged
 Source    ours: docs/run-directory.md
 """
 
@@ -24,13 +25,14 @@ from mobilenet.record.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ALL = 0xFFFFFFFF  # the address of all nodes within reach
-OUTCOMES = (  # their numbers are part of the format of the capture
+ALL = 0xFFFFFFFF  # the address of all nodes in range
+OUTCOMES = (  # The position of an outcome is its number in the format of the capture.
     "received", "collision", "never_attempted", "half_duplex", "random", "receiver_down", "bit_errors",
     "preamble_missed", "out_of_range",
 )  # fmt: skip
-OUT_OF_RANGE = OUTCOMES.index("out_of_range")  # the last: for a frame to one node, and never for a pair
-NO_OUTCOME = 255  # for frames to all nodes within reach, whose outcomes are counted
+# The last outcome, which applies to a frame that is addressed to one node, and never to a pair in the table.
+OUT_OF_RANGE = OUTCOMES.index("out_of_range")
+NO_OUTCOME = 255  # stands for frames to all nodes in range, whose outcomes are counted instead
 NODE = re.compile("[hs][0-9]{1,7}")
 LINKS = ("power_dbm", "sinr_db")
 FRAME = np.dtype(
@@ -44,8 +46,9 @@ FRAME = np.dtype(
 
 
 class Frames(NamedTuple):
-    """All transmissions of a run. `heard`, `power_dbm`, `sinr_db` and `outcome` are those at one node, if one is given;
-    otherwise `outcome` is that at the receiver. `counts`: nodes within reach by outcome.
+    """All transmissions of a run. If a node is given, `heard`, `power_dbm`, `sinr_db` and `outcome` describe the
+    reception at this node; otherwise, `outcome` describes the reception at the addressee. `counts` holds the number of
+    nodes in range for each outcome.
     """
 
     rows: np.ndarray
@@ -54,12 +57,12 @@ class Frames(NamedTuple):
 
 
 def address(name: str) -> int:
-    """Return the number of a node: the letter of its kind, and its number among its kind."""
+    """Return the number that represents a node. It combines the letter of the node's kind and the number in its name."""
     return ord(name[0]) << 24 | int(name[1:])
 
 
 def read_frames(run: Path, node: str | None = None) -> Frames:
-    """Read the transmissions of a run, and their reception at one node."""
+    """Read the transmissions of a run and, if a node is given, their reception at this node."""
     manifest = read_manifest(run)
     run_kind(manifest).require_hosts(run, "only hosts and stations have a radio")
     path = run / "frames.parquet"
@@ -80,7 +83,7 @@ def read_frames(run: Path, node: str | None = None) -> Frames:
 
 
 def _whole(run: Path, has_power: bool) -> Iterator[pa.Table]:
-    """Yield parts of the table that end with a transmission."""
+    """Yield parts of the table that do not split a transmission."""
     import pyarrow as pa
 
     rest = None
@@ -105,7 +108,7 @@ def _with_power(run: Path) -> Iterator[pa.Table]:
 
 
 def firsts(start_ns: np.ndarray, sender: np.ndarray) -> np.ndarray:
-    """Return the first row of each transmission: a node sends one at a time."""
+    """Return the first row of each transmission. A node sends one frame at a time, so time and sender identify it."""
     is_first = np.ones(len(start_ns), bool)
     is_first[1:] = (start_ns[1:] != start_ns[:-1]) | (sender[1:] != sender[:-1])
     return np.flatnonzero(is_first)
@@ -116,7 +119,7 @@ def _firsts_of(table: Table) -> np.ndarray:
 
 
 def addresses(table: Table, name: str, path: Path) -> np.ndarray:
-    """Return for each row the number of the node in a column, or that of all if there is none. `path`: for errors."""
+    """Return the number of the node in each row of a column, or ALL for an empty cell. `path` is named in errors."""
     column = table.column(name)
     if wrong := [word for word in column.words if word and not NODE.fullmatch(word)]:
         raise RunError(f"{path}: {name} has {wrong[0][:40]!r}, expected a node; the run is damaged")
@@ -154,7 +157,7 @@ def _transmissions(table: Table, path: Path, kinds: dict[str, int], at: int | No
 
 
 def _number(rows: np.ndarray, ack: int) -> np.ndarray:
-    """Number the frames of each sender as 802.11 does. A frame that the MAC sends again keeps its number."""
+    """Number the frames of each sender as 802.11 does. A frame that the MAC repeats keeps its number."""
     numbers = np.zeros(len(rows), np.uint16)
     order = np.flatnonzero(rows["kind"] != ack)
     order = order[np.argsort(rows["sender"][order], kind="stable")]

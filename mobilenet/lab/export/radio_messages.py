@@ -1,8 +1,9 @@
-"""What else has a run recorded of the message in a transmission? From its messages and its causes.
+"""Find what a run has recorded about the message in each transmission, in the tables of messages and causes.
 
-Model     both have the start and the sender of a transmission, by which its row is found. Causes name all application
-          messages that a frame carries, and what had kept back a segment of TCP; messages have the host, the session,
-          the application message that they are about, and their fields
+Model     Both tables contain the start and the sender of a transmission, by which it is found. The table of causes
+          names all application messages in a frame, and the window that held back a segment of TCP. The table of
+          messages contains the host, the session and the application message that a message concerns, and the fields
+          of the message
 Errors    RunError for a damaged table
 Source    ours: docs/run-directory.md
 """
@@ -20,26 +21,28 @@ from mobilenet.lab.export.radio_frames import addresses, firsts
 from mobilenet.record.reader import RunError, read_parts
 from mobilenet.record.table import NOTHING, Table
 
-NUMBERS = ("seq", "ack", "window")  # fields of a message that are numbers
+NUMBERS = ("seq", "ack", "window")  # numeric fields of a message
 SUBJECT = ("host", "session", "message")
 OF_MESSAGES = ("send_ns", "sender", "medium", *SUBJECT, "detail")
 OF_CAUSES = ("node", "step", "cause", "messages", "window", "start_ns")
 
 
 class Known(NamedTuple):
-    """One property of each transmission: the code of a word, or NOTHING if it is not known."""
+    """One property of all transmissions. Each transmission has the code of a word, or NOTHING if the property is not
+    known.
+    """
 
     words: dict[Any, int]
     codes: np.ndarray
 
     def note(self, rows: np.ndarray, words: list[Any], codes: np.ndarray) -> None:
-        """Note the words of a part of a table, by their codes there."""
+        """Store the words for some transmissions. `codes` refers to positions in `words`."""
         own = [NOTHING if word in (None, "") else self.words.setdefault(word, len(self.words)) for word in words]
         self.codes[rows] = np.array([*own, NOTHING])[codes]
 
 
 def known_of(run: Path, rows: np.ndarray) -> dict[str, Known]:
-    """Look up the records of the message in each of these transmissions."""
+    """Return what the run has recorded about the message in each of these transmissions, by property."""
     place = _Places(rows)
     known: dict[str, Known] = {}
     if (run / "messages.parquet").is_file():
@@ -50,7 +53,7 @@ def known_of(run: Path, rows: np.ndarray) -> dict[str, Known]:
 
 
 class _Places:
-    """An index of transmissions by their time and node."""
+    """An index of transmissions by their start and sender."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self.count = len(rows)
@@ -63,7 +66,9 @@ class _Places:
         return Known({}, np.full(self.count, NOTHING, np.int32))
 
     def find(self, start_ns: np.ndarray, sender: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which of these are known transmissions, and their rows."""
+        """Return the positions of the pairs that belong to a transmission in the index, and the rows of these
+        transmissions.
+        """
         ranks = np.searchsorted(self._starts, start_ns)
         keys = ranks.astype(np.int64) << 32 | sender.astype(np.int64)
         places = np.searchsorted(self._keys, keys)
@@ -101,7 +106,9 @@ def _fields(text: str, run: Path) -> Mapping[str, int]:
 def _of_causes(run: Path, place: _Places) -> dict[str, Known]:
     known = {"message": place.new(), "held_back_by": place.new()}
     windows: dict[Any, int] = {"": 0}
-    of_rows: list[np.ndarray] = []  # for each row, which window held it back; a frame is queued before it is sent
+    # For each row of causes, the window that held the segment back. All parts are stored, because a frame is queued
+    # before it is sent.
+    of_rows: list[np.ndarray] = []
     sent: list[tuple[np.ndarray, np.ndarray]] = []
     for part in read_parts(run, "causes", OF_CAUSES):
         table = Table(part)

@@ -1,9 +1,10 @@
-"""Export the frames of an emulated radio as a capture for Wireshark, although no packet ever existed.
+"""Export the frames of an emulated radio as a capture for Wireshark, although real packets never existed.
 
-Model     each transmission is once in the capture, at the time at which it began. With one node: only those that it
-          sent, and those that it was within reach of, with their outcome there. Everything is from the record, except
-          802.11's sequence numbers, which are ours. In place of the packet is a header of ours that mobilenet.lua
-          dissects: a fixed part, the class of the message, and as type, length and value whatever else is known
+Model     Each transmission occurs once in the capture, at the time at which it began. If a node is given, the capture
+          contains only the transmissions that this node sent, and those in whose range it was, with the outcome at
+          this node. Everything comes from the record, except the sequence numbers of 802.11, which this module
+          assigns. Instead of a packet, a frame contains a header of mobilenet, which mobilenet.lua dissects: a fixed
+          part, the class of the message, and all other known properties as type, length and value
 Errors    RunError for a run without a radio, without recorded frames, or without that node
 Source    IEEE 802.11-2016, 9.2 and 9.3 (headers, the duration of an acknowledged frame); radiotap.org; ours:
           docs/guide/radio-capture.md
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
 
 DISSECTOR = Path(__file__).with_name("mobilenet.lua")
 LINKTYPE_RADIOTAP = 127
-AT_ONCE = 50_000  # transmissions
+AT_ONCE = 50_000  # number of transmissions that are encoded together
 FCS_BYTES = 4
 HAS_FCS, BAD_FCS = 0x10, 0x40  # flags of radiotap
-FLAGS, RATE, SIGNAL = 1 << 1, 1 << 2, 1 << 5  # fields of radiotap
-DATA, QOS_DATA, ACK = 0x08, 0x88, 0xD4  # the first byte of frame control
-TO_STATION, FROM_STATION, RETRY = 0x01, 0x02, 0x08  # bits of the second
-SNAP = b"\xaa\xaa\x03\x00\x00\x00\x88\xb5"  # with the EtherType for local experiments
-LOCAL = 0x0200  # addresses that are locally administered
-VERSION = 1  # version of our header
+FLAGS, RATE, SIGNAL = 1 << 1, 1 << 2, 1 << 5  # bits for the fields of radiotap that are present
+DATA, QOS_DATA, ACK = 0x08, 0x88, 0xD4  # values of the first byte of frame control
+TO_STATION, FROM_STATION, RETRY = 0x01, 0x02, 0x08  # bits of the second byte of frame control
+SNAP = b"\xaa\xaa\x03\x00\x00\x00\x88\xb5"  # SNAP header with an EtherType for local experiments
+LOCAL = 0x0200  # prefix of locally administered addresses
+VERSION = 1  # version of the mobilenet header
 NODE = [("prefix", ">u2"), ("number", ">u4")]
 HEADERS = np.dtype(
     [
@@ -51,15 +52,18 @@ HEADERS = np.dtype(
         ("in_reach", ">u2"), ("received", ">u2"), ("psdu_bytes", ">u4"), ("class_bytes", "u1"),
     ]
 )  # fmt: skip
-PLACES = {name: place for name, (_, place, *_) in (HEADERS.fields or {}).items()}  # offsets in bytes
-TYPES = {  # types with a length; the code of an outcome is the type of the number of nodes that had it
+# offsets of the header fields, in bytes
+PLACES = {name: place for name, (_, place, *_) in (HEADERS.fields or {}).items()}
+# Types of the properties that have a length. Smaller types are codes of outcomes; their value is the number of nodes
+# with this outcome.
+TYPES = {
     "power_dbm": 32, "sinr_db": 33, "host": 48, "session": 49, "message": 50, "held_back_by": 51, "seq": 52, "ack": 53,
     "window": 54,
 }  # fmt: skip
 
 
 class Mac(NamedTuple):
-    """The parameters of the MAC on which the headers depend."""
+    """The parameters of the MAC that determine the headers."""
 
     is_dcf: bool
     is_qos: bool
@@ -73,7 +77,9 @@ class Mac(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Bytes after the headers of each transmission: one of a few values, by code; 0: none."""
+    """Bytes that follow the headers of each transmission. Each code selects one of a few values, and 0 stands for no
+    bytes.
+    """
 
     words: pa.LargeBinaryArray
     sizes: np.ndarray
@@ -91,7 +97,7 @@ class Part(NamedTuple):
 
 
 def write_radio_pcap(run: Path, target: Path, node: str | None = None) -> int:
-    """Write the transmissions, and return their number."""
+    """Write the transmissions, and return the number of transmissions."""
     frames = read_frames(run, node)
     rows = frames.rows
     if node is not None:
@@ -119,7 +125,7 @@ def write_radio_pcap(run: Path, target: Path, node: str | None = None) -> int:
 
 
 def _whole(number: int) -> bytes:
-    """Return the fewest bytes that hold a number, with its sign."""
+    """Return the shortest representation of a signed number in bytes."""
     return number.to_bytes(max(number, ~number).bit_length() // 8 + 1, "big", signed=True)
 
 
@@ -130,11 +136,11 @@ def _tlv(kind: int, value: bytes) -> bytes:
 def _spell(name: str, word: Any) -> bytes:
     if isinstance(word, int):
         return _tlv(TYPES[name], _whole(word))
-    return b"".join([_tlv(TYPES[name], each.encode()) for each in word.split()])  # a frame may carry many messages
+    return b"".join([_tlv(TYPES[name], each.encode()) for each in word.split()])  # A frame may carry many messages.
 
 
 def _hundredths(name: str, values: np.ndarray, is_there: np.ndarray) -> Part:
-    """Return a measured quantity, in the steps of the record."""
+    """Return the part for a measured quantity, with the resolution of the record."""
     different, places = np.unique(np.rint(100 * values[is_there]).astype(np.int64), return_inverse=True)
     codes = np.zeros(len(values), np.int64)
     codes[is_there] = places + 1
@@ -142,7 +148,7 @@ def _hundredths(name: str, values: np.ndarray, is_there: np.ndarray) -> Part:
 
 
 def _records(rows: np.ndarray, parts: list[Part], is_ack: np.ndarray, mac: Mac, has_power: bool) -> Any:
-    """Return the bytes of these transmissions in the file."""
+    """Return the bytes that represent these transmissions in the file."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -197,7 +203,7 @@ def _fill_mac(heads: np.ndarray, rows: np.ndarray, is_ack: np.ndarray, mac: Mac)
     heads["bits"] = np.where(is_ack, 0, bits | RETRY * (rows["attempt"] > 1))
     is_acknowledged = (rows["attempt"] > 0) & (to != ALL)
     heads["duration_us"] = is_acknowledged * mac.reserved_us
-    third = np.where(is_station, sender, np.where(for_station, to, ALL))  # none: a host outside any cell
+    third = np.where(is_station, sender, np.where(for_station, to, ALL))  # ALL stands for a host outside every cell.
     for name, node in (("receiver", to), ("transmitter", sender), ("third", third)):
         heads[name]["prefix"] = np.where(node == ALL, 0xFFFF, LOCAL)
         heads[name]["number"] = node

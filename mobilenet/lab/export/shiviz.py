@@ -1,12 +1,13 @@
-"""Export the messages and events of a run as a log for ShiViz, which draws who knew of what when.
+"""Export the messages and events of a run as a log for ShiViz, which shows which node knew of which event at which
+time.
 
-Model     every node has a vector clock. An event is a send (one, however many it is for), a receipt, or an event of
-          the record; each counts for its node, and a receipt first takes over the clock of its send. Of a slice of
-          time only what lies in it is known: a message that was sent before it is received without a past. Frames
-          that got lost are not receipts
-Form      first line: the regular expression to read the log with; second line: empty (one execution); then two lines
-          per event, `host {"host": 1, ...}` and what happened. Times are in the text
-Errors    ScenarioError where a slice has more than MOST_EVENTS
+Model     Every node has a vector clock. An event is a send (a single one, whatever the number of receivers), a
+          receipt, or an event of the record. Each event advances the clock of its node, and a receipt first merges the
+          clock of its send. If only a slice of time is exported, events outside it are not known, so the receipt of a
+          message that was sent before the slice does not merge a clock. Frames that were lost have no receipts
+Form      first line: the regular expression by which the log is read; second line: empty (one execution); then two
+          lines per event: `host {"host": 1, ...}`, and a text that describes the event. The text contains the time
+Errors    ScenarioError if a slice has more than MOST_EVENTS
 Source    ShiViz, github.com/DistributedClocks/shiviz; vector clocks: Fidge 1988, Mattern 1989
 """
 
@@ -26,14 +27,15 @@ if TYPE_CHECKING:
 
 HEADER = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"
 MOST_EVENTS = 200_000
-RECEIPT, EVENT, SEND = 0, 1, 2  # at one node and moment in this order: it receives, something happens, it answers
+# The order at one node and moment: first receipts, then events, then the sends that answer them.
+RECEIPT, EVENT, SEND = 0, 1, 2
 SAME = ["send_ns", "sender", "medium", "kind", "host", "session", "message", "detail"]
 
 
 class Happening(NamedTuple):
     time_ns: int
     order: int
-    number: int  # of the message, or of the event's row
+    number: int  # number of the message, or of the row of the event
     node: str
     text: str
 
@@ -41,7 +43,7 @@ class Happening(NamedTuple):
 def write_shiviz(
     messages: pd.DataFrame, events: pd.DataFrame, target: Path, from_s: float = 0.0, to_s: float | None = None
 ) -> int:
-    """Write the events of an excerpt with their vector clocks, and return their number."""
+    """Write the events of an excerpt with their vector clocks, and return the number of events."""
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:
@@ -100,7 +102,7 @@ def happenings(
 
 
 def with_clocks(happened: list[Happening]) -> Iterator[tuple[str, dict[str, int], str]]:
-    """Yield (node, its clock then, what happened)."""
+    """Yield (node, clock of the node after the event, description of the event)."""
     clocks: dict[str, dict[str, int]] = {}
     sent: dict[int, dict[str, int]] = {}
     for _, order, number, node, text in happened:

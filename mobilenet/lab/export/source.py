@@ -1,12 +1,12 @@
 """The tables of a run from which all exports are made.
 
-Model     a handoff is a handoff_start because the cell changed; it ended with the handoff_end of the same session, if
-          it did. It comes from the station of the host's last confirmed session. Where it happened lies straight
-          between recorded places
-Units     nanoseconds in, seconds and metres out
+Model     A handoff begins with a handoff_start whose reason is a change of cell, and ends with the handoff_end of the
+          same session, if there is one. It starts at the station of the host's last confirmed session. Its position is
+          interpolated linearly between recorded positions
+Units     nanoseconds in the input, seconds and metres in the output
 Shapes    tracks: t_s, id, name, x_m, y_m; handoffs: see HANDOFF; stations: id, name, x_m, y_m
-Errors    RunError for what is not a run of hosts and stations; NoOrigin where places on Earth are asked for and
-          are not known
+Errors    RunError for a directory that is not a run of hosts and stations; NoOrigin if positions on Earth are
+          requested but not known
 Source    ours: docs/guide/tracks.md
 """
 
@@ -44,7 +44,7 @@ SECOND = 1e9
 
 
 class NoOrigin(RunError):
-    """The place of the run on Earth is unknown."""
+    """Raised if the position of the run on Earth is unknown."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Source:
 
 
 def source(folder: Path, origin: Origin | None = None) -> Source:
-    """Read the tables of a run. `origin`: in place of the scenario's own."""
+    """Read the tables of a run. `origin` replaces the origin in the scenario."""
     import pandas as pd
 
     from mobilenet.scenario import load_scenario
@@ -80,7 +80,7 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
         try:
             scenario = load_scenario(folder / "scenario.yaml")
         except ScenarioError:
-            scenario = None  # the record is readable without it
+            scenario = None  # The record is readable without the scenario.
         origin = getattr(scenario, "origin", None)
     names: dict[str, str] = manifest.get("host_names") or {}
     places = pd.DataFrame(read_columns(folder, "positions"))
@@ -106,7 +106,7 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
 
 
 def on_earth(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
-    """Add lon and lat, in hundred-millionths of a degree (1 mm)."""
+    """Add the columns lon and lat in degrees, rounded to 8 decimals (1 mm)."""
     lon, lat = (
         to_earth(table.x_m.to_numpy(), table.y_m.to_numpy(), origin) if len(table) else (np.zeros(0), np.zeros(0))
     )

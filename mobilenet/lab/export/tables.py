@@ -1,11 +1,11 @@
-"""Export a run or a study as tables in CSV.
+r"""Export a run or a study as tables in CSV.
 
-Model     of a run: tracks, handoffs, stations, events, samples, metrics, and frames and messages if they were
-          recorded; with an origin also lon and lat. tracks.csv is a file of tracks that mobilenet reads again. Of a
+Model     For a run: tracks, handoffs, stations, events, samples, metrics, and frames and messages if they were
+          recorded; with an origin, also lon and lat. mobilenet can read tracks.csv again as a file of tracks. For a
           study: its tables, the runs, and the comparison if there is one. A text that a spreadsheet would take for a
-          formula gets an apostrophe before it, and what a terminal or a page would obey (control characters, also of
-          the writing direction) is written as an escape, \\x1b
-Errors    RunError for what is neither
+          formula is preceded by an apostrophe. Characters that control a terminal or a page (control characters, also
+          those of the writing direction) are written as escapes such as \x1b
+Errors    RunError for a directory that is neither a run nor a study
 Source    RFC 4180; ours: docs/guide/tracks.md
 """
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
-MAY_BE_EMPTY = ("buffers.csv", "delays.csv", "distribution.csv", "handoffs.csv")  # tables that a study may lack
+MAY_BE_EMPTY = ("buffers.csv", "delays.csv", "distribution.csv", "handoffs.csv")  # tables of a study that may be empty
 
 
 def run_tables(source: Source | None, folder: Path, target: Path) -> None:
-    """Write the tables of a run into a folder; `source` is None for a run of processes."""
+    """Write the tables of a run into a folder. `source` is None for a run of processes."""
     import pandas as pd
 
     if source is None:
@@ -67,10 +67,10 @@ def harmless(value: object) -> object:
 
 
 def _copy(table: Path, target: Path) -> None:
-    """Copy the cells, and make sure that none of them is a formula."""
+    """Copy the cells of a table, changing those that a spreadsheet would take for a formula."""
     import pandas as pd
 
-    if table.name in MAY_BE_EMPTY and table.stat().st_size <= 1:  # no rows, and so no columns
+    if table.name in MAY_BE_EMPTY and table.stat().st_size <= 1:  # The table has no rows, and therefore no columns.
         target.write_bytes(b"")
         return
     try:
@@ -95,7 +95,7 @@ def require_study(folder: Path) -> None:
 
 
 def study_tables(folder: Path, target: Path) -> int:
-    """Copy a study's tables, and return how many there are."""
+    """Copy the tables of a study, and return the number of tables."""
     require_study(folder)
     paths = {path.name: path for path in sorted((folder / "tables").glob("*.csv"))}
     paths |= {name: folder / name for name in ("comparison.csv", "effects.csv") if (folder / name).is_file()}

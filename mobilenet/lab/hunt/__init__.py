@@ -1,1 +1,1 @@
-"""The search for faults of protocols: hostile schedules, and every order of events of a small case."""
+"""Search for faults of protocols: by hostile schedules, and by every order of the events of a small case."""

@@ -1,6 +1,6 @@
-"""A run under manual control: play, pause, step, intervene, rewind, save.
+"""A run under manual control: play, pause, step, intervene, rewind and save.
 
-Model     session.py is the run; player.py keeps its pace; server.py admits a page; commands.py and stream.py are the
-          messages between the two
+Model     session.py contains the run; player.py controls its pace; server.py serves the page; commands.py and
+          stream.py define the messages between page and run
 Source    ours: docs/guide/live.md, docs/guide/live-messages.md
 """

@@ -1,9 +1,9 @@
-"""The interventions in a run, in order, and its other branches.
+"""The branches of a run, each with its interventions in order.
 
-Model     a branch is a scenario with a list of interventions. Going back before some of them and continuing begins
-          another branch, with those before that time. The branch left behind stays as it was
+Model     A branch is a scenario with a list of interventions. If the user goes back to a time before some of them and
+          continues, a new branch begins with the interventions before that time. The previous branch stays as it was
 Units     integer nanoseconds
-Errors    ScenarioError, one line, for what cannot be done
+Errors    ScenarioError, one line, for a request that cannot be carried out
 Source    ours: docs/guide/live.md
 """
 
@@ -26,19 +26,19 @@ from mobilenet.scenario.yaml_reader import Node, parse_value
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention, in_order
 
-HERE = "by hand"  # the place of an intervention, in error messages
-LONGEST_S = 1e7  # longest time of a run
-MOST = 5_000  # interventions, because a file with more could not be read again
+HERE = "by hand"  # Error messages give this as the origin of an intervention.
+LONGEST_S = 1e7  # longest run, in seconds
+MOST = 5_000  # most interventions, because a file with more could not be read again
 _WHERE = re.compile(rf"^{HERE}: (interventions(\.\d+)?[.:] *)?")
 _KEY = re.compile(r"[a-z_]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A course of the run. `parent`: the number of the branch that it began from, at `from_ns`."""
+    """One course of the run. `parent` is the number of the branch from which it began, at `from_ns`."""
 
     number: int
-    scenario: Scenario  # with its interventions
+    scenario: Scenario  # including its interventions
     parent: int | None = None
     from_ns: int = 0
     reached_ns: int = 0
@@ -50,7 +50,9 @@ class Branch:
     def interventions_until(
         self, scenario_interventions: Sequence[AnyIntervention], to_ns: int | None
     ) -> list[AnyIntervention]:
-        """Return `scenario_interventions` and the manual ones until then, in order; None: all of them."""
+        """Return `scenario_interventions` and the manual interventions up to `to_ns`, in order. None includes all of
+        them.
+        """
         earlier = [one for one in self.interventions if to_ns is None or ns(one.at_s) <= to_ns]
         return in_order([*scenario_interventions, *(one for one in earlier if one not in scenario_interventions)])
 
@@ -61,7 +63,7 @@ def seconds(time_ns: int) -> float:
 
 
 def instant_ns(what: str, time_s: float) -> int:
-    """Parse a time from a command. Raise ScenarioError if it is not one."""
+    """Check a time from a command, and return it in nanoseconds. Raise ScenarioError if it is not a valid time."""
     if not isinstance(time_s, Real) or not 0 <= time_s <= LONGEST_S:
         raise ScenarioError(f"{what}: got {cut(repr(time_s), 40)}, expected a time from 0 to {LONGEST_S:g} s")
     return ns(float(time_s))
@@ -76,8 +78,8 @@ def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
 
 
 def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:
-    """Return the scenario with these interventions instead of its own, checked as if read from a file. Those that
-    others made ineffective are left out, except for new ones, which are refused.
+    """Return the scenario with its interventions replaced by these, checked as if they were read from a file. Old
+    interventions that no longer have an effect are left out; a new one without an effect is refused.
     """
     idle = without_effect(scenario, interventions)
     interventions = [one for place, one in enumerate(interventions) if isinstance(one, Mapping) or place not in idle]
@@ -91,7 +93,7 @@ def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapp
 
 
 def check_request(what: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a requested intervention, before it has a time. Raise ScenarioError for invalid keys."""
+    """Return a requested intervention, which does not yet have a time. Raise ScenarioError for invalid keys."""
     for key in what:
         if key == "at_s":
             raise ScenarioError(
@@ -103,20 +105,20 @@ def check_request(what: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _node(one: AnyIntervention | Mapping[str, Any]) -> Node:
-    """Return the intervention in the form that the reader makes. A checked one needs no place for messages."""
+    """Return the intervention in the form that the reader of scenarios produces."""
     if isinstance(one, Mapping):
         return parse_value(inline(plain_values(one, HERE)), HERE)
     return Node.of(one.model_dump(), HERE)
 
 
 def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the intervention in the form of a scenario."""
+    """Return the intervention as the plain values that a scenario file contains."""
     values = one if isinstance(one, Mapping) else one.model_dump()
     return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 
 def require_same(own: Mapping[str, list[Any]], directory: Path) -> None:
-    """Require that a run from the beginning has these events of its session, as far as that has come."""
+    """Raise ScenarioError unless a run from the beginning starts with the events of its session."""
     from mobilenet.record.reader import read_coded
 
     events = read_coded(directory, "events")

@@ -1,4 +1,4 @@
-"""When was each message of a growing record broadcast?
+"""Find when each message of a growing record was broadcast.
 
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
@@ -12,15 +12,15 @@ from mobilenet.record.recorder import EventLog
 
 
 class Broadcasts:
-    """The broadcasts of one record, read up to its end on each request."""
+    """The broadcasts of one record. Each request first reads the rows that have been added."""
 
     def __init__(self) -> None:
         self._sent_ns: dict[str, int] = {}
         self._sent_row: dict[str, int] = {}
-        self._known = 0  # rows read
+        self._known = 0  # number of rows that have been read
 
     def delays_ns(self, log: EventLog, rows: Iterable[int]) -> list[int]:
-        """Return the delays of the deliveries in these rows whose broadcast is on record."""
+        """Return the delays of the deliveries in these rows, except those whose broadcast is not in the record."""
         self._read(log)
         deliveries = ((log.message[row] or "", log.time_ns[row]) for row in rows)
         return [at_ns - self._sent_ns[message] for message, at_ns in deliveries if message in self._sent_ns]
@@ -31,7 +31,7 @@ class Broadcasts:
         return self._sent_ns
 
     def row_of(self, log: EventLog, message: str) -> int:
-        """Return the row of a message's broadcast, or 0 if there is none."""
+        """Return the row of a message's broadcast, or 0 if the record does not contain it."""
         self._read(log)
         return self._sent_row.get(message, 0)
 

@@ -1,8 +1,9 @@
-"""The points that a page lacks in the buffers' curves: the largest size in each bin of time, from the samples of the
-record.
+"""The points that are missing from a page's curves of buffers: the largest size in each bin of time, computed from the
+samples of the record.
 
-Model     a page that goes fast sees the sizes of some moments only, but draws the largest size in each bin. It gets, of
-          each buffer that changed in a bin, the largest and the last size there, as the page of the whole record has it
+Model     A page that plays fast receives the buffer sizes only at some moments, but draws the largest size in each
+          bin. For each buffer that changed in a bin, this module provides the largest and the last size in the bin, so
+          that the page shows the same curve as the page of the complete record
 Units     seconds; numbers of messages
 Source    ours: docs/guide/live-messages.md
 """
@@ -14,7 +15,7 @@ from typing import Any
 
 from mobilenet.engine.clock import SECOND
 
-MOST_SAMPLES = 200_000  # read for one state; the rest follows in later states
+MOST_SAMPLES = 200_000  # most samples that are read for one state; later states contain the others
 KINDS = ("stations", "hosts")
 
 
@@ -22,7 +23,8 @@ def filled_bins(
     samples: Mapping[str, list[Any]], first: int, bins_s: tuple[float, float], names: Mapping[str, set[str]]
 ) -> tuple[dict[str, dict[str, dict[str, list[int]]]], int]:
     """Return kind -> buffer -> columns `node`, `bin`, `largest` and `last` of the samples from number `first` on, and
-    the number of the first sample that was left for later. `bins_s`: widths, as in KINDS; `names`: kind -> buffers.
+    the number of the first sample that is left for a later state. `bins_s` are the widths of the bins, in the order of
+    KINDS; `names` maps each kind to its buffers.
     """
     buffers = [names[kind] for kind in KINDS]
     end = min(len(samples["time_ns"]), first + MOST_SAMPLES)

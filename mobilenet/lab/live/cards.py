@@ -1,8 +1,8 @@
-"""The inner state of a node: buffers, running timers, its protocol's fields, its contexts at stations.
+"""The internal state of a node: buffers, running timers, the fields of its protocol, and its contexts at stations.
 
-Model     the fields of the protocol object, by their own names: numbers, words and truth values as they are, of lists
-          and tables how much is in them; of a program, the state that it shows. For display only; judging and
-          measuring do not read it
+Model     A card shows the fields of the protocol object under their names in the code. Numbers, words and truth values
+          are shown as they are; for lists and tables, the card shows their size. For a program, it shows the state
+          that the program reports. Cards are only displayed; verification and metrics do not use them
 Units     seconds until a timer expires
 Source    ours: docs/guide/live.md
 """
@@ -23,13 +23,13 @@ from mobilenet.simulation.causes import NotedTimer, name_of
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.nodes import Node
 
-LONGEST = 60  # characters of a value
-MOST = 40  # fields
+LONGEST = 60  # longest text of a value, in characters
+MOST = 40  # most fields of a card
 
 
 def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
-    """Return the card of a host or a station, or None for an unknown name. A plug-in's object may do anything when it
-    is inspected; its card then shows only the exception.
+    """Return the card of a host or a station, or None for an unknown name. If inspecting the object of a plug-in raises
+    an exception, the card shows the exception instead.
     """
     node = next((node for node in simulation.nodes if node.name == name), None)
     if node is None:
@@ -51,25 +51,25 @@ def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
 
 
 def _of_program(state: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Yield the state that a program shows, under its own names."""
+    """Yield the state that a program reports, under the names that the program uses."""
     for name, value in list(state.items())[:MOST]:
         yield [cut(name, LONGEST), _value_text(value) or ""]
 
 
 def _timers(node: Node) -> Iterator[list[Any]]:
-    """Yield the running timers: their actions, and in how many seconds each fires."""
+    """Yield the action of each running timer, and the number of seconds until it fires."""
     own = node.protocol.timers() if isinstance(node.protocol, Party) else _values(node.protocol)
     fields = {id(value): name for name, value in own if isinstance(value, (Timer, NotedTimer))}
     for timer in node.timers:
         if timer.running:
-            noted = getattr(timer.action, "__self__", None)  # a wrapper that records causes
+            noted = getattr(timer.action, "__self__", None)  # The action may belong to a wrapper that records causes.
             port, name = (noted, noted.name) if isinstance(noted, NotedTimer) else (timer, name_of(timer.action))
             words = cut(fields.get(id(port), name).strip("_").replace("_", " "), LONGEST)
             yield [words if "timer" in words else f"{words} timer", (timer.deadline_ns - node.now) / SECOND]
 
 
 def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:
-    """Return what each station keeps of a host, if its protocol defines that."""
+    """Return the context that each station has for a host, if its protocol defines contexts."""
     contexts = []
     for station in simulation.stations:
         context_of = getattr(station.protocol, "context_of", None)
@@ -80,7 +80,6 @@ def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:
 
 
 def _fields(thing: Any) -> Iterator[list[str]]:
-    """Yield the name of each field, and its value as text."""
     count = 0
     for name, value in _values(thing):
         words = _value_text(value)

@@ -1,4 +1,4 @@
-"""The requests of a page or a script to a live run: JSON in, a checked command out.
+"""The requests of a page or a script to a live run: parse JSON into a checked command.
 
 Errors    ScenarioError, one line
 Source    ours: docs/guide/live-messages.md
@@ -16,17 +16,19 @@ from mobilenet.quoting import cut
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.yaml_reader import Node
 
-LONGEST_BYTES = 65_536  # length of one message
+LONGEST_BYTES = 65_536  # most bytes in one message
 Id = Annotated[int | None, Field(ge=0, le=2**53)]
 Speed = Annotated[float, Field(ge=0.01, le=1000)] | Literal["max"]
 
 
 class _Command(Parameters):
-    id: Id = None  # comes back with the reply
+    id: Id = None  # returned with the reply
 
 
 class Play(_Command):
-    """Go on, at this many simulated seconds per second, or as fast as it goes; without a speed at the last one."""
+    """Play the run at this many simulated seconds per second, or as fast as possible. Without a speed, use the previous
+    one.
+    """
 
     command: Literal["play"]
     speed: Speed | None = None
@@ -34,7 +36,7 @@ class Play(_Command):
 
 
 class SetSpeed(_Command):
-    """For now, or for when it goes on."""
+    """Set the speed. If the run is paused, the speed applies when it continues."""
 
     command: Literal["speed"]
     speed: Speed
@@ -45,21 +47,25 @@ class Pause(_Command):
 
 
 class Hold(_Command):
-    """Hold the run while this listener looks back; until it releases it, leaves, or a listener plays."""
+    """Hold the run while this listener looks at earlier times. The run continues when the listener releases it or
+    leaves, or when a listener plays.
+    """
 
     command: Literal["hold"]
     on: bool
 
 
 class Step(_Command):
-    """To the next of its kind, then pause."""
+    """Play to the next event of this kind, and then pause."""
 
     command: Literal["step"]
     what: Literal["event", "frame", "handoff", "delivery", "violation"] = "event"
 
 
 class Do(_Command):
-    """An intervention, its keys as in a scenario; now, or at an earlier time, to which the run then goes back."""
+    """Intervene, with the same keys as in a scenario, now or at an earlier time. In the second case, the run first goes
+    back to that time.
+    """
 
     command: Literal["do"]
     what: dict[str, Any] = Field(max_length=10)
@@ -77,7 +83,9 @@ class Switch(_Command):
 
 
 class Watch(_Command):
-    """Whose card and messages come with each state; null: none. `deliveries`: those up to now with the reply."""
+    """Choose the node whose card and messages are part of each state; null stands for no node. With `deliveries`, the
+    reply contains the deliveries up to now.
+    """
 
     command: Literal["watch"]
     node: Annotated[str, Field(max_length=10)] | None = None
@@ -85,28 +93,28 @@ class Watch(_Command):
 
 
 class Pace(_Command):
-    """The most states a second for this listener, while nothing is done."""
+    """Limit the number of states per second that this listener receives while the run plays."""
 
     command: Literal["pace"]
     states_per_s: float = Field(ge=0.1, le=20)
 
 
 class Message(_Command):
-    """Return the holders of a message."""
+    """Ask which hosts have delivered a message, and when."""
 
     command: Literal["message"]
     message: str = Field(max_length=30)
 
 
 class Save(_Command):
-    """Run the branch from its beginning to its end, in the background, and keep it."""
+    """Run the branch from its beginning to its end, in the background, and store it as a run."""
 
     command: Literal["save"]
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")] | None = None
 
 
 class Effect(_Command):
-    """The same worlds with and without the intervention of that number, in the background."""
+    """Compare runs with and without the intervention of this number in the same worlds, in the background."""
 
     command: Literal["effect"]
     intervention: int = Field(ge=0)
@@ -114,7 +122,7 @@ class Effect(_Command):
 
 
 class Why(_Command):
-    """Explain when a host delivered a message, in the background."""
+    """Explain why a host delivered a message when it did, in the background."""
 
     command: Literal["why"]
     message: str = Field(max_length=30)
@@ -122,7 +130,7 @@ class Why(_Command):
 
 
 class Cancel(_Command):
-    """Stop what is done in the background."""
+    """Cancel a job in the background."""
 
     command: Literal["cancel"]
     job: int = Field(ge=0)
@@ -132,14 +140,15 @@ BinS = Annotated[float, Field(ge=0.01, le=1e9, allow_inf_nan=False)]
 
 
 class Since(_Command):
-    """Which events the page has: sent first, and answered with what came later."""
+    """Report which events the page has. A page sends this first, and the reply contains the later events."""
 
     command: Literal["since"]
     generation: int
     row: int = Field(ge=0)
-    point_ns: int = Field(default=-1, ge=-1)  # the last one of the curves
-    sample: int = Field(default=0, ge=0)  # the first that the page does not have
-    bins_s: Annotated[list[BinS], Field(min_length=2, max_length=2)] | None = None  # bins of its curves of buffers
+    point_ns: int = Field(default=-1, ge=-1)  # time of the last point of the curves on the page
+    sample: int = Field(default=0, ge=0)  # number of the first sample that the page does not have
+    # widths of the bins in the page's curves of buffers
+    bins_s: Annotated[list[BinS], Field(min_length=2, max_length=2)] | None = None
 
 
 Command = (
@@ -160,7 +169,7 @@ Command = (
     | Cancel
     | Since
 )
-WORDS = {  # our words for what is expected, instead of pydantic's
+WORDS = {  # The expected values in words, instead of the messages of pydantic.
     "speed": "expected a number from 0.01 to 1000, or max",
     "name": "expected at most 80 letters, digits, dots, dashes and underscores, beginning with a letter or digit",
 }
@@ -170,7 +179,7 @@ KINDS: dict[str, type[Command]] = {
 
 
 def parse_command(text: str | bytes) -> Command:
-    """Parse one message. Raise ScenarioError if it is wrong."""
+    """Parse one message. Raise ScenarioError if it is invalid."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -191,7 +200,7 @@ def parse_command(text: str | bytes) -> Command:
 
 
 def id_of(text: str | bytes) -> int | None:
-    """Return the id of a message that may otherwise be wrong."""
+    """Return the id of a message, even if the message is otherwise invalid."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -204,6 +213,6 @@ STEPS = ("event", "frame", "handoff", "delivery", "violation")
 
 
 def is_step(what: str, event: str) -> bool:
-    """Return whether a step of that kind ends at an event of the record."""
+    """Return whether a step of this kind ends at an event of the record."""
     kinds = {"delivery": ("deliver",), "handoff": ("handoff_start", "handoff_end")}
     return what not in kinds or event in kinds[what]

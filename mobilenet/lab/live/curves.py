@@ -1,7 +1,8 @@
-"""The growing curves of a live run: delays, buffers and losses, with a point each quarter of a second at any speed.
+"""The growing curves of a live run: delays, buffers and losses, with one point per quarter of a simulated second.
 
-Model     delays are those of some of the deliveries since the last point, evenly picked; buffers those of all stations
-          together at that moment; losses a share of the receptions since the last point. None: there was nothing
+Model     A point contains the mean delay of some of the deliveries since the previous point, evenly picked; the
+          buffers of all stations together at its time; and the losses as a share of the receptions since the previous
+          point. None means that there were no deliveries or no receptions
 Units     integer nanoseconds; seconds; shares
 Source    ours: docs/guide/live.md
 """
@@ -14,9 +15,10 @@ from mobilenet.engine.clock import SECOND
 from mobilenet.lab.live.broadcasts import Broadcasts
 from mobilenet.simulation.mobile import Simulation
 
-POINT_NS = SECOND // 4  # a session's pieces also end there, so a point shows the state of exactly that time
+# The pieces of a session end at the same times, so a point shows the state at exactly that time.
+POINT_NS = SECOND // 4
 MOST_POINTS = 4_000
-LOOKED_AT = 50  # rows, for one point
+LOOKED_AT = 50  # most rows that are read for one point
 
 
 class Point(NamedTuple):
@@ -34,11 +36,11 @@ class Curves:
         self._simulation = simulation
         self._broadcasts = broadcasts
         self._last_ns = 0
-        self._row = 0  # the first event that is not in any point
+        self._row = 0  # the first event that is not yet part of a point
         self._receptions, self._lost = 0, 0
 
     def go_on(self) -> None:
-        """Add a point if one is due."""
+        """Add a point if the next one is due."""
         time_ns = self._simulation.kernel.now // POINT_NS * POINT_NS
         if time_ns <= self._last_ns:
             return
@@ -49,7 +51,7 @@ class Curves:
             del self.points[1::2]
 
     def since(self, time_ns: int) -> list[Point]:
-        """Return the points after that time."""
+        """Return the points after this time."""
         first = len(self.points)
         while first and self.points[first - 1].time_ns > time_ns:
             first -= 1

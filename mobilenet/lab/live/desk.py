@@ -1,7 +1,7 @@
 """Carry out the requests of a page, with one reply to each message.
 
-Model     called in the player's thread, so nothing else happens meanwhile. A reply is the requested data, or `error`
-          with one line; the session goes on either way
+Model     Requests are carried out in the thread of the player, so the run does not change meanwhile. A reply contains
+          the requested data, or `error` with one line. The session continues in both cases
 Source    ours: docs/guide/live-messages.md
 """
 
@@ -26,14 +26,14 @@ from mobilenet.lab.live.stream import Listener, Place, Stream
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, first_line, quote
 
-BUSY_S = 0.1  # between two reports of progress
+BUSY_S = 0.1  # shortest time between two reports of progress
 
 
 class Desk:
-    """The place where requests are carried out. `tell_all`: sends states to listeners, `at_once` or at their pace."""
+    """Carries out requests. `tell_all` sends states to listeners, either at once or at the pace of each listener."""
 
     def __init__(self, session: LiveSession, allow_code: bool = False, out: Path | None = None) -> None:
-        """Set up the desk. `out`: where a branch without a name is kept."""
+        """Set up the desk. A branch without a name is stored in `out`."""
         self.session = session
         self.stream = Stream(session)
         self.player = Player(session, self._tell)
@@ -46,15 +46,14 @@ class Desk:
         self._last_sent_s = 0.0
 
     def _tell(self, at_once: bool) -> bool:
-        self.busy = None  # the way back, if there was one, is finished
+        self.busy = None  # If the run was going back, it has now arrived.
         return self.tell_all(at_once)
 
     def _job_changed(self) -> None:
-        """Note a change of a job, from its thread."""
         self.player.ask(self.player.send_state)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """Return the present state for a listener, and its place after that."""
+        """Return the present state for a listener, and the listener's new place in the record."""
         player = self.player
         if self.busy is not None:
             return {"type": "busy", **self.busy}, place
@@ -75,11 +74,11 @@ class Desk:
         return state, place
 
     def answer(self, text: str | bytes, listener: Listener) -> dict[str, Any]:
-        """Return the reply to one message."""
+        """Carry out the request in one message, and return the reply."""
         reply: dict[str, Any] = {"type": "reply", "id": id_of(text)}
         try:
             return reply | self._reply_to(parse_command(text), listener)
-        except Exception as error:  # e.g. of a program or a plug-in: the session goes on
+        except Exception as error:  # For example, a program or a plug-in has failed. The session continues.
             return reply | {"error": cut(first_line(error), 400)}
 
     def _reply_to(self, command: Command, listener: Listener) -> dict[str, Any]:
@@ -138,11 +137,12 @@ class Desk:
         return {"time_ns": session.now_ns}
 
     def hold(self, listener: Listener, on: bool) -> None:
-        """Hold the run while a listener looks back, and forget listeners that have left."""
+        """Hold the run while a listener looks at earlier times, and forget listeners that have left."""
         if on:
-            self.session.require_virtual_time("hold")  # it goes on while a page looks back
+            # A run in real time continues while a page looks at earlier times.
+            self.session.require_virtual_time("hold")
         if not self.player.is_held:
-            self._holders.clear()  # a listener has released it
+            self._holders.clear()  # The run was released, so earlier holders no longer count.
         (self._holders.add if on else self._holders.discard)(listener)
         if self.player.is_held != bool(self._holders):
             self.player.hold(bool(self._holders))
@@ -154,7 +154,7 @@ class Desk:
                 f"do: back_to_s: got {back_to_s:g} s, expected at most the current time, {session.now_s:.9g} s"
             )
         if back_to_s is not None and back_to_s < session.now_s:
-            session.check(what, back_to_s)  # before anything is given up for it
+            session.check(what, back_to_s)  # This must happen before time goes back, which may abandon a branch.
             self._back(lambda: session.rewind(back_to_s), back_to_s)
         intervention = session.do(str(what.pop("do", None)), **what)
         self.player.note_change()
@@ -183,7 +183,7 @@ class Desk:
             self.tell_all(True)
 
     def _save(self, name: str | None) -> dict[str, Any]:
-        """Keep the branch as a run, even one without interventions."""
+        """Store the branch as a run. It need not contain interventions."""
         out = self._out if name is None else RUNS / name
         if self.session.is_real_time:
             if not self.session.is_over:
@@ -193,7 +193,7 @@ class Desk:
             events = self.session.simulation.recording.events
             job = self.jobs.save(self.session.scenario, out, (len(events), self.session.fingerprint))
         if name is None:
-            self._out = None  # the next one needs another name
+            self._out = None  # The next branch needs another name.
         self.player.send_state()
         return {"job": job.number}
 

@@ -1,10 +1,11 @@
-"""The effect of an intervention: runs with it and without it compared, world by world, in a few sentences.
+"""The effect of an intervention: runs with and without it are compared world by world, and described in a few
+sentences.
 
-Model     computed from what the runs recorded from the intervention to the end of the observed time: delays and number
-          of the deliveries in that time of messages broadcast in that time: in the whole network, at the node
-          concerned, and at the other hosts of its cell, which are those that had their session with the same station
-          before. Up to the intervention the two runs of a world are identical, and whatever follows the observed time
-          does not matter
+Model     The observed time begins with the intervention. The comparison uses the messages that were both broadcast and
+          delivered in this time: their delays and the number of deliveries, in the whole network, at the node
+          concerned, and at the other hosts of its cell. These are the hosts whose session was with the same station
+          before the intervention. Up to the intervention, the two runs of a world are identical; whatever follows the
+          observed time does not matter
 Units     seconds
 Source    paired t intervals: lab/studies/statistics.py; ours: docs/guide/live.md
 """
@@ -41,8 +42,8 @@ from mobilenet.world.interventions import (
 )
 
 EFFECTS = ("delivery_delay_mean_s", "deliveries")  # metrics of the whole network
-THERE = ("delivery_delay_mean_there_s", "deliveries_there")  # at the host or station concerned
-CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # at the other hosts of its cell
+THERE = ("delivery_delay_mean_there_s", "deliveries_there")  # metrics of the host or station concerned
+CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # metrics of the other hosts of its cell
 COUNTS = (EFFECTS[1], THERE[1], CELL[1])
 CONFIDENCE = 0.95
 
@@ -53,7 +54,7 @@ WORDS = {  # verbs for interventions on a host or a station
 
 
 def in_words(one: AnyIntervention) -> str:
-    """Return an intervention in a few words, such as `crash of h3 at 12.5 s`."""
+    """Return a short description of an intervention, such as `crash of h3 at 12.5 s`."""
     match one:
         case OfHost():
             what = f"{WORDS[one.do]} {one.host}"
@@ -78,7 +79,7 @@ def in_words(one: AnyIntervention) -> str:
 
 
 def _impairment(one: Impair | ImpairLink) -> str:
-    """Return `loss of 10 %` and `delay of 0.2 s`, or one of them."""
+    """Return `loss of 10 %`, `delay of 0.2 s`, both joined by `and`, or `end of the impairment`."""
     loss, delay = f"loss of {100 * one.loss:g} %", f"delay of {one.delay_s:g} s"
     if one.loss and one.delay_s:
         return f"{loss} and {delay}"
@@ -86,10 +87,10 @@ def _impairment(one: Impair | ImpairLink) -> str:
 
 
 def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
-    """Return how EFFECTS, and THERE and CELL if they have hosts, differ with and without `one`.
+    """Return the differences of EFFECTS with and without `one`, and those of THERE and CELL if such hosts exist.
 
-    Runs whose backlog grows count, too, although a study gives no mean for them: the question is the effect within a
-    time. `study`: of two configurations, the second one with the intervention.
+    `study` has two configurations, of which the second one contains the intervention. Runs whose backlog grows are
+    included, although a study does not give a mean for them, because the question is the effect within a limited time.
     """
     columns = ["run", "configuration", "replication"]
     runs = pq.read_table(study / "tables" / "runs.parquet", columns=columns).to_pandas()
@@ -98,8 +99,9 @@ def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[st
 
 
 def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
-    """Compare world by world, with an interval. `runs`: `replication`, `configuration` (1: with it) and a column for
-    each metric, which a run need not have. Worlds in which a run has no value are left out.
+    """Compare the runs world by world, with a confidence interval. `runs` has the columns `replication` and
+    `configuration` (1: with the intervention), and a column for each metric. Worlds in which a run lacks the value are
+    left out.
     """
     findings = []
     for metric in (*EFFECTS, *(name for name in (*THERE, *CELL) if name in runs)):
@@ -116,7 +118,9 @@ def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
-    """Return EFFECTS, and THERE and CELL if they have hosts, by `end_s`, of messages since the intervention."""
+    """Return the metrics EFFECTS of the messages that were broadcast since the intervention and delivered before
+    `end_s`, and the metrics THERE and CELL if such hosts exist.
+    """
     host = one.host if isinstance(one, OnHost) else None
     at_ns = ns(one.at_s)
     cells = dict(station_changes(events, at_ns))
@@ -138,17 +142,22 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
 
 
 def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
-    """Yield each host and the station of its session before that time, in order of time; None: it has left."""
+    """Yield each host with the station of its session, in order of time, up to `at_ns`. None means that the host has
+    left.
+    """
     event = events.column("event")
     rows = event.rows("join", "handoff_end", "leave")
-    rows = rows[events.numbers("time_ns")[rows] < at_ns]  # an intervention takes effect at that time
+    # The intervention takes effect at this time, so only earlier events describe the situation before it.
+    rows = rows[events.numbers("time_ns")[rows] < at_ns]
     names = zip(*(events.pick(name, rows) for name in ("event", "node", "station")), strict=True)
     for kind, node, station in names:
         yield node, None if kind == "leave" else station
 
 
 def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[str, Any]]) -> str:
-    """Return the effect, with intervals: a sentence for each metric that differs, and one for those that do not."""
+    """Return a description of the effect, with intervals: one sentence for each metric that differs, and one for the
+    others.
+    """
     host = one.host if isinstance(one, OnHost) else ""
     cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"
     words = {
@@ -181,7 +190,7 @@ def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[st
 
 
 def _amount(mean: float, half: float, unit: str, sign: str = "") -> str:
-    """Return both numbers to the second digit of the half width."""
+    """Return the mean and the half width, both rounded to the second digit of the half width."""
     digits = max(0, 1 - math.floor(math.log10(half))) if half > 0 else 3 if unit else 0
     return f"{mean:{sign},.{digits}f}{unit} ± {half:,.{digits}f}{unit}"
 

@@ -1,4 +1,4 @@
-"""The names on cards in words, for the fields of the built-in protocols, which have the names of their papers.
+"""Descriptions of the fields on cards. The fields of the built-in protocols have the short names of their papers.
 
 Source    the comments next to the fields: protocols/mobile_causal, protocols/tcp_flooding
 """
@@ -102,7 +102,9 @@ WORDS: dict[type, dict[str, str]] = {
 
 
 def words_of(thing: Any) -> dict[str, str]:
-    """Return name on the card -> meaning, for an object of a built-in protocol and the objects in it."""
+    """Return a mapping from the name on the card to its meaning, for an object of a built-in protocol and for the
+    objects in it.
+    """
     words_by_field = {name: words for kind in type(thing).__mro__ for name, words in WORDS.get(kind, {}).items()}
     stable = getattr(thing, "stable", None)
     if dataclasses.is_dataclass(stable):

@@ -1,12 +1,13 @@
-"""Background jobs of a live run: keep a branch as a run, measure an intervention over many worlds, explain a delivery.
+"""Background jobs of a live run: store a branch as a run, measure an intervention over many worlds, or explain a
+delivery.
 
-Model     each is a command of this program in a separate process, so the session goes on meanwhile. Keeping a branch
-          is `mobilenet run` of its scenario, from the beginning to the end, and its events must begin with the
-          session's. What an intervention did is a study of two configurations, the branch with it and without it, in
-          the same worlds, to the end of the observed time. Why a message was late is asked of a repetition of the
-          session up to now that records its causes
+Model     Each job is a mobilenet command in a separate process, so the session continues meanwhile. A branch is stored
+          by `mobilenet run` with its scenario, from the beginning to the end; its events must begin with those of the
+          session. The effect of an intervention is a study of two configurations, the branch with and without it, in
+          the same worlds, up to the end of the observed time. The reason for a late delivery is found by repeating the
+          session up to now while its causes are recorded
 Units     seconds
-Errors    a job that fails has the reason in its text, one line
+Errors    a job that fails gives the reason in its text, one line
 Source    ours: docs/guide/live.md
 """
 
@@ -40,16 +41,17 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.world.interventions import Add, AnyIntervention, OnHost, added_hosts
 from mobilenet.world.track_mobility import Tracks
 
-AFTER_S = 20.0  # seconds after an intervention that are measured
+AFTER_S = 20.0  # The effect is measured during this time after an intervention, in seconds.
 MOST_AT_A_TIME = 4
-ENDING_S = 10.0  # seconds within which a command has to end
-BEHIND = 5  # niceness of jobs: the session comes first, above all on its way back, but jobs also end on a busy machine
-JUDGED = (0, 1, 4)  # exit codes of a complete run
+ENDING_S = 10.0  # A command that was told to end gets this much time, in seconds.
+# Niceness of jobs. The session has priority, above all while it goes back, but jobs must also finish on a busy machine.
+BEHIND = 5
+JUDGED = (0, 1, 4)  # exit codes that mean a complete run
 
 
 @dataclass
 class Job:
-    """A background job. `state`: running, done or failed; `text`: its progress, for people."""
+    """A background job. `state` is running, done or failed; `text` describes its progress for people."""
 
     number: int
     kind: str  # save, effect or why
@@ -57,7 +59,7 @@ class Job:
     state: str = "running"
     text: str = ""
     result: dict[str, Any] = field(default_factory=dict)
-    question: object = None  # the question that it answers
+    question: object = None  # the request that the job answers
     is_cancelled: bool = False
 
     def report(self) -> dict[str, Any]:
@@ -81,11 +83,11 @@ class Jobs:
         self._processes: dict[int, subprocess.Popen[str]] = {}
         self._threads: list[threading.Thread] = []
         self._is_closing = False
-        self.saved: list[tuple[AnyIntervention, ...]] = []  # the interventions in the branches that are kept
-        self._taken: set[Path] = set()  # paths of jobs that have not written there yet
+        self.saved: list[tuple[AnyIntervention, ...]] = []  # the interventions of each branch that has been stored
+        self._taken: set[Path] = set()  # directories of jobs that have not yet created them
 
     def save(self, scenario: Scenario, out: Path | None, prefix: tuple[int, str]) -> Job:
-        """Keep a branch as a run. `prefix`: the number of the session's events, and their fingerprint."""
+        """Store a branch as a run. `prefix` is the number of events in the session, and their fingerprint."""
         if out is not None and (out.exists() or out in self._taken):
             raise ScenarioError(f"save: {out} already exists; expected another name")
         target = self._free(out if out is not None else RUNS / f"{self._name}-live-s{scenario.seed}")
@@ -94,14 +96,16 @@ class Jobs:
         return job
 
     def keep(self, interventions: tuple[AnyIntervention, ...], where: str) -> Job:
-        """Note a run that was written immediately."""
+        """Record that a run was stored immediately, without a job."""
         job = self._new("save", where)
         self.saved.append(interventions)
         self._end(job, "done", f"kept in {where}")
         return job
 
     def effect(self, scenario: Scenario, hosts: int, number: int, worlds: int) -> Job:
-        """Measure the intervention of that number in the scenario, which has `hosts` hosts at its beginning."""
+        """Measure an intervention, given by its number in the scenario. The scenario has `hosts` hosts at its
+        beginning.
+        """
         one = scenario.interventions[number]
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         interventions = [other for other in scenario.interventions if other.at_s < end_s]
@@ -120,7 +124,7 @@ class Jobs:
         return job
 
     def why(self, scenario: Scenario, delivery: Delivery, now_s: float) -> Job:
-        """Explain a delivery before the present time."""
+        """Explain a delivery that happened before the present time."""
         about = f"{delivery.message} at {delivery.host}"
         if any(job.kind == "why" and job.state == "running" and job.about == about for job in self.jobs):
             raise ScenarioError(f"why: {about} is already being explained")
@@ -149,7 +153,7 @@ class Jobs:
                 process.wait(max(0.1, end_s - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
-        for thread in self._threads:  # which remove what is incomplete
+        for thread in self._threads:  # These threads remove incomplete results.
             thread.join(ENDING_S)
 
     # --- what jobs do, each in its own thread
@@ -179,12 +183,12 @@ class Jobs:
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
         interventions: list[AnyIntervention], worlds: int,
     ) -> None:  # fmt: skip
-        """Estimate the effect. Runs end with the measured time, if they can."""
+        """Measure the effect. The runs end with the observed time, if this is possible."""
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         if self._is_closing:
             return
         shorter = scenario.with_changes([_ending(scenario, end_s), "interventions=[]", f"warmup_s={one.at_s!r}"])
-        without = [each for each in interventions if each is not one]  # of which some may then have no effect
+        without = [each for each in interventions if each is not one]  # Some of these may then have no effect.
         both = (with_list(shorter, some).interventions for some in (without, interventions))
         levels = [[plain(other) for other in each] for each in both]
         (folder / "world").mkdir()
@@ -203,7 +207,7 @@ class Jobs:
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, findings)} {more}")
 
     def _why(self, job: Job, folder: Path, scenario: Scenario, delivery: Delivery, now_s: float) -> None:
-        """Explain a delivery. The run ends at the present time, if it can."""
+        """Explain a delivery. The run ends at the present time, if this is possible."""
         changes = [_ending(scenario, now_s), "warmup_s=0", "interventions=[]", "record.causes=true"]
         before = [plain(one) for one in scenario.interventions if one.at_s < now_s]
         write_scenario(folder, with_list(scenario.with_changes(changes), before))
@@ -231,7 +235,9 @@ class Jobs:
         self._end(job, "done", f"{job.about}: {delivery.delay_ns / SECOND:.4g} s after its broadcast{most}")
 
     def _command(self, job: Job, *arguments: str, fine: tuple[int, ...], output: Path | None = None) -> bool:
-        """Run one of our commands. Return False if it failed and the job has the reason. `output`: for its output."""
+        """Run a mobilenet command and return whether it succeeded. If it failed, the text of the job gives the reason.
+        `output` is a file for the output of the command.
+        """
         if self._is_closing or job.is_cancelled:
             return False
         allow = ["--allow-code"] if self._allow_code else []
@@ -243,7 +249,7 @@ class Jobs:
             )  # fmt: skip
         os.setpriority(os.PRIO_PGRP, process.pid, BEHIND)
         self._processes[job.number] = process
-        if self._is_closing or job.is_cancelled:  # closing may have missed it
+        if self._is_closing or job.is_cancelled:  # The job may have been cancelled before its process was registered.
             process.terminate()
         last = ""
         with process:
@@ -260,7 +266,7 @@ class Jobs:
     # --- what jobs share
 
     def _free(self, path: Path) -> Path:
-        """Return a path that does not exist and that no other job will use."""
+        """Return a path that does not exist and that is not reserved by another job."""
         candidate, number = path, 2
         while candidate.exists() or is_being_written(candidate) or candidate in self._taken:
             candidate, number = path.with_name(f"{path.name}-{number}"), number + 1
@@ -275,7 +281,9 @@ class Jobs:
         return job
 
     def _start(self, job: Job, work: Callable[[Path], None], out: Path | None) -> None:
-        """Start a job. `out`: its directory, if it keeps one. That of an incomplete study is removed."""
+        """Start a job. `out` is the directory that the job creates, if any. The directory of an incomplete study is
+        removed.
+        """
 
         def run() -> None:
             try:
@@ -305,8 +313,8 @@ class Jobs:
 
 
 def host_with_other_number(interventions: list[AnyIntervention], addition: Add, hosts: int) -> str | None:
-    """Return the first host in an intervention that would be missing, or be another host, without that addition.
-    `hosts`: their number at the beginning.
+    """Return the first host in an intervention that would be missing, or would be a different host, without this
+    addition. `hosts` is the number of hosts at the beginning.
     """
     first = hosts + next(i for i, one in enumerate(added_hosts(interventions)) if one is addition)
     touched = (one.host for one in interventions if isinstance(one, OnHost))
@@ -314,8 +322,8 @@ def host_with_other_number(interventions: list[AnyIntervention], addition: Add, 
 
 
 def _ending(scenario: Scenario, end_s: float) -> str:
-    """Return the setting that ends a run at that time, since what comes later cannot change what was before. With
-    tracks, the end decides which hosts there are, so the run goes on to its own end.
+    """Return the setting that ends a run at this time, because later events cannot change earlier ones. With tracks,
+    the end of the run determines which hosts exist, so the duration stays unchanged.
     """
     can_end = not isinstance(scenario.hosts.mobility, Tracks)
     return f"duration_s={min(scenario.duration_s, end_s) if can_end else scenario.duration_s!r}"

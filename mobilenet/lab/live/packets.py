@@ -1,8 +1,9 @@
-"""Packets of real software in a live run: the card of a node, its capture, and the folder where captures grow.
+"""Packets of real software in a live run: the card of a node, its capture, and the folder to which captures are
+written.
 
-Model     a live run has no directory before it is saved, so captures and standard outputs are kept in a temporary one.
-          Only captures of nodes on display are read, from where the last reading ended. A packet for one node that has
-          not arrived is lost, or still on its way
+Model     A live run has no directory before it is saved, so captures and standard outputs are written to a temporary
+          folder. Only the captures of nodes on display are read, each from the position that was reached last. A
+          packet for one node that has not arrived is either lost or still in transit
 Units     integer nanoseconds, bytes
 Errors    none
 Source    ours: docs/guide/live.md
@@ -28,18 +29,18 @@ from mobilenet.scenario import Scenario
 from mobilenet.scenario.ip import Ip
 from mobilenet.simulation.mobile import Simulation
 
-MOST_FLOWS = 12  # connections that a card lists
+MOST_FLOWS = 12  # most connections on a card
 
 
 def temporary_folder(owner: object, scenario: Scenario) -> Path | None:
-    """Return a folder for the captures and outputs of a run of real software, which lasts as long as its owner, or None
-    for other runs.
+    """Return a folder for the captures and outputs of a run of real software, or None for other runs. The folder exists
+    as long as its owner.
     """
     if not isinstance(scenario.protocol, Ip):
         return None
     block = ExitStack()
     folder = block.enter_context(scratch_folder("live"))
-    folder.parent.chmod(0o755)  # programs may keep their files there
+    folder.parent.chmod(0o755)  # Programs may also write files there.
     weakref.finalize(owner, block.close)
     return folder
 
@@ -53,26 +54,26 @@ def keep_packets(folder: Path | None, run: Path) -> None:
 
 
 class PacketCards:
-    """The cards of one run's connections, kept up to date."""
+    """The connections of one run, as cards show them."""
 
     def __init__(self, simulation: Simulation, folder: Path) -> None:
         self._simulation = simulation
         self._protocol: Ip = simulation.scenario.protocol
         self._folder = folder / CAPTURES
         self._devices: dict[str, Device] = {}
-        self._places: dict[str, int] = {}  # the position up to which a capture has been read
+        self._places: dict[str, int] = {}  # capture -> position up to which it has been read
         self._row = 0
-        self._sent: Counter[str] = Counter()  # packets for one node, by sender
+        self._sent: Counter[str] = Counter()  # sender -> number of packets that it sent to a single node
         self._arrived: Counter[str] = Counter()
-        self._for_groups: set[str] = set()  # names of packets
+        self._for_groups: set[str] = set()  # names of packets that were sent to groups
 
     def capture(self, node: str) -> bytes | None:
-        """Return the capture of a node so far, or None if it has none."""
+        """Return the capture of a node so far, or None if it does not exist."""
         path = self._path(node)
         return None if path is None else path.read_bytes()
 
     def card(self, node: str) -> dict[str, Any] | None:
-        """Return the part of a node's card about its packets, or None if it has no device."""
+        """Return the part of a node's card that describes its packets, or None if the node has no device."""
         path = self._path(node)
         if path is None:
             return None
@@ -93,7 +94,9 @@ class PacketCards:
         }  # fmt: skip
 
     def _path(self, node: str) -> Path | None:
-        """Return the capture's path. Names are compared with files, so that a request cannot name another file."""
+        """Return the path of a capture. The name is compared with the existing files, so a request cannot reach other
+        files.
+        """
         return next((path for path in self._folder.glob("*.pcap") if path.stem == node), None)
 
     def _read(self, path: Path, device: Device) -> None:

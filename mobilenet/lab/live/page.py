@@ -1,6 +1,6 @@
-"""Make the page of a live run, with everything that has happened so far.
+"""Create the page of a live run, with everything that has happened so far.
 
-Model     the record so far is written as a run directory that lives as long as it takes to draw it
+Model     The record so far is written to a temporary run directory, from which the page is drawn
 Source    ours: docs/guide/live.md
 """
 
@@ -19,7 +19,7 @@ from mobilenet.viz.map.live import live_page
 
 
 def page_of(desk: Desk, token: str) -> str:
-    """Return the page. Called in the player's thread, so that nothing else happens meanwhile."""
+    """Return the page. The function is called in the thread of the player, so the run does not change meanwhile."""
     session = desk.session
     simulation, scenario = session.simulation, session.scenario
     recording = simulation.recording
@@ -47,7 +47,7 @@ def page_of(desk: Desk, token: str) -> str:
 
 
 def _of_packets(scenario: Scenario) -> dict[str, Any]:
-    """Return which nodes have captures, and whether there may be deliveries."""
+    """Return which nodes have captures, and whether deliveries are possible."""
     protocol = scenario.protocol
     if not isinstance(protocol, Ip):
         return {"has_packets": False, "has_deliveries": True}

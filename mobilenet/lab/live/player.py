@@ -1,11 +1,11 @@
-"""Keep the pace of a live run, and carry out commands between two pieces of it.
+"""Control the pace of a live run, and carry out commands between two pieces of it.
 
-Model     one thread owns the session. Commands go into a queue, and their answers come as futures.
-          Emulated time is the clock's, times the speed, since the last change of it; where the machine is slower, it
-          plays without a rest, and a lag beyond MOST_BEHIND_S is dropped. States go out 20 times a second,
-          10 with many hosts, and at once after something was done
-Units     seconds of the wall clock in names with _s, nanoseconds of emulated time
-Errors    what a command raises is in its future
+Model     One thread owns the session. Commands enter a queue, and their answers come as futures. Simulated time
+          advances with the clock, multiplied by the speed, since the speed last changed. On a slow machine, the run
+          plays without pauses, and a lag of more than MOST_BEHIND_S is dropped. States are sent 20 times per second
+          (10 times with many hosts), and also immediately after a command
+Units     seconds of the wall clock in names with _s, nanoseconds of simulated time
+Errors    an exception of a command is stored in its future
 Source    ours: docs/guide/live.md
 """
 
@@ -23,19 +23,20 @@ from mobilenet.lab.live.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import first_line
 
-IDLE_S = 1.0  # a signal that arrives just before a wait is handled at its end
-PIECE_S = 0.01  # the target length of a piece
-TURN_S = 0.03  # until others have their turn
+IDLE_S = 1.0  # A signal that arrives just before a wait is handled when the wait ends.
+PIECE_S = 0.01  # target duration of a piece
+TURN_S = 0.03  # The run plays for this long before tasks and states have their turn.
 MOST_BEHIND_S = 0.5
-LONGEST_PAUSE_S = 0.1  # the longest that time may stand still, however slow the listeners
+LONGEST_PAUSE_S = 0.1  # longest time between two states, however slow the listeners are
 LONGEST_PIECE_NS = 10 * SECOND
-MANY_HOSTS = 300  # with more hosts, states are sent half as often
+MANY_HOSTS = 300  # If a run has more hosts, states are sent half as often.
 Task = Callable[[], Any]
 
 
 class Player:
-    """The player of a live run. `on_state`: called in the player's thread when listeners are due a state, with whether
-    something was done. It returns False if some could not take it, and need it again soon.
+    """Plays a live run. `on_state` is called in the thread of the player when listeners should receive a state; its
+    argument is whether the state must be sent at once. It returns False if some listeners were not ready and need the
+    state soon.
     """
 
     def __init__(
@@ -45,37 +46,37 @@ class Player:
         self.speed = speed
         self.is_playing = False
         self.is_held = False  # whether a listener holds the run
-        self.rate = 0.0  # recent simulated seconds per second
+        self.rate = 0.0  # simulated seconds per second, measured recently
         self.stopped_because = ""
         self.is_ending = False
-        self.stepped: dict[str, Any] | None = None  # the last step: its number, and the event at which it ended
-        self._stepping: str | None = None  # the kind of event to step to
+        self.stepped: dict[str, Any] | None = None  # the number of the last step, and the event at which it ended
+        self._stepping: str | None = None  # kind of event at which the current step ends
         self._rows_before = 0
         self._on_state = on_state
         self._tasks: queue.SimpleQueue[tuple[Task, Future[Any]]] = queue.SimpleQueue()
-        self._until_ns: int | None = None  # where a `play` with a time ends
+        self._until_ns: int | None = None  # end of a `play` command that specifies a time
         self._since_wall_s, self._since_ns = 0.0, 0
         self.shortest_pause_s = 0.05 if len(session.simulation.hosts) <= MANY_HOSTS else 0.1
-        self.pause_s = self.shortest_pause_s  # between two states
+        self.pause_s = self.shortest_pause_s  # time between two states
         self._is_behind = False
         self._piece_ns = SECOND // 100
         self._reported_wall_s, self._reported_ns = 0.0, 0
-        self._next_s = 0.0  # when the next state is due, if nothing is done
+        self._next_s = 0.0  # time of the next state, if no command is carried out before
         self._is_due = True
-        self._is_owed = False  # whether a listener still lacks the present state
+        self._is_owed = False  # whether a listener has not yet received the present state
 
     def ask(self, task: Task) -> Future[Any]:
-        """Queue a task, from any thread, to be run between two pieces of the simulation."""
+        """Queue a task, to be run between two pieces of the simulation. Any thread may call this method."""
         answer: Future[Any] = Future()
         self._tasks.put((task, answer))
         return answer
 
     def tell_each(self, pause_s: float) -> None:
-        """Report states no more often than every `pause_s` seconds, within the limits."""
+        """Send states no more often than every `pause_s` seconds, within the limits."""
         self.pause_s = max(self.shortest_pause_s, min(LONGEST_PAUSE_S, pause_s))
 
     def end(self) -> None:
-        """End the run, from any thread, or a signal: `run` returns."""
+        """End the run, so that `run` returns. Any thread or a signal handler may call this method."""
         self.is_ending = True
         self.ask(lambda: None)
 
@@ -91,7 +92,7 @@ class Player:
             waits = self.is_going or self._is_owed
             if self._is_due or time.monotonic() >= self._next_s and waits:
                 self._tell()
-        self._do_tasks(0.0)  # requests that came before the end
+        self._do_tasks(0.0)  # Carry out the requests that arrived before the end.
 
     def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
         self._require_more()
@@ -105,17 +106,17 @@ class Player:
 
     @property
     def is_going(self) -> bool:
-        """Whether the run is played, and not held."""
+        """Whether the run is playing and not held."""
         return self.is_playing and not self.is_held
 
     def hold(self, on: bool) -> None:
-        """Hold the run, or release it."""
+        """Hold the run while a listener looks at earlier times, or let it continue."""
         self.is_held = on
         self._from_here()
         self.send_state()
 
     def step(self, what: str) -> None:
-        """Run to the next event of a kind at full speed, then pause. `stepped` has the place."""
+        """Play to the next event of a kind at full speed, and then pause. The result is in `stepped`."""
         self._require_more()
         self.session.require_virtual_time("step")
         self._stepping = what
@@ -123,7 +124,7 @@ class Player:
         self._go()
 
     def set_speed(self, speed: float | Literal["max"]) -> None:
-        """Set the clock: of a running run now, of a paused one when it goes on."""
+        """Set the speed. If the run is paused, the speed applies when it continues."""
         if self.session.is_real_time and speed != 1:
             raise ScenarioError("speed: a run in real time always has speed 1")
         self.speed = speed
@@ -143,7 +144,7 @@ class Player:
         self.send_state()
 
     def ask_to_pause(self) -> None:
-        """Pause at the request of a listener."""
+        """Pause at the request of a listener. Raise ScenarioError for a run in real time that is not over."""
         if self.session.is_real_time and not self.session.is_over:
             raise ScenarioError("pause: programs in real time cannot be paused")
         self.pause()
@@ -156,15 +157,15 @@ class Player:
         self.send_state()
 
     def note_change(self) -> None:
-        """Note that something was done by hand, so that time no longer stands at the last stop."""
+        """Note that the user changed something, so that the reason for the last stop no longer applies."""
         if not self.is_playing:
             self.stopped_because = ""
-            if self.session.violation is not None:  # caused by the command
+            if self.session.violation is not None:  # The command has caused a violation.
                 self._has_to_stop()
         self.send_state()
 
     def send_state(self) -> None:
-        """Send listeners the state immediately."""
+        """Make the player send a state to the listeners as soon as possible."""
         self._is_due = True
 
     def _from_here(self) -> None:
@@ -179,7 +180,7 @@ class Player:
         return max(0.0, self._next_s - now_s)
 
     def _do_tasks(self, wait_s: float) -> None:
-        """Run the tasks that are queued, after waiting for the first."""
+        """Wait for the first task, and then run all tasks in the queue."""
         try:
             task, answer = self._tasks.get(timeout=wait_s) if wait_s > 0 else self._tasks.get_nowait()
             while True:
@@ -192,7 +193,7 @@ class Player:
     def _do(self, task: Task, answer: Future[Any]) -> None:
         try:
             answer.set_result(task())
-        except Exception as error:  # the caller gets it
+        except Exception as error:  # The caller receives the exception.
             answer.set_exception(error)
 
     def _go_on(self) -> None:
@@ -225,17 +226,17 @@ class Player:
         self._has_to_stop()
 
     def _go_on_in_real_time(self) -> None:
-        """Play a piece in real time, which takes its simulated time. Input from programs wakes it."""
+        """Play a piece in real time, which takes as long as its simulated time. Input from programs wakes it."""
         try:
             self.session.play_ns(self.session.now_ns + int(PIECE_S * SECOND))
         except Exception as error:  # an error of a program
             self.pause(first_line(error))
             return
-        self._is_behind = True  # the next piece follows at once
+        self._is_behind = True  # The next piece follows immediately.
         self._has_to_stop()
 
     def _let_go(self, speed: float, now_s: float) -> None:
-        """Drop a lag that the machine cannot make up for."""
+        """Drop the part of a lag that the machine cannot make up for."""
         behind_s = now_s - self._since_wall_s - (self.session.now_ns - self._since_ns) / SECOND / speed
         if behind_s > MOST_BEHIND_S:
             self._since_wall_s, self._since_ns = now_s - MOST_BEHIND_S, self.session.now_ns
@@ -248,12 +249,12 @@ class Player:
             return
         if is_there:
             self.pause()
-            self._has_to_stop()  # which sets the reason, if there is one
+            self._has_to_stop()  # This call also sets the reason for the stop.
             number = 0 if self.stepped is None else self.stepped["number"]
             self.stepped = {"number": number + 1, "what": what, "event": self._event_of(what)}
 
     def _event_of(self, what: str) -> dict[str, Any] | None:
-        """Return the last event of the kind since the step began, or None if there is none."""
+        """Return the last event of this kind since the step began, or None if there is none."""
         columns = self.session.simulation.recording.events.columns()
         violation = self.session.violation
         rows = range(self._rows_before, len(columns["event"]))
@@ -265,7 +266,7 @@ class Player:
         return {name: columns[name][row] for name in ("event", "node", "message", "station", "session")}
 
     def _has_to_stop(self) -> bool:
-        """Return whether the run has to pause here by itself."""
+        """Return whether the run must pause at this point, without a command."""
         session = self.session
         if session.violation is not None and not session.is_real_time:
             self.pause(f"violated: {session.violation.check}")
@@ -280,7 +281,8 @@ class Player:
         if self.is_going and now_s - self._reported_wall_s > 0.01:
             self.rate = (now_ns - self._reported_ns) / SECOND / (now_s - self._reported_wall_s)
         self._reported_wall_s, self._reported_ns = now_s, now_ns
-        # from when it was to be, so that what a piece takes does not add up; not at once again, nor later than usual
+        # The next state is planned relative to the planned time of this one, so delays do not add up. The bounds
+        # prevent two states in immediate succession and a pause longer than usual.
         self._next_s = min(max(self._next_s + self.pause_s, now_s + self.pause_s / 4), now_s + self.pause_s)
         was_due, self._is_due = self._is_due, False
         self._is_owed = not self._on_state(was_due)

@@ -1,5 +1,5 @@
-"""Refuse commands without effect: to crash a host that is down, to recover one that is up, to let one that is down
-broadcast, join or leave, or to ask for the same join or leave twice.
+"""Refuse commands that have no effect: crash a host that is down, recover one that is up, let one that is down
+broadcast, join or leave, or request the same join or leave twice.
 
 Source    ours: docs/guide/live.md
 """
@@ -16,7 +16,7 @@ OF_HOSTS_THAT_ARE_UP = ("broadcast", "join", "leave")
 
 
 def require_effect(simulation: Simulation, now_ns: int, what: str, host: Any) -> None:
-    """Raise ScenarioError if the intervention would change nothing. At 0 s no host is up yet."""
+    """Raise ScenarioError if the intervention would not change anything. At 0 s, all hosts are still down."""
     if what not in ("crash", "recover", *OF_HOSTS_THAT_ARE_UP) or not now_ns:
         return
     node = simulation.hosts[number(host)]

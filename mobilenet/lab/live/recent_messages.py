@@ -1,8 +1,8 @@
-"""Messages between hosts and their stations in the last seconds: the arrows of space-time diagrams.
+"""Recent messages between hosts and their stations: the arrows of space-time diagrams.
 
-Model     while a host is followed, every frame that it sends or that arrives at it is kept, and every message between
-          two stations that is about it; for KEPT_NS, and of each the outcome at the other end. A run is the same
-          whether hosts are followed or not
+Model     While a host is followed, this module stores every frame that the host sends or that arrives at it, and every
+          message between two stations about this host. Each is stored for KEPT_NS, with the outcome at the receiver.
+          Following hosts does not change the run
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
 """
@@ -23,26 +23,29 @@ from mobilenet.simulation.mobile import Simulation
 
 KEPT_NS = 10_000_000_000
 MOST = 5_000
-Mark = tuple[int, int]  # when an arrow became known, and its number within that nanosecond: the same in every run
-MOST_HOSTS = 40  # at most this many hosts are followed at a time
+# The time at which an arrow was added, and its number within that nanosecond. Both are the same in every run.
+Mark = tuple[int, int]
+MOST_HOSTS = 40  # most hosts that are followed at the same time
 BEGIN: Mark = (-1, 0)
 
 
 class Arrow(NamedTuple):
-    """An arrow from one line of the diagram to another. `arrives_ns`: -1 on a wire, where it is not known yet."""
+    """An arrow from one line of the diagram to another. `arrives_ns` is -1 for a message on a wire that has not
+    arrived.
+    """
 
     sent_ns: int
     arrives_ns: int
     sender: str
     receiver: str
     kind: str
-    message: str | None  # the application message that it carries
+    message: str | None  # the application message in the frame
     outcome: str
-    label: str | None = None  # for an IP packet: its protocol and ports
+    label: str | None = None  # protocol and ports of an IP packet
 
 
 class Arrows:
-    """The arrows of one host, known from `from_ns` on."""
+    """The arrows of one host since `from_ns`."""
 
     def __init__(self, from_ns: int) -> None:
         self.from_ns = from_ns
@@ -57,29 +60,30 @@ class Arrows:
             self._entries.popleft()
 
     def since(self, mark: Mark) -> list[Arrow]:
-        """Return the arrows after that mark, as far as they are kept."""
+        """Return the stored arrows after this mark."""
         new = takewhile(lambda entry: entry[0] > mark, reversed(self._entries))
         return [arrow for _, arrow in new][::-1]
 
 
 class FollowedHosts:
-    """The watched hosts of one simulation."""
+    """The hosts of one simulation that listeners watch."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self.arrows: dict[str, Arrows] = {}
 
     def attend(self, hosts: Iterable[str]) -> None:
-        """Follow these hosts, and some watched before, since listeners may come back, as after a reload."""
+        """Follow these hosts, and also some that were watched before, because listeners may return after a reload."""
         now_ns = self.simulation.kernel.now
-        for host in hosts:  # move it to the end, so that hosts unwatched for longest are dropped first
+        # Moved to the end, so that the hosts that have been unwatched for longest are dropped first.
+        for host in hosts:
             self.arrows[host] = self.arrows.pop(host) if host in self.arrows else Arrows(now_ns)
         for host in [*self.arrows][:-MOST_HOSTS]:
             del self.arrows[host]
         self.simulation.listen(*((self._frame, self._hop) if self.arrows else (None, None)))
 
     def again_in(self, simulation: Simulation) -> FollowedHosts:
-        """Follow the same hosts in a new simulation, for listeners that have arrows from then on."""
+        """Follow the same hosts in a new simulation, for listeners that already have their arrows."""
         followed = FollowedHosts(simulation)
         followed.attend(self.arrows)
         for host, arrows in followed.arrows.items():
@@ -128,5 +132,5 @@ class FollowedHosts:
 
 
 def _of_packet(packet: Packet) -> tuple[str, str]:
-    """Return the kind of a packet, which determines the colour of its arrow, and its label."""
+    """Return the kind of a packet, which determines the colour of its arrow, and the label of the arrow."""
     return "packet_ack" if only_acknowledges(packet.data) else "packet", label_of(packet.data)

@@ -1,8 +1,8 @@
-"""Does a record follow from its scenario? Run it again, and compare.
+"""Check whether a record follows from its scenario, by running the scenario again and comparing the records.
 
-Model     a run of a swarm is played by its seed, and one that was stopped by hand up to there. A repeat reproduces a
-          fault of the simulator
-Errors    RunError for a run in real time; ScenarioError where its code may not run
+Model     A run of a swarm is repeated from its seed. A run that was stopped by hand is repeated up to the time of the
+          stop. A fault of the simulator is not detected, because the second run has the same fault
+Errors    RunError for a run in real time; ScenarioError if the code of the scenario may not run
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -30,7 +30,7 @@ NO_REPEAT = "a run in real time cannot be repeated; its verdict rests on the pro
 
 
 def divergence(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> str | None:
-    """Return the first difference between the record and a repeat of its run, or None if they are equal."""
+    """Return the first difference between the record and a repetition of its run, or None if they are equal."""
     manifest = read_manifest(directory)
     require_files(directory, manifest)
     with scratch_folder("repeat") as folder:
@@ -64,19 +64,20 @@ def _repeat(directory: Path, manifest: dict[str, Any], out: Path, progress: Prog
         except EarlyEnd as failure:
             if failure.directory is None:
                 raise
-            if not failure.is_input and "ended_by_error" not in manifest:  # such as a program that answered too late
+            # This happens, for example, if a program answered too late.
+            if not failure.is_input and "ended_by_error" not in manifest:
                 reason = str(failure).partition("; the run up to that point")[0]
                 raise PluginError(f"{directory}: could not be repeated: {reason}", is_input=False) from None
 
 
 def _play_until(directory: Path, scenario: Scenario, end_ns: int, out: Path, allow_code: bool) -> None:
-    """Play a run to the end of its last nanosecond or, if it was stopped within it, until the counts are equal. If they
-    never are, stay at the end of that nanosecond.
+    """Play a run to the end of its last nanosecond. If it was stopped within that nanosecond, play until the counts are
+    equal or, if they never are, to the end of that nanosecond.
     """
     counters = read_json(directory, "counters.json")
     for is_amid, is_last in ((False, False), (True, False), (False, True)):
         session, until_ns = LiveSession(scenario, allow_code), end_ns - is_amid
-        while session.now_ns < until_ns and not session.is_over:  # it stops at each violation
+        while session.now_ns < until_ns and not session.is_over:  # `play_ns` stops at each violation.
             session.play_ns(until_ns)
         while is_amid and session.now_ns <= end_ns and not session.is_over and not _has_counted(session, counters):
             session.step_once()

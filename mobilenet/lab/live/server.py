@@ -1,10 +1,11 @@
-"""The server of a live run: one address on this machine, one WebSocket, one token.
+"""The server of a live run: one address on this machine, one WebSocket and one token.
 
-Model     the page and the socket have one port on 127.0.0.1. Clients without the token, or from the page of
-          another site, are refused in one line. Several pages may watch one run, and all may control it. Sockets live
-          in a separate thread; the run belongs to the player's thread
-Limits    messages of at most 64 KiB, 100 a second from each listener; one that does not read gets no states meanwhile
-Errors    LiveError when the port cannot be had
+Model     The page and the socket share one port on 127.0.0.1. Clients without the token, or from the page of another
+          site, are refused with one line. Several pages may watch one run, and all of them may control it. Sockets are
+          served in a separate thread; the run belongs to the thread of the player
+Limits    A message has at most 64 KiB, and a listener may send 100 messages per second. A listener that does not read
+          receives no new states until it reads again
+Errors    LiveError when the port is not available
 Source    ours: docs/guide/live-messages.md; WebSocket: RFC 6455
 """
 
@@ -39,18 +40,18 @@ MOST_PER_S = 100
 MOST_LISTENERS = 20
 ENDING = "the run is ending"
 CLOSING_S = 0.2  # time for a listener to close the connection
-EARLY_S = 0.01  # how early a state may come, since states go out on the player's beat
+EARLY_S = 0.01  # A state may be sent this much too early, because the player decides when states are sent.
 CAPTURE = "/capture/"
 PCAP = "application/vnd.tcpdump.pcap"
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
 
 
 class LiveError(Exception):
-    """The run cannot be shown. The message is one line for people."""
+    """Raised if the run cannot be shown. The message is one line for people."""
 
 
 class Page(Listener):
-    """An open page. Its states wait in a queue of one: a slow reader sees fewer of them."""
+    """An open page. At most one state is being sent to it, so a slow reader receives fewer states."""
 
     def __init__(self, connection: ServerConnection, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -63,7 +64,7 @@ class Page(Listener):
         return not self._is_sending
 
     def tell(self, text: str) -> None:
-        """Send the listeners a message, from the player's thread."""
+        """Send the page a message. The thread of the player calls this method."""
         self._is_sending = True
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._send(text)))
 
@@ -77,7 +78,9 @@ class Page(Listener):
 
 
 class Server:
-    """The server. `make_page` returns the page's HTML, given the token; it is called in the player's thread."""
+    """The server of a live run. `make_page` returns the HTML of the page that contains the token; it is called in the
+    thread of the player.
+    """
 
     def __init__(self, desk: Desk, make_page: Callable[[], str], port: int = 0) -> None:
         self._desk = desk
@@ -92,7 +95,7 @@ class Server:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 
     def start(self) -> None:
-        """Start the server, and return when the address can be opened."""
+        """Start the server, and return when its address can be opened."""
         self._thread.start()
         self._started.wait()
         if self._problem is not None:
@@ -106,7 +109,7 @@ class Server:
         return f"http://{HOST}:{self._port}/?token={self.token}"
 
     def close(self, words: str = "") -> None:
-        """Close the server. `words`: where the run is kept, for the pages that are open."""
+        """Close the server. The pages that are open show `words`, which names the directory of the run."""
         for page in list(self.listeners):
             page.tell(json.dumps({"type": "end", "text": words}))
         if self._loop is not None and self._stop is not None and self._thread.is_alive():
@@ -114,8 +117,9 @@ class Server:
             self._thread.join(5)
 
     def tell_all(self, at_once: bool) -> bool:
-        """Send every ready listener the state and its news, `at_once` or at its own pace, in the player's thread.
-        Return False if some were not ready.
+        """Send the state and the news to every listener that is ready: immediately with `at_once`, otherwise at the
+        pace of each listener. The thread of the player calls this method. Return False if some listeners were not
+        ready.
         """
         now_s, is_playing = time.monotonic(), self._desk.player.is_going
         self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)
@@ -157,7 +161,7 @@ class Server:
         self._started.set()
         await self._stop.wait()
         server.close()
-        with suppress(TimeoutError):  # browsers keep unused connections open
+        with suppress(TimeoutError):  # Browsers keep unused connections open.
             await asyncio.wait_for(server.wait_closed(), 2 * CLOSING_S)
 
     async def _request(self, connection: ServerConnection, request: Request) -> Response | None:
@@ -166,9 +170,9 @@ class Server:
             parts = urlsplit(request.path)
             token = parse_qs(parts.query).get("token", [""])[0]
             origin, host = request.headers.get("Origin"), request.headers.get("Host")
-        except (ValueError, LookupError):  # a malformed path, or a duplicate header
+        except (ValueError, LookupError):  # The path is malformed, or a header occurs twice.
             return _refuse("not a valid HTTP request")
-        if not OWN_ADDRESS.fullmatch(host or ""):  # with any port, since ssh -L forwards from another one
+        if not OWN_ADDRESS.fullmatch(host or ""):  # Any port is allowed, because ssh -L forwards from another one.
             return _refuse("the Host header does not match the address of this server")
         if not secrets.compare_digest(token.encode("utf-8", "surrogateescape"), self.token.encode()):
             return _refuse("the token is missing or wrong; open the URL that mobilenet live printed")
@@ -188,7 +192,7 @@ class Server:
         return _response(HTTPStatus.OK, page, "text/html")
 
     async def _capture(self, file: str) -> Response:
-        """Return the packets of a node so far."""
+        """Return the packets of a node that have been captured so far."""
         packets = self._desk.stream.packets
         node = file.removesuffix(".pcap")
         data = None if packets is None else await asyncio.to_thread(packets.capture, node)
@@ -221,7 +225,6 @@ class Server:
             self._desk.player.ask(lambda: self._desk.hold(listener, False))
 
     async def _answer(self, listener: Listener, text: str | bytes) -> dict[str, Any]:
-        """Return the reply to a message: the result, or the error in it."""
         desk = self._desk
         if desk.player.is_ending:
             return {"type": "reply", "id": id_of(text), "error": ENDING}

@@ -7,12 +7,13 @@
     live.rewind(8)
     live.save("runs/mine")
 
-Model     one running simulation. An intervention takes effect at the time at which the run stands, after everything
-          else of that nanosecond, and is added to the scenario. So the scenario is the session: a run of it is the same
-          to the bit. To go back is to run again from the beginning, with the interventions up to there. A violation of
-          a safety property stops time at the event that shows it
+Model     A session contains one running simulation. An intervention takes effect at the current time of the run, after
+          all other events of that nanosecond, and is added to the scenario. Therefore the scenario describes the whole
+          session, and a run of it gives exactly the same record. Going back means running again from the beginning,
+          with the interventions up to that time. A violation of a safety property stops time at the event that shows
+          it
 Units     seconds for people; integer nanoseconds in names with _ns
-Errors    ScenarioError for what cannot be done, one line; the run stays where it was
+Errors    ScenarioError, one line, for a request that cannot be carried out; the run stays at its current time
 Source    ours: docs/guide/live.md
 """
 
@@ -59,15 +60,15 @@ from mobilenet.world.interventions import AnyIntervention, added_hosts, in_order
 if TYPE_CHECKING:
     from mobilenet.lab.notebook.runs import Run
 
-PIECE_NS = SECOND // 4  # of simulated time: between two checks for violations, and two points of the curves
+PIECE_NS = SECOND // 4  # simulated time between two checks for violations, and between two points of the curves
 
 
 class LiveSession:
     """A run that is played by hand, with its branches."""
 
     def __init__(self, scenario: AnyScenario, allow_code: bool = False, name: str = "live") -> None:
-        """Begin a session, which stands at 0 s. `allow_code`: the code and the programs of the scenario may run;
-        `name`: for kept runs.
+        """Begin a session at 0 s. `allow_code` permits the code and the programs of the scenario to run; `name` is used
+        in the names of stored runs.
         """
         if not isinstance(scenario, Scenario):
             raise ScenarioError(
@@ -78,13 +79,13 @@ class LiveSession:
         self._allow_code = allow_code
         scenario = cast("Scenario", with_declared(scenario, allow_code))
         self._scenario_interventions = scenario.interventions
-        self.folder = temporary_folder(self, scenario)  # folder for captures
+        self.folder = temporary_folder(self, scenario)  # folder for captures and outputs
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
-        self.violation: FirstViolation | None = None  # the one that stopped time
-        self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece that is repeated
-        self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # called for each that begins
-        self.on_piece: Callable[[], None] = lambda: None  # called after each piece of it
+        self.violation: FirstViolation | None = None  # the violation at which time stands still
+        self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece that is played again
+        self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # called for each simulation that begins
+        self.on_piece: Callable[[], None] = lambda: None  # called after each piece of the run
         self._begin(scenario)
 
     def _begin(self, scenario: Scenario) -> None:
@@ -94,8 +95,8 @@ class LiveSession:
             self._stages = self.simulation.stages()
             self._stage_ns = next(self._stages)
         self._outcome: Outcome | None = None
-        self.error = ""  # of a program or a plug-in, which has ended the run
-        self.first_hosts = len(self.simulation.hosts)  # their number before any is added
+        self.error = ""  # the error of a program or a plug-in that has ended the run
+        self.first_hosts = len(self.simulation.hosts)  # number of hosts before interventions add any
         promises = plans_of(scenario).declared_manifest(scenario)["promises"]
         events = self.simulation.recording.events
         self._judge = SafetyJudge(events.columns, promises, self._senders(scenario))
@@ -104,7 +105,7 @@ class LiveSession:
         self.on_begin(self.simulation)
 
     def _senders(self, scenario: Scenario) -> list[str]:
-        """Return all possible hosts."""
+        """Return the names of all hosts that may broadcast."""
         return [f"h{number}" for number in range(self.first_hosts + len(added_hosts(scenario.interventions)))]
 
     # --- its state
@@ -119,28 +120,28 @@ class LiveSession:
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario of this branch, with all interventions made by hand."""
+        """The scenario of this branch, including all manual interventions."""
         return self.branch.scenario
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has come to rest, or its drain_s is over."""
+        """Whether the run has ended: it came to rest, or drain_s has passed."""
         return self._outcome is not None
 
     @property
     def outcome(self) -> Outcome | None:
-        """The outcome of the run, or None if it has not ended yet."""
+        """The outcome of the run, or None if the run has not ended yet."""
         return self._outcome
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the events so far, or of the whole run once it is over."""
+        """The fingerprint of the events so far, or of the whole run after its end."""
         return Table.of(self.simulation.recording.events.columns()).fingerprint()
 
     # --- going on
 
     def play(self, until_s: float | None = None) -> None:
-        """Go on to that time, or to the end, but not beyond a violation."""
+        """Play to this time, or to the end without one. A violation stops the run earlier."""
         self.play_ns(2**62 if until_s is None else instant_ns("play", until_s))
 
     def play_ns(self, until_ns: int) -> None:
@@ -154,14 +155,14 @@ class LiveSession:
         self._note_reached()
 
     def step(self, what: str = "event") -> None:
-        """Go on to the next event of the record, frame, begin or end of a handoff, delivery or violation (of a property
-        not yet reported).
+        """Play to the next event of a kind: any event of the record, a frame, the begin or end of a handoff, a
+        delivery, or a violation of a property that has not been reported yet.
         """
         while not self.step_for(what, 3600.0):
             pass
 
     def step_for(self, what: str, most_s: float) -> bool:
-        """Go on as `step` does, for a limited wall time. Return False if the event has not come yet."""
+        """Play like `step`, but for a limited wall time. Return False if the event has not happened yet."""
         if what not in STEPS:
             raise ScenarioError(f"step: got {what!r}, expected one of {', '.join(STEPS)}")
         self.require_virtual_time("step")
@@ -190,7 +191,7 @@ class LiveSession:
         return is_there or self.is_over or self.violation is not None
 
     def _advance(self, until_ns: int) -> None:
-        """Play stage by stage."""
+        """Play the simulation to this time, stage by stage."""
         with self._attributing(), no_collections():
             while self.now_ns < until_ns and self._outcome is None:
                 if self.now_ns >= self._stage_ns and not self._next_stage():
@@ -198,7 +199,7 @@ class LiveSession:
                 self.simulation.play(min(until_ns, self._stage_ns))
 
     def step_once(self) -> None:
-        """Handle one entry of the calendar, whether or not it leaves a row."""
+        """Handle one entry of the calendar, which need not add a row to the record."""
         with self._attributing():
             if not self.simulation.step() and self.now_ns >= self._stage_ns:
                 self._next_stage()
@@ -213,20 +214,20 @@ class LiveSession:
         return True
 
     def _look(self) -> None:
-        """Check whether a property is violated. Time then stops at the event that shows it."""
+        """Check whether a property is violated. If so, stop at the event that shows the violation."""
         violation = self._judge.look()
         if violation is None:
             return
         events = self.simulation.recording.events
         if self.is_real_time:
-            self.violation = self.violation or violation  # keep the first one, since time cannot stand still
+            self.violation = self.violation or violation  # Time cannot stop, so the first violation is stored.
             return
         if len(events) > violation.row + 1 or self.now_ns > events.time_ns[violation.row]:
             self._again_to_row(violation)
         self.violation = violation
 
     def _again_to_row(self, violation: FirstViolation) -> None:
-        """Replay the run up to the violation, since time has gone on."""
+        """Play again from the beginning up to the event that shows the violation, because the run has gone beyond it."""
         time_ns = self.simulation.recording.events.time_ns[violation.row]
         checks = {violation.check, *self._judge.reported_checks}
         self.close()
@@ -240,15 +241,15 @@ class LiveSession:
     # --- by hand
 
     def do(self, what: str, /, **how: Any) -> dict[str, Any]:
-        """Intervene now, as described in docs/models/world.md, without a time: `do("drag", host="h3", to_m=[40, 0])`.
-        Return the intervention in the form of a scenario. If something was done in this very nanosecond already, a
-        nanosecond passes before.
+        """Intervene now, as described in docs/models/world.md, but without a time: `do("drag", host="h3", to_m=[40,
+        0])`. Return the intervention in the form of a scenario. If another intervention has the same time, this one
+        takes place a nanosecond later.
         """
         self.require_sound()
         at_ns = untouched_ns(self._interventions_until(), self.now_ns)
         scenario, place = self._with(check_request({"do": what, **how}), at_ns)
         require_effect(self.simulation, self.now_ns, what, how.get("host"))
-        if self.now_ns < self.branch.reached_ns:  # the branch has already gone on from here
+        if self.now_ns < self.branch.reached_ns:  # The branch already extends beyond this time.
             self._fork(self.now_ns)
         self._advance(at_ns)
         self.forget_violation()
@@ -262,13 +263,15 @@ class LiveSession:
         return dict(one.model_dump())
 
     def check(self, what: Mapping[str, Any], at_s: float) -> None:
-        """Check that the intervention is possible at that earlier time. Raise ScenarioError if it is not."""
+        """Check that the intervention is possible at an earlier time. Raise ScenarioError if it is not."""
         self.require_virtual_time("do")
         back_ns = instant_ns("check", at_s)
         self._with(check_request(what), untouched_ns(self._interventions_until(back_ns), back_ns), is_back=True)
 
     def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
-        """Return the scenario with the intervention, and its place in the list. `is_back`: time went back there."""
+        """Return the scenario with the intervention, and the position of the intervention in the list. With `is_back`,
+        leave out the interventions after its time.
+        """
         if at_ns >= self.simulation.duration_ns:
             instead = "start the run again with" if self.is_real_time else "go back, or set"
             end = f"the active part, which ended at {self.scenario.duration_s:g} s; {instead} a longer duration_s"
@@ -277,22 +280,25 @@ class LiveSession:
         place = sum(ns(one.at_s) <= at_ns for one in known)
         scenario = with_list(self.scenario, [*known[:place], what | {"at_s": seconds(at_ns)}, *known[place:]])
         place = [ns(one.at_s) for one in scenario.interventions].index(at_ns)
-        if (stranger := strangers(scenario, self.first_hosts)) is not None:  # of tracks only the world knows how many
+        # With tracks, only the running simulation knows the number of hosts.
+        if (stranger := strangers(scenario, self.first_hosts)) is not None:
             raise ScenarioError(stranger[1])
         return scenario, place
 
     def _interventions_until(self, to_ns: int | None = None) -> list[AnyIntervention]:
-        """Return the interventions that remain if time goes back to this point: the scenario's and the manual ones."""
+        """Return the interventions of the scenario and the manual ones, up to a time at which the run would continue."""
         return self.branch.interventions_until(self._scenario_interventions, to_ns)
 
     def manual_interventions(self, branch: Branch) -> list[AnyIntervention]:
-        """Return the manual interventions in a branch."""
+        """Return the interventions of a branch that were made by hand."""
         return [one for one in branch.interventions if one not in self._scenario_interventions]
 
     # --- back again
 
     def rewind(self, to_s: float) -> None:
-        """Go back to that earlier time, with the interventions by then. Later ones stay in the branch that is left."""
+        """Go back to an earlier time, with the interventions up to that time. Later interventions remain in the
+        previous branch.
+        """
         self.require_virtual_time("rewind")
         to_ns, now_s = instant_ns("rewind", to_s), self.now_s
         if to_ns > self.now_ns:
@@ -306,7 +312,7 @@ class LiveSession:
         self._replay(to_ns)
 
     def switch(self, number: int) -> None:
-        """Go on with another branch, where it was left."""
+        """Continue another branch at the time at which it was left."""
         self.require_virtual_time("switch")
         self.reached_s(number)
         self._note_reached()
@@ -333,7 +339,7 @@ class LiveSession:
     def _play_again(self, to_ns: int) -> None:
         while self.now_ns < to_ns and not self.is_over:
             self._advance(min(to_ns, _piece_end_ns(self.now_ns)))
-            self._judge.look()  # what was reported before is not reported again
+            self._judge.look()  # A violation that was reported before is not reported again.
             self.on_piece()
             self.on_the_way(self.now_s, seconds(to_ns))
 
@@ -345,8 +351,8 @@ class LiveSession:
     # --- kept
 
     def save(self, out: str | Path | None = None, replace_it: bool = False) -> Run:
-        """Run the scenario of this branch from the beginning to its end, as `mobilenet run` does, and keep it. Raise
-        ScenarioError if its events differ from this session's, which would be a fault of mobilenet.
+        """Run the scenario of this branch from the beginning to its end, as `mobilenet run` does, and store the run.
+        Raise ScenarioError if its events differ from those of this session, which would be a bug in mobilenet.
         """
         from mobilenet.lab.notebook import runs
 
@@ -356,7 +362,7 @@ class LiveSession:
         return run
 
     def close(self) -> None:
-        """Close what runs next to the session: programs."""
+        """Close the programs that run next to the session."""
         self.simulation.close()
 
     @contextmanager
@@ -375,22 +381,22 @@ class LiveSession:
             raise
 
     def forget_violation(self) -> None:
-        """Let the run go on after a violation. In real time the violation stays visible."""
+        """Let the run continue after a violation. In real time, the violation remains visible."""
         if not self.is_real_time:
             self.violation = None
 
     def require_virtual_time(self, command: str) -> None:
-        """Raise ScenarioError for a command that a run in real time cannot carry out."""
+        """Raise ScenarioError if the run is in real time, where this command is not possible."""
         if self.is_real_time:
             raise ScenarioError(f"{command}: a run in real time can only continue; use its map to play it back")
 
     def require_sound(self) -> None:
-        """Raise ScenarioError once a program or a plug-in has failed, until time goes back."""
+        """Raise ScenarioError if a program or a plug-in has failed and time has not gone back since then."""
         if self.error:
             end = f"go back to a time before {self.now_s:.9g} s"
             raise ScenarioError(f"the run ended with an error: {self.error}; {end}")
 
 
 def _piece_end_ns(now_ns: int) -> int:
-    """Return the end of a piece. Pieces end at the same times however a run is played."""
+    """Return the end of the current piece. Pieces end at the same times, however a run is played."""
     return (now_ns // PIECE_NS + 1) * PIECE_NS

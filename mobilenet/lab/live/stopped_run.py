@@ -1,4 +1,4 @@
-"""Keep a live run that was stopped: its record so far, marked as ended early; of other branches, the scenarios.
+"""Store a live run that was stopped: the record so far, marked as ended early, and the scenarios of the other branches.
 
 Errors    RecordError for a directory that cannot be written
 Source    ours: docs/guide/live.md
@@ -19,17 +19,17 @@ from mobilenet.simulation.plugin_code import PluginError
 
 
 class _NothingYet(Exception):
-    """A signal to leave a directory that should not be kept."""
+    """Raised to abandon a directory that should not be stored."""
 
 
 def require_room(session: LiveSession, out: Path | None) -> None:
-    """Raise RecordError if no run could be kept, before the run rather than after it."""
+    """Raise RecordError if a run could not be stored. This is checked before the run rather than after it."""
     with suppress(_NothingYet), run_directory(_place(session, out)):
         raise _NothingYet
 
 
 def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
-    """Keep the record so far in `out`, or in a free directory below runs/, and return the directory."""
+    """Store the record so far in `out`, or in a new directory below runs/, and return the directory."""
     scenario = session.scenario
     directory = _place(session, out)
     outcome = session.outcome or session.simulation.so_far()
@@ -41,7 +41,7 @@ def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
 
 
 def keep_branch(session: LiveSession, branch: Branch) -> Path:
-    """Keep the scenario of a branch other than the present one, with its files, and return the directory."""
+    """Store the scenario of a branch other than the present one, with its files, and return the directory."""
     directory = api.free_directory(f"{session.name}-live", branch.scenario.seed)
     directory.mkdir(parents=True)
     api.write_scenario(directory, branch.scenario)

@@ -1,10 +1,10 @@
-"""The messages of a live run to its listeners: its state as columns, and what was recorded since the last message.
+"""The messages of a live run to its listeners: its state as columns, and the events since the last message.
 
-Model     each listener has a place in the record and gets what came after it. Events but deliveries come whole;
-          deliveries of all hosts while they are few, else those of the watched node. Delays are sent for some,
-          evenly picked, where there are many
+Model     Each listener has a place in the record and receives the events after it. All events except deliveries are
+          sent completely. Deliveries of all hosts are sent while they are few; otherwise, only those of the watched
+          node are sent. If there are many delays, a subset of them is sent, evenly picked
 Units     integer nanoseconds, centimetres
-Shapes    columns: lists of one length; hosts and stations by number, -1 for none
+Shapes    columns: lists of the same length; hosts and stations are given by number, and -1 stands for none
 Source    ours: docs/guide/live-messages.md
 """
 
@@ -26,10 +26,10 @@ from mobilenet.lab.live.recent_messages import BEGIN, Arrow, FollowedHosts, Mark
 from mobilenet.lab.live.session import LiveSession
 from mobilenet.simulation.mobile import Simulation
 
-MOST_DELIVERIES = 1_000  # of all hosts, in one state
-MOST_ROWS = 200_000  # events in one state: a page that was away for long gets the rest later
-DELAYS = 200  # delays that are read for one state
-NOBODY = -(2**31)  # stands for the centimetres of an absent host
+MOST_DELIVERIES = 1_000  # most deliveries of all hosts in one state
+MOST_ROWS = 200_000  # most events in one state; a page that was away for a long time receives the others later
+DELAYS = 200  # most delays that are read for one state
+NOBODY = -(2**31)  # stands for the coordinates of an absent host
 
 
 class Place(NamedTuple):
@@ -39,26 +39,29 @@ class Place(NamedTuple):
     row: int
     watched: str | None = None
     arrow: Mark = BEGIN
-    point_ns: int = -1  # last point of the curves
-    touched: tuple[int, int] = (-1, -1)  # the branch, and its number of interventions
-    sample: int = 0  # the first sample that it has not received
-    bins_s: tuple[float, float] | None = None  # for its curves of stations' and hosts' buffers; None: it draws none
+    point_ns: int = -1  # time of the last point of the curves
+    touched: tuple[int, int] = (-1, -1)  # (number of the branch, number of its interventions)
+    sample: int = 0  # the first sample that the listener has not received
+    # widths of the bins in the curves of the buffers of stations and hosts; None: the listener does not draw them
+    bins_s: tuple[float, float] | None = None
 
 
 class Listener:
-    """A listener. `place`: None until it has reported what it knows already. `pause_s`: the least time between two
-    states while nothing is done.
+    """A listener. `place` is None until the listener has reported which events it already has. `pause_s` is the
+    shortest time between two states, unless a command was carried out.
     """
 
     def __init__(self) -> None:
         self.place: Place | None = None
         self.pause_s = 0.0
-        self.last_sent_s = -math.inf  # wall-clock time
-        self.is_owed = False  # whether there is a state that it could not take
+        self.last_sent_s = -math.inf  # time of the wall clock
+        self.is_owed = False  # whether the listener was not ready for a state that it should have received
 
 
 class Stream:
-    """The stream of one session. `generation` changes whenever time goes back: what was sent before is then invalid."""
+    """The stream of one session. `generation` changes whenever time goes back, and messages of earlier generations
+    become invalid.
+    """
 
     def __init__(self, session: LiveSession) -> None:
         self.session = session
@@ -69,7 +72,7 @@ class Stream:
         session.on_piece = lambda: self.curves.go_on()
 
     def begin_anew(self) -> None:
-        """Begin again after time went back, with everything about the watched nodes."""
+        """Begin a new generation after time went back. The arrows of the watched hosts are now complete from 0 s on."""
         self.generation += 1
         for arrows in self._followed.arrows.values():
             arrows.from_ns = 0
@@ -83,21 +86,21 @@ class Stream:
         self.packets = None if folder is None else PacketCards(simulation, folder)
 
     def curve_points(self, after_ns: int = -1) -> dict[str, list[Any]]:
-        """Return the points of the curves after that time as columns."""
+        """Return the points of the curves after this time, as columns."""
         return _columns(Point._fields, self.curves.since(after_ns))
 
     def attend(self, watched: Iterable[str | None]) -> None:
-        """Keep the arrows of all watched hosts."""
+        """Follow all watched hosts, so that their arrows are stored."""
         hosts = {node for node in watched if node is not None and node.startswith("h")}
         if not hosts <= self._followed.arrows.keys():
             self._followed.attend(sorted(hosts))
 
     def has_more(self, place: Place) -> bool:
-        """Return whether events are recorded that a listener at this place has not received."""
+        """Return whether the record contains events that a listener at this place has not received."""
         return place.generation == self.generation and place.row < len(self.session.simulation.recording.events)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """Return the present state, what is new for a listener at this place, and its place after that."""
+        """Return the present state with the news for a listener at this place, and the listener's new place."""
         session = self.session
         simulation = session.simulation
         if place.generation != self.generation:
@@ -149,7 +152,7 @@ class Stream:
         return {"x_cm": places_cm[:, 0].tolist(), "y_cm": places_cm[:, 1].tolist()}
 
     def buffers(self) -> dict[str, dict[str, list[int]]]:
-        """Return the present sizes: kind -> buffer -> one number for each node."""
+        """Return the present sizes of all buffers: kind -> buffer -> one number for each node."""
         simulation = self.session.simulation
         sizes_by_kind = {}
         for kind, nodes in (("stations", simulation.stations), ("hosts", simulation.hosts)):
@@ -164,7 +167,7 @@ class Stream:
         return {"frames": medium.frames, **{f"pairs_{name}": count for name, count in pairs.items()}}
 
     def _news(self, place: Place) -> tuple[dict[str, Any], int]:
-        """Return the rows after the listener's place as columns, and the row after the last."""
+        """Return the rows after the listener's place as columns, and the number of the row after the last one."""
         log = self.session.simulation.recording.events
         first = place.row
         end = min(len(log), first + MOST_ROWS)
@@ -193,13 +196,13 @@ class Stream:
         }, end  # fmt: skip
 
     def deliveries_at(self, node: str, end: int) -> dict[str, Any]:
-        """Return what a node has delivered in the first `end` rows, and when."""
+        """Return the messages that a node has delivered in the first `end` rows, with their times."""
         log = self.session.simulation.recording.events
         rows = [row for row in _rows_of(log.node, node, end) if log.event[row] == "deliver"]
         return {"time_ns": [log.time_ns[row] for row in rows], "message": [log.message[row] for row in rows]}
 
     def who_has(self, message: str) -> dict[str, Any]:
-        """Return which hosts have delivered a message, and when."""
+        """Return the hosts that have delivered a message, with the times of delivery."""
         log = self.session.simulation.recording.events
         deliveries: dict[str, list[int]] = {"host": [], "time_ns": []}
         hosts = len(self.session.simulation.hosts)
@@ -213,7 +216,7 @@ class Stream:
 
 
 def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterator[int]:
-    """Yield the positions of a value, found by the list itself, since a record is long."""
+    """Yield the positions of a value. Records are long, so the search uses the fast `index` method of the list."""
     try:
         while True:
             yield (begin := column.index(value, begin, end) + 1) - 1
@@ -222,7 +225,7 @@ def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterato
 
 
 def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:
-    """Return these events as columns. When a station gives up a host, it is the host's event."""
+    """Return these events as columns. If a station gives up a host, the event is assigned to the host."""
     event_columns: dict[str, list[Any]] = {
         name: [] for name in ("time_ns", "event", "host", "station", "session", "message", "detail")
     }
@@ -230,7 +233,7 @@ def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list
         node, detail = columns["node"][row], columns["detail"][row]
         content: dict[str, Any] = json.loads(detail or "{}")
         station = columns["station"][row]
-        if node.startswith("s"):  # an event of a station, and the host that it is about, if any
+        if node.startswith("s"):  # an event of a station, which may concern a host
             station, node = node, content.get("host", "h-1")
         values = (
             columns["time_ns"][row], columns["event"][row], int(node[1:]), -1 if station is None else int(station[1:]),

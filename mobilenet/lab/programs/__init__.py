@@ -1,1 +1,3 @@
-"""Programs in any language as hosts, stations and processes: started, notified of events, asked for actions, ended."""
+"""Programs in any language as hosts, stations and processes: start them, notify them of events, ask them for actions,
+and end them.
+"""

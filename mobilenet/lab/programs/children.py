@@ -1,8 +1,9 @@
-"""The programs of one run on the emulator's side: a supervisor, and two pipes for each life of a node.
+"""The programs of one run, as the emulator sees them: a supervisor, and two pipes for each life of a node.
 
-Model     the supervisor (supervisor.py) is the parent of them all. It is started with the first program, kills
-          single ones on request, and ends the rest as soon as this end of its socket is closed. A program may have
-          stopped it, so where it is silent it is sent a signal to continue, once for each question
+Model     The supervisor (supervisor.py) is the parent of all programs. It is started with the first program, kills
+          single programs on request, and ends the others as soon as the emulator's end of the socket is closed. A
+          program may have stopped the supervisor with a signal. Therefore, if it does not answer, it is sent a signal
+          to continue, once for each request
 Units     seconds of wall time
 Errors    ProgramError: a command that cannot be started
 Source    ours: docs/guide/programs.md
@@ -29,18 +30,18 @@ from mobilenet.quoting import cut, spell_out
 from mobilenet.scenario.programs import why_not_started
 from mobilenet.simulation.parties import ProgramError
 
-DYING_S = 1.0  # how long a program that closed its output has to report its exit code
-GOING_S = 0.5  # how long programs have to end by themselves when the run is over
-SILENT_S = 1.0  # of the supervisor, before it is sent a signal to continue
-ANSWERS_S = 10.0  # after that; the supervisor never takes longer
-ENDS_S = 20.0  # the supervisor, with everything that it has to end
-LONGEST_LAST_LINE = 1000  # bytes of a line that a program writes when the run is over
-LONGEST_TAIL = 300  # characters of standard error in a message
+DYING_S = 1.0  # A program that has closed its output gets this much time to report its exit code.
+GOING_S = 0.5  # Programs get this much time to end by themselves when the run is over.
+SILENT_S = 1.0  # The supervisor may be silent for this long before it is sent a signal to continue.
+ANSWERS_S = 10.0  # The supervisor gets this much time after the signal, and never needs more.
+ENDS_S = 20.0  # The supervisor gets this much time to end itself and all programs.
+LONGEST_LAST_LINE = 1000  # most bytes in a line that a program writes when the run is over
+LONGEST_TAIL = 300  # most characters of standard error in a message
 LAST_WORDS = "; the end of its standard error: "
 
 
 class Child(NamedTuple):
-    """A running program: its process, and our ends of its standard input and output."""
+    """A running program: its process, and the emulator's ends of its standard input and output."""
 
     pid: int
     to: int
@@ -48,7 +49,7 @@ class Child(NamedTuple):
 
 
 class Children:
-    """All programs of a run. `errors_into`: the folder where their standard error is kept; None: it is not kept."""
+    """All programs of a run. Their standard error is stored in the folder `errors_into`, or not at all if that is None."""
 
     def __init__(self, folder: Path, errors_into: Path | None = None) -> None:
         self._folder = folder
@@ -59,11 +60,12 @@ class Children:
         self._there: dict[int, Child] = {}
 
     def spawn(self, node: str, command: Sequence[str], input_ends: tuple[int, int] | None = None) -> Child:
-        """Start the program of a node, in the scenario's folder. Its first word may be a file there. `input_ends`: two
-        descriptors to use in place of a pipe, for its standard input and for our end.
+        """Start the program of a node in the scenario's folder. The first word of the command may be a file there.
+        `input_ends` holds two descriptors that replace a pipe: the program's standard input, and the emulator's end.
         """
         own = self._folder / command[0]
-        first = str(own.absolute()) if own.is_file() else command[0]  # a link stays one, as in an environment of Python
+        # Links are not resolved, because a virtual environment of Python depends on them.
+        first = str(own.absolute()) if own.is_file() else command[0]
         input_end, to = input_ends or os.pipe()
         back, output_end = os.pipe()
         try:
@@ -89,16 +91,16 @@ class Children:
         return child
 
     def how_it_ended(self, child: Child) -> str:
-        """Return how a silent program ended, with its last words on standard error, for a message."""
+        """Return a message that describes how a silent program ended, with the end of its standard error."""
         return self._how(self._status(child))
 
     def failure(self, child: Child) -> str | None:
-        """Return how a program that may end at any time failed, or None for exit code 0 or a closed output."""
+        """Return how a program failed that may end at any time. None means exit code 0 or a closed output."""
         answer = self._status(child)
         return self._how(answer) if answer["code"] else None
 
     def how_it_failed(self, child: Child, code: int) -> str:
-        """Return how a program failed when another process has reported its exit code."""
+        """Return how a program failed whose exit code was reported by another process."""
         return self._how({**self._status(child, 0.0), "code": code})
 
     def last_words(self, child: Child) -> str:
@@ -122,19 +124,20 @@ class Children:
         return how + suffix
 
     def kill(self, child: Child) -> None:
-        """Kill the program at once, with its process group."""
+        """Kill the program and its process group immediately."""
         self._close_pipes(child)
         self._ask({"do": "kill", "pid": child.pid})
 
     def close(self, listens_s: float = 0.0, is_heard: Callable[[bytes], bool] = lambda line: False) -> list[Child]:
-        """End all programs. Those that still run see the end of their input, and have a moment to end by themselves, or
-        `listens_s`, until one of them writes a line that `is_heard`. Return the programs that wrote one.
+        """End all programs. Those that still run see the end of their input, and get a moment to end by themselves.
+        With `listens_s`, they get this time in addition, until one of them writes a line for which `is_heard` holds.
+        Return the programs that wrote such a line.
         """
         if self._control is None:
             return []
         there = list(self._there.values())
         if self._process is not None and self._process.poll() is not None:
-            self._kill_groups()  # a program has ended the supervisor
+            self._kill_groups()  # The supervisor is gone, which only a program can have caused.
         for child in there:
             os.close(child.to)
         try:
@@ -149,12 +152,14 @@ class Children:
 
     @staticmethod
     def _wait_for_end(there: Sequence[Child], listens_s: float, is_heard: Callable[[bytes], bool]) -> list[Child]:
-        """Wait until all outputs are closed, or the time is over. Return those that wrote a line that `is_heard`."""
+        """Wait until all outputs are closed, or the time is over. Return the programs that wrote a line for which
+        `is_heard` holds.
+        """
         outputs = select.poll()
         for child in there:
             outputs.register(child.back, select.POLLIN)
         waiting = {child.back: child for child in there}
-        unfinished = dict.fromkeys(waiting, b"")  # the line that each of them is writing
+        unfinished = dict.fromkeys(waiting, b"")  # the incomplete line of each program
         speakers: dict[int, Child] = {}
         deadline = time.monotonic() + listens_s + GOING_S
         while waiting and (left_s := deadline - time.monotonic()) > 0:
@@ -180,13 +185,13 @@ class Children:
         control.settimeout(SILENT_S + request.get("within_s", 0.0))
         try:
             return self._request(control, request, descriptors)
-        except OSError:  # gone, or stopped
+        except OSError:  # The supervisor has ended or was stopped.
             self._kill_groups()
             error = "the process that supervises the programs was killed or stopped from outside"
             raise ProgramError(error, is_input=False) from None
 
     def _kill_groups(self) -> None:
-        """Kill the process groups without the supervisor: its own, and that of each program."""
+        """Kill the process group of the supervisor and those of the programs, without the help of the supervisor."""
         if self._process is not None:
             self._process.kill()
         for pid in self._there:
@@ -224,13 +229,14 @@ class Children:
                 command, pass_fds=(number,), start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
             )
         self._control, self._process = ours, process
-        self._finalizer = weakref.finalize(self, _end, process, ours)  # even if the programs are never closed
+        # This ends the programs even if `close` is never called.
+        self._finalizer = weakref.finalize(self, _end, process, ours)
         return ours
 
 
 def _supervisor() -> list[str]:
-    """Return the command with which Python runs the supervisor: as a file, or from the archive that workers of a
-    cluster import us from.
+    """Return the arguments with which Python runs the supervisor: its file, or its source from the archive from which
+    workers of a cluster import mobilenet.
     """
     path = Path(__file__).with_name("supervisor.py")
     if path.is_file():
@@ -241,14 +247,14 @@ def _supervisor() -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:
-    """End the supervisor by closing its socket, and everything with it. It is asked first, so that it does not assume
-    that we were killed.
+    """End the supervisor, and all programs with it, by closing its socket. A request comes first, so that the
+    supervisor does not assume that the emulator was killed.
     """
     with suppress(OSError):
         control.sendall(b'{"do": "end"}\n')
     control.close()
     with suppress(OSError):
-        process.send_signal(signal.SIGCONT)  # a program may have stopped it
+        process.send_signal(signal.SIGCONT)  # A program may have stopped the supervisor.
     try:
         process.wait(ENDS_S)
     except subprocess.TimeoutExpired:

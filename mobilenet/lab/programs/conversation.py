@@ -1,12 +1,13 @@
-"""A conversation with one program in one life: a line to it for each event, and its answer, which ends with
-{"do":"done"}.
+"""A conversation with one program during one life: the emulator sends a line for each event, and reads an answer, which
+ends with {"do":"done"}.
 
-Model     emulated time stands still until the answer is whole, so a slow program is a slow run and never a different
-          one. The answer is checked as a whole; nothing of it takes effect before. An answer has one deadline, from the
-          event on; the clock is read only if the answer does not come soon and in one piece, so one that comes in
-          pieces may take longer by SOON
+Model     Emulated time stands still until the answer is complete, so a slow program makes the run slow but does not
+          change it. The answer is checked as a whole before any part of it takes effect. Each answer has one deadline,
+          counted from the event. The clock is read only if the answer does not come soon and in one piece, so an
+          answer in several pieces may take longer by SOON
 Units     seconds of wall time, bytes
-Errors    ProgramError, one line: the program, its line, what was expected. Not finished in time: `is_input` is False
+Errors    ProgramError, one line: the program, its line, and what was expected. If the answer is late, `is_input` is
+          False
 Source    ours: docs/guide/programs.md
 """
 
@@ -24,11 +25,11 @@ from mobilenet.lab.programs.children import Child, Children
 from mobilenet.quoting import cut, spell_out
 from mobilenet.simulation.parties import ProgramError
 
-LONGEST_LINE_BYTES = 1 << 20  # length of a program's line
+LONGEST_LINE_BYTES = 1 << 20  # most bytes in a line of a program
 LONGEST_ANSWER_BYTES = 64 << 20
-LONGEST_QUOTED = 160  # characters of a line, in a message
+LONGEST_QUOTED = 160  # most characters of a line in a message
 CHUNK_BYTES = 1 << 16
-SOON = 0.01  # of the time for an answer: most arrive within it
+SOON = 0.01  # This share of the time for an answer is enough for most answers.
 DONE = {"do": "done"}
 
 
@@ -40,12 +41,14 @@ decode = json.JSONDecoder(parse_constant=_no_number).decode
 
 
 def short_line(line: str) -> str:
-    """Return a line shortened for a message."""
+    """Return a line, shortened for a message."""
     return spell_out(cut(line, LONGEST_QUOTED))
 
 
 class Conversation:
-    """The conversation with one program. `name`: of the node, for messages; `answer_within_s`: for one answer."""
+    """The conversation with one program. `name` is the name of the node in messages; `answer_within_s` is the time
+    limit of one answer.
+    """
 
     def __init__(self, children: Children, child: Child, name: str, answer_within_s: float) -> None:
         self._children = children
@@ -56,10 +59,12 @@ class Conversation:
         self._soon_ms = self._soon_s * 1000
         self._output = select.poll()
         self._output.register(child.back, select.POLLIN)
-        self._lines = 0  # lines that the program has written
+        self._lines = 0  # number of lines that the program has written
 
     def ask(self, event: str) -> tuple[list[dict[str, Any]], list[str]]:
-        """Send an event, a line without its end. Return the answer without `done`, as values and as lines."""
+        """Send an event, given as a line without its end. Return the answer without `done`, both as values and as
+        lines.
+        """
         child = self.child
         data = event.encode() + b"\n"
         if self._output.poll(0):
@@ -84,7 +89,7 @@ class Conversation:
 
     def tell_end(self, event: str) -> None:
         """Send a last event without waiting for an answer."""
-        with suppress(OSError):  # the program need not listen any more
+        with suppress(OSError):  # The program may have stopped listening.
             os.write(self.child.to, event.encode() + b"\n")
 
     def end(self) -> None:
@@ -93,7 +98,7 @@ class Conversation:
     # --- what is not usual
 
     def _write_rest(self, data: bytes, event: str, deadline_s: float) -> bytes:
-        """Write the rest to a program that reads too slowly, because it may be writing itself."""
+        """Write the remaining bytes to a program that does not read fast enough, perhaps because it is writing."""
         both = select.poll()
         both.register(self.child.to, select.POLLOUT)
         both.register(self.child.back, select.POLLIN)
@@ -125,14 +130,15 @@ class Conversation:
             if not self._output.poll(max(0.0, deadline_s - time.monotonic()) * 1000):
                 whole = b"".join(parts).rpartition(b"\n")[0]
                 if whole:
-                    self._parse(whole + b"\n", event)  # it may explain the error
+                    # An error in the incomplete answer may be the reason why it is late.
+                    self._parse(whole + b"\n", event)
                 self._fail_late(event)
             part = self._some(event)
             parts.append(part)
             size += len(part)
             cut_at = part.rfind(b"\n")
             line_bytes = line_bytes + len(part) if cut_at < 0 else len(part) - cut_at - 1
-            tail = (tail + part)[-200:]  # longer than any `done` with blanks
+            tail = (tail + part)[-200:]  # longer than any spelling of `done` with spaces
         return b"".join(parts)
 
     def _some(self, event: str) -> bytes:
@@ -172,7 +178,7 @@ class Conversation:
         return actions, lines
 
     def _refuse_early(self) -> None:
-        """Refuse a program that writes or ends before it was asked anything."""
+        """Refuse a program that writes or ends before the emulator has sent an event."""
         data = os.read(self.child.back, CHUNK_BYTES)
         if not data:
             self._fail(f"its program {self._children.how_it_ended(self.child)}, without being asked to stop", "")
@@ -180,7 +186,9 @@ class Conversation:
         self._fail_line(1, first, 'after {"do":"done"}: a program writes only in response to an event', "")
 
     def refuse(self, number: int, answered: int, line: str, what: str, event: str) -> NoReturn:
-        """Refuse line `number` of the last answer, which had `answered` lines, as it requests something impossible."""
+        """Refuse line `number` of the last answer, which had `answered` lines, because it requests something
+        impossible.
+        """
         self._fail_line(number - answered, line, what, event)
 
     def _fail_late(self, event: str) -> NoReturn:
@@ -202,7 +210,7 @@ def _after(event: str) -> str:
 
 
 def _ends(answer: bytes) -> bool:
-    """Return whether the last whole line is `done`, with any spaces in it."""
+    """Return whether the last complete line is `done`, with any spaces in it."""
     last = answer[answer.rfind(b"\n", 0, len(answer) - 1) + 1 :]
     if last == b'{"do":"done"}\n':
         return True

@@ -1,7 +1,8 @@
-"""A host whose protocol is a program: HostProtocol of protocols/port.py, hook by hook.
+"""A host whose protocol is a program. It implements HostProtocol of protocols/port.py, hook by hook.
 
-Model     the emulator names messages and counts them through crashes; a number is used up only if the program does not
-          refuse. The program's next life receives what it asked to store
+Model     The emulator names messages and continues their numbers after a crash. A number is used only if the program
+          does not refuse the broadcast. The next life of the program receives the value that the program asked to
+          store
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/programs.md
 """
@@ -19,10 +20,10 @@ from mobilenet.protocols.port import MessageId
 
 @dataclass(slots=True)
 class Memory:
-    """The memory of a host that survives a crash."""
+    """The values of a host that survive a crash."""
 
-    stored: str = "null"  # JSON
-    seq: int = 0  # number of the next own message
+    stored: str = "null"  # the value that the program asked to store, as JSON
+    seq: int = 0  # number of the host's next message
     member: bool = False
 
 
@@ -32,7 +33,7 @@ class ProgramHost(Party):
     def __init__(self, cast: Cast, port: Any, memory: Memory) -> None:
         super().__init__(cast, port)
         self._memory = memory
-        self._out: bool | None = None  # as the program reports it
+        self._out: bool | None = None  # whether the program reports that the host is out; None: not yet reported
         self._refused = False
         self._does |= {
             "deliver": self._deliver,

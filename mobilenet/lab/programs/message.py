@@ -1,8 +1,8 @@
 """A message from one program to another: any JSON value, with a size.
 
-Model     the size is the sender's; without one it is that of the emulator's own compact UTF-8 encoding of the value,
-          plus the payload that is declared with it. All receivers share one object. What a value calls itself (the
-          first item of a list, `type` or `kind` of an object) is the name of its kind in counters, tables and pictures
+Model     The sender may specify the size. Otherwise the size is that of the emulator's compact UTF-8 encoding of the
+          value, plus the payload that is declared with it. All receivers share one object. The first item of a list,
+          or `type` or `kind` of an object, is the name of the message's kind in counters, tables and pictures
 Units     bytes
 Source    ours: docs/guide/programs.md
 """
@@ -17,7 +17,9 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=F
 
 
 def text_of(key: str, value: Any) -> str:
-    """Return a value of a program's line as others receive it. Raise ValueError if it can be read but not written."""
+    """Return a value from a line of a program in the form in which others receive it. Raise ValueError if the value can
+    be read but not written.
+    """
     try:
         text = encode(value)
         text.encode()
@@ -33,13 +35,15 @@ def text_of(key: str, value: Any) -> str:
 
 
 class Says:
-    """A message of a program. `text` is its value as receivers get it, `tag` the sender's JSON for the frame."""
+    """A message of a program. `text` is the value that receivers get, and `tag` is the JSON by which the sender
+    identifies the frame.
+    """
 
     __slots__ = ("payload_bytes", "size_bytes", "tag", "text", "value")
-    messages: ClassVar[tuple[()]] = ()  # unknown here, so packets.py counts application messages in it
+    messages: ClassVar[tuple[()]] = ()  # The contents are unknown here, so packets.py counts the application messages.
 
     def __init__(self, value: Any, size_bytes: int | None, payload_bytes: int, tag: str | None = None) -> None:
-        """Make a message. Raise ValueError for a value that has no JSON."""
+        """Create a message. Raise ValueError for a value that cannot be written as JSON."""
         self.value = value
         self.text = text_of("message", value)
         self.payload_bytes = payload_bytes
@@ -50,15 +54,15 @@ class Says:
         return ()
 
     def _asdict(self) -> dict[str, Any]:
-        """Return the content for the record of messages."""
+        """Return the contents for the record of messages."""
         return {"says": self.value}
 
 
-MOST_KINDS = 100  # kinds with separate counters
+MOST_KINDS = 100  # most kinds with separate counters
 
 
 def message_class(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:
-    """Return the class of messages with a value like this one. `kinds`: the classes of the run, by name."""
+    """Return the class of messages for values of this kind. `kinds` maps names to the classes of the run."""
     name: Any = value[0] if type(value) is list and value else None
     if type(value) is dict:
         name = value.get("type", value.get("kind"))

@@ -1,9 +1,11 @@
-"""The part that hosts, stations and processes share if they are programs: events go out, actions take effect.
+"""The common part of hosts, stations and processes that are programs: send events, and carry out the actions in the
+answers.
 
-Model     an event is sent, the answer is read as a whole, then its actions take effect in their order, at the event's
-          time. What they cause at once (a frame that does not fit the queue) is reported after them, in its turn
+Model     The emulator sends an event and reads the whole answer. Then the actions take effect in their order, at the
+          time of the event. Events that an action causes immediately (such as a frame that does not fit into the
+          queue) are reported after all actions of the answer
 Units     integer nanoseconds, bytes
-Errors    ProgramError, one line: node, time, line, what was expected
+Errors    ProgramError, one line: the node, the time, the line and what was expected
 Source    ours: docs/guide/programs.md
 """
 
@@ -20,11 +22,11 @@ from mobilenet.quoting import there_are
 from mobilenet.record.actions import MOST_FRAME_BYTES, Role, require
 from mobilenet.simulation.parties import ProgramError
 
-MOST_AT_ONCE = 100_000  # events of one node at one moment: far more than any network causes
+MOST_AT_ONCE = 100_000  # most events of one node at one moment, far more than any network causes
 
 
 class NamedTimer:
-    """A timer that a program has named."""
+    """A timer to which a program has given a name."""
 
     __slots__ = ("_party", "name", "timer")
 
@@ -35,7 +37,7 @@ class NamedTimer:
 
     @property
     def timer_name(self) -> str:
-        """The timer's name in explanations of delays; it changes when the timer is used again."""
+        """The name of the timer in explanations of delays. It changes when the timer is used again."""
         return self.name
 
     def __call__(self) -> None:
@@ -54,13 +56,14 @@ class Party:
         self._talk: Conversation | None = None
         self._life = 0
         self._timers: dict[str, NamedTimer] = {}
-        self._over: list[NamedTimer] = []  # timers that can be used again: a port keeps every one that it has given out
+        # Timers that can be used again, because a port stores every timer that it has created.
+        self._over: list[NamedTimer] = []
         self._sizes: dict[str, int] = {}
         self._full: tuple[int, ...] = ()
         self._settled = True
-        self.card: dict[str, bool | int | float | str] | None = None  # the state that the program wants to show
+        self.card: dict[str, bool | int | float | str] | None = None  # the state that the program asked to show
         self._moment, self._at_once = -1, 0  # time of the last event, and the number of events at it
-        self._to_tell: deque[str] = deque()  # events that occurred while an answer took effect
+        self._to_tell: deque[str] = deque()  # events that occurred while an answer was taking effect
         self._acting = False
         self._does: dict[str, Callable[[dict[str, Any]], None]] = {
             "send": self._send,
@@ -103,7 +106,7 @@ class Party:
     # --- events
 
     def begin(self, stable: str = "null") -> None:
-        """Start the program, and send it its identity."""
+        """Start the program, and send it the start event."""
         cast = self._cast
         self._talk, self._life = cast.start(self.role, self.port.me)
         try:
@@ -115,7 +118,7 @@ class Party:
         self._note_sizes()
 
     def timers(self) -> Iterator[tuple[str, Any]]:
-        """Yield the timers of this life, by the names that the program has given them."""
+        """Yield the timers of this life, each with the name that the program has given it."""
         yield from ((name, named.timer) for name, named in self._timers.items())
 
     def expire(self, timer: NamedTimer) -> None:
@@ -124,7 +127,7 @@ class Party:
         self.tell("timer", f',"name":{encode(timer.name)}')
 
     def tell(self, event: str, members: str = "") -> None:
-        """Write an event with the present time. `members`: further ones as JSON, each after a comma."""
+        """Send an event with the current time. `members` holds further members as JSON, each preceded by a comma."""
         line = f'{{"ev":"{event}","t":{self.port.now}{members}}}'
         if self._acting:
             self._to_tell.append(line)
@@ -171,7 +174,7 @@ class Party:
             self._acting = False
 
     def require_there(self, kind: Literal["host", "station"], number: int) -> int:
-        """Return the same number. Raise ValueError unless the network has it."""
+        """Return the number. Raise ValueError if the network does not have this host or station."""
         count = self._cast.setting.counts[f"{kind}s"]
         if number >= count:
             raise ValueError(f"{kind} {number} does not exist; {there_are(count, kind)}")
@@ -186,7 +189,9 @@ class Party:
         self.port.broadcast(self._frame(action))
 
     def _frame(self, action: dict[str, Any]) -> Says:
-        """Return the frame of an action. Raise ValueError if it is larger than a datagram, even by a computed size."""
+        """Return the frame of an action. Raise ValueError if the frame is larger than a datagram, even if its size was
+        computed.
+        """
         message = says(action, self._cast.kinds)
         if message.size_bytes > MOST_FRAME_BYTES:
             raise ValueError(
@@ -231,11 +236,11 @@ class Party:
         self.card = action["state"]
 
     def _log(self, action: dict[str, Any]) -> None:
-        """Write the line into the record of lines, if that is wanted."""
+        """Write the line into the record of lines, if the scenario records them."""
 
 
 def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:
-    """Return the message of an action."""
+    """Return the message that an action sends."""
     value, tag = action["message"], action.get("tag")
     tag_text = None if tag is None else text_of("tag", tag)
     return message_class(value, kinds)(value, action.get("bytes"), action.get("payload_bytes", 0), tag_text)

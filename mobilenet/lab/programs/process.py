@@ -1,6 +1,7 @@
-"""A process whose protocol is a program: BroadcastProtocol of protocols/vcube/port.py, hook by hook.
+"""A process whose protocol is a program. It implements BroadcastProtocol of protocols/vcube/port.py, hook by hook.
 
-Model     broadcasts are named by the emulator, and cannot be refused: a process that is up can broadcast
+Model     The emulator names the broadcasts. A program cannot refuse a broadcast, because a process that is up can
+          always broadcast
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/programs.md
 """
@@ -25,7 +26,7 @@ class ProgramProcess(Party):
             "deliver": lambda action: port.deliver(MessageId(*action["id"]), None),
             "complete": lambda action: port.complete(MessageId(*action["id"])),
         }
-        port.timer(self.begin).start(0)  # the network is not complete yet
+        port.timer(self.begin).start(0)  # The program starts later, because the network is not complete yet.
 
     def broadcast(self, body: Any) -> MessageId:
         message = MessageId(self.port.me, self._broadcasts)

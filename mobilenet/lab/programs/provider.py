@@ -1,7 +1,7 @@
-"""Provide programs as the parties of a run: hosts and stations, or processes, that a scenario names by their commands.
+"""Provide programs as the nodes of a run: hosts and stations, or processes, for which a scenario names commands.
 
-Model     one cast for each run. What programs measure is known once they have answered their first start. So the
-          scenario that a run writes down contains it; the one that it read need not
+Model     Each run has one cast. A program names the buffers that it measures in its answer to the first start event.
+          Therefore the scenario that a run writes contains these names, but the scenario that it reads need not
 Errors    ScenarioError: programs that name other buffers than the scenario
 Source    ours: docs/guide/programs.md
 """
@@ -24,7 +24,7 @@ from mobilenet.scenario.protocol_groups import OwnDeclaration
 
 
 class Programs(Cast):
-    """The programs of a run that play its nodes."""
+    """The programs that act as the nodes of a run."""
 
     def declaration(self, protocol: Any) -> type[Declaration]:
         cast = self
@@ -42,7 +42,7 @@ class Programs(Cast):
 
             @staticmethod
             def expiry_s(p: Any) -> float | None:
-                return 0.0  # so that silences are noted: a program may report that a host expired
+                return 0.0  # Silences are recorded, because a program may report that a host expired.
 
         return ProgramDeclaration
 
@@ -50,7 +50,7 @@ class Programs(Cast):
         return ProgramProcess(self, port, n)
 
     def as_played(self, scenario: AnyScenario) -> AnyScenario:
-        """Fill in the buffers that the scenario's programs have named."""
+        """Add to the scenario the buffers that its programs have named."""
         protocol: Any = scenario.protocol
         buffers = protocol.named_buffers(self.buffers)
         if protocol.buffers not in (None, buffers):
@@ -64,7 +64,7 @@ class Programs(Cast):
 def provide(
     scenario: AnyScenario, counts: Mapping[str, int], recording: Recording | None, errors_into: Path | None, *_: Any
 ) -> Programs:
-    """Return the cast of a run of this scenario."""
+    """Return the programs for a run of this scenario."""
     protocol: Any = scenario.protocol
     setting = Setting(
         protocol.commands_by_role(), protocol.settings, protocol.answer_within_s, scenario.folder, scenario.seed,

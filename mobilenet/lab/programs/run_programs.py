@@ -1,10 +1,10 @@
-"""The programs of one run: what does each learn about the run at its start, and how do they end?
+"""The programs of one run: what each of them learns about the run at its start, and how they end.
 
-Model     nothing is started before the run begins. The names of buffers are those that the first program of a role
-          gives in its answer to its first start; later names must be among them. A program whose node acts by a
-          separate clock cannot show in virtual time what that node would still do. If a delivery is missing when the
-          run is over, programs have LISTENS_S of wall time to report it; the first report ends the wait
-Units     bytes; time in nanoseconds, as the names show in seconds
+Model     Programs start when the run begins. The first program of a role gives the names of buffers in its answer to
+          its first start event; later names must be among these. A program may act by a separate clock, and virtual
+          time cannot show what such a program would still do. If a delivery is missing when the run is over, programs
+          have LISTENS_S of wall time to report that they use such a clock; the first report ends the wait
+Units     bytes; time in nanoseconds, or in seconds where names show it
 Errors    ProgramError
 Source    ours: docs/guide/programs.md
 """
@@ -23,37 +23,41 @@ from mobilenet.record.actions import Role
 from mobilenet.simulation.parties import Parties
 
 VERSION = 1
-LISTENS_S = 10.0  # wall time that programs have to report a clock, at the end of a run that lacks a delivery
+LISTENS_S = 10.0  # Wall time in which programs can report a separate clock, at the end of a run that lacks a delivery.
 OWN_CLOCK = {"do": "own_clock"}
 Note = Any  # (time_ns, node, life, from_program, line) -> None
 
 
 class Setting(NamedTuple):
-    """The declarations of a scenario about its programs."""
+    """What a scenario declares about its programs."""
 
     commands: Mapping[Role, Sequence[str]]
     settings: Mapping[str, Any]
     answer_within_s: float
     folder: Path
     seed: int
-    counts: Mapping[str, int]  # stations and hosts, or n: passed at each start
+    counts: Mapping[str, int]  # numbers of stations and hosts, or n; part of each start event
 
 
 class Cast(Parties):
-    """The programs of one run. `errors_into`: where standard error is kept; `note`: called for each line, both ways."""
+    """The programs of one run. Their standard error is stored in `errors_into`. `note` is called for each line, in both
+    directions.
+    """
 
     def __init__(self, setting: Setting, errors_into: Path | None = None, note: Note = None) -> None:
         self.setting = setting
         self.note = note
         self.buffers: dict[Role, tuple[str, ...]] = {}
         self.own_clock: list[str] = []
-        self.kinds: dict[str, type[Says]] = {}  # kinds of messages, by name
+        self.kinds: dict[str, type[Says]] = {}  # name of a kind of messages -> its class
         self._lives: dict[str, int] = {}
         self._children = Children(setting.folder, errors_into)
         self._talking: dict[str, Conversation] = {}
 
     def start(self, role: Role, me: int) -> tuple[Conversation, int]:
-        """Start the program of a node. Return it, and which of the node's lives this is, from 1."""
+        """Start the program of a node. Return the conversation with it, and the number of this life of the node, from
+        1.
+        """
         name = f"{role[0]}{me}"
         life = self._lives[name] = self._lives.get(name, 0) + 1
         child = self._children.spawn(name, self.setting.commands[role])
@@ -61,8 +65,8 @@ class Cast(Parties):
         return talk, life
 
     def why_not_begun(self) -> str:
-        """Return a hint for a program that fails at its start. It is empty unless the program starts from the directory
-        of a run or a study, which has only the files that its scenario names.
+        """Return a hint for a program that fails at its start. The hint is empty unless the program starts from the
+        directory of a run or a study, which contains only the files that its scenario names.
         """
         folder = self.setting.folder
         if not (folder / "manifest.json").is_file() and folder.parent.name != "configurations":
@@ -72,7 +76,7 @@ class Cast(Parties):
         )
 
     def introduction(self, role: Role, me: int, stable: str) -> str:
-        """Return the content of a start event, as members of an object. `stable`: as JSON."""
+        """Return the contents of a start event, as members of an object. `stable` is JSON."""
         setting = self.setting
         content = {
             "v": VERSION,
@@ -85,14 +89,14 @@ class Cast(Parties):
         return f'{encode(content)[1:-1]},"stable":{stable}'
 
     def end_life(self, name: str) -> None:
-        """End a life by a crash, or because the host is gone. Its program and the process group are killed."""
+        """End a life after a crash, or because the host is gone. The program and its process group are killed."""
         talk = self._talking.pop(name, None)
         if talk is not None:
             talk.end()
 
     def end(self, now_ns: int, is_owed: bool = False) -> None:
-        """End all programs. `is_owed`: a delivery is missing, so listen for programs that act by their own clocks, and
-        add them to `own_clock`.
+        """End all programs. With `is_owed`, a delivery is missing: wait for programs that report a separate clock, and
+        add their names to `own_clock`.
         """
         listens_s = LISTENS_S if is_owed else 0.0
         more = f',"listens_s":{listens_s:g}' if is_owed else ""

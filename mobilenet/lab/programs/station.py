@@ -1,6 +1,6 @@
-"""A station whose protocol is a program: StationProtocol of protocols/port.py, hook by hook.
+"""A station whose protocol is a program. It implements StationProtocol of protocols/port.py, hook by hook.
 
-Model     it is started at the very beginning, before anything else happens, and never crashes
+Model     The program starts before anything else happens, and never crashes
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/programs.md
 """
@@ -28,7 +28,7 @@ class ProgramStation(Party):
             "expired": lambda action: port.expired(self.require_there("host", action["host"])),
             "serves": self._say_serves,
         }
-        port.timer(self.begin).start(0)  # the network is not complete yet
+        port.timer(self.begin).start(0)  # The program starts later, because the network is not complete yet.
 
     def on_wired(self, source: int, message: Says) -> None:
         self.tell("wire", f',"from":{source},"message":{message.text}')

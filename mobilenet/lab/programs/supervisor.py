@@ -1,10 +1,11 @@
-"""The parent of all programs of a run: it starts them, keeps their standard error, and outlives the emulator only until
-it has ended them.
+"""The parent of all programs of a run: it starts them and stores their standard error. If the emulator ends, the
+supervisor ends the programs and then itself.
 
-Model     a separate process that gets its commands over one socket, one line of JSON each, and answers each. On Linux
-          it adopts the processes that its programs leave behind, so that none escapes by a second fork or by a new
-          session; elsewhere the process group of each program is what is ended. When the socket closes, and it closes
-          as well when the emulator is killed, everything ends, and its unfinished record is removed
+Model     A separate process, which receives commands over one socket, each as one line of JSON, and answers each of
+          them. On Linux it adopts the processes that its programs leave behind, so that none escapes by a second fork
+          or by a new session; on other systems it ends the process group of each program. The socket also closes if
+          the emulator is killed. When it closes, everything ends, and the unfinished record of a killed emulator is
+          removed
 Asked     spawn (with two descriptors: the program's standard input and output), status, ended, kill, end
 Units     bytes, seconds
 Source    ours: docs/guide/programs.md. It runs on its own, with nothing but the standard library
@@ -29,11 +30,12 @@ from typing import Any
 Line = dict[str, Any]  # a line of JSON
 
 PR_SET_CHILD_SUBREAPER = 36
-KEPT_BYTES = 65_536  # of each node's standard error, over all its lives
+KEPT_BYTES = 65_536  # most bytes that are stored of the standard error of a node, over all its lives
 TAIL_BYTES = 2_000
 CHUNK_BYTES = 65_536
-CHUNKS_AT_ONCE = 16  # of one program, before the others have their turn, since it may write as fast as it is read
-ENDING_S = 10.0  # for processes that do not disappear although they were killed
+# Most chunks that are read from one program before the others, because a program may write as fast as it is read.
+CHUNKS_AT_ONCE = 16
+ENDING_S = 10.0  # time for killed processes to disappear
 
 
 class Program:
@@ -41,7 +43,7 @@ class Program:
 
     def __init__(self, child: subprocess.Popen[bytes], errors: int, node: str) -> None:
         self.child = child
-        self.errors = errors  # the reading end of its standard error; -1: closed
+        self.errors = errors  # descriptor for reading its standard error; -1: closed
         self.node = node
         self.tail = b""
 
@@ -49,15 +51,15 @@ class Program:
 class Supervisor:
     def __init__(self, control: socket.socket, folder: str) -> None:
         self.control = control
-        self.folder = folder  # the folder for standard error; empty: it is not kept
+        self.folder = folder  # the folder for standard error; empty: standard error is not stored
         self.is_asked_to_end = False
-        self.bytes_by_node: dict[str, int] = {}  # node -> bytes written
-        self.programs: dict[int, Program] = {}  # by pid
+        self.bytes_by_node: dict[str, int] = {}  # node -> number of bytes written
+        self.programs: dict[int, Program] = {}  # PID -> program
         self.selector = selectors.DefaultSelector()
         self.selector.register(control, selectors.EVENT_READ)
 
     def serve(self) -> None:
-        """Serve until the other end is gone."""
+        """Serve requests until the other end of the socket is closed."""
         while True:
             for key, _ in self.selector.select():
                 if key.fileobj is not self.control:
@@ -105,7 +107,7 @@ class Supervisor:
         return {"pid": child.pid}
 
     def do_status(self, request: Line, descriptors: list[int]) -> Line:
-        """Return how a program ended, if it does within the given time."""
+        """Return how a program ended, if it ends within the given time."""
         program = self.programs[request["pid"]]
         code = exit_code(program.child, request["within_s"])
         self.take_errors(program)
@@ -116,7 +118,7 @@ class Supervisor:
         return {}
 
     def do_ended(self, request: Line, descriptors: list[int]) -> Line:
-        """Return the programs that have ended by now, even if another process still holds their output."""
+        """Return the programs that have ended by now, even if other processes keep their outputs open."""
         return {"pids": [pid for pid, program in self.programs.items() if exit_code(program.child) is not None]}
 
     def do_kill(self, request: Line, descriptors: list[int]) -> Line:
@@ -128,7 +130,9 @@ class Supervisor:
         return {}
 
     def take_errors(self, program: Program) -> None:
-        """Read the program's standard error. The first bytes are kept, the last ones remembered, the rest is lost."""
+        """Read the standard error of a program. The first bytes are stored in a file, the last ones are remembered, and
+        the others are discarded.
+        """
         for _ in range(CHUNKS_AT_ONCE):
             if program.errors < 0:
                 return
@@ -165,7 +169,7 @@ class Supervisor:
             program.errors = -1
 
     def end_all(self) -> None:
-        """Kill and reap until no descendant of this process is left."""
+        """Kill and reap processes until this process has no descendants left."""
         for pid in self.programs:
             end_group(pid)
         deadline = time.monotonic() + ENDING_S
@@ -181,8 +185,8 @@ class Supervisor:
 
 
 def exit_code(child: subprocess.Popen[bytes], within_s: float = 0.0) -> int | None:
-    """Return the exit code of a program that ends within this time, negative for a signal, or None if it lives. Its PID
-    stays taken until do_kill, which ends its process group: no other process can get that PID by then.
+    """Return the exit code of a program that ends within this time, negative for a signal, or None if it still runs.
+    The PID is reserved until do_kill ends the process group, so no other process can get this PID before.
     """
     deadline = time.monotonic() + within_s
     while True:
@@ -190,7 +194,7 @@ def exit_code(child: subprocess.Popen[bytes], within_s: float = 0.0) -> int | No
             status = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if status is not None:
                 return status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
-        elif child.poll() is not None:  # this returns the PID to the system at once
+        elif child.poll() is not None:  # This call would release the PID immediately.
             return child.returncode
         if time.monotonic() >= deadline:
             return None
@@ -203,7 +207,7 @@ def end_group(pid: int) -> None:
 
 
 def children() -> list[int]:
-    """Return the children of this process, including adopted ones; empty if the system does not list them."""
+    """Return the children of this process, including adopted ones. The list is empty if the system does not provide it."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:
             return [int(pid) for pid in file.read().split()]
@@ -212,7 +216,9 @@ def children() -> list[int]:
 
 
 def remove_abandoned(folder: str, emulator: int) -> None:
-    """Remove the folder of an emulator that was killed, unless it has a record. Its socket may close before that."""
+    """Remove the folder of an emulator that was killed, unless it contains a record. The socket may close before the
+    emulator has ended.
+    """
     name = os.path.basename(folder)
     deadline = time.monotonic() + ENDING_S
     while os.getppid() == emulator:
@@ -227,7 +233,7 @@ def remove_abandoned(folder: str, emulator: int) -> None:
 def main() -> None:
     emulator = os.getppid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs would inherit
+        signal.signal(number, lambda *_: None)  # SIG_IGN would be inherited by the programs.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     supervisor = Supervisor(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])

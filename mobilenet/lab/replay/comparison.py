@@ -1,8 +1,8 @@
-"""Does a repeat of a run have the same record, row by row?
+"""Check whether a repetition of a run has the same record, row by row.
 
-Model     the scenario decides everything that happens, so the repeat has the same tables, counters, packets, verdict,
-          metrics, manifest and scenario. Only how long it took, the command, the version of mobilenet, and whether its
-          modules were compiled may differ
+Model     The scenario determines everything that happens. Therefore the repetition has the same tables, counters,
+          packets, verdict, metrics, manifest and scenario. Only the duration, the command, the version of mobilenet,
+          and whether its modules were compiled may differ
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -26,17 +26,18 @@ from mobilenet.record.reader import RunError, read_derived, read_json, read_mani
 from mobilenet.record.schema import COLUMNS, DERIVED_FILES
 from mobilenet.scenario.run_source import read_source
 
-NOTHING = type("Nothing", (), {"__repr__": lambda nothing: "nothing"})()  # no file can hold it
+NOTHING = type("Nothing", (), {"__repr__": lambda nothing: "nothing"})()  # A value that cannot occur in a file.
 ERROR = "ended_by_error"
-WITH_LAST_WORDS = f"(.*?){re.escape(LAST_WORDS)}.*?( \\(at [^()]*\\))?"  # the parts of an error before and after them
+# Its groups are the parts of an error before and after the last words of a program.
+WITH_LAST_WORDS = f"(.*?){re.escape(LAST_WORDS)}.*?( \\(at [^()]*\\))?"
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
-LONGEST = 80  # characters of a value
-BEFORE = 20  # characters that two long values share, shown before the first difference
+LONGEST = 80  # most characters of a value in a message
+BEFORE = 20  # number of equal characters that are shown before the first difference of two long values
 
 
 class DerivedFilesDiffer(RunError):
-    """The record is the same, but verdict.json or metrics.json, which follow from it, are not. `lines`: by their path,
-    what is wrong.
+    """Raised if the record is the same, but verdict.json or metrics.json, which are derived from it, differ. `lines`
+    maps the path of each file to a description of the difference.
     """
 
     def __init__(self, lines: dict[str, str]) -> None:
@@ -45,8 +46,8 @@ class DerivedFilesDiffer(RunError):
 
 
 def difference(directory: Path, repeat: Path) -> str | None:
-    """Return the first difference between the record and the directory of its repeat, or None. Raise DerivedFilesDiffer
-    if only derived files differ.
+    """Return the first difference between the record and the directory of its repetition, or None. Raise
+    DerivedFilesDiffer if only derived files differ.
     """
     what = next(_differences(directory, repeat), None)
     versions = _versions(read_manifest(directory), read_manifest(repeat))
@@ -59,7 +60,7 @@ def difference(directory: Path, repeat: Path) -> str | None:
 
 
 def _versions(recorded: dict[str, Any], repeated: dict[str, Any]) -> str:
-    """Return the versions of both sides, unless they are the same."""
+    """Return a sentence about the versions of both runs, or an empty string if they are the same."""
     one, other = (
         f"mobilenet {facts.get('mobilenet_version')} ({'compiled' if facts.get('compiled') else 'interpreted'})"
         for facts in (recorded, repeated)
@@ -90,7 +91,7 @@ def _differences(directory: Path, repeat: Path) -> Iterator[str]:
 
 
 def _derived_difference(directory: Path, repeat: Path, name: str) -> str | None:
-    """Return how a derived file differs, or None if it does not, or is missing."""
+    """Return how a derived file differs, or None if it does not differ or does not exist."""
     if not (directory / name).exists():
         return None
     try:
@@ -105,16 +106,16 @@ def _facts(folder: Path) -> dict[str, Any]:
 
 
 def _is_same_error(error: object, repeated: object) -> bool:
-    """Return whether two errors differ at most in the standard error of a program, which may hold a time or a number of
-    a process.
+    """Return whether two errors differ only in the standard error of a program, which may contain a time or a process
+    ID.
     """
     known, known_again = (re.fullmatch(WITH_LAST_WORDS, str(one), re.DOTALL) for one in (error, repeated))
     return known is not None and known_again is not None and known.groups() == known_again.groups()
 
 
 def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
-    """Read verdict.json or metrics.json. The error that ended the run is removed from verdict.json, since those of the
-    manifest are compared.
+    """Read verdict.json or metrics.json. In verdict.json, the error that ended the run is removed, because the errors
+    in the manifests are compared.
     """
     document = {key: as_whole(one) for key, one in read_derived(folder, name).items()}
     checks, error = document.get("checks"), read_manifest(folder).get(ERROR)
@@ -125,7 +126,6 @@ def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _packets(folder: Path) -> dict[str, Any]:
-    """Return the packets of each node, numbered."""
     return {node: dict(enumerate(packets)) for node, packets in (read_captures(folder) or {}).items()}
 
 
@@ -145,13 +145,13 @@ def _of_tables(name: str, record: pa.Table, repeat: pa.Table) -> Iterator[str]:
 
 
 def _differ(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
-    """Return for each row whether two values differ by any bit: 0 has two signs, and NaN many forms."""
+    """Return for each row whether two values differ in any bit. Zero has two representations, and NaN has many."""
     is_missing = [np.asarray(column.is_null()) for column in (left, right)]
     return np.asarray((_exact(left) != _exact(right)) | (is_missing[0] != is_missing[1]))
 
 
 def _exact(column: pa.ChunkedArray) -> np.ndarray:
-    """Return the values unchanged, fractions by their bits, and 0 for a missing number."""
+    """Return the values unchanged, except that fractions are represented by their bits, and missing numbers by 0."""
     if not pa.types.is_integer(column.type) and not pa.types.is_float64(column.type):
         return np.asarray(column.to_numpy())
     values = np.asarray(column.fill_null(0).to_numpy())
@@ -159,7 +159,7 @@ def _exact(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _where(row: dict[str, Any]) -> str:
-    """Return the time and the node of a row."""
+    """Return a text with the time and the node of a row, or an empty string."""
     time_ns = next((row[name] for name in ("time_ns", "start_ns", "send_ns") if name in row), None)
     node = row.get("node") or row.get("sender")
     return "" if time_ns is None or node is None else f" ({node} at {time_ns / 1e9:.9f} s)"
@@ -169,14 +169,14 @@ def _of_values(path: str, record: Any, repeat: Any) -> Iterator[str]:
     if isinstance(record, dict) and isinstance(repeat, dict):
         for key in (*repeat, *(key for key in record if key not in repeat)):
             yield from _of_values(f"{path}: {key}", record.get(key, NOTHING), repeat.get(key, NOTHING))
-    elif repr(record) != repr(repeat):  # 1 equals 1.0 and True
+    elif repr(record) != repr(repeat):  # `repr` distinguishes 1, 1.0 and True, which are equal.
         yield f"{path}: {_side_by_side(record, repeat)}"
 
 
 def _side_by_side(record: Any, repeat: Any) -> str:
-    """Return both values. Long ones are shortened to the part where they begin to differ."""
+    """Return both values as text. Long values are shortened to the part where they begin to differ."""
     texts = [spell_out(repr(value)) for value in (record, repeat)]
-    if texts[0] == texts[1]:  # two NaN
+    if texts[0] == texts[1]:  # Both values are NaN.
         texts = [f"nan (bits {struct.pack('>d', value).hex()})" for value in (record, repeat)]
     same = next((place for place, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
     begin = max(0, same - BEFORE)

@@ -1,11 +1,10 @@
-"""Repeat a run to record more of it: protocols and network are deterministic, so the same thing happens.
+"""Repeat a run to record more of it. Protocols and network are deterministic, so the same events happen.
 
-Model     the effective scenario of the run directory is simulated with `record.messages`, `record.frames` or
-          `record.programs`, and its fingerprint is compared with that of the manifest. Recording more does not change
-          the run
-Errors    RunError when the directory is not a run of hosts and stations, is one in real time, or its scenario no longer
-          gives the same run
-          (it was edited, or this version of mobilenet behaves otherwise)
+Model     The effective scenario of the run directory is simulated with `record.messages`, `record.frames` or
+          `record.programs`. The fingerprint must be the same as in the manifest. Recording more does not change the
+          run
+Errors    RunError if the directory is not a run of hosts and stations, if the run was in real time, or if its scenario
+          no longer gives the same run (the scenario was edited, or this version of mobilenet behaves differently)
 Source    ours: docs/guide/pictures.md
 """
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 def protocol_messages(
     directory: Path, progress: Progress | None = None, allow_code: bool = False
 ) -> tuple[pd.DataFrame, bool]:
-    """Return the table of messages.parquet, and whether the run was replayed for it."""
+    """Return the table of messages.parquet, and whether the run was repeated to obtain it."""
     import pandas as pd
 
     read_manifest(directory)
@@ -42,13 +41,13 @@ def protocol_messages(
 
 
 def write_frames(directory: Path, folder: Path, progress: Progress | None = None, allow_code: bool = False) -> None:
-    """Simulate a run again that did not record its frames, and write frames.parquet into another folder."""
+    """Repeat a run that did not record its frames, and write frames.parquet into another folder."""
     recording = _again(directory, "frames", progress, allow_code)
     recording.tables()["frames"].write(folder / "frames.parquet")
 
 
 def stories_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Stories:
-    """Return the stories of all deliveries of a run, which is replayed if it did not record its causes."""
+    """Return the stories of all deliveries of a run. If the run did not record its causes, it is repeated."""
     read_manifest(directory)
     if (directory / "causes.parquet").exists():
         return recorded_stories(directory)
@@ -58,7 +57,7 @@ def stories_of(directory: Path, progress: Progress | None = None, allow_code: bo
 
 
 def lines_again(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> list[tuple[Any, ...]]:
-    """Return the rows of lines.parquet for a run of programs that did not record their lines."""
+    """Return the rows of lines.parquet for a run of programs that did not record them."""
     if not hasattr(load_scenario(directory / "scenario.yaml").protocol, "command"):
         raise RunError(f"{directory}: its protocol is not a program; expected a scenario with protocol.command")
     recording = _again(directory, "programs", progress, allow_code)
@@ -66,7 +65,9 @@ def lines_again(directory: Path, progress: Progress | None = None, allow_code: b
 
 
 def needs_code(directory: Path, what: str) -> bool:
-    """Return whether a run must be repeated for `what` (messages, frames, causes), and then runs custom code."""
+    """Return whether a run must be repeated to obtain `what` (messages, frames or causes), and this would run custom
+    code.
+    """
     if (directory / f"{what}.parquet").exists():
         return False
     return any(load_scenario(directory / "scenario.yaml").code())
@@ -93,7 +94,7 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
     except EarlyEnd as error:
         if "ended_by_error" not in manifest or error.outcome is None:
             raise
-        recording = error.outcome.recording  # it ends early again
+        recording = error.outcome.recording  # The repetition ends early, like the recorded run.
     if recording.fingerprint() != manifest["fingerprint"]:
         raise RunError(
             f"{directory}: its scenario no longer produces the same run (another version of mobilenet, or"

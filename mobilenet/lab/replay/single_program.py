@@ -1,9 +1,10 @@
-"""Replay one program on the events it received in a run, and find the first different answer.
+"""Replay one program on the events that it received in a run, and find the first answer that differs.
 
-Model     the lines of one life of a node are fed to a command, and each answer is compared with the recorded one as
-          JSON, line by line. No emulator is involved: nothing depends on the answers
+Model     The recorded events of one life of a node are sent to a command, and each answer is compared with the
+          recorded one as JSON, line by line. The emulator is not involved, so the answers do not influence later
+          events
 Units     seconds of wall time
-Errors    ProgramError, as in a run; RunError: recorded lines that no run records
+Errors    ProgramError, as in a run; RunError: lines that cannot come from a recorded run
 Source    ours: docs/guide/programs.md
 """
 
@@ -35,7 +36,7 @@ def feed(
     within_s: float,
     on_event: Callable[[int], None] = lambda number: None,
 ) -> Parting | None:
-    """Return the first answer that differs from the recorded one, or None. `within_s`: wall time for one answer."""
+    """Return the first answer that differs from the recorded one, or None. `within_s` is the wall time for one answer."""
     inputs_and_outputs = [(event, recorded, _values(recorded, folder)) for event, recorded in exchanges(lines)]
     children = Children(folder)
     name = lines[0].node
@@ -52,7 +53,7 @@ def feed(
 
 
 def exchanges(lines: Sequence[Line]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each event, and the lines of its answer."""
+    """Yield each event with the lines of its answer."""
     event: str | None = None
     answer: list[str] = []
     for line in lines:

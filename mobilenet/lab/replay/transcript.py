@@ -1,10 +1,10 @@
-"""The lines to and from programs in a run: read from its record, or from the same run again.
+"""The lines to and from programs in a run, read from its record or obtained by repeating the run.
 
 Model     lines.parquet holds all lines in the order in which they were sent. A run that did not record them is
-          repeated, which runs its programs. Two lines are the same if their values are: the order of keys, which
-          some languages draw for each process, and blanks do not matter
-Shapes    columns as record/schema.py has them; a Line is one row
-Errors    RunError: not a run of programs, or one that differs when repeated
+          repeated, which runs its programs. Two lines are equal if their values are equal: blanks do not matter, and
+          neither does the order of keys, which some languages randomise in each process
+Shapes    columns as in record/schema.py; a Line is one row
+Errors    RunError: the directory is not a run of programs, or the run differs when it is repeated
 Source    ours: docs/guide/programs.md
 """
 
@@ -27,23 +27,25 @@ class Line(NamedTuple):
     time_ns: int
     node: str
     life: int
-    said: bool  # true: written by the program
+    said: bool  # whether the program wrote the line
     line: str
 
 
 class Difference(NamedTuple):
-    """The first difference of two runs of programs: line `number` of a life of a node, from 1, each way."""
+    """The first difference between two runs of programs. `number` is the position of the line among the lines in one
+    direction in a life of a node, from 1.
+    """
 
     node: str
     life: int
     is_output: bool
     number: int
-    once: str | None  # None: no line any more
+    once: str | None  # None: this run has no further line
     then: str | None
 
 
 def lines_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> tuple[list[Line], bool]:
-    """Return all lines of a run, and whether the run was replayed for them."""
+    """Return all lines of a run, and whether the run was repeated to obtain them."""
     read_manifest(directory)
     if (directory / "lines.parquet").exists():
         frame = read_frame(directory, "lines")
@@ -56,7 +58,7 @@ def lines_of(directory: Path, progress: Progress | None = None, allow_code: bool
 
 
 def lines_of_node(lines: list[Line], node: str, life: int, directory: Path) -> list[Line]:
-    """Return the lines of one life of a node."""
+    """Return the lines of one life of a node. Raise RunError if there are none."""
     node_lines = [line for line in lines if line.node == node and line.life == life]
     if not node_lines:
         there = sorted({line.node for line in lines}, key=lambda name: (name[0], int(name[1:])))
@@ -85,8 +87,8 @@ def first_difference(once: list[Line], then: list[Line]) -> Difference | None:
 
 
 def value_of(line: str) -> str:
-    """Return a line's value in a canonical form, in which 1, 1.0 and true differ. Raise ValueError or RecursionError if
-    it is not JSON.
+    """Return the value of a line in a canonical form, in which 1, 1.0 and true differ. Raise ValueError or
+    RecursionError if the line is not valid JSON.
     """
     return json.dumps(decode(line), sort_keys=True)
 

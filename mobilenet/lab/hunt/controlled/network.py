@@ -1,15 +1,16 @@
-"""Stations and hosts under a test's control: every frame, wired message and timer waits until the driver decides what
-becomes of it.
+"""Stations and hosts under the control of a test: every frame, wired message and timer waits until the driver decides
+what becomes of it.
 
-Model     radio: a frame is one packet for each node that may hear it (a station's frame for its cell: for every
-          host, for the driver decides which ones hear it). A packet is delivered, delivered and kept (a copy), or lost;
-          in any order; also to a host that has changed its cell. wire: a tree of FIFO links, so delivery is causal over
-          broadcasts and sends. Connections, for a protocol that needs them: see connections.py. Timers fire when the
-          driver decides, in any order; the clock, one for all, then goes on to the deadline if that lies ahead.
-          Handlers run to completion; a frame is reported as sent at the end of the step that sent it
+Model     Radio: a frame becomes one packet for each node that may hear it. A frame that a station sends to its cell
+          becomes a packet for every host, because the driver decides which hosts hear it. The driver delivers a
+          packet, delivers a copy and keeps the packet, or loses it. Packets may be delivered in any order, and also to
+          a host that has changed its cell. Wire: a tree of FIFO links, so delivery is causal over broadcasts and
+          sends. Connections: see connections.py. Timers fire when the driver decides, in any order; the clock, which
+          all nodes share, then advances to the deadline, unless that has passed. Handlers run to completion. A frame
+          is reported as sent at the end of the step that sent it
 Units     integer nanoseconds
-Errors    ValueError for a packet that is not there, a link that is empty or a timer that is not armed; what the
-          protocol raises passes through
+Errors    ValueError for a packet that is not in the air, a link that is empty or a timer that is not armed; exceptions
+          of the protocol pass through
 Source    ours. Example: a message overtaken on its way to a host
 
     >>> from mobilenet.lab.hunt.controlled import Network
@@ -25,7 +26,7 @@ Source    ours. Example: a message overtaken on its way to a host
     MessageId(host=0, seq=0)
     MessageId(host=0, seq=1)
     >>> first, second = network.packets("AppSh", receiver="h1")
-    >>> network.deliver(second)  # it overtakes the first,
+    >>> network.deliver(second)  # the second message overtakes the first
     >>> network.deliveries(1)  # and has to wait
     []
     >>> network.deliver(first, keep=True)
@@ -48,11 +49,11 @@ from .connections import Connections
 from .node import Input, Node, Uniform, host_node, midpoint, station_node
 from .port import Clock, Effects, Timer
 
-ROUNDS = 20  # of timers, before `settle` gives up
+ROUNDS = 20  # `settle` gives up after this many rounds of timers
 
 
 class Packet(NamedTuple):
-    number: int  # in the order of sending
+    number: int  # Packets are numbered in the order of sending.
     sender: str
     receiver: str
     message: Any
@@ -61,7 +62,7 @@ class Packet(NamedTuple):
 def matching_packets(
     packets: Iterable[Packet], kind: str | None, sender: str | None, receiver: str | None
 ) -> list[Packet]:
-    """Return the packets of this class of messages, from and to these nodes; None: any."""
+    """Return the packets of a class of messages that travel between these nodes. None matches any class or node."""
     return [
         packet
         for packet in packets
@@ -73,12 +74,12 @@ def matching_packets(
 
 class WiredMessage(NamedTuple):
     source: int
-    to: int | None  # None: all
+    to: int | None  # None: to all stations
     message: Any
 
 
 class Event(NamedTuple):
-    """A report of a node: 'deliver', 'joined', 'left', 'gap', ..., or a request to it: 'broadcast'."""
+    """A report of a node, such as 'deliver', 'joined', 'left' or 'gap', or a request to it: 'broadcast'."""
 
     node: str
     name: str
@@ -86,8 +87,8 @@ class Event(NamedTuple):
 
 
 class Network:
-    """A network that a driver controls. `roles` declares a protocol, as in a scenario; `cells[h]` is where host h is;
-    `parents[i]` is the neighbour of station i+1 towards station 0.
+    """A network that a driver controls. `roles` declares a protocol, as in a scenario. `cells[h]` is the cell of host
+    h, and `parents[i]` is the neighbour of station i+1 towards station 0.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Network:
         self.clock = Clock()
         self.air: list[Packet] = []
         self.events: list[Event] = []
-        self._associated: dict[int, int | None] = {}  # host -> the station that was last notified
+        self._associated: dict[int, int | None] = {}  # host -> the last station that was notified of it
         self._routes = TreeRoutes.of_parents(parents)
         self.links: dict[tuple[int, int], deque[WiredMessage]] = {link: deque() for link in self._routes.links}
         self.nodes: dict[str, Node] = {}
@@ -112,7 +113,7 @@ class Network:
         connections = self.connections if "connections" in roles.needs else None
         near = self._routes.near
         if connections is not None:
-            for s in range(count):  # each node exists before the first asks for it
+            for s in range(count):  # Every node must exist before the first one asks for a connection.
                 connections.of(f"s{s}", near[s])
         for s in range(count):
             self._add(station_node(s, roles, parameters, count, self.clock, uniform, connections, near[s]))
@@ -138,11 +139,11 @@ class Network:
         self._step(f"h{host}", ("join",))
 
     def leave(self, host: int) -> bool:
-        """Ask a host to leave, and return whether it could at this moment."""
+        """Ask a host to leave. Return whether it could leave at this moment."""
         return bool(self._step(f"h{host}", ("leave",)).answer)
 
     def broadcast(self, host: int, body: Any = 1) -> MessageId | None:
-        """Let a host broadcast, and return the message's identifier, or None if the host refused."""
+        """Let a host broadcast. Return the identifier of the message, or None if the host refused."""
         message_id: MessageId | None = self._step(f"h{host}", ("broadcast", body)).answer
         return message_id
 
@@ -152,7 +153,7 @@ class Network:
         self._step(f"h{host}", ("cell", cell))
 
     def crash(self, host: int) -> None:
-        """Remove the channels of a host silently."""
+        """Crash a host. Its channels are closed without a notification."""
         self.connections.forget(f"h{host}")
         self._step(f"h{host}", ("crash",))
 
@@ -162,7 +163,7 @@ class Network:
         self._step(f"h{host}", ("recover",))
 
     def _associate(self, host: int, cell: int | None) -> None:
-        """Notify the stations, as a run does, before the host itself notices."""
+        """Notify the stations, in the same order as a simulation run, before the host itself notices."""
         before, self._associated[host] = self._associated.get(host), cell
         for station, hook in association_changes(before, cell):
             if hasattr(self.nodes[f"s{station}"].protocol, hook):
@@ -171,11 +172,11 @@ class Network:
     # --- the radio
 
     def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
-        """Return the packets in the air, oldest first. `kind`: the name of the message's class."""
+        """Return the packets in the air, oldest first. `kind` is the name of the message's class."""
         return matching_packets(self.air, kind, sender, receiver)
 
     def packet(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> Packet:
-        """Return the oldest such packet. Raise ValueError if there is none."""
+        """Return the oldest matching packet. Raise ValueError if there is none."""
         packets = self.packets(kind, sender, receiver)
         if not packets:
             raise ValueError(
@@ -184,7 +185,7 @@ class Network:
         return packets[0]
 
     def deliver(self, packet: Packet, keep: bool = False) -> None:
-        """Let the packet arrive. `keep`: as a copy; the packet itself still has to arrive, or to be lost."""
+        """Let the packet arrive. With `keep`, only a copy arrives, and the packet itself remains in the air."""
         if packet not in self.air:
             raise ValueError(f"not in transit: {packet}")
         if not keep:
@@ -197,7 +198,9 @@ class Network:
     # --- the wire
 
     def cross(self, a: int, b: int) -> None:
-        """Let the oldest message on this link arrive at b. It is forwarded first, then handled if it is for b."""
+        """Let the oldest message on this link arrive at b, which forwards it, and then handles it if it is addressed to
+        b.
+        """
         queue = self.links[a, b]
         if not queue:
             raise ValueError(f"nothing is in transit from s{a} to s{b}")
@@ -217,7 +220,7 @@ class Network:
         return [(name, timer) for name, node in self.nodes.items() for timer in node.running_timers]
 
     def fire(self, name: str, number: int) -> None:
-        """Fire a timer of a node, given by its place among those that the protocol asked for."""
+        """Fire a timer of a node. `number` is its index among the timers that the protocol has requested."""
         deadline = self.nodes[name].port.timers[number].deadline_ns
         self.clock.now = max(self.clock.now, deadline or 0)
         self._step(name, ("timer", number))
@@ -225,7 +228,7 @@ class Network:
     # --- shortcuts
 
     def flush(self) -> None:
-        """Let everything in transit arrive, frames only at nodes in the same cell, with what that causes."""
+        """Let everything in transit arrive, and everything that this causes. Frames arrive only in their own cell."""
         while True:
             self.connections.settle()
             if self.air:
@@ -242,7 +245,7 @@ class Network:
             self.cross(*link)
 
     def settle(self) -> None:
-        """Lose nothing and fire timers in turn, until every node has settled and no buffer holds anything."""
+        """Deliver everything and fire the timers in turn, until every node has settled and all buffers are empty."""
         for _ in range(ROUNDS):
             self.flush()
             protocols = [node.protocol for node in self.nodes.values() if node.protocol is not None]
@@ -260,7 +263,7 @@ class Network:
     # --- steps
 
     def give(self, name: str, node_input: Input) -> Effects:
-        """Give a node any input of node.py, without checking whether such a packet is in the air."""
+        """Apply an input (see node.py) to a node, without checking whether such a packet is in the air."""
         return self._step(name, node_input)
 
     def _step(self, name: str, node_input: Input) -> Effects:

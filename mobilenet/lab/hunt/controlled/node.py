@@ -1,16 +1,16 @@
-"""A single host or station: given an input it runs the protocol's handler and returns the effects.
+"""A single host or station: it runs the handler of its protocol for an input, and returns the effects.
 
-Model     a step is one input, handled to completion. The radio takes each frame at once and reports it as sent
-          before the step ends (`on_sent`), in the order of sending; frames sent then belong to the same step. A
-          crash takes everything but the stable store; a recovery builds the protocol again, reports its cell, and
-          then that it recovered. Everything that reaches a host that is down is lost
+Model     A step handles one input to completion. The radio takes each frame at once, and reports the frames as sent
+          (`on_sent`) before the step ends, in the order of sending; frames that are sent in response belong to the
+          same step. A crash erases everything except the stable store. A recovery builds the protocol again, reports
+          its cell, and then reports the recovery. A host that is down ignores every input except `cell` and `recover`
 Shapes    Input: (kind, arguments...)
-              ('receive', sender, message)  a radio frame        ('cell', station or None)  it is now there
+              ('receive', sender, message)  a radio frame        ('cell', station or None)  the new cell of a host
               ('wired', source, message)    from a station       ('crash',)  ('recover',)
-              ('timer', number)             it fires             ('join',)  ('leave',)  ('broadcast', body)
+              ('timer', number)             a timer fires        ('join',)  ('leave',)  ('broadcast', body)
               ('on_associated', host)  ('on_disassociated', host)  at a station that has such a hook
-              ('channel', handler)          an upcall of one of its channels: see connections.py
-Errors    ValueError for a timer that is not armed; what the protocol raises passes through
+              ('channel', handler)          an upcall of a channel of the node: see connections.py
+Errors    ValueError for a timer that is not armed; exceptions of the protocol pass through
 Source    ours; the upcalls are those of mobilenet/protocols/port.py
 """
 
@@ -30,13 +30,13 @@ Uniform = Callable[[float, float], float]
 
 
 def midpoint(low: float, high: float) -> float:
-    """Return the middle of the range, in place of a random number."""
+    """Return the midpoint of the range instead of a random number."""
     return (low + high) / 2
 
 
 class Node:
-    """A node that is run one input at a time. `name` as in a record: h0, s1. `cell` is where a host is, up or down;
-    `protocol` is None while it is down.
+    """A node that runs one input at a time. `name` is the name in a record, such as h0 or s1. `cell` is the cell of a
+    host, also while it is down; `protocol` is None while the host is down.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class Node:
 
     @property
     def running_timers(self) -> list[Timer]:
-        """The running timers, in the order in which the protocol asked for them."""
+        """The running timers, in the order in which the protocol requested them."""
         return [timer for timer in self.port.timers if timer.running]
 
     def step(self, node_input: Input) -> Effects:
-        """Handle one input, and return what the node did in response."""
+        """Handle one input, and return the effects."""
         self.port.effects = self.effects = effects = Effects()
         kind = node_input[0]
         if kind == "cell":
@@ -144,7 +144,7 @@ def host_node(
     uniform: Uniform = midpoint,
     connections: Connections | None = None,
 ) -> Node:
-    """Return a host that is not a member yet."""
+    """Return a host that is not yet a member."""
 
     def make(node: Node, port: ControlledPort) -> Any:
         return roles.host(port, node.stable, parameters, stations)
@@ -163,7 +163,7 @@ def station_node(
     connections: Connections | None = None,
     neighbours: Sequence[int] = (),
 ) -> Node:
-    """Return a station. With connections, its wire consists of channels to its neighbours."""
+    """Return a station. If it has connections, its wire consists of channels to its neighbours."""
 
     def make(node: Node, port: ControlledPort) -> Any:
         wired = ControlledWire(port) if connections is None else connections.of(node.name, neighbours)

@@ -1,9 +1,9 @@
-"""The ports of a node on a controlled network: what the protocol does is handed to a driver.
+"""The ports of a node on a controlled network, which pass the actions of the protocol to a driver.
 
-Model     one port for each life of a node. Its driver handles what the protocol does (`EffectHandler`):
-          `Effects` notes it until the step is over, a fuzzer's network lets it happen at once, a test's bench does what
-          the test needs. A timer is armed or not, with its deadline, and the clock stands still within a step, unless
-          the driver brings its own clock and timers
+Model     Each life of a node has one port. The driver of the port handles the actions of the protocol
+          (`EffectHandler`): `Effects` records them until the step is over, the network of a fuzzer carries them out at
+          once, and the bench of a test does what the test needs. A timer is either armed, with a deadline, or not
+          armed. The clock stands still within a step, unless the driver brings its own clock and timers
 Units     integer nanoseconds
 Errors    none
 Source    ours; the interface is mobilenet/protocols/port.py
@@ -20,32 +20,32 @@ from mobilenet.protocols.port import MessageId
 class Transmission(NamedTuple):
     """A radio frame, or a message for the wire."""
 
-    to: int | None  # None: all in range, or all other stations
+    to: int | None  # None: to all nodes in range, or to all other stations
     message: Any
 
 
 class Upcall(NamedTuple):
-    """A report of a protocol to its application: 'deliver', 'joined', 'left', 'gap', ..."""
+    """A report of a protocol to its application, such as 'deliver', 'joined', 'left' or 'gap'."""
 
     name: str
     arguments: tuple[Any, ...]
 
 
 class EffectHandler(Protocol):
-    """A handler for what a node does."""
+    """Handles the actions of a node."""
 
     def frame(self, to: int | None, message: Any) -> None:
-        """Put a radio frame on the air or, among processes, a message to another one."""
+        """Put a radio frame on the air or, among processes, send a message to another process."""
 
     def wire(self, to: int | None, message: Any) -> None:
-        """Send a message of a station to another one, or to all others."""
+        """Send a message of a station to another station, or to all others."""
 
     def tell(self, name: str, *arguments: Any) -> None:
-        """Note an upcall: deliver, joined, left, gap, session_opened, session_confirmed, expired, complete."""
+        """Handle an upcall: deliver, joined, left, gap, session_opened, session_confirmed, expired or complete."""
 
 
 class Effects:
-    """Everything that a node did in one step."""
+    """Records the actions of a node in one step."""
 
     __slots__ = ("answer", "radio", "upcalls", "wired")
 
@@ -53,7 +53,7 @@ class Effects:
         self.radio: list[Transmission] = []
         self.wired: list[Transmission] = []
         self.upcalls: list[Upcall] = []
-        self.answer: Any = None  # the result of the called method
+        self.answer: Any = None  # the result of the method that was called
 
     def frame(self, to: int | None, message: Any) -> None:
         self.radio.append(Transmission(to, message))
@@ -71,7 +71,7 @@ class HasNow(Protocol):
 
 
 class Clock:
-    """The time of one node, or of several."""
+    """The clock of one node, or of several nodes."""
 
     __slots__ = ("now",)
 
@@ -80,13 +80,13 @@ class Clock:
 
 
 class Timer:
-    """A timer, armed or not. It fires only at the driver's command."""
+    """A timer, armed or not. It fires only when the driver fires it."""
 
     __slots__ = ("_clock", "action", "deadline_ns", "number")
 
     def __init__(self, clock: HasNow, number: int, action: Callable[[], None]) -> None:
         self._clock = clock
-        self.number = number  # in the order in which the protocol asked for them
+        self.number = number  # Timers are numbered in the order in which the protocol requested them.
         self.action = action
         self.deadline_ns: int | None = None
 
@@ -106,7 +106,7 @@ class Timer:
 
 
 class ControlledPort:
-    """The port of a station, and the part of a host's port that is the same."""
+    """The port of a station, and the common part of the port of a host."""
 
     def __init__(
         self,
@@ -116,12 +116,14 @@ class ControlledPort:
         effects: EffectHandler,
         new_timer: Callable[[Callable[[], None]], Any] | None = None,
     ) -> None:
-        """Set up the port. `new_timer`: for a driver whose timers fire by themselves; others wait for `Timer.fire`."""
+        """Set up the port. A driver whose timers fire by themselves passes `new_timer`; other timers wait for
+        `Timer.fire`.
+        """
         self.me = me
         self.uniform = uniform
         self.effects = effects
         self.timers: list[Any] = []
-        self.channels: Any = None  # for a protocol that needs connections: see connections.py
+        self.channels: Any = None  # set for a protocol that needs connections: see connections.py
         self._clock = clock
         self._new_timer = new_timer
 
@@ -139,7 +141,7 @@ class ControlledPort:
         return low + int(self.uniform(0, 1) * (high - low + 1))
 
     def die(self) -> None:
-        """End the life of the node, which has crashed: nothing that waits here will happen."""
+        """End the life of the node after a crash: its timers stop."""
         for timer in self.timers:
             timer.stop()
 
@@ -177,7 +179,7 @@ class ControlledHostPort(ControlledPort):
 
 
 class ControlledProcessPort(ControlledPort):
-    """The port of a broadcast among processes."""
+    """The port of a process in a broadcast among processes."""
 
     def deliver(self, message: Any, body: Any) -> None:
         self.effects.tell("deliver", message, body)
@@ -187,7 +189,7 @@ class ControlledProcessPort(ControlledPort):
 
 
 class ControlledWire:
-    """A station's port to the others."""
+    """The port of a station to the other stations."""
 
     def __init__(self, port: ControlledPort) -> None:
         self._port = port

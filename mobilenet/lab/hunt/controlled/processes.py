@@ -1,11 +1,13 @@
-"""Processes on a table: every message, timer and suspicion waits until the driver decides its fate.
+"""Processes that a test drives by hand: every message, timer and suspicion waits until the driver decides what becomes
+of it.
 
-Model     a message of a process to another one arrives when the driver delivers it, in any order: links keep none. It
-          is never lost, unless one of the two has crashed. No detector runs: the driver decides who suspects whom.
-          The clock, one for all, goes on to the deadline of the timer that fires
+Model     A message arrives when the driver delivers it. Links do not preserve order, so messages arrive in any order.
+          A message is never lost, unless its sender or its receiver has crashed. There is no failure detector: the
+          driver decides which process suspects which. The clock, which all processes share, advances to the deadline
+          of the timer that fires
 Units     integer nanoseconds
-Errors    ValueError for a message that is not in transit, that may not be lost, or a timer that is not armed; what the
-          protocol raises passes through
+Errors    ValueError for a message that is not in transit or may not be lost, and for a timer that is not armed;
+          exceptions of the protocol pass through
 Source    ours; the interface is mobilenet/protocols/vcube/port.py. Example: a message that overtakes another one
 
     >>> from mobilenet.lab.hunt.controlled import Processes
@@ -16,7 +18,7 @@ Source    ours; the interface is mobilenet/protocols/vcube/port.py. Example: a m
     MessageId(source=0, ts=0)
     MessageId(source=0, ts=1)
     >>> first, second = processes.packets(receiver="p1")
-    >>> processes.deliver(second)  # it overtakes the first,
+    >>> processes.deliver(second)  # the second message overtakes the first
     >>> processes.deliveries(1)  # and has to wait
     []
     >>> processes.deliver(first)
@@ -37,7 +39,7 @@ from .port import Clock, ControlledProcessPort, Effects, Timer
 
 
 class Processes:
-    """The n processes of a broadcast; `make(port, n)` makes one of them."""
+    """The n processes of a broadcast. `make(port, n)` creates one of them."""
 
     def __init__(self, make: Callable[[ProcessPort, int], BroadcastProtocol], n: int) -> None:
         self.clock = Clock()
@@ -46,42 +48,45 @@ class Processes:
         self._sent = 0
         self._effects = [Effects() for _ in range(n)]
         self._ports = [ControlledProcessPort(i, self.clock, midpoint, self._effects[i]) for i in range(n)]
-        self.protocols: list[BroadcastProtocol | None] = [make(port, n) for port in self._ports]  # None: crashed
+        # None: the process has crashed
+        self.protocols: list[BroadcastProtocol | None] = [make(port, n) for port in self._ports]
         for i in range(n):
             self._take(i)
 
     # --- what the driver may do to a process
 
     def broadcast(self, i: int, body: Any = None) -> MessageId:
-        """Let process i broadcast, and return the message. Deliveries that this causes at once come after it."""
+        """Let process i broadcast, and return the message. Deliveries that the broadcast causes immediately are
+        recorded after it.
+        """
         message = self._alive(i).broadcast(body)
         self.events.append(Event(f"p{i}", "broadcast", (message,)))
         self._take(i)
         return message
 
     def crash(self, i: int) -> None:
-        """Crash a process. What it has sent is still in transit, and may arrive or be lost."""
+        """Crash a process. Messages that it has sent remain in transit, and may arrive or be lost."""
         self._ports[i].die()
         self.protocols[i] = None
 
     def suspect(self, by: int, about: int) -> None:
-        """Let a process suspect another one, which may be correct."""
+        """Let a process suspect another one, even if the other one has not crashed."""
         self._alive(by).on_crash(about)
         self._take(by)
 
     def trust(self, by: int, about: int) -> None:
-        """Take the process's suspicion back."""
+        """Let a process withdraw its suspicion of another one."""
         self._alive(by).on_up(about)
         self._take(by)
 
     # --- messages
 
     def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
-        """Return the messages in transit, oldest first. `kind`: the name of the message's class."""
+        """Return the messages in transit, oldest first. `kind` is the name of the message's class."""
         return matching_packets(self.under_way, kind, sender, receiver)
 
     def deliver(self, packet: Packet) -> None:
-        """Let the message arrive, at a process that is up."""
+        """Let the message arrive at its receiver, if that has not crashed."""
         self._remove(packet)
         i = int(packet.receiver[1:])
         protocol = self.protocols[i]
@@ -108,7 +113,7 @@ class Processes:
         return [(port.me, timer) for port in self._ports for timer in port.timers if timer.running]
 
     def fire(self, i: int, number: int) -> None:
-        """Fire a timer of a process, given by its place among those that the protocol asked for."""
+        """Fire a timer of a process. `number` is its index among the timers that the protocol has requested."""
         timer = self._ports[i].timers[number]
         if not timer.running:
             raise ValueError(f"p{i}: timer {number} is not running")
@@ -119,7 +124,9 @@ class Processes:
     # --- shortcuts
 
     def settle(self) -> None:
-        """Let everything arrive, oldest first, and fire timers in turn, until nothing is in transit or in a buffer."""
+        """Deliver all messages, oldest first, and fire timers in turn, until all buffers are empty and no message is in
+        transit.
+        """
         for _ in range(ROUNDS):
             while self.under_way:
                 self.deliver(self.under_way[0])
@@ -142,7 +149,6 @@ class Processes:
         return protocol
 
     def _take(self, i: int) -> None:
-        """Record what the process did in its step."""
         effects, self._effects[i] = self._effects[i], Effects()
         self._ports[i].effects = self._effects[i]
         for to, message in effects.radio:

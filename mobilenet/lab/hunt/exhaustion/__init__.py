@@ -1,1 +1,1 @@
-"""Proof by exhaustion: small networks are explored in all orders of their events."""
+"""Proof by exhaustion: explore small networks in all orders of their events."""

@@ -1,8 +1,9 @@
-"""Explore one case after the other, each in a separate process, so that its memory can be measured.
+"""Explore cases one after the other, each in a separate process, so that the memory of each can be measured.
 
-Model     depth first; a violation is looked for once more breadth first, which gives a shortest trace
+Model     The search runs depth first. If it finds a violation, a second search runs breadth first and gives a shortest
+          trace
 Units     seconds, GiB
-Errors    none: a violation is part of a report; RuntimeError if a process ends without one
+Errors    RuntimeError if a process ends without a report; a violation is part of a report
 Source    ours
 """
 
@@ -19,7 +20,7 @@ from .case import Case
 from .search import Progress, Result, Search
 from .trace import lines_of, trace_of
 
-LONGEST = 40  # lines of a trace
+LONGEST = 40  # Longest trace that is printed, in lines.
 
 
 class CaseProgress(NamedTuple):
@@ -30,11 +31,11 @@ class CaseProgress(NamedTuple):
 class Report(NamedTuple):
     case: Case
     result: Result
-    trace: tuple[str, ...]  # the steps to the violation
+    trace: tuple[str, ...]  # the steps that lead to the violation
 
 
 def explore(cases: Iterable[Case], seconds: float = 900, gib: float = 16) -> Iterator[CaseProgress | Report]:
-    """Yield the progress of each case, and finally its report."""
+    """Yield the progress of each case, and finally the report of the case."""
     context = spawning()
     for case in cases:
         ours, theirs = context.Pipe(duplex=False)
@@ -72,7 +73,7 @@ def _explore(pipe: Connection, case: Case, seconds: float, gib: float) -> None:
 
 
 def shortest(case: Case, first_search: Search, seconds: float, gib: float) -> tuple[str, ...]:
-    """Return the lines of a shortest trace, or none if it is not found in time."""
+    """Return the lines of a shortest trace, or an empty tuple if the search does not find the violation in time."""
     search = Search(case, first_search.space)
     for _ in search.run(seconds, gib, breadth=True):
         pass

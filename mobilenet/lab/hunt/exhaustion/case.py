@@ -1,6 +1,6 @@
-"""A case to explore: how many nodes, what may happen to hosts and how often, and which protocol.
+"""A case to explore: the nodes and the protocol, and which events may happen to hosts and how often.
 
-Model     see space.py for what the bounds mean
+Model     space.py explains the bounds
 Errors    none
 Source    ours
 """
@@ -22,22 +22,26 @@ class Case:
     name: str
     roles: type[Declaration]
     parameters: Any
-    cells: tuple[int, ...]  # where each host is in the beginning
-    messages: tuple[int, ...]  # how many each host may broadcast
+    cells: tuple[int, ...]  # the first cell of each host
+    messages: tuple[int, ...]  # how many messages each host may broadcast
     parents: tuple[int, ...] = ()  # the tree of stations: parents[i] is the neighbour of station i+1 towards station 0
-    moves: int = 0  # changes of cell, in total
+    moves: int = 0  # changes of cell, of all hosts together
     movers: tuple[int, ...] = (0,)  # the hosts that move
     crashes: int = 0
     joined: bool = (
-        True  # begin when all hosts are members and have delivered one message of each, and nothing is in transit
+        # The search begins when all hosts are members and have delivered one message of each host, and nothing is in
+        # transit.
+        True
     )
     leaves: int = 0
-    joins: int = 0  # joins of hosts that have left
-    counted: tuple[str, ...] = ()  # types of messages that may change their receiver's state a limited number of times:
-    repeats: int = 3  # each message once; all of them this many times, as old ones may repeat
-    step_ns: int = 10_000_000  # by which a node's clock advances with each input: see local.py
-    forget: Forget = nothing  # attributes that no longer matter: see encoding.py
-    single_owner: bool = False  # no two stations serve one host
+    joins: int = 0  # how often hosts that have left may join again
+    # Types of messages that may change the state of their receiver only a limited number of times.
+    counted: tuple[str, ...] = ()
+    # Each counted message may do so once; `repeats` limits how often old ones do so again, over all of them.
+    repeats: int = 3
+    step_ns: int = 10_000_000  # The clock of a node advances by this much before each input: see local.py.
+    forget: Forget = nothing  # Names the attributes that no longer matter: see encoding.py.
+    single_owner: bool = False  # At most one station serves a host.
 
     @property
     def stations(self) -> int:

@@ -1,8 +1,9 @@
-"""The named cases: which networks of the mobile causal broadcast are explored?
+"""The named cases: the networks of the mobile causal broadcast that are explored.
 
-Model     see space.py; at least one loss and one copy in an execution, and each retransmission timer twice. All
-          waits are a millisecond or ten minutes: they have no clock between them, so the T extension, which is about
-          time, is not explored
+Model     space.py explains the bounds. An execution may contain at least one loss and one copy, and each
+          retransmission timer may fire twice. Every timeout is either a millisecond, which is shorter than a step of
+          the clock, or ten minutes, which is longer than an execution. The T extension depends on time, so it is not
+          explored
 Source    ours
 """
 
@@ -39,12 +40,12 @@ SELECTIVE = PARAMETERS.model_copy(
     }
 )  # fmt: skip
 ROLES = MobileCausal
-COUNTED = ("Join", "Init", "Leave")  # for each of the first two a station opens a request
+COUNTED = ("Join", "Init", "Leave")  # A station opens a request for each Join and each Init.
 
 
 def mobile_case(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
     """Return a case of the mobile causal broadcast."""
-    repeats = others.pop("repeats", 2 * len(cells) + 1)  # the timer of each host fires twice, and there is a copy
+    repeats = others.pop("repeats", 2 * len(cells) + 1)  # The timer of each host fires twice, and one frame is copied.
     parameters = others.pop("parameters", PARAMETERS)
     return Case(
         name,
@@ -63,12 +64,13 @@ def mobile_case(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **
 def forget(value: Any) -> Container[str]:
     """Return the attributes of the protocol's objects that no longer matter between two inputs.
 
-    SelectiveStream and contexts: when a copy was sent, because in these cases a copy may follow another one at once.
-    Resender: how often copies were given up decides only when the next one follows; its heap holds a due time for each
-    message that waits, which its dictionary of states has as well, and entries that are passed over; rounds and rests
-    are over by the next input (local.py). AppSh: its M_d is informative, no host reads it. A station's context: an
-    owner has no request of its own any more, and what a handover has left there is set before it is read again. Names
-    that no longer exist are not missed: then there are only more states.
+    SelectiveStream and contexts: the time at which a copy was sent, because in these cases one copy may follow another
+    immediately. Resender: how often copies were given up, because this is evaluated only when the next copy follows;
+    the heap, because it holds a due time for each waiting message, which is also in the dictionary of states, and
+    entries that are skipped; and rounds and pauses, because they are over by the next input (local.py). AppSh: its M_d,
+    which is informative and not read by hosts. Context of a station: an owner no longer has a request, and the fields
+    that a handover has left behind are set before they are read again. If a name in this list no longer exists, the
+    search is still correct, but it has more states.
     """
     kind = type(value).__name__
     if kind in ("Resender", "PromptResender"):
@@ -88,7 +90,7 @@ DONE_WITH = {
     "FETCH": ("answers",),
 }
 
-TWO, THREE = (0,), (0, 0)  # stations: a wire; a star around s0
+TWO, THREE = (0,), (0, 0)  # Trees of stations: two stations with one link, and a star of three stations around s0.
 
 CASES = {
     case.name: case
@@ -113,5 +115,5 @@ CASES = {
 
 
 def with_protocol(case: Case, host: Any, station: Any) -> Case:
-    """Return the case with other classes for hosts and stations."""
+    """Return the case with these classes for hosts and stations instead of the built-in ones."""
     return replace(case, roles=declare(host, station, mobile_causal.Stable))

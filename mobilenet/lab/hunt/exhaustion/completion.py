@@ -1,11 +1,13 @@
-"""Complete a state without further faults.
+"""Continue from a state without further faults, and check that the network comes to rest.
 
-Model     every frame in transit is lost first, hosts that are down recover, and those in no cell get one. Then wired
-          messages and frames arrive at once, in order, and when nothing is in transit each armed timer fires in turn,
-          round after round, until all rests: every buffer is empty, every node has settled, each member is served by
-          the station of its cell (by no other one, where there is a single owner), and has delivered all it is
-          entitled to. Then every member broadcasts once more, and all must come to rest again
-Errors    Violation 'delivery' when that takes more than ROUNDS; a safety check's, from any step of it
+Model     First, every frame in transit is lost, hosts that are down recover, and hosts outside every cell move into
+          one. Then wired messages and frames arrive at once and in order. When nothing is in transit, each armed timer
+          fires in turn, round after round, until the network is at rest: every buffer is empty, every node has
+          settled, and each member has delivered all messages to which it is entitled and is served by the station of
+          its cell (and by no other station, in a case with a single owner). Finally, every member broadcasts once
+          more, and the network must come to rest again
+Errors    Violation 'delivery' if the network needs more than ROUNDS; any step may raise the Violation of a safety
+          check
 Source    ours
 """
 
@@ -22,26 +24,26 @@ ROUNDS = 40
 
 
 class Completion:
-    """The completion of a space's states to rest, which remembers those that rest. Frames and budgets do not count:
-    they are gone.
+    """Brings the states of a space to rest, and remembers the states for which this succeeded. Frames and budgets do
+    not matter, because the completion begins without them.
     """
 
     def __init__(self, space: Space) -> None:
         self._space = space
         self._good: set[State] = set()
-        self.prefix: list[tuple[int, Input]] = []  # the steps of join_all
-        self.last: list[tuple[int, Input]] = []  # what was done to the state that was judged last
+        self.prefix: list[tuple[int, Input]] = []  # the inputs of `join_all`
+        self.last: list[tuple[int, Input]] = []  # the inputs that were applied to the state judged last
 
     def judge(self, state: State) -> None:
-        """Raise Violation if the state never comes to rest. `state`: without budget and frames."""
+        """Raise Violation if the state never comes to rest. `state` contains neither budget nor frames."""
         if state not in self._good:
             run = Run(self._space, state)
             self.last = run.inputs
             self._good.update(run.to_rest(self._good))
 
     def join_all(self) -> State:
-        """Return a state in which all are members, each has a message delivered (so that numbers do not begin at 0),
-        and nothing is in transit.
+        """Return a state in which all hosts are members and nothing is in transit. Each host has delivered a message of
+        every host, so that numbers do not begin at 0.
         """
         space = self._space
         first = space.first()
@@ -69,7 +71,7 @@ class Run:
         return (*self.nodes, self._wired, self.history)
 
     def to_rest(self, good: set[State]) -> list[State]:
-        """Return the states on the way, each of which comes to rest if it loses everything in the air."""
+        """Return the states on the way. Each of them comes to rest if it loses all frames in the air."""
         space, passed = self._space, [self.state]
         for host in range(space.hosts):
             facts = space.nodes[host].facts[self.nodes[host]]
@@ -85,7 +87,7 @@ class Run:
         return passed
 
     def settle(self, good: set[State] | None = None, passed: list[State] | None = None) -> bool:
-        """Run until everything rests. Return True as soon as a state is known to do so."""
+        """Run until the network is at rest. Return True as soon as it reaches a state that is known to come to rest."""
         nodes = self._space.nodes
         for _ in range(ROUNDS):
             self._flush()
@@ -119,7 +121,6 @@ class Run:
             self.history = space.next_history(self.history, node, story)
 
     def _flush(self) -> None:
-        """Let everything in transit arrive, with what that causes."""
         space = self._space
         while self._air or self._wired != self._wires.empty:
             if self._air:
@@ -137,7 +138,7 @@ class Run:
                 self._step(at, space.moves.input_for(at, "wired", head.source, head.message))
 
     def why_not(self) -> str:
-        """Return why the state is not at rest; empty: it is."""
+        """Return the reason why the state is not at rest, or an empty string if it is."""
         space = self._space
         history = space.history(self.history)
         for host in range(space.hosts):
@@ -160,7 +161,7 @@ class Run:
         return ""
 
     def _members_in(self, station: int) -> int:
-        """Return the members in a station's cell, with bit h for each host h."""
+        """Return a bit mask of the members in the cell of a station: bit h stands for host h."""
         space, standings = self._space, self._space.history(self.history).hosts
         cells = [space.nodes[h].facts[self.nodes[h]].cell for h in range(space.hosts)]
         return sum(1 << h for h, cell in enumerate(cells) if cell == station and standings[h].member)

@@ -1,9 +1,10 @@
-"""Encode what distinguishes two states of a protocol's objects: their values, without clocks.
+"""Encode the values that distinguish two states of a protocol's objects, without clock readings.
 
-Model     the graph of objects is walked and written down as nested tuples, which are equal if and only if the graphs
-          are. Dictionaries and lists keep their order, since a protocol may iterate them; sets are sorted. An object
-          met again is written as a reference, so cycles end. Clock readings are recognised by their size (EPOCH and
-          the years after it) and all written alike: see local.py for why nothing is lost by that
+Model     The graph of objects is written as nested tuples, which are equal if and only if the graphs are equal.
+          Dictionaries and lists keep their order, because a protocol may iterate over them; sets are sorted. An object
+          that occurs again is written as a reference, so cycles end. A clock reading is recognised by its size (EPOCH
+          and the years after it), and all clock readings are written alike: local.py explains why this loses no
+          information
 Units     integer nanoseconds
 Errors    TypeError for an object whose contents are not visible (a generator, an open file)
 Source    ours; hashing of states as in Holzmann, The SPIN model checker (2003)
@@ -20,7 +21,8 @@ from typing import Any
 
 from mobilenet.lab.hunt.controlled.port import ControlledPort, ControlledWire, Timer
 
-EPOCH = 10**15  # a clock starts here: no other number of a protocol is as large, but for a few sentinels far larger
+# Clocks start here. No other number in a protocol is as large, except a few sentinels that are far larger.
+EPOCH = 10**15
 SPAN = 10**13
 PLAIN = frozenset((str, float, bool, type(None), bytes))
 
@@ -35,14 +37,14 @@ def nothing(value: Any) -> Container[str]:
 def encode(value: Any, opaque: Any = None, forget: Forget = nothing) -> Any:
     """Return a value as nested tuples.
 
-    opaque: an object that never changes, written as a word (the parameters of the protocol). forget: for an object,
-    the names of attributes whose values cannot matter any more.
+    `opaque` is an object that never changes (the parameters of the protocol); it is written as a word. `forget`
+    returns, for an object, the names of the attributes whose values no longer matter.
     """
     return _Encoder(opaque, forget).encode(value)
 
 
 def attributes(kind: type) -> tuple[str, ...]:
-    """Return the names in the slots of a class and of its bases."""
+    """Return the names of the attributes in the slots of a class and of its bases."""
     names: list[str] = []
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())
@@ -56,7 +58,7 @@ class _Encoder:
     def __init__(self, opaque: Any, forget: Forget) -> None:
         self._forget = forget
         self._seen: dict[int, int] = {id(opaque): 0}
-        self._objects: list[Any] = [opaque]  # kept so that no id is used twice
+        self._objects: list[Any] = [opaque]  # The list keeps the objects alive, so that no id is used twice.
 
     def encode(self, value: Any) -> Any:
         kind = type(value)
@@ -106,7 +108,7 @@ class _Encoder:
         if isinstance(value, ControlledPort | ControlledWire):
             return ("port",)
         if isinstance(value, MethodType):
-            # each access makes a new method object, so its owner is what counts
+            # Each access to a method creates a new object, so the owner of the method is what counts.
             return ("method", value.__func__.__qualname__, self.encode(value.__self__))
         if isinstance(value, FunctionType):
             cells = value.__closure__ or ()

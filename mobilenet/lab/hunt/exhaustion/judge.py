@@ -1,13 +1,13 @@
-"""Judge deliveries only by what was broadcast, delivered, joined and left.
+"""Judge deliveries from nothing but the events of hosts: broadcasts, deliveries, joins, leaves and gaps.
 
-Model     m1 happened before m2 if the broadcaster of m2 had broadcast or delivered m1, or something that m1 happened
-          before. A member is entitled to every message broadcast since it joined (or since its last gap), and owes
-          them all
-Checks    creation, duplication (over all memberships), membership, causal_order: nothing is delivered before a
-          message that it is entitled to and that happened before, nor after one that happened after; delivery: in
-          the end every member has delivered all it is entitled to
-Shapes    Standing: one host; a message's number is its place in the order of broadcasting; sets are bit masks over
-          these
+Model     m1 happened before m2 if the broadcaster of m2 had broadcast or delivered m1, or a message that m1 happened
+          before. A member is entitled to every message that was broadcast since it joined (or since its last gap), and
+          must deliver all of them
+Checks    creation, duplication (over all memberships), membership, causal_order: a message is not delivered before a
+          message that happened before it and to which the member is entitled, and not after a message that happened
+          after it; delivery: in the end every member has delivered all messages to which it is entitled
+Shapes    Standing describes one host. The number of a message is its position in the order of broadcasting; sets of
+          messages are bit masks over these numbers
 Errors    Violation, at the first event that breaks a check
 Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours. Written independently
           of mobilenet/verify, which reads whole recordings
@@ -30,16 +30,16 @@ class Violation(Exception):
 
 class Standing(NamedTuple):
     member: bool = False
-    delivered: int = 0  # in any of its lives
-    entitled: int = 0  # broadcast while it was a member, and not given up by a gap
-    past: int = 0  # all that happened before its next broadcast
+    delivered: int = 0  # messages delivered in any life of the host
+    entitled: int = 0  # messages broadcast while the host was a member, and not given up by a gap
+    past: int = 0  # messages that happened before the next broadcast of the host
 
 
 class History(NamedTuple):
-    """The part of the past that still counts."""
+    """The part of the past that later checks still need."""
 
-    messages: tuple[MessageId, ...]  # in the order of broadcasting
-    pasts: tuple[int, ...]  # the causal past of each
+    messages: tuple[MessageId, ...]  # identifiers, in the order of broadcasting
+    pasts: tuple[int, ...]  # the causal past of each message
     hosts: tuple[Standing, ...]
 
 
@@ -48,8 +48,8 @@ def begin(hosts: int) -> History:
 
 
 def history_after(history: History, host: int, events: Sequence[tuple[Any, ...]]) -> History:
-    """Return the history after what a host did: ('broadcast', id), ('deliver', id, body), ('joined', ...), ('left',
-    ...), ('gap', ...).
+    """Return the history after the events of a host: ('broadcast', id), ('deliver', id, body), ('joined', ...),
+    ('left', ...) and ('gap', ...).
     """
     for event in events:
         history = _EVENTS[event[0]](history, host, event)
@@ -57,7 +57,7 @@ def history_after(history: History, host: int, events: Sequence[tuple[Any, ...]]
 
 
 def missing_deliveries(history: History, host: int) -> list[MessageId]:
-    """Return what a member is entitled to and has not delivered."""
+    """Return the messages to which a member is entitled and which it has not delivered."""
     standing = history.hosts[host]
     if not standing.member:
         return []
@@ -123,7 +123,7 @@ def _after_leave(history: History, host: int, event: tuple[Any, ...]) -> History
 
 
 def _gap(history: History, host: int, event: tuple[Any, ...]) -> History:
-    """Raise Violation: only a host that a station gave up has gaps, and in these cases no station does."""
+    """Raise Violation. A host has a gap only after a station has given it up, and in these cases stations never do so."""
     raise Violation("gaps", f"h{host} has a gap, although no station gave up on it")
 
 

@@ -1,14 +1,14 @@
-"""The states of one node, and the effect of each input in each of them, computed once and remembered.
+"""The states of one node, and the effect of each input in each state, computed once and remembered.
 
-Model     an event of the network touches one node. So a node's states are numbered, its inputs are numbered, and
-          (state, input) -> (state, effects) is a table that is filled on demand. The protocol's code runs only
-          for an entry that is missing: a new node is given the inputs that led to the state, and then this one
-Time      each node has its own clock, which goes on by `step_ns` before each input, more than any wait of the
-          protocol but the long ones (silence, cookies, expiry), which must be set to more than a whole execution
-          takes. So everything that waited for a moment may happen at the next input, and all clock readings that a node
-          holds between two inputs lie in the past: they cannot be distinguished by comparing them with the present,
-          which is why the encoding leaves them out. Timers fire at the explorer's command
-Errors    none: what a handler raises is an effect (`error`), and a violation for the caller
+Model     An event of the network changes one node. Therefore the states and the inputs of each node are numbered, and
+          a table (state, input) -> (state, effects) is filled on demand. The code of the protocol runs only for an
+          entry that is missing: a new node gets the inputs that led to the state, and then the new input
+Time      Each node has a separate clock, which advances by `step_ns` before each input. This is more than every
+          timeout of the protocol except the long ones (silence, cookies, expiry), which must be longer than a whole
+          execution. Therefore everything that waited for a moment may happen at the next input, and all clock readings
+          that a node holds between two inputs lie in the past. A comparison with the present cannot distinguish them,
+          so the encoding leaves them out. Timers fire when the explorer decides
+Errors    none: an exception of a handler becomes an effect (`error`), which the caller treats as a violation
 Source    ours
 """
 
@@ -29,7 +29,7 @@ JUDGED_UPCALLS = ("joined", "left", "gap", "deliver", "expired")
 
 
 class Numbering:
-    """A numbering of things that a key distinguishes."""
+    """Numbers items that are distinguished by a key."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -47,12 +47,13 @@ class Numbering:
 
 
 class Messages(Numbering):
-    """All messages that were ever sent, each with its origin: (node, state, input, 'radio' or 'wired', place)."""
+    """All messages that were ever sent, each with its origin: (node, state, input, 'radio' or 'wired', position)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.origins: list[tuple[int, int, int, str, int]] = []
-        self._places: dict[int, int] = {}  # by identity: an input holds the very item
+        # Keyed by the identity of the message, because an input holds the same object.
+        self._places: dict[int, int] = {}
 
     def enter(self, key: Any, message: Any, origin: tuple[int, int, int, str, int]) -> int:
         number = self.number(key, message)
@@ -62,14 +63,14 @@ class Messages(Numbering):
         return number
 
     def find(self, message: Any) -> int:
-        """Return the number of a message that is identical to one of these items."""
+        """Return the number of a message. The message must be one of these items, not an equal object."""
         return self._places[id(message)]
 
 
 class StepEffects(NamedTuple):
-    """The effects of one step, by numbers of messages."""
+    """The effects of one step, in which numbers stand for messages."""
 
-    radio: tuple[tuple[int | None, int], ...]  # (to, message)
+    radio: tuple[tuple[int | None, int], ...]  # pairs (receiver or None, message)
     wired: tuple[tuple[int | None, int], ...]
     upcalls: tuple[tuple[Any, ...], ...]  # upcalls that are judged
     answer: Any
@@ -80,31 +81,31 @@ NOTHING = StepEffects((), (), (), None, None)
 
 
 class Facts(NamedTuple):
-    """The properties of a state that can be seen from outside, by the protocol's public methods."""
+    """Holds what the public methods of the protocol reveal about a state."""
 
     up: bool
     cell: int | None
     armed: tuple[int, ...]
     settled: bool
-    out: bool  # a host: not a member, and nothing left to send
-    buffered: int  # messages in all its buffers
-    serves: int  # a station: bit h for each host that it serves
+    out: bool  # for a host: not a member, with nothing left to send
+    buffered: int  # number of messages in all buffers of the node
+    serves: int  # for a station: a bit mask, in which bit h is set if it serves host h
 
 
 class Local:
-    """One node of a case. State 0 is its beginning."""
+    """One node of a case. State 0 is its initial state."""
 
     def __init__(self, place: int, build: Callable[[Clock], Node], messages: Messages, case: Case) -> None:
-        """Set up the node. `place`: its position among all nodes of the case."""
+        """Set up the node. `place` is its position among all nodes of the case."""
         self._place = place
         self._build = build
         self._messages = messages
         self._case = case
-        self._states = Numbering()  # state -> (state before, input)
+        self._states = Numbering()  # state -> (previous state, input)
         self._inputs = Numbering()
         self._table: dict[tuple[int, int], tuple[int, StepEffects]] = {}
         self.facts: list[Facts] = []
-        self.runs = 0  # number of runs of the protocol's code
+        self.runs = 0  # how often the code of the protocol was run
         node = build(Clock(EPOCH))
         self.name = node.name
         self._enter(node, None)
@@ -113,7 +114,7 @@ class Local:
         return len(self._states)
 
     def input(self, node_input: Input) -> int:
-        """Return the number of an input; equal inputs have the same."""
+        """Return the number of an input. Equal inputs have the same number."""
         return self._inputs.number(encode(node_input, None, self._case.forget), node_input)
 
     def input_at(self, number: int) -> Input:
@@ -163,12 +164,11 @@ class Local:
         return self._enter(node, (state, input_number)), step_effects
 
     def _sends(self, sent: list[Transmission], origin: tuple[int, int, int, str]) -> tuple[tuple[int | None, int], ...]:
-        """Return what was sent, by the numbers of the messages."""
         enter, forget = self._messages.enter, self._case.forget
         return tuple((to, enter(encode(m, None, forget), m, (*origin, place))) for place, (to, m) in enumerate(sent))
 
     def before(self, state: int) -> tuple[int, int] | None:
-        """Return the state and the input from which a state was first reached, or None for the beginning."""
+        """Return the state and the input from which a state was first reached, or None for the initial state."""
         predecessor: tuple[int, int] | None = self._states.items[state]
         return predecessor
 

@@ -1,9 +1,11 @@
-"""List what may happen at one node, in one of its states, with the frames that have been sent to it.
+"""List the events that may happen at one node, given its state and the frames that have been sent to it.
 
-Model     see space.py. A move is known from only the node's state, but for the wire: frames it reacts to, timers,
-          and what may happen to a host. What a node does not react to is left out
-Shapes    frames: bit masks; a frame is a receiver and an input of it, numbered over all nodes
-Errors    none: what a handler raises is part of the move
+Model     space.py explains the events. The moves of a node depend only on its state, except those over the wire:
+          frames that change something, timers, and the events of a host. Frames that have no effect on the node are
+          left out
+Shapes    Sets of frames are bit masks. A frame is a receiver and an input of this receiver; frames are numbered over
+          all nodes
+Errors    none: an exception of a handler is part of the move
 Source    ours
 """
 
@@ -19,14 +21,14 @@ FREE, REPEAT, MOVE, CRASH, LEAVE, JOIN, BROADCAST = range(7)
 
 
 class Move(NamedTuple):
-    """A possible event at one node. All but the link is known from the node's state."""
+    """A possible event at one node. Everything but the link follows from the state of the node."""
 
     node: int
     input_number: int
     cost: int
     becomes: int
-    sends: int  # frames that the move sends
-    uses: int  # the counted frame that has its effect here
+    sends: int  # bit mask of the frames that the move sends
+    uses: int  # the counted frame that takes effect in this move
     wired: tuple[tuple[int | None, int], ...]
     story: tuple[tuple[Any, ...], ...]
     error: str | None
@@ -43,7 +45,7 @@ class Moves:
         self.nodes += [self._local(case.build_station, s, self.hosts + s) for s in range(case.stations)]
         self.count = len(self.nodes)
         self.frames = Numbering()  # bit -> (receiver, input)
-        self.masks = [0] * self.count  # the frames for each node
+        self.masks = [0] * self.count  # for each node, the bit mask of the frames sent to it
         self._received: dict[tuple[int, str, int, int], int] = {}
         self._known: list[dict[tuple[int, int, int], tuple[tuple[Move, ...], int]]] = [{} for _ in self.nodes]
         self._wired: list[dict[tuple[int, int, int], Move]] = [{} for _ in self.nodes]
@@ -52,11 +54,11 @@ class Moves:
         return Local(place, lambda clock: build(number, clock), self.messages, self.case)
 
     def number_of(self, node: int) -> int:
-        """Return the number of a node as the protocol knows it."""
+        """Return the number by which the protocol identifies a node."""
         return node if node < self.hosts else node - self.hosts
 
     def input_for(self, node: int, kind: str, sender: int, message: int) -> int:
-        """Return the number of an input: ('receive' or 'wired', sender, message)."""
+        """Return the number of the input ('receive' or 'wired', sender, message)."""
         key = (node, kind, sender, message)
         input_number = self._received.get(key)
         if input_number is None:
@@ -64,12 +66,12 @@ class Moves:
         return input_number
 
     def sending(self, node: int, local: int, frames: int, used: int) -> list[Move]:
-        """Return the moves that only send."""
+        """Return the moves whose only effect is to send frames."""
         mask = self.masks[node]
         return [move for move in self.find(node, local, frames & mask, used & mask) if _only_sends(move, local)]
 
     def moves_of(self, node: int, local: int, air: int, used: int) -> tuple[tuple[Move, ...], int]:
-        """Return the moves, and what those that only send would send."""
+        """Return the moves of a node, and the frames sent by the moves whose only effect is to send."""
         mask = self.masks[node]
         key = (local, air & mask, used & mask)
         entry = self._known[node].get(key)
@@ -118,7 +120,7 @@ class Moves:
             yield self._plain(node, local, ("join",), JOIN)
         if case.messages[node]:
             move = self._plain(node, local, ("broadcast", 1), BROADCAST)
-            if move.story:  # otherwise it was refused
+            if move.story:  # An empty story means that the host refused the broadcast.
                 yield move
 
     def _is_counted(self, node: int, input_number: int) -> bool:
@@ -142,13 +144,15 @@ class Moves:
         )
 
     def story(self, node: int, input_number: int, effects: StepEffects) -> tuple[tuple[Any, ...], ...]:
-        """Return the events of a step that are judged."""
+        """Return the events of a step that have to be judged."""
         if effects.answer is not None and self.nodes[node].input_at(input_number)[0] == "broadcast":
             return (("broadcast", effects.answer), *effects.upcalls)
         return effects.upcalls
 
     def receivers(self, node: int, to: int | None) -> range:
-        """Return the nodes that may hear a frame: at the other side of the radio, the addressee or all."""
+        """Return the nodes that may hear a frame: the addressee, or else all stations (for a frame of a host) or all
+        hosts (for a frame of a station).
+        """
         first, last = (self.hosts, self.count) if node < self.hosts else (0, self.hosts)
         return range(first, last) if to is None else range(first + to, first + to + 1)
 
@@ -160,7 +164,7 @@ class Moves:
         return frames
 
     def frame(self, receiver: int, input_number: int) -> int:
-        """Return the bit of a frame."""
+        """Return the bit that stands for a frame."""
         frame = (receiver, input_number)
         bit = 1 << self.frames.number(frame, frame)
         self.masks[receiver] |= bit
@@ -176,7 +180,7 @@ class Moves:
         return move
 
     def join(self, node: int, local: int) -> Move:
-        """Return the move in which a host asks to be a member."""
+        """Return the move in which a host asks to join."""
         return self._plain(node, local, ("join",), FREE)
 
 

@@ -1,13 +1,14 @@
-"""Search every state that can be reached, once.
+"""Search every reachable state once.
 
-Model     depth first; or breadth first, where the first violation found has a shortest trace, in moves. States with the
-          same nodes, wires and history differ in the frames sent and in what is left of the bounds. One is left out
-          where another one has all its frames, none more that had its effect, and no smaller budget: whatever may
-          happen in the first may happen in the other, with the same outcome (the relation is a simulation), so nothing
-          that can be violated is missed. Whether a state comes to rest without faults depends on nodes, wires and
-          history only. It is judged in states in which all hosts are up and nothing is on the wire: every other state
-          leads to one of these, which is explored as well, by recoveries and wired messages, which nothing can prevent.
-          Depth first, of a state and its mirror image (symmetry.py) one is enough
+Model     The search runs depth first, or breadth first, in which case the first violation found has a trace with the
+          fewest moves. States with the same nodes, wires and history may differ in the frames sent and in the
+          remaining budget. A state is left out if another one has all of its frames, no additional frame that has
+          already taken effect, and no smaller budget. Whatever may happen in the first state may then happen in the
+          other one with the same outcome (the relation is a simulation), so no violation is missed. Whether a state
+          comes to rest without faults depends only on nodes, wires and history. This is judged in states in which all
+          hosts are up and the wire is empty. Every other state leads to such a state by recoveries and wired messages,
+          which cannot be prevented, and that state is explored as well. A depth-first search explores only one of a
+          state and its mirror image (symmetry.py)
 Units     seconds, GiB
 Errors    none: a violation is a result
 Source    Finkel, Schnoebelen, Well-structured transition systems everywhere! (2001), for the ordering; ours
@@ -30,11 +31,11 @@ from .judge import Violation
 from .space import Broken, Space, State, Step
 from .symmetry import Mirror, is_symmetric
 
-LOOK_EVERY = 2000  # states between two checks of the clock
+LOOK_EVERY = 2000  # number of expanded states between two checks of the limits
 
 
 class KeptState:
-    """A state that no other state covers."""
+    """A state of the search that is explored unless a later state covers it."""
 
     __slots__ = ("before", "budget", "covered", "depth", "frames", "state", "step", "used")
 
@@ -59,16 +60,17 @@ class Progress(NamedTuple):
 class Result(NamedTuple):
     case: Case
     outcome: str  # 'exhausted', 'violated', or 'stopped'
-    states: int  # nodes, wires and history
-    covering: int  # these with frames and budgets, as far as none covers another
+    states: int  # number of distinct combinations of nodes, wires and history
+    covering: int  # number of states, including frames and budgets, that are not covered by another one
     expanded: int
     transitions: int
     depth: int
     seconds: float
-    gib: float  # peak of the process
+    gib: float  # peak memory of the process
     violation: Violation | None = None
-    path: tuple[Step, ...] = ()  # to the violation, if the search was breadth first ...
-    after: tuple[tuple[int, Input], ...] = ()  # ... and the inputs from there on, without faults
+    path: tuple[Step, ...] = ()  # the steps to the violation, if the search was breadth first
+    # the inputs without faults that follow `path`, if the state does not come to rest
+    after: tuple[tuple[int, Input], ...] = ()
 
 
 class Search:
@@ -84,7 +86,7 @@ class Search:
         self._transitions = self._expanded = self._depth = 0
 
     def run(self, seconds: float = 900, gib: float = 16, breadth: bool = False) -> Iterator[Progress]:
-        """Search until all states are seen, a check is broken, or a limit is reached. `result` is set at the end."""
+        """Search until all states are explored, a check is broken, or a limit is reached. Set `result` at the end."""
         started = time.perf_counter()
         outcome = "exhausted"
         violation: Violation | None = None
@@ -112,7 +114,7 @@ class Search:
         except NotCalm as broken:
             outcome, violation = "violated", broken.violation
             path, after = (trail(broken.entry) if breadth else ()), tuple(self.completion.last)
-        except Violation as error:  # before the search began
+        except Violation as error:  # raised before the search began
             outcome, violation = "violated", error
         last = self._progress(time.perf_counter() - started)
         covering = sum(map(len, self._entries.values()))
@@ -121,7 +123,7 @@ class Search:
         yield last
 
     def _begin(self) -> State:
-        """Return the first state: every host asks to join."""
+        """Return the first state, in which every host has asked to join."""
         return self.space.joining_state()
 
     def _expand(self, entry: KeptState, breadth: bool) -> None:
@@ -133,7 +135,7 @@ class Search:
     def _enter(self, state: State, before: KeptState | None, step: Step | None, breadth: bool) -> None:
         if (
             self.mirror is not None and not breadth
-        ):  # a trace follows one host, and is the same for a state and its mirror image
+        ):  # A trace follows one host, so a breadth-first search does not replace a state by its mirror image.
             state = self.mirror.choose(state)
         key, budget, frames, used = state[:-3], state[-3], state[-2], state[-1]
         known = self._entries.get(key)
@@ -163,7 +165,7 @@ class Search:
 
 
 class NotCalm(Exception):
-    """The state does not come to rest."""
+    """Raised for a state that does not come to rest."""
 
     def __init__(self, violation: Violation, entry: KeptState) -> None:
         super().__init__(violation.explanation)
@@ -181,6 +183,6 @@ def trail(entry: KeptState | None) -> tuple[Step, ...]:
 
 
 def peak_gib() -> float:
-    """Return the most memory that this process has used."""
+    """Return the peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**30 if sys.platform == "darwin" else 2**20)

@@ -1,19 +1,21 @@
-"""The states of a whole network, and the possible events in each.
+"""The states of a whole network, and the events that may happen in each state.
 
-Model     radio: what a node sent may arrive at its receiver at any time after, any number of times, in any order, or
-          never; a station's frame for its cell at any host, wherever that is by now. So losses, copies, delays and
-          overhearing have no bound, and what was sent once need not be sent again: the radio is the set of all
-          frames ever sent. Only frames of the types in `case.counted`, for which a station opens a request with a
-          number of its own, would then have no end. Each of them changes its receiver's state, or makes it send on
-          the wire, once; and `case.repeats` times in all an old one does so again. With one host, three repeats
-          include every execution in which the timer that repeats such frames fires twice and one frame is copied;
-          with two, five. Wire: see wires.py. Timers: each armed one may fire at any time, any number of times. Hosts:
-          move, crash, leave, join again and broadcast within the case's bounds; one that is down recovers at any time
-Reduction frames that can be sent without anything else changing (a heartbeat, the answer to a repeated request) are
-          sent at once, as often as that adds one. Nothing is lost: afterwards everything that could happen before
-          still can, and more
-Shapes    state: numbers of each host's and each station's state, wires, history, budget; then two bit masks over
-          frames: those ever sent, and those counted ones that have had their effect
+Model     Radio: a frame may arrive at its receiver at any time after it was sent, any number of times, in any order,
+          or never. A frame that a station sends to its cell may arrive at any host, wherever the host is by then.
+          Losses, copies, delays and overhearing are therefore unbounded, and a frame that was sent once need not be
+          sent again: the radio is the set of all frames ever sent. Frames of the types in `case.counted` are an
+          exception: a station opens a request with a new number for each of them, so the search would never end. Each
+          of them may change its receiver's state, or make it send on the wire, once; beyond that, old ones may do so
+          `case.repeats` times in all. With one host, three repeats include every execution in which the timer that
+          repeats such frames fires twice and one frame is copied; with two hosts, five repeats do. Wire: see wires.py.
+          Timers: each armed timer may fire at any time, any number of times. Hosts: they move, crash, leave, join
+          again and broadcast within the bounds of the case; a host that is down may recover at any time
+Reduction Frames that can be sent without any other change (a heartbeat, the answer to a repeated request) are sent at
+          once, as often as this adds a frame. This loses no behaviour: everything that could happen before can still
+          happen
+Shapes    A state is a tuple of numbers: the state of each host and of each station, the wires, the history and the
+          budget, and then two bit masks over frames: all frames ever sent, and the counted frames that have already
+          taken effect
 Errors    Violation, from the step that breaks a safety check
 Source    ours; the radio as a growing set: Lamport, Specifying systems (2002)
 """
@@ -34,7 +36,9 @@ State = tuple[int, ...]
 
 
 class Step(NamedTuple):
-    """A move, and the link over which it came. A move of node -1 only passes a station on its way."""
+    """A move, and the link over which its message arrived. In a move of node -1, a message only passes through a
+    station.
+    """
 
     move: Move
     link: int | None
@@ -63,20 +67,20 @@ class Space:
         return history
 
     def first(self) -> State:
-        """Return all nodes as they were built; no host is a member."""
+        """Return the state in which all nodes have just been built and no host is a member."""
         case = self.case
         budget = (case.repeats, case.moves, case.crashes, case.leaves, case.joins, *case.messages)
         return self.silent((0,) * self.count, self.number_budget(budget), self.number_history(begin(self.hosts)))
 
     def silent(self, nodes: tuple[int, ...], budget: int, history: int) -> State:
-        """Return the state with nodes in these states, and nothing in transit."""
+        """Return the state with these states of the nodes, and nothing in transit."""
         state = (*nodes, self.wires.empty, history, budget, 0, 0)
         for node in range(self.count):
             state = self._normal(list(state), node, 0)
         return state
 
     def joining_state(self) -> State:
-        """Return the state in which every host has asked to join, and what that sends is in transit."""
+        """Return the state in which every host has asked to join, and the frames that this sends are in transit."""
         state = self.first()
         for host in range(self.hosts):
             state = self._apply(state, self.moves.join(host, state[host]), self.wires.empty, state[-3])
@@ -86,7 +90,7 @@ class Space:
         return self._histories.number(history, history)
 
     def budget(self, number: int) -> tuple[int, ...]:
-        """Return the repeats, moves, crashes, leaves and joins that are left, and each host's messages."""
+        """Return the remaining repeats, moves, crashes, leaves and joins, and the remaining messages of each host."""
         budget: tuple[int, ...] = self._budgets.items[number]
         return budget
 
@@ -94,7 +98,7 @@ class Space:
         return self._budgets.number(budget, budget)
 
     def covers(self, more: int, less: int) -> bool:
-        """Return whether a budget allows whatever another one does."""
+        """Return whether the first budget allows everything that the second one allows."""
         is_covering = self._covers.get((more, less))
         if is_covering is None:
             items = self._budgets.items
@@ -121,12 +125,12 @@ class Space:
                 yield Step(PASSING, head.link), (*state[:count], head.left, *state[count + 1 :])
 
     def successors_until_broken(self, state: State) -> Iterator[tuple[Step, State]]:
-        """Yield the successors, except those after a violation."""
+        """Yield the successors of a state, up to the first violation."""
         with suppress(Broken):
             yield from self.successors(state)
 
     def is_idle(self, state: State) -> bool:
-        """Return whether nothing is on the wire, and all hosts are up."""
+        """Return whether the wire is empty and all hosts are up."""
         return state[self.count] == self.wires.empty and all(self.facts(state, host).up for host in range(self.hosts))
 
     def _apply(self, state: State, move: Move, wires: int, budget: int, link: int | None = None) -> State:
@@ -150,8 +154,8 @@ class Space:
         return self._normal(after, node, move.sends & ~state[-2])
 
     def _normal(self, after: list[int], moved: int, new: int) -> State:
-        """Return the state with all frames sent that may be sent without any other change, after a change of a node and
-        new frames.
+        """Return the state after a change of a node and after new frames, with all frames added that can be sent
+        without any other change.
         """
         air, used, masks, moves_of = after[-2], after[-1], self.moves.masks, self.moves.moves_of
         air |= moves_of(moved, after[moved], air, used)[1]
@@ -175,7 +179,7 @@ class Space:
             seen |= serves
 
     def next_history(self, history: int, host: int, story: tuple[tuple[Any, ...], ...]) -> int:
-        """Return the number of the history after what a host did. Raise Violation if a check is broken."""
+        """Return the number of the history after the events of a host. Raise Violation if a check is broken."""
         known = self._next_histories.get((history, host, story))
         if known is None:
             try:
@@ -197,7 +201,7 @@ class Space:
 
 
 class Broken(Exception):
-    """A violation, and the step that causes it."""
+    """Raised for a violation, with the step that causes it."""
 
     def __init__(self, violation: Violation, step: Step) -> None:
         super().__init__(violation.explanation)

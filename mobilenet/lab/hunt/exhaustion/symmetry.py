@@ -1,13 +1,14 @@
-"""The symmetry of two hosts with the same role: of a state and its mirror image, one is enough.
+"""The symmetry of two hosts with the same role: only one of a state and its mirror image has to be explored.
 
-Model     the image of a state is the one that would have been reached if everything had happened to the other host. It
-          is found by doing that: a node's state is reached by inputs, and the images of these lead its counterpart (the
-          other host; the same station) to the image; a message's image is what the step at its origin sends at the same
-          place when it is mirrored. So we need not know where protocols write hosts' numbers. Mirroring maps executions
-          to executions, hence a check is broken after a state if and only if one is after its image
-Assumes   a protocol that treats hosts alike, whatever their numbers; both hosts begin in the same cell, as no
-          members, with the same bounds, and move both or not at all
-Errors    ValueError for a case whose two hosts have different parts
+Model     The image of a state is the one that would have been reached if everything had happened to the other host. It
+          is computed in just this way. A state of a node is reached by inputs; the images of these inputs lead the
+          counterpart of the node (the other host, or the same station) to the image of the state. The image of a
+          message is the message that the mirrored step at its origin sends at the same position. Therefore it does not
+          matter where a protocol stores the numbers of hosts. Mirroring maps executions to executions, so a check is
+          broken after a state if and only if one is broken after its image
+Assumes   The protocol treats hosts alike, whatever their numbers. Both hosts begin in the same cell, are not members,
+          have the same bounds, and either both move or neither does
+Errors    ValueError for a case whose two hosts have different roles
 Source    Ip, Dill, Better verification through symmetry (1996); ours
 """
 
@@ -23,7 +24,7 @@ from .space import Space, State
 
 
 def is_symmetric(case: Case) -> bool:
-    """Return whether the case has two hosts with the same role from the beginning on."""
+    """Return whether the case has exactly two hosts, which have the same role from the beginning."""
     alike = len(case.cells) == 2 and len(set(case.cells)) == len(set(case.messages)) == 1
     return alike and not case.joined and (case.moves == 0 or set(case.movers) == {0, 1})
 
@@ -39,10 +40,11 @@ class Mirror:
         self._messages: dict[int, int] = {}
         self._frames: dict[int, int] = {0: 0}
         self._bits: dict[int, int] = {}
-        self._others: list[dict[int, int]] = [{}, {}, {}]  # wires, history, budget
+        # images of the wires, the histories and the budgets that are already known
+        self._others: list[dict[int, int]] = [{}, {}, {}]
 
     def choose(self, state: State) -> State:
-        """Choose one representative: the same for a state and its image."""
+        """Return the representative of a state, which is the same for the state and its mirror image."""
         return min(state, self.image(state))
 
     def image(self, state: State) -> State:
@@ -56,7 +58,7 @@ class Mirror:
         return 1 - node if node < 2 else node
 
     def _local(self, node: int, state: int) -> int:
-        """Return the number, at the counterpart, of the image of a state."""
+        """Return the number of the mirror image of a state, among the states of the node's counterpart."""
         known = self._locals[node]
         way = []
         while state not in known:

@@ -1,11 +1,11 @@
 """The steps to a violation, as lines to read and as steps to repeat.
 
-Model     the search sends at once whatever can be sent without any other change (space.py). A trace shows only the part
-          of it that a later step needs: the frames are followed from the beginning, each with the move that first sent
-          it. Repeating is done on the controllable network with the protocol's own code: there a frame can be delivered
-          only if it was sent, a wired message only if it is the first of its link, and a timer fired only if it is
-          armed
-Errors    ValueError if a trace cannot be repeated: then explorer and network do not agree
+Model     The search immediately sends every frame that can be sent without any other change (space.py). A trace shows
+          only those of these frames that a later step needs. To find them, the trace follows the frames from the
+          beginning, each with the move that first sent it. A trace is repeated on the controlled network with the code
+          of the protocol. There, a frame can be delivered only if it was sent, a wired message only if it is the first
+          on its link, and a timer can fire only if it is armed
+Errors    ValueError if a trace cannot be repeated, which means that explorer and network do not agree
 Source    ours
 """
 
@@ -30,13 +30,13 @@ from .space import State, Step
 class Line(NamedTuple):
     node: str
     node_input: Input
-    link: tuple[int, int] | None  # the link, for what came over the wire
-    again: bool = False  # a frame that this node had received before
-    completing: bool = False  # a step after the faults were over
+    link: tuple[int, int] | None  # the link of a message that arrived over the wire
+    again: bool = False  # whether the node had already received this frame
+    completing: bool = False  # whether this step follows after the end of the faults
 
 
 class Trace(NamedTuple):
-    prefix: tuple[tuple[str, Input], ...]  # the steps until all are members
+    prefix: tuple[tuple[str, Input], ...]  # the steps until all hosts are members
     lines: tuple[Line, ...]
     violation: Violation
 
@@ -60,8 +60,9 @@ class _Tracer:
         self._state = search.first
         self._sent: dict[
             int, tuple[int, Move]
-        ] = {}  # frame -> the place on the path where it is first sent, and the move
-        self._needed_moves: list[list[Move]] = []  # for each place: moves that only send, and that are needed
+        ] = {}  # frame -> the position in the path at which it is first sent, and the move that sends it
+        # for each position in the path, the moves that only send frames which a later step needs
+        self._needed_moves: list[list[Move]] = []
 
     def lines(self, path: tuple[Step, ...]) -> list[Line]:
         joiners = [] if self._prefix else list(range(self._space.hosts))
@@ -82,7 +83,7 @@ class _Tracer:
         return lines
 
     def _follow(self, place: int) -> None:
-        """Note the frames that can be sent here without any other change."""
+        """Record the frames that can be sent in this state without any other change."""
         space, state = self._space, self._state
         changed = True
         while changed:
@@ -104,7 +105,7 @@ class _Tracer:
         return new
 
     def _need(self, move: Move) -> None:
-        """Require that what the move receives was sent."""
+        """Ensure that the trace contains the move which sent the frame that this move receives."""
         if move.node < 0 or self._space.nodes[move.node].input_at(move.input_number)[0] != "receive":
             return
         place, sender = self._sent.get(self._bit(move.node, move.input_number), (-1, NO_MOVE))
@@ -120,7 +121,7 @@ class _Tracer:
         for other, state in self._space.successors_until_broken(self._state):
             if other == step:
                 return state
-        return self._state  # the last step, which breaks a check
+        return self._state  # This is the last step, which breaks a check.
 
     def _line(self, step: Step, before: set[tuple[int, int]]) -> Line:
         link = None if step.link is None else self._space.wires.links[step.link]
@@ -138,7 +139,7 @@ NO_MOVE = Move(-1, -1, 0, -1, 0, 0, (), (), None)
 
 
 def words(line: Line) -> str:
-    """Return the line in words, as in `s1 receives AckH(host=0, ses=1, nxt=1) of h0 (again)`."""
+    """Return the line as text, such as `s1 receives AckH(host=0, ses=1, nxt=1) of h0 (again)`."""
     node, node_input = line.node, line.node_input
     kind = node_input[0]
     copy = " (again)" if line.again else ""
@@ -167,7 +168,7 @@ def _short(message: Any) -> str:
 
 
 def lines_of(case: Case, trace: Trace) -> list[str]:
-    """Return the lines of a repeated trace, with the hosts' upcalls after each line."""
+    """Return the lines of a repeated trace, each followed by the upcalls of the hosts."""
     lines: list[str] = []
     for line, judged_events in repeat(case, trace):
         upcalls = "".join(
@@ -177,7 +178,7 @@ def lines_of(case: Case, trace: Trace) -> list[str]:
         )
         if not line.completing:
             lines.append(f"{len(lines) + 1:3}  {words(line)}{upcalls}")
-        elif upcalls:  # of steps without faults, only the upcalls
+        elif upcalls:  # Of the steps without faults, only the upcalls are shown.
             lines.append(f"{len(lines) + 1:3}  without faults: {words(line)}{upcalls}")
     return [*lines, f"     {trace.violation.check}: {trace.violation.explanation}"]
 
@@ -189,7 +190,7 @@ def _event_in_words(event: Event) -> str:
 
 
 def repeat(case: Case, trace: Trace) -> Iterator[tuple[Line, list[Event]]]:
-    """Repeat each line on a controllable network, and yield it with the events that it caused."""
+    """Repeat each line on a controlled network, and yield the line with the events that it caused."""
     network = Network(case.roles, case.parameters, case.cells, case.parents)
     for node, node_input in trace.prefix:
         network.clock.now += case.step_ns
@@ -221,7 +222,7 @@ def _do(network: Network, case: Case, line: Line) -> None:
 
 
 def judge_again(case: Case, trace: Trace) -> None:
-    """Judge the trace on a controllable network. Raise Violation if a check is broken."""
+    """Judge the trace on a controlled network. Raise Violation if a check is broken."""
     history = begin(len(case.cells))
     members = [(host, [("joined", 0, 0)]) for host in range(len(case.cells)) if trace.prefix]
     for host, events in members:

@@ -1,9 +1,10 @@
-"""The backbone as a state: a tree of FIFO links, each with what is in transit on it.
+"""The backbone as a state: a tree of FIFO links, each with the messages in transit on it.
 
-Model     a broadcast floods the tree, forwarded before it is handled; a message for one station uses the same links.
-          So what was sent or delivered at x's sender before x is delivered before x: the causal order that
-          mobilenet/protocols/port.py promises. Any link may be the next to hand over its first message
-Shapes    state: for each directed link, in the order of LINKS, a tuple of (source, to or None, message)
+Model     A broadcast floods the tree: a station forwards it before it handles it. A message for one station uses the
+          same links. Therefore every message that the sender of x had sent or delivered before x is delivered before
+          x. This is the causal order that mobilenet/protocols/port.py promises. Any link may be the next one to
+          deliver its first message
+Shapes    A state holds, for each directed link in the order of `Wires.links`, a tuple of (source, to or None, message)
 Errors    none
 Source    ours
 """
@@ -22,18 +23,18 @@ Queues = tuple[tuple[Item, ...], ...]
 
 
 class Head(NamedTuple):
-    """A message that may arrive next."""
+    """A message that may arrive next at a station."""
 
     link: int
     at: int
     source: int
     message: int
-    handled: bool  # False: it only passes through
+    handled: bool  # whether the station handles the message or only forwards it
     left: int  # the state of the wires after the message has arrived and been forwarded
 
 
 class Wires:
-    """All states of a tree. `parents[i]` is the neighbour of station i+1 towards station 0."""
+    """All states of the wires of a tree. `parents[i]` is the neighbour of station i+1 towards station 0."""
 
     def __init__(self, parents: Sequence[int]) -> None:
         self._routes = TreeRoutes.of_parents(parents)
@@ -52,7 +53,7 @@ class Wires:
         return queues
 
     def put(self, state: int, at: int, sent: tuple[tuple[int | None, int], ...]) -> int:
-        """Return the wires after a station has sent messages."""
+        """Return the state of the wires after a station has sent messages."""
         key = (state, at, sent)
         new_state = self._put.get(key)
         if new_state is None:
@@ -63,7 +64,7 @@ class Wires:
         return new_state
 
     def heads(self, state: int) -> tuple[Head, ...]:
-        """Return the messages that may arrive next, link by link."""
+        """Return the messages that may arrive next, one for each link that is not empty."""
         heads = self._heads[state]
         if heads is None:
             queues = self.queues(state)

@@ -1,1 +1,1 @@
-"""The swarm: thousands of small hostile scenarios, drawn from seeds."""
+"""The swarm: run thousands of small hostile scenarios, drawn from seeds."""

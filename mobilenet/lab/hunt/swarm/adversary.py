@@ -1,11 +1,11 @@
 """The adversary's network: everything that a protocol of hosts and stations must survive, without any physics.
 
-Model     radio: each receiver on its own loses, doubles and delays each packet; some arrive seconds late, in any order,
-          also at a host that has left the cell; foreign cells are overheard; any old packet may come again.
-          A host's broadcast reaches its station, and each other host and station as if overheard.
-          wire: see wire.py and vcube_wire.py. What becomes of every packet is counted: see tally.py
+Model     Radio: packets are lost, duplicated and delayed independently for each receiver. Some packets arrive seconds
+          late, in any order, and even at a host that has left the cell; nodes overhear other cells; any old packet may
+          arrive again. A broadcast of a host reaches its station, and may reach every other host and station as if
+          they overheard it. Wire: see wire.py and vcube_wire.py. The fate of every packet is counted: see tally.py
 Units     integer nanoseconds; probabilities
-Errors    none: what the protocols raise passes through
+Errors    none: exceptions of the protocols pass through
 Source    ours: docs/architecture.md
 """
 
@@ -31,7 +31,7 @@ from mobilenet.record.recorder import Recording
 
 @dataclass(frozen=True, slots=True)
 class Air:
-    """The quality of the radio while the faults last."""
+    """The quality of the radio until the faults stop."""
 
     loss: float = 0.0
     duplicate: float = 0.0
@@ -50,11 +50,11 @@ class _Packet(NamedTuple):
     to: int
     sender: int
     message: Any
-    addressed: bool  # to one receiver, or to all hosts in its cell
+    addressed: bool  # whether it is for one receiver, rather than for all hosts in the cell of its sender
 
 
 class Adversary:
-    """The adversary's network: stations, hosts, and everything between them."""
+    """The network of the adversary: stations, hosts, and everything between them."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Adversary:
         hosts: int,
         invariant: Callable[[Sequence[Any], Any], None] | None = None,
     ) -> None:
-        """Build the network. `invariant`: raises if the stations break it after a message."""
+        """Build the network. `invariant` is called after a message, and raises if the stations violate an invariant."""
         self.kernel = kernel
         self.recording = recording
         self.events = recording.events
@@ -78,7 +78,7 @@ class Adversary:
         self._invariant = invariant
         self._stream = Stream(seed, "swarm/air")
         self._host_streams = [Stream(seed, "swarm/host", f"h{h}") for h in range(hosts)]
-        self._old: list[_Packet] = []  # they may come again
+        self._old: list[_Packet] = []  # packets that may arrive again
         count = len(wires.parents) + 1
         new_backbone = Backbone if wires.kind == "tree" else VCubeWire
         self.backbone: Backbone | VCubeWire = new_backbone(kernel, Stream(seed, "swarm/wire"), self.tally, wires)
@@ -86,11 +86,12 @@ class Adversary:
         self.stations: list[Any] = [self._new_station(s, seed, count) for s in range(count)]
         self.stable: list[Any] = [roles.stable() for _ in range(hosts)]
         self.cells: list[int | None] = [None] * hosts
-        self._associated: list[int | None] = [None] * hosts  # the station that was last notified of each
-        self._last_packet_ns: dict[tuple[int, int], int] = {}  # station, host -> when its last packet arrived there
+        self._associated: list[int | None] = [None] * hosts  # the last station that was notified of each host
+        # (station, host) -> time of the last packet from the host
+        self._last_packet_ns: dict[tuple[int, int], int] = {}
         self._effects = [HostEffects(self, h) for h in range(hosts)]
         self._ports = [self._new_port(h) for h in range(hosts)]
-        self.hosts: list[Any] = [self._new_host(h) for h in range(hosts)]  # None: crashed
+        self.hosts: list[Any] = [self._new_host(h) for h in range(hosts)]  # None: the host has crashed
 
     def _new_station(self, s: int, seed: int, count: int) -> Any:
         stream = Stream(seed, "swarm/station", f"s{s}")
@@ -98,7 +99,7 @@ class Adversary:
         return self._roles.station(port, ControlledWire(port), self._parameters, count)
 
     def _new_port(self, h: int) -> ControlledHostPort:
-        """Return the port for one life of a host: its timers die with it."""
+        """Return the port for one life of a host. Its timers end with this life."""
         return ControlledHostPort(h, self.kernel, self._host_streams[h].uniform, self._effects[h], self._new_timer)
 
     def _new_host(self, h: int) -> Any:
@@ -137,7 +138,7 @@ class Adversary:
             host.on_cell(cell)
 
     def _associate(self, h: int, cell: int | None) -> None:
-        """Notify the stations, as a run does: see simulation/hosts.py."""
+        """Notify the stations as a simulation run does: see simulation/hosts.py."""
         before, self._associated[h] = self._associated[h], cell
         for s, hook in association_changes(before, cell):
             if (called := getattr(self.stations[s], hook, None)) is not None:
@@ -173,7 +174,7 @@ class Adversary:
             self._throw(_Packet(self._at_station, to, h, message, True))
 
     def _around(self, h: int, message: Any) -> None:
-        """Send a host's broadcast. Any node other than its station may or may not receive it."""
+        """Send a broadcast of a host to its station. Every other node may or may not overhear it."""
         cell = self.cells[h]
         for s in range(len(self.stations)):
             if s == cell or self._is_overheard():
@@ -214,7 +215,7 @@ class Adversary:
         return not dropped
 
     def _tell_host(self, h: int, host: Any, message: Any, dropped: bool) -> None:
-        if host is not None and self.hosts[h] is host:  # not a later life
+        if host is not None and self.hosts[h] is host:  # The packet is not for a later life of the host.
             if dropped:
                 host.on_dropped(message)
             else:
@@ -251,7 +252,7 @@ class Adversary:
         return True
 
     def heard_ns(self, s: int, host: int) -> int:
-        """Return when the last packet of a host arrived at a station, whatever the protocol believes."""
+        """Return when the station last received a packet from the host, whatever the protocol believes."""
         return self._last_packet_ns.get((s, host), 0)
 
     def _at_host(self, h: int, sender: int, message: Any) -> bool:
@@ -268,7 +269,7 @@ class Adversary:
     # --- the end
 
     def rests(self) -> bool:
-        """Return whether no buffer holds a message, nothing is in flight, and every member is served in its cell."""
+        """Return whether all buffers are empty, no packet is in flight, and every member is served in its cell."""
         nodes = [*self.stations, *self.hosts]
         if self.tally.wired_in_flight or not self.backbone.is_at_rest:
             return False
@@ -280,7 +281,7 @@ class Adversary:
         )
 
     def not_at_rest(self) -> Iterator[str]:
-        """Yield the reasons why the network is not at rest, for people."""
+        """Yield the reasons why the network is not at rest, as text for people."""
         nodes = [*((f"s{s}", node) for s, node in enumerate(self.stations)),
                  *((f"h{h}", node) for h, node in enumerate(self.hosts))]  # fmt: skip
         for name, node in nodes:
@@ -300,7 +301,7 @@ class Adversary:
             yield "messages are on the wires"
 
     def sample_at_end(self) -> None:
-        """Record every buffer and every counter."""
+        """Record the size of every buffer and the value of every counter."""
         now, samples = self.kernel.now, self.recording.samples
         nodes = {f"s{s}": node for s, node in enumerate(self.stations)} | {
             f"h{h}": node for h, node in enumerate(self.hosts)

@@ -1,16 +1,17 @@
-"""A small hostile experiment with a broadcast among processes, drawn from one seed: a built-in one over VCube, or a
-plug-in's.
+"""Draw a small hostile experiment with a broadcast among processes from a seed. The broadcast is a built-in one over
+VCube, or a plug-in.
 
-Model     2-20 processes, not only powers of two, on the network of the protocol's paper; several sources and
-          messages; links that keep no order in half of the schedules. Crashes, most of them in the middle of a send
-          of their process: soon after one of its broadcasts, or after a message of others has reached it. False
-          suspicions for protocols that allow them: planned ones, and in some schedules timeouts that are too short.
-          Bundling delays, small bundles and packets, single trees
-Within    what each protocol allows: best effort and VCube-RB run on any n, DPath-RB on powers of two; a perfect
-          detector for best effort, none for DPath-RB; no crash for the causal broadcast. A plug-in: what its class
-          declares; all have the network that keeps no order, but for the causal broadcast, which has its paper's
+Model     There are 2-20 processes, and their number need not be a power of two. They use the network of the protocol's
+          paper, with several sources and messages; in half of the schedules, links do not preserve order. Most crashes
+          hit a process in the middle of a send: soon after one of its broadcasts, or after a message of another
+          process has reached it. Protocols that allow false suspicions get planned ones and, in some schedules,
+          timeouts that are too short. Bundling delays, small bundles and packets, and single trees also occur
+Within    Each protocol gets only what it allows. Best effort and VCube-RB run with any n, and DPath-RB with powers of
+          two. Best effort has a perfect detector, and DPath-RB has none. The causal broadcast has no crashes. The
+          class of a plug-in declares what it allows. All protocols run on the network that does not preserve order,
+          except the causal broadcast, which has the network of its paper
 Units     time units of the papers, bytes
-Errors    none: what is drawn is a valid scenario
+Errors    none: the drawn experiment is a valid scenario
 Source    ours: docs/validation/trust.md, docs/protocols/vcube.md
 """
 
@@ -33,13 +34,16 @@ from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import OwnBroadcast
 
 Values = dict[str, Any]
-BELOW_DIMENSION = "correct_source_below_dimension"  # what is delivered if fewer than log2 n processes crash
-HOP = 1.1  # t.u.
-PATIENCE = 3000.0  # t.u., if it is unknown when a run comes to rest
+# The promise that a message is delivered if fewer than log2 n processes crash.
+BELOW_DIMENSION = "correct_source_below_dimension"
+HOP = 1.1  # time units
+PATIENCE = 3000.0  # time units, if the end of a run cannot be predicted
 
 
 def draw(seed: int, protocol: str, own: OwnBroadcast | None = None) -> ProcessScenario:
-    """Return the scenario of a seed. `own`: a plug-in's protocol with its declarations, if `protocol` is `own`."""
+    """Return the scenario of a seed. If `protocol` is `own`, then `own` holds the protocol of a plug-in with its
+    declarations.
+    """
     stream = Stream(seed, f"swarm/{protocol}")
     declared = own or PARAMETERS[protocol]
     below_dimension = declared.delivers == BELOW_DIMENSION
@@ -117,7 +121,7 @@ def _detector(stream: Stream, n: int, network: AbstractNetwork, latest: float, m
         for _ in range(stream.below(3 if hasty else 9))
     ]
     mistakes = tuple(mistake for mistake in drawn if mistake["by"] != mistake["about"])
-    # an answer sent at once is in time
+    # Even the short timeout is long enough for an answer that is sent at once.
     timeout = 2 * (network.send + 1) + stream.uniform(0, n * network.send) if hasty else sure
     return {"interval": interval, "timeout": timeout, "mode": "unreliable", "mistakes": mistakes}
 
@@ -136,7 +140,7 @@ def _faults(stream: Stream, values: Values, latest: float, below_dimension: bool
 
 
 def _instant(stream: Stream, i: int, plan: list[tuple[float, int]], n: int, send: float, latest: float) -> float:
-    """Return when process i crashes: mostly while messages wait in its send server."""
+    """Return the time at which process i crashes, which is mostly while messages wait in its send server."""
     own = [time for time, source in plan if source == i]
     children = (n - 1).bit_length() * send
     if own and stream.chance(0.4):

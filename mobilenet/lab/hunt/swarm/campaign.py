@@ -1,12 +1,13 @@
-"""A fuzzing campaign: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
+"""A fuzzing campaign: thousands of small hostile scenarios, each judged by the verifier from its run directory.
 
-Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
-          one for the real medium access and radio. TCP-flooding plays only on the radio, and so does everything tried
-          over a MAC that is not DCF; broadcasts over VCube play among processes (broadcasts.py). Each is recorded
-          into a run directory and judged only from that. A protocol of ours whose self-checks fail, or that raises
-          anything, has violated them; if a plug-in raises or ends its run, the result is unknown
-Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty. Result.happened:
-          how many events of each kind were recorded
+Model     Each seed determines a schedule. An even seed plays on the adversary's network, which is hostile and has no
+          physics; an odd seed plays on the real medium access and radio. TCP-flooding plays only on the radio, as does
+          every protocol over a MAC that is not DCF. Broadcasts over VCube play among processes (broadcasts.py). Each
+          run is recorded into a run directory, and is judged only from that. If a built-in protocol raises an
+          exception or its self-checks fail, the self-checks are violated. If a plug-in raises an exception or ends its
+          run, the result is unknown
+Shapes    Result.explanation names the violated properties, or explains why the answer is unknown; otherwise it is
+          empty. Result.happened counts the recorded events of each kind
 Errors    RecordError when a run directory cannot be written
 Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md
 """
@@ -48,19 +49,22 @@ from mobilenet.verify.check import Check
 from mobilenet.verify.judge import Answer, overall
 
 Network = Literal["radio", "adversary", "processes"]
-ENDED_BY_ERROR: Literal["ended with an error"] = "ended with an error"  # the error of a plug-in
-LONGEST_ERROR = 400  # of a plug-in's error, because an exception may have any text
+# the answer for a plug-in that raised an exception
+ENDED_BY_ERROR: Literal["ended with an error"] = "ended with an error"
+LONGEST_ERROR = 400  # The message of a plug-in's exception is cut to this length, because it may be any text.
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one schedule. The explanation names the violated properties, or why the answer is unknown."""
+    """The result of one schedule. The explanation names the violated properties, or the reason why the answer is
+    unknown.
+    """
 
     seed: int
     network: Network
     answer: Answer | Literal["ended with an error"]
     explanation: str
-    fingerprint: str = ""  # of the run's events
+    fingerprint: str = ""  # fingerprint of the events of the run
     happened: dict[str, int] = field(default_factory=dict)
 
 
@@ -72,7 +76,7 @@ def run_campaign(
     protocol: str = DEFAULT,
     radio: scenes.Radio = "dcf",
 ) -> Iterator[Result]:
-    """Return the results in the order of the seeds. `keep`: the folder for runs that are not valid."""
+    """Return the results in the order of the seeds. Runs that are not valid are stored in the folder `keep`."""
     look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol, radio=radio)
     return in_order(look, seeds, workers)
 
@@ -109,21 +113,22 @@ def judge_seed(
         verdicts = verify_run(directory, plug_ins.checks_of(protocol))
         happened = read_json(directory, "counters.json")["rows"]["events"]
     result = Result(seed, network, overall(verdicts), explain(verdicts), fingerprint, happened)
-    if keep is not None and result.answer != "valid":  # a run that ended with an error cannot be played to its end
+    # A run that raised an exception cannot be stored, because it cannot be played to its end.
+    if keep is not None and result.answer != "valid":
         keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol, radio)
     return result
 
 
 def _error_in_words(error: Exception) -> str:
-    """Return the message and the place of an error."""
+    """Return the message of an error, and the line of code that raised it."""
     if isinstance(error, ScenarioError):
-        return str(error)  # the message contains the place
+        return str(error)  # The message already contains the position.
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{class_of(error)}: {text_of(error)} ({Path(place.filename).name}:{place.lineno})"
 
 
 def explain(verdicts: dict[str, Verdict]) -> str:
-    """Return what is violated, or if nothing is, what is unknown and why."""
+    """Return an explanation of the violated properties or, if there are none, of the unknown ones."""
     for answer in ("violated", "unknown"):
         explanations = [
             f"{name}: {verdict.explanation}" for name, verdict in verdicts.items() if verdict.answer == answer
@@ -139,13 +144,15 @@ def explain(verdicts: dict[str, Verdict]) -> str:
 def keep_run(
     seed: int, directory: Path, backbone: str = "tree", protocol: str = DEFAULT, radio: scenes.Radio = "dcf"
 ) -> None:
-    """Play the schedule again into a whole run directory, with verdict and metrics."""
+    """Play the schedule again and write a complete run directory, with verdict and metrics."""
     with run_directory(directory) as partial_directory:
         record(seed, partial_directory, backbone, protocol, radio, whole=True)
 
 
 def keep_again(kept: AdversarySchedule, its_folder: Path, directory: Path, allow_code: bool) -> None:
-    """Play the schedule of a run again, with the run's copies of its plug-in's files, into a whole run directory."""
+    """Play the schedule of a run again and write a complete run directory, using the copies of the plug-in files in the
+    run.
+    """
     repairs = getattr(kept.protocol, "repair", None) == "selective"
     drawn = schedule.draw(kept.seed, backbone=kept.backbone, repairs=repairs)
     own = None
@@ -169,7 +176,7 @@ def record(
     radio: scenes.Radio = "dcf",
     whole: bool = False,
 ) -> str:
-    """Play the schedule of a seed, write its record, and return the fingerprint."""
+    """Play the schedule of a seed, write its record, and return the fingerprint of its events."""
     network = network_of(seed, protocol, radio)
     is_own = plug_ins.is_plug_in(protocol)
     if network == "processes":
@@ -196,15 +203,15 @@ def record_radio(
     radio: scenes.Radio = "dcf",
     protocol: str = DEFAULT,
 ) -> str:
-    """Play the schedule of a seed on the radio, write its record, and return the fingerprint."""
+    """Play the schedule of a seed on the radio, write its record, and return the fingerprint of its events."""
     scene = scenes.draw(seed, protocol, backbone, radio)
     return record_scenario(scene, directory, again(seed, 1, backbone, protocol, radio), whole)
 
 
 def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, command: str, whole: bool = False) -> str:
-    """Simulate a scenario, write its record, and return the fingerprint."""
+    """Simulate a scenario, write its record, and return the fingerprint of its events."""
     started = time.perf_counter()
-    outcome = simulate(scenario, allow_code=True)  # permission was asked when the campaign began
+    outcome = simulate(scenario, allow_code=True)  # The user was asked for permission when the campaign began.
     facts = manifest_of(outcome.scenario, outcome, time.perf_counter() - started, command)
     write_recording(directory, outcome.recording)
     write_scenario(directory, outcome.scenario)
@@ -216,7 +223,7 @@ def _write_rest(
     directory: Path, scenario: AnyRecorded, recording: Recording, facts: dict[str, Any], whole: bool,
     checks: Sequence[Check] = (),
 ) -> str:  # fmt: skip
-    """Write the rest of a run directory, and return the fingerprint."""
+    """Write the remaining files of a run directory, and return the fingerprint."""
     if checks:
         facts["own_checks"] = {check.property: check.asks for check in checks}
     write_manifest(directory, facts)
@@ -235,7 +242,7 @@ def record_adversary(
     layer: Layer | None = None,
     own: plug_ins.PlugIn | None = None,
 ) -> str:
-    """Play a schedule on the adversary's network, write its record, and return the fingerprint."""
+    """Play a schedule on the adversary's network, write its record, and return the fingerprint of its events."""
     started = time.perf_counter()
     try:
         with nullcontext() if own is None else attributing_errors(own.scene):
@@ -267,7 +274,7 @@ def record_adversary(
 
 
 def description(drawn: schedule.Schedule, own: plug_ins.PlugIn | None = None) -> AdversarySchedule:
-    """Return a schedule in the form of scenario.yaml: the seed, and what was drawn from it."""
+    """Return a schedule in the form of scenario.yaml: the seed, and the values drawn from it."""
     air = drawn.air
     mobile_causal = {"name": DEFAULT} | drawn.parameters.model_dump()
     return AdversarySchedule.model_validate(
@@ -290,7 +297,7 @@ def description(drawn: schedule.Schedule, own: plug_ins.PlugIn | None = None) ->
 def again(
     seed: int, count: int = 1, backbone: str = "tree", protocol: str = DEFAULT, radio: scenes.Radio = "dcf"
 ) -> str:
-    """Return the command that repeats a schedule."""
+    """Return the command line that plays a schedule again."""
     is_own = plug_ins.is_plug_in(protocol)
     named = plug_ins.options_of(protocol) if is_own else ""
     chosen = (

@@ -1,10 +1,11 @@
-"""Carry out a node's actions on the adversary's network: frames go onto its radio, messages onto its wire, and
-upcalls become the trace.
+"""Carry out the actions of a node on the adversary's network: frames go onto its radio, messages onto its wire, and
+upcalls into the trace.
 
-Model     the ports are those of lab/hunt/controlled; a node's actions take effect within the call, so draws and events
-          have the order in which the protocol asked for them. Deliveries within a broadcast come after it
+Model     The ports are those of lab/hunt/controlled. An action of a node takes effect within the call, so random draws
+          and events have the order in which the protocol called the port. If a protocol delivers messages during a
+          broadcast, the trace shows these deliveries after the broadcast
 Units     integer nanoseconds
-Errors    TypeError where a protocol passes something other than a whole number or a MessageId
+Errors    TypeError if a protocol passes a value that is neither a whole number nor a MessageId where one is required
 Source    ours: docs/architecture.md
 """
 
@@ -20,7 +21,7 @@ from mobilenet.simulation.nodes import name_of, whole
 
 
 class Network(Protocol):
-    """The network on which nodes act."""
+    """The interface of the network on which nodes act."""
 
     kernel: Kernel
     recording: Recording
@@ -54,16 +55,16 @@ class StationEffects:
 
 
 class HostEffects:
-    """The effects of a host in all its lives, in one trace."""
+    """The effects of a host. All lives of the host share one trace."""
 
     def __init__(self, network: Network, me: int) -> None:
         self._network = network
         self._me = me
         self._name = f"h{me}"
         self._member = False
-        self._session: int | None = None  # of the last join or end of a handoff
+        self._session: int | None = None  # session of the last join, or of the last completed handoff
         self._handoff: int | None = None  # the session of the handoff in progress
-        self._held: list[str] | None = None  # deliveries during a broadcast
+        self._held: list[str] | None = None  # deliveries that wait for the end of a broadcast
 
     def frame(self, to: int | None, message: Any) -> None:
         self._network.from_host(self._me, to, message)
@@ -80,11 +81,11 @@ class HostEffects:
     # --- a broadcast
 
     def hold(self) -> None:
-        """Hold back deliveries during a broadcast, since a protocol may deliver its own message at once."""
+        """Hold back deliveries during a broadcast, because a protocol may deliver its own message immediately."""
         self._held = []
 
     def release(self, message: MessageId | None) -> None:
-        """Release them, after the broadcast of this message or, if None, its refusal."""
+        """Record the broadcast of this message, and then the deliveries that were held back. None: the host refused."""
         if message is not None:
             self._add("broadcast", message=name_of(message))
         held, self._held = self._held, None

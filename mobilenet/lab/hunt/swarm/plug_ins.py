@@ -1,11 +1,13 @@
-"""Custom protocols in a swarm: a class, `path/to/file.py:Class`, or programs, named by the group
-`protocol` of a scenario as JSON. Decides where it plays and what is drawn for it.
+"""Custom protocols in a swarm: decide where a protocol plays, and what is drawn for it.
 
-Model     a broadcast among processes plays where those over VCube do; a protocol of hosts and stations where the mobile
-          causal broadcast does, on the adversary's network and on the radio, on the same schedules and scenes. One that
-          needs connections plays only on the radio: the adversary's network has none. A class's declarations decide how
-          it is exercised and what it is judged by; its settings are its defaults
-Errors    ScenarioError: no such file or class, or one that is not a protocol. Whether its code may run was asked before
+Model     A custom protocol is a class, named as `path/to/file.py:Class`, or a set of programs, given as the group
+          `protocol` of a scenario in JSON. A broadcast among processes plays in the same experiments as those over
+          VCube. A protocol of hosts and stations plays in the same schedules and scenes as the mobile causal
+          broadcast, on the adversary's network and on the radio. A protocol that needs connections plays only on the
+          radio, because the adversary's network does not have them. The declarations of the class determine how it is
+          exercised and judged. Settings have their default values
+Errors    ScenarioError if the file or class does not exist, or is not a protocol. The caller has already asked whether
+          the code may run
 Source    ours: docs/guide/plug-ins.md, docs/validation/trust.md
 """
 
@@ -34,26 +36,26 @@ Kind = Literal["hosts", "hosts over connections", "processes"]
 
 
 class PlugIn(NamedTuple):
-    """A protocol of hosts and stations, for one schedule on the adversary's network."""
+    """A plug-in for hosts and stations, as it plays one schedule on the adversary's network."""
 
-    reference: str  # path/to/file.py:Class, or the group of programs
-    scene: Scenario  # a scene with the protocol, for the files that it names
+    reference: str  # path/to/file.py:Class, or the group that declares the programs
+    scene: Scenario  # A scene with the protocol, which locates the files that the protocol names.
     declaration: type[Declaration]
     settings: Any
     parties: Parties
 
     @property
     def group(self) -> OwnProtocol | OwnProgram:
-        """The protocol in scenario.yaml, with the values that became known only during the run."""
+        """The group `protocol` of scenario.yaml, including the values that were found only during the run."""
         return self.parties.as_played(self.scene).protocol  # type: ignore[return-value]
 
     def end(self) -> None:
-        """End the schedule of a plug-in."""
+        """End the schedule and stop the parties of the plug-in."""
         self.parties.end(0)
 
 
 def is_plug_in(protocol: str) -> bool:
-    """Return whether this names a class in a file, or programs."""
+    """Return whether the text names a class in a file, or a set of programs."""
     return ".py:" in protocol or are_programs(protocol)
 
 
@@ -62,7 +64,7 @@ def are_programs(protocol: str) -> bool:
 
 
 def options_of(protocol: str) -> str:
-    """Return the options with which the command line of a swarm names the protocol."""
+    """Return the command-line options by which a swarm command names the protocol."""
     if not are_programs(protocol):
         return f" --protocol {protocol} --allow-code"
     group = json.loads(protocol)
@@ -73,9 +75,9 @@ def options_of(protocol: str) -> str:
 
 
 def plug_in_kind(protocol: str) -> Kind:
-    """Return the kind of a plug-in. Its code is run, once for each version of the file."""
+    """Return the kind of a plug-in. This executes the code of a class once for each version of its file."""
     if are_programs(protocol):
-        scene_of(1, protocol)  # raises an error if something is wrong with it
+        scene_of(1, protocol)  # raises an error if the group is invalid
         return "hosts"
     path, _ = _split(protocol)
     return _kind_by_version(protocol, path.stat().st_mtime_ns if path.is_file() else 0)
@@ -84,7 +86,7 @@ def plug_in_kind(protocol: str) -> Kind:
 @cache
 def _kind_by_version(protocol: str, version: int) -> Kind:
     path, name = _split(protocol)
-    scene = scene_of(1, protocol)  # raises an error for a wrong file name
+    scene = scene_of(1, protocol)  # raises an error if the file name is wrong
     if plays_among_processes("--protocol", f"{path.name}:{name}", path.parent, True):
         return "processes"
     declaration, _ = declaration_for(scene, True)
@@ -100,7 +102,7 @@ def scene_of(seed: int, protocol: str, radio: scenes.Radio = "dcf") -> Scenario:
 
 
 def kept_scene(protocol: OwnProtocol | OwnProgram, directory: Path) -> Scenario:
-    """Return the scene of a plug-in in the run of a schedule, with the copies in its directory."""
+    """Return the scene of a plug-in in the run of a schedule, using the copies of its files in the run directory."""
     if isinstance(protocol, OwnProtocol):
         return _scene(1, inline({"class": protocol.reference}), directory)
     return _scene(1, inline(protocol.model_dump(include={"command", "promises"})), directory)
@@ -122,7 +124,7 @@ def experiment_of(seed: int, protocol: str) -> ProcessScenario:
 
 
 def plug_in_of(protocol: str, scene: Scenario, seed: int, stations: int, hosts: int) -> PlugIn:
-    """Return the plug-in for the schedule of a seed on the adversary's network. `scene`: one that has the protocol."""
+    """Return the plug-in for the schedule of a seed on the adversary's network. `scene` contains the protocol."""
     scene = cast("Scenario", with_declared(scene, True))
     named = scene.model_copy(update={"seed": seed})
     parties = parties_of(named, {"stations": stations, "hosts": hosts}, None)
@@ -131,7 +133,7 @@ def plug_in_of(protocol: str, scene: Scenario, seed: int, stations: int, hosts: 
 
 
 def checks_of(protocol: str) -> list[Check]:
-    """Return the checks of the promises that the class makes itself."""
+    """Return the checks of the promises that the class declares."""
     if not is_plug_in(protocol):
         return []
     scene = scene_of(1, protocol)

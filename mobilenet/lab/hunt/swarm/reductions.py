@@ -1,4 +1,4 @@
-"""The steps that make a scenario smaller, for each kind of scenario.
+"""The steps that reduce a scenario, for each kind of scenario.
 
 Units     seconds, as the names show
 Errors    none
@@ -17,20 +17,20 @@ from mobilenet.quoting import pluralize
 from mobilenet.scenario import ProcessScenario, Scenario
 
 Changes = dict[str, Any]  # dotted key -> value
-NAME = r"\b[hp]\d+:\d+\b"  # name of a broadcast
-MOST_DRAWN, ROOM_S = 4, 0.05  # broadcasts in one picture; seconds on either side of a moment
-SAFE_DRAIN_S = 5.0  # any violation by deliveries shows by then
-SEEDS_OF_THE_NAMED = 40  # seeds to try; a run with so few broadcasts takes no time
-# Without one host all others move differently, so the mistake may need many seeds to show again
+NAME = r"\b[hp]\d+:\d+\b"  # name of a broadcast, such as h0:3
+MOST_DRAWN, ROOM_S = 4, 0.05  # most broadcasts in one diagram; margin around a moment, in seconds
+SAFE_DRAIN_S = 5.0  # a violation that concerns deliveries shows within this time
+SEEDS_OF_THE_NAMED = 40  # The search can try many seeds, because a run with so few broadcasts is short.
+# If one host is removed, all others move differently, so it may take many seeds until the mistake occurs again.
 SEEDS_OF_FEW_HOSTS = 8
-SEEDS_AT_LAST = (16, 40)  # while trials are left
+SEEDS_AT_LAST = (16, 40)  # tried only as long as trials are left
 
 
 class Search(Protocol):
-    """The parts of the search that a kind of scenario needs."""
+    """What the reductions need of the search."""
 
-    scenario: Any  # the smallest one so far
-    events: pd.DataFrame  # events of the run with the violation
+    scenario: Any  # the smallest scenario so far
+    events: pd.DataFrame  # events of the run that violates the property
     explanation: str
 
     @property
@@ -42,7 +42,7 @@ class Search(Protocol):
 
 
 class OfHosts:
-    """The reductions of a scenario of hosts and stations."""
+    """Reductions of a scenario of hosts and stations."""
 
     to_look_at = ("record.messages=true", "record.positions_interval_s=default")
 
@@ -59,7 +59,7 @@ class OfHosts:
                 return
 
     def _write_down(self) -> None:
-        """Write what was drawn into lists."""
+        """Replace random workload and faults by explicit lists of what happened in the run."""
         scenario = self._search.scenario
         if scenario.longest_drain_s > SAFE_DRAIN_S:
             self._search.attempt({"drain_s": SAFE_DRAIN_S})
@@ -74,7 +74,8 @@ class OfHosts:
         )
         self._those_named(payload_bytes)
         for key, value in (("churn", None), ("faults", None), ("wireless.loss", 0.0)):
-            self._search.attempt({key: value})  # last, because the mistake would become rare if these make it likely
+            # The search tries these last, because the mistake becomes rare if they were what made it likely.
+            self._search.attempt({key: value})
         if self._search.scenario.faults is not None:
             self._search.attempt({"faults": {"schedule": "explicit", "outages": self._outages()}})
 
@@ -120,7 +121,7 @@ class OfHosts:
             self._search.cut_list("stations.layout.points_m", layout.points_m)
 
     def _earlier(self, seeds: int, first: int) -> bool:
-        """Try to bring everything forward if nothing happens for long before the first broadcast."""
+        """Move everything to an earlier time if the first broadcast comes late."""
         scenario = self._search.scenario
         messages = scenario.workload.messages
         first_s = min((message.at_s for message in messages), default=0.0)
@@ -132,7 +133,7 @@ class OfHosts:
         return self._search.attempt({"workload.messages": earlier_messages, **shorter}, seeds, first)
 
     def _shortest(self) -> None:
-        """Find the shortest time, to a tenth of a second."""
+        """Find the shortest duration, to a tenth of a second."""
         low, high = 0.0, self._search.scenario.duration_s
         while high - low > 0.1 and not self._search.is_over:
             middle = round((low + high) / 2, 3)
@@ -142,7 +143,7 @@ class OfHosts:
                 high = middle
 
     def _at_last(self) -> bool:
-        """Return whether the run can be earlier, or have fewer hosts, tried with more and more seeds."""
+        """Return whether the run can begin earlier or needs fewer hosts, trying more and more seeds."""
         first = SEEDS_OF_FEW_HOSTS
         for seeds in SEEDS_AT_LAST:
             if self._earlier(seeds, first):
@@ -153,7 +154,9 @@ class OfHosts:
         return False
 
     def _those_who_act(self, others: Sequence[int], seeds: int, first: int) -> bool:
-        """Return whether the hosts that the lists name and this many others are enough."""
+        """Return whether the scenario can be reduced to the hosts that the lists name, and a few other hosts. `others`
+        holds the numbers of other hosts to try.
+        """
         scenario = self._search.scenario
         count, named = scenario.hosts.count or 0, sorted(self._names())
         strangers = [host for host in range(count) if host not in named]
@@ -166,7 +169,6 @@ class OfHosts:
         return False
 
     def _names(self) -> set[int]:
-        """Return the hosts that the lists name."""
         scenario = self._search.scenario
         churn, faults = getattr(scenario.churn, "changes", ()), getattr(scenario.faults, "outages", ())
         lists = (getattr(scenario.workload, "messages", ()), faults, churn, scenario.interventions)
@@ -174,7 +176,7 @@ class OfHosts:
         return {int(host[1:]) for host in hosts if host is not None}
 
     def _one_by_one(self) -> None:
-        """Remove single hosts in the middle. The hosts behind them are renumbered."""
+        """Try to remove each host except the last one. The hosts after a removed one get new numbers."""
         host = 0
         while host < (self._search.scenario.hosts.count or 0) - 1 and not self._search.is_over:
             count = (self._search.scenario.hosts.count or 0) - 1
@@ -183,18 +185,18 @@ class OfHosts:
                 host += 1
 
     def _without_strangers(self, hosts: int) -> Changes:
-        """Return lists that name only the hosts that are left."""
+        """Return the lists without the hosts that have been removed."""
         return self._with_hosts({host: host for host in range(hosts)})
 
     def _with_hosts(self, moved: Mapping[int, int]) -> Changes:
-        """Return lists that name only these hosts, by their new numbers."""
+        """Return the lists restricted to the hosts in `moved`, with their new numbers."""
         scenario = self._search.scenario
         changes: Changes = {}
         lists = {
             "workload.messages": scenario.workload.messages,
             "faults.outages": getattr(scenario.faults, "outages", None),
             "churn.changes": getattr(scenario.churn, "changes", None),
-            "interventions": scenario.interventions,  # some of which name no host
+            "interventions": scenario.interventions,  # Some interventions do not name a host.
         }
         for key, listed in lists.items():
             if listed:
@@ -213,9 +215,9 @@ class OfHosts:
 
     @staticmethod
     def around(explanation: str, events: pd.DataFrame) -> str:
-        """Return the place to look at, as options of `mobilenet spacetime`; empty: it cannot be drawn. The broadcasts
-        that the explanation names are drawn with all their deliveries; a message that was not broadcast, by the times
-        in the explanation.
+        """Return the options with which `mobilenet spacetime` shows the violation, or an empty string if it cannot be
+        drawn. The options select the broadcasts that the explanation names, with all their deliveries. If it names only
+        messages that were not broadcast, they select the times in the explanation.
         """
         at = re.search(r" at (h\d+)", explanation) or re.search(r"\b(h\d+)\b(?!:)", explanation)
         times_s = [float(time_s) for time_s in re.findall(r" at (\d+\.\d+) s", explanation)]
@@ -240,7 +242,7 @@ class OfHosts:
 
     @staticmethod
     def without_the_late(scenario: Scenario) -> Scenario:
-        """Return the scenario without broadcasts and outages after its end, which never happen."""
+        """Return the scenario without the broadcasts and outages that are planned after its end."""
         groups: dict[str, Any] = {}
         for name, key in (("workload", "messages"), ("faults", "outages")):
             group = getattr(scenario, name)
@@ -252,7 +254,7 @@ class OfHosts:
 
 
 class OfProcesses:
-    """The reductions of a scenario of processes."""
+    """Reductions of a scenario of processes."""
 
     to_look_at = ()
 
@@ -268,7 +270,7 @@ class OfProcesses:
 
     @staticmethod
     def around(explanation: str, events: pd.DataFrame) -> str:
-        """Return nothing, because space-time diagrams show hosts and stations."""
+        """Return an empty string, because space-time diagrams show hosts and stations."""
         return ""
 
     @staticmethod
@@ -279,14 +281,16 @@ class OfProcesses:
 
     @staticmethod
     def without_the_late(scenario: ProcessScenario) -> ProcessScenario:
-        """Return the scenario, in which nothing is planned for later than its end."""
+        """Return the scenario unchanged, because it does not plan anything for a time after its end."""
         return scenario
 
 
 def fewer(
     search: Search, key: str, count: int | None, least: int, also: Callable[[int], Changes] = lambda few: {}
 ) -> None:
-    """Find the smallest number, by halves and then one by one. `also`: changes that go with it."""
+    """Find the smallest number that still works, by halving and then by single steps. `also` returns further changes
+    that the number requires.
+    """
     while count is not None and count > least and not search.is_over:
         few = max(least, count // 2)
         if not search.attempt({key: few, **also(few)}):

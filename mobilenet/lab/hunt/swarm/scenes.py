@@ -1,11 +1,12 @@
-"""A small hostile scenario for the real radio, drawn from one seed.
+"""Draw a small hostile scenario for the real radio from one seed.
 
-Model     2-4 stations a little too near or too far from each other, 1-6 hosts that run to and fro over the borders of
-          their cells, half of the time in a small box around them; loss, short outages that hit handoffs, churn, busy
-          hosts, slow wires, small windows and queues; a T extension in a quarter of them. The settings of the other
-          protocol and the other MAC come from a separate stream, so everything else of a seed stays the same
+Model     2-4 stations stand a little too near to each other, or too far apart. 1-6 hosts move to and fro over the
+          borders of their cells, half of the time in a small box around a border. The scenario has loss, short outages
+          that hit handoffs, churn, busy hosts, slow wires, small windows and small queues; a quarter of the scenarios
+          have the T extension. The settings of the other protocol and of the other MAC come from a separate stream, so
+          that all other values of a seed stay the same
 Units     metres, seconds, milliseconds, Mb/s, as the names show
-Errors    none: what is drawn is a valid scenario
+Errors    none: the drawn scenario is valid
 Source    ours: docs/architecture.md
 """
 
@@ -27,8 +28,8 @@ Radio = Literal["dcf", "acking", "sinr"]  # a MAC over the unit disk, or 802.11 
 
 
 def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radio = "dcf") -> Scenario:
-    """Return the scenario of a seed. Places, movement, radio, faults and churn are the same for each protocol and
-    backbone; for each kind of radio, the reach and the random loss are.
+    """Return the scenario of a seed. Positions, movement, radio, faults and churn are the same for each protocol and
+    each backbone. The range and the random loss are also the same for each kind of radio.
     """
     stream, floods = Stream(seed, "swarm/scene"), protocol == TcpFlooding.name
     repairs = protocol == SELECTIVE
@@ -73,7 +74,9 @@ def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radi
 
 
 def _stations(stream: Stream, range_m: float) -> tuple[tuple[float, float], ...]:
-    """Return stations in a row or in a square. Beyond 1.7 ranges a square has a hole, beyond 2 cells do not touch."""
+    """Return stations in a row or in a square. Beyond 1.7 ranges a square has a hole in its middle, and beyond 2 ranges
+    the cells do not touch.
+    """
     spacing_m = range_m * stream.uniform(0.6, 2.6)
     shape = stream.one_of(((0, 0), (1, 0), (2, 0), (3, 0)), ((0, 0), (1, 0), (0, 1), (1, 1)))
     return tuple((x * spacing_m, y * spacing_m + stream.uniform(-5, 5)) for x, y in shape[: 2 + stream.below(3)])
@@ -81,11 +84,11 @@ def _stations(stream: Stream, range_m: float) -> tuple[tuple[float, float], ...]
 
 def _mobility(stream: Stream, points: Sequence[tuple[float, float]], range_m: float) -> Values:
     xs, ys = zip(*points, strict=True)
-    if stream.chance(0.5):  # around a point at the border of several cells, or of one
+    if stream.chance(0.5):  # Hosts move around a point at the border of several cells, or of one cell.
         reach = range_m * stream.uniform(0.1, 0.6)
         x, y = xs[0] + min((xs[1] - xs[0]) / 2, 0.9 * range_m), ys[0]
         box = (x - reach, y - reach, x + reach, y + reach)
-    else:  # everywhere, and beyond the rim
+    else:  # Hosts move in the whole area, and beyond the edge of coverage.
         rim = range_m * stream.uniform(0.3, 1.3)
         box = (min(xs) - rim, min(ys) - rim, max(xs) + rim, max(ys) + rim)
     slow = stream.uniform(5, 20)
@@ -124,13 +127,13 @@ def _dcf(stream: Stream, range_m: float, most_loss: float) -> Values:
 
 
 def _groupcast(seed: int) -> Values:
-    """Return the group retries, drawn from a separate stream like everything that only repairs have."""
+    """Return the group retries. They come from a separate stream, like all values that only the repair schemes use."""
     stream = Stream(seed, "swarm/groupcast")
     return {"groupcast": "unsolicited_retry", "group_retries": 1 + stream.below(3)} if stream.chance(0.5) else {}
 
 
 def _acking(seed: int, dcf: Values) -> Values:
-    """Return the keys of the MAC `acking`, drawn from a separate stream except for what every MAC has."""
+    """Return the keys of the MAC `acking`. Except for the keys that every MAC has, they come from a separate stream."""
     stream = Stream(seed, "swarm/acking")
     return {
         "mac": "acking",
@@ -146,8 +149,8 @@ def _acking(seed: int, dcf: Values) -> Values:
 
 
 def _sinr(seed: int, dcf: Values) -> Values:
-    """Return the keys of a radio with SINR, with a power that lets preambles be detected up to the range, and a rate
-    that works there.
+    """Return the keys of a radio with SINR. Preambles are detected up to the range at this power, and the rate works at
+    that distance.
     """
     stream = Stream(seed, "swarm/sinr")
     exponent, preamble_rssi_dbm = stream.uniform(2.5, 3.3), stream.one_of(-82.0, -82.0, -70.0)
@@ -209,7 +212,7 @@ def _protocol(stream: Stream, expires: bool) -> Values:
 
 
 def selective(seed: int) -> Values:
-    """Return the parameters of `repair: selective`, drawn from a separate stream."""
+    """Return the parameters of `repair: selective`. They come from a separate stream."""
     stream = Stream(seed, "swarm/selective")
     return {
         "repair": "selective",
@@ -225,7 +228,7 @@ def selective(seed: int) -> Values:
 
 
 def _flooding(seed: int) -> Values:
-    """Return the parameters of TCP flooding, drawn from a separate stream."""
+    """Return the parameters of TCP flooding. They come from a separate stream."""
     stream = Stream(seed, "swarm/flooding")
     return {
         "name": TcpFlooding.name,

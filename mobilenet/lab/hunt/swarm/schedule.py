@@ -1,13 +1,13 @@
-"""A whole small scenario drawn from one seed, and its run: faults, then a fault-free completion, then a check of the
-end.
+"""Draw a small scenario from one seed and run it: first with faults, then to a fault-free completion, and then check
+the final state.
 
-Model     2-4 stations, 2-4 hosts, a tree, a kind of trouble (FLAVOURS), and for each host a list of actions with their
-          times; the last host stays where it is, and a member, so that at least one host broadcasts in the end. When
-          they are through the faults stop: every host is up and in coverage, late packets run out, old packets come
-          again a last time in some schedules, and each member broadcasts once more
+Model     A schedule has 2-4 stations in a tree, 2-4 hosts, a kind of trouble (FLAVOURS), and a list of timed actions
+          for each host. The last host stays in its cell and remains a member, so that at least one host broadcasts in
+          the end. After the last action the faults stop: every host is up and in coverage, and late packets arrive. In
+          some schedules old packets arrive once more. Finally, each member broadcasts once more
 Units     integer nanoseconds; seconds where a name shows it
-Shapes    Played.recording: events, counters, and at the end a sample of every buffer
-Errors    only AssertionError from the protocol's self-checks
+Shapes    PlayedSchedule.recording: events, counters, and at the end a sample of every buffer
+Errors    only AssertionError from the self-checks of the protocol
 Source    ours: docs/architecture.md
 """
 
@@ -31,28 +31,28 @@ from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.record.recorder import Recording
 from mobilenet.simulation.outcome import first_few
 
-PATIENCE_NS = 60 * SECOND  # after the faults everything settles within this time
+PATIENCE_NS = 60 * SECOND  # The network must come to rest within this time after the end of the faults.
 
 
 @dataclass(frozen=True, slots=True)
 class Flavour:
-    """The weights of a mobile host's actions, and the world around it."""
+    """The weights of the actions of a mobile host, and the quality of radio and wire."""
 
     broadcast: float = 8
     move: float = 4
-    hole: float = 1  # leave coverage, return later
+    hole: float = 1  # leave coverage, and return later
     crash: float = 0.7
     leave: float = 0.3
-    hurry: float = 0.3  # probability that the next action follows within a handoff's time
-    pause_s: float = 0.25  # mean time between actions otherwise
-    outage_s: float = 0.4  # mean length of a hole, of a crash, and of an absence
-    wire_s: float = 0.03  # longest delay of a link
-    loss: float = 0.5  # highest loss
+    hurry: float = 0.3  # probability that the next action follows within the duration of a handoff
+    pause_s: float = 0.25  # mean time between actions that do not hurry
+    outage_s: float = 0.4  # mean duration of a hole, of a crash, and of an absence
+    wire_s: float = 0.03  # longest delay of a link, in seconds
+    loss: float = 0.5  # highest probability that a packet is lost
     late: float = 0.1  # highest probability of a late packet
-    static: float = 0.5  # share of hosts that only broadcast
-    replays: float = 1.0  # probability that old packets come again
-    drop: float = 0.05  # highest probability that a queue is full
-    expiry_s: tuple[float, float] | None = None  # T is drawn from here
+    static: float = 0.5  # probability that a host only broadcasts
+    replays: float = 1.0  # probability that old packets arrive again
+    drop: float = 0.05  # highest probability that the queue of a sender is full
+    expiry_s: tuple[float, float] | None = None  # range from which T is drawn
     heartbeat_s: float | None = None
 
 
@@ -93,10 +93,10 @@ class Schedule:
     parameters: MobileCausalParameters
     air: Air
     first_cells: tuple[int, ...]
-    actions: tuple[tuple[int, int, str, int], ...]  # (time, host, what, cell); in order of time
-    replay_every_ns: int  # 0: never
-    late_replays: int  # how often old packets come again when all is quiet
-    backbone: str = "tree"  # or one over VCube, for the same schedule
+    actions: tuple[tuple[int, int, str, int], ...]  # (time, host, action, cell), in the order of time
+    replay_every_ns: int  # 0: old packets do not arrive again
+    late_replays: int  # how often old packets arrive again after the network has settled
+    backbone: str = "tree"  # "tree", or the name of a broadcast over VCube, which plays the same schedule
 
     @property
     def active_ns(self) -> int:
@@ -111,11 +111,13 @@ class PlayedSchedule:
     network: Adversary
     simulated_ns: int
     quiescent: bool
-    not_at_rest: tuple[str, ...]  # the nodes not at rest, in words
+    not_at_rest: tuple[str, ...]  # descriptions of the nodes that are not at rest
 
 
 def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs: bool = False) -> Schedule:
-    """Return the schedule of a seed. With `repairs`, everything except `repair: selective` is the same."""
+    """Return the schedule of a seed. `repairs` adds the parameters of `repair: selective`, and everything else stays
+    the same.
+    """
     stream = Stream(seed, "swarm/schedule")
     name = list(FLAVOURS)[stream.below(len(FLAVOURS))]
     name = flavour or name
@@ -158,7 +160,9 @@ def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs:
 
 
 def _parameters(stream: Stream, f: Flavour) -> MobileCausalParameters:
-    """Return parameters faster than in a radio network, so that more happens, and T well above the heartbeat."""
+    """Return parameters with shorter times than in a radio network, so that more happens. T is well above the
+    heartbeat.
+    """
     return MobileCausalParameters(
         window=(150, 150, 8, 3)[stream.below(4)],
         mac_backlog=(20, 2)[stream.below(2)],
@@ -179,7 +183,6 @@ def _parameters(stream: Stream, f: Flavour) -> MobileCausalParameters:
 def _timeline(
     stream: Stream, f: Flavour, host: int, stations: int, count: int, mobile: bool
 ) -> list[tuple[int, int, str, int]]:
-    """Return the actions of one host."""
     actions = []
     time = stream.exponential(0.05)
     actions.append((ns(time), host, "join", 0))
@@ -195,10 +198,11 @@ def _timeline(
             continue
         actions.append((ns(time), host, verb, cell))
         time += stream.exponential(f.outage_s)
-        if verb == "crash" and stream.random() < 0.5:  # moved elsewhere while it is down
+        if verb == "crash" and stream.random() < 0.5:  # The host moves to another cell while it is down.
             actions.append((ns(time), host, "move", cell))
         actions.append((ns(time), host, {"hole": "move", "crash": "recover", "leave": "join"}[verb], cell))
-    if mobile and f.leave and stream.random() < 0.5:  # finally not a member, and gone before it is notified of it
+    # In the end the host is not a member, and leaves coverage before it is notified of this.
+    if mobile and f.leave and stream.random() < 0.5:
         time += stream.exponential(f.outage_s)
         actions.append((ns(time), host, "leave", 0))
         actions.append((ns(time + stream.exponential(f.outage_s)), host, "move", stream.below(stations)))
@@ -219,8 +223,8 @@ def run(
     check: bool = True,
     layer: Layer | None = None, own: PlugIn | None = None,
 ) -> PlayedSchedule:  # fmt: skip
-    """Play faults, then a fair completion, of the mobile causal broadcast or of a plug-in's parties. `layer`: a
-    replacement for the right layer above VCube. The classes replace the shipped ones.
+    """Play a schedule with the mobile causal broadcast or with the parties of a plug-in. The given classes replace the
+    built-in ones, and `layer` replaces the correct layer above VCube.
     """
     recording = Recording()
     network = Adversary(
@@ -243,7 +247,7 @@ def run(
 def _mobile_causal(
     host_class: type[Host] | None, station_class: type[Station] | None, check: bool
 ) -> type[Declaration]:
-    """Return the declaration with these classes; None: the shipped class for the parameters."""
+    """Return the declaration with these classes. None stands for the built-in class."""
     new_host, new_station = host_class or MobileCausal.host, station_class or MobileCausal.station
     return declare(
         lambda port, stable, parameters, stations: new_host(port, stable, parameters, stations, check),
@@ -260,7 +264,7 @@ class _Run:
         self._wants_in = [False] * len(schedule.first_cells)
 
     def play(self) -> bool:
-        """Play the schedule, and return whether everything came to rest after the faults."""
+        """Play the schedule, and return whether the network came to rest after the faults."""
         kernel, network, schedule = self._kernel, self._network, self._schedule
         network.air = schedule.air
         for h, cell in enumerate(schedule.first_cells):
@@ -292,7 +296,7 @@ class _Run:
             self._insist(host)
 
     def _insist(self, host: int) -> None:
-        """Ask a host to join or leave, again and again until it has."""
+        """Ask a host to join or leave, again and again until it has done so."""
         network, wants_in = self._network, self._wants_in[host]
         protocol = network.hosts[host]
         if protocol is not None and protocol.is_out() == wants_in:
@@ -304,7 +308,7 @@ class _Run:
             self._kernel.after(20 * MILLISECOND, lambda: self._insist(host))
 
     def _complete(self) -> bool:
-        """End the faults, and return whether everything pending comes to its end."""
+        """End the faults, and return whether all pending work is completed."""
         network, schedule = self._network, self._schedule
         network.air = CALM
         for host, cell in enumerate(network.cells):
@@ -333,12 +337,12 @@ class _Run:
         return False
 
     def _rests(self) -> bool:
-        """Return whether no buffer holds a message, nothing is in flight, and every host is in or out as requested."""
+        """Return whether every host has joined or left as requested, all buffers are empty, and no packet is in flight."""
         hosts = zip(self._network.hosts, self._wants_in, strict=True)
         return all(host is not None and host.is_out() != wants_in for host, wants_in in hosts) and self._network.rests()
 
     def not_at_rest(self) -> Iterator[str]:
-        """Yield the reasons why the network is not at rest, for people."""
+        """Yield the reasons why the network is not at rest, as text for people."""
         for number, (host, wants_in) in enumerate(zip(self._network.hosts, self._wants_in, strict=True)):
             if host is not None and host.is_out() == wants_in:
                 yield f"h{number} still has to {'join' if wants_in else 'leave'}"

@@ -1,12 +1,12 @@
 """Shrink a scenario that violates a property to one that a person can read.
 
-Model     what happened at random in the run is written down as lists (who broadcasts when, who crashes when), and then
-          the lists, the time, the hosts and the stations are made smaller as long as the property is still violated. A
-          candidate is run and judged like any scenario; we know nothing about its protocol. What the explanation names
-          is tried first, then the lists are cut as delta debugging does it. Each removal changes what is drawn for the
-          rest, so a candidate may be played with a few other seeds
+Model     The random events of the run are written as lists (which host broadcasts when, which host crashes when). Then
+          the lists, the duration, the hosts and the stations are reduced as long as the property is still violated. A
+          candidate is run and judged like any scenario, without knowledge of its protocol. The search begins with the
+          broadcasts and hosts that the explanation names, and then cuts the lists by delta debugging. Each removal
+          changes the random draws of the remaining parts, so a candidate may be played with several seeds
 Units     seconds, as the names show
-Errors    RunError: a run that violates nothing, or that does not violate it again
+Errors    RunError for a run that does not violate a property, or does not violate it again
 Source    Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), algorithm ddmin; which parts
           are made smaller is ours: docs/guide/programs.md
 """
@@ -31,11 +31,11 @@ from mobilenet.simulation.plugin_code import require_allowed
 
 T = TypeVar("T")
 OnTrial = Callable[[str], None]
-SEEDS = 4  # seeds with which a candidate is played
+SEEDS = 4  # number of seeds with which a candidate is played
 
 
 class Shrinking:
-    """A search, step by step. `scenario` is the smallest one so far."""
+    """A search for a smaller scenario. `scenario` is the smallest one so far."""
 
     def __init__(
         self,
@@ -45,7 +45,9 @@ class Shrinking:
         minutes: float = math.inf,
         on_trial: OnTrial = print,
     ) -> None:
-        """Prepare the search. `most`: trials; `minutes`: of wall time; `on_trial` gets the result of each."""
+        """Prepare the search. `most` limits the number of trials, and `minutes` the wall time. `on_trial` gets the
+        result of each trial.
+        """
         self._allow_code = allow_code
         self._most = most
         self._ends_s = math.inf
@@ -81,11 +83,11 @@ class Shrinking:
 
     @property
     def is_over(self) -> bool:
-        """Whether its trials or its time are used up."""
+        """Whether the trials or the time are used up."""
         return self.trials >= self._most or time.monotonic() > self._ends_s
 
     def cut_list(self, key: str, items: Sequence[T]) -> None:
-        """Shorten the list of a key as long as the property is still violated."""
+        """Shorten the list that is the value of a key, as long as the property is still violated."""
 
         def still(subset: Sequence[T]) -> bool:
             return not self.is_over and self.attempt({key: subset})
@@ -93,8 +95,8 @@ class Shrinking:
         ddmin(items, still)
 
     def attempt(self, changes: Changes, seeds: int = SEEDS, first: int = 0) -> bool:
-        """Return whether the property is still violated with these values and one of several seeds; if so, they stay.
-        `first`: how many seeds were tried before.
+        """Return whether a scenario with these changes still violates the property with one of several seeds. If so,
+        the search continues with this scenario. `first` is the number of seeds already tried.
         """
         seed = self.scenario.seed
         return any(self._trial({**changes, "seed": seed + more}) for more in range(first, first + seeds))
@@ -108,7 +110,7 @@ class Shrinking:
             with scratch_folder("shrink") as folder:
                 verdicts = run(candidate, out=folder / "run", allow_code=self._allow_code).verdicts
         except ScenarioError:
-            return False  # not a scenario, or one that its protocol does not survive
+            return False  # The candidate is not a valid scenario, or its protocol cannot run in it.
         is_violated = self.violated in verdicts and verdicts[self.violated].answer == "violated"
         if is_violated:
             self.scenario = self._kind.without_the_late(candidate)
@@ -119,22 +121,24 @@ class Shrinking:
 
     @property
     def to_look_at(self) -> Sequence[str]:
-        """The changes that let the run be drawn, and alter nothing that happens."""
+        """The changes with which the run can be drawn. They do not alter what happens."""
         changes: Sequence[str] = self._kind.to_look_at
         return changes
 
     def around(self, small: Run) -> str:
-        """Return the place to look at, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
+        """Return the options with which `mobilenet spacetime` shows the violation, or an empty string if it cannot be
+        drawn.
+        """
         return str(self._kind.around(small.verdicts[self.violated].explanation, small.events))
 
     def summary(self) -> str:
-        """Return the size of the scenario in words."""
+        """Return a description of the size of the scenario."""
         return str(self._kind.summary(self.scenario))
 
 
 def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
-    """Return a shorter list for which `fails` still holds, and no longer holds if any one item is removed, unless
-    `fails` gives up before.
+    """Return a shorter list for which `fails` still holds. No single item of it can be removed, unless `fails` gives up
+    before the list is minimal.
     """
     current, parts = list(items), 2
     while current:

@@ -1,9 +1,9 @@
-"""Count the fate of every packet of the adversary, in the shape of a radio's counters.
+"""Count the fate of every packet of the adversary, in the form of a radio's counters.
 
-Model     each packet that leaves a queue is a frame; each receiver that the adversary throws it at is a pair. A pair
+Model     Each packet that leaves a queue is a frame, and each attempt to deliver it to a receiver is a pair. A pair
           may be duplicated, so that for each kind of pair
               pairs_in_range + duplicated = received + lost + in_flight
-          Without collisions, MAC ACKs and headers: bytes are those of the messages
+          There are no collisions, no MAC ACKs and no headers: bytes are those of the messages
 Units     packets, bytes
 Errors    none
 Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md
@@ -90,7 +90,7 @@ class Tally:
         return sum(kind[column] for side in sides for kind in self._kinds[side].values())
 
     def counters(self) -> dict[str, Any]:
-        """Return counters in the form of a run on the radio."""
+        """Return the counters in the form of a run on the radio."""
         kinds = {
             side: {
                 name: {"count": n, "bytes": size, "control_bytes": size - load}
@@ -118,7 +118,7 @@ class Tally:
         }
 
     def sample(self, now_ns: int, samples: Samples) -> None:
-        """Sample the network's counters, as a run does."""
+        """Sample the counters of the network, as a simulation run does."""
         radio_bytes, payload = self._sum(1, "host", "station"), self._sum(2, "host", "station")
         samples.add(now_ns, "network", "radio_frames", self._sum(0, "host", "station"))
         samples.add(now_ns, "network", "radio_bytes", radio_bytes)

@@ -1,8 +1,8 @@
-"""The adversary's other wire: VCube between the stations, on links that keep no order.
+"""The second wire of the adversary: VCube between the stations, on links that do not preserve order.
 
-Model     any two stations have a link, and the delay of each message is drawn, up to that of the slowest link of the
-          schedule's tree: a message sent later may arrive much earlier. With the reliable broadcast there are also
-          false suspicions, each withdrawn after a while
+Model     Any two stations have a link. The delay of each message is drawn, up to the delay of the slowest link in the
+          tree of the schedule, so a message that is sent later may arrive much earlier. With the reliable broadcast
+          there are also false suspicions, each of which is withdrawn after a while
 Units     integer nanoseconds, bytes
 Errors    none
 Source    ours: docs/validation/trust.md, docs/models/backbone.md
@@ -23,7 +23,7 @@ from mobilenet.network.wired.parameters import DETECTING
 from mobilenet.protocols.vcube.backbone import new_layer
 
 MAX_DELAY_NS = 20 * MILLISECOND  # longest wait for a bundle
-SUSPICION = 0.01  # probability of a suspicion, for each message
+SUSPICION = 0.01  # probability that a message causes a suspicion
 
 
 class VCubeWire:
@@ -47,7 +47,7 @@ class VCubeWire:
         return all(layer.is_idle for layer in self.layers)
 
     def send(self, at: int, to: int | None, message: Any) -> None:
-        """Send a message of a station; None: to all others."""
+        """Send a message of a station to another one, or to all others (None)."""
         layer = self.layers[at]
         if to is None:
             layer.broadcast(message)
@@ -65,7 +65,7 @@ class VCubeWire:
         self.layers[b].on_receive(a, message)
 
     def _suspect(self, by: int, about: int) -> None:
-        """Suspect the station a moment later, when no handler runs, and trust it again after a while."""
+        """Let a station suspect another one a moment later, outside of any handler, and trust it again after a while."""
         if by == about or (by, about) in self._suspected:
             return
         self._suspected.add((by, about))

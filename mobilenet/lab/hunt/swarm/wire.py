@@ -1,7 +1,7 @@
-"""The adversary's wire: a tree of FIFO links with random delays.
+"""The wire of the adversary: a tree of FIFO links with random delays.
 
-Model     broadcasts flood the tree, forwarded before they are handled, and messages for one station use the same links,
-          so delivery is causal over both calls
+Model     Broadcasts flood the tree: a station forwards a message before it handles it. Messages for one station use
+          the same links, so that delivery is causal over broadcasts and sends
 Units     integer nanoseconds, bytes
 Errors    none
 Source    ours: docs/architecture.md
@@ -22,12 +22,12 @@ from mobilenet.protocols.vcube.backbone import Layer
 
 @dataclass(frozen=True, slots=True)
 class Wires:
-    """The backbone of a schedule, and its quality."""
+    """The backbone of a schedule, and the delays of its links."""
 
     parents: Sequence[int]  # parents[i] is the neighbour of station i+1 towards station 0
-    slowest_ns: Sequence[int]  # slowest_ns[i]: the longest delay of that link
-    kind: str = "tree"  # or a broadcast over VCube
-    layer: Layer | None = None  # above VCube, instead of the right one
+    slowest_ns: Sequence[int]  # slowest_ns[i] is the longest delay of that link
+    kind: str = "tree"  # "tree", or the name of a broadcast over VCube
+    layer: Layer | None = None  # replaces the correct layer above VCube, if it is given
 
 
 class Backbone:
@@ -42,10 +42,10 @@ class Backbone:
         self._last = dict.fromkeys(self._routes.links, 0)
         self._slowest = {(a, b): wires.slowest_ns[max(a, b) - 1] for a, b in self._last}
 
-    is_at_rest = True  # except for what the tally counts as in transit
+    is_at_rest = True  # Messages in transit are counted by the tally instead.
 
     def send(self, at: int, to: int | None, message: Any) -> None:
-        """Send a message of a station; None: to all others."""
+        """Send a message of a station to another one, or to all others (None)."""
         self._pass_on(at, None, at, to, message)
 
     def _pass_on(self, at: int, before: int | None, source: int, to: int | None, message: Any) -> None:

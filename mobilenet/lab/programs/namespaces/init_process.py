@@ -1,15 +1,16 @@
-"""The first process of a node's namespaces: it builds them, starts the node's program, and ends everything with the
-run.
+"""The first process of a node's namespaces: it creates them, starts the program of the node, and ends everything with
+the run.
 
-Model     started by the supervisor, with a socket to the emulator as its standard input. It makes new user, network,
-          mount, PID, IPC and UTS namespaces, and forks. The child is process 1 in there: it gives the node a device
-          mob0, names, a file system in which the user's own files are hidden, and limits, and passes the device to the
-          emulator. When the socket closes, process 1 ends, and the kernel kills all that is left. Process 1 keeps its
-          capabilities. Programs have none, so they can neither trace nor signal it; those that are root have all but
-          two, and cannot trace it. With a process and an order as arguments, it runs a command in namespaces that are
-          there
-Asked     one packet of JSON at the start (Order), then numbers of signals for all processes. Answers: {"pid"}, then
-          {"ready"} with the device's descriptor, or {"error"}; later {"ended": code} and {"over": limit}
+Model     The supervisor starts this process, with a socket to the emulator as its standard input. The process creates
+          new user, network, mount, PID, IPC and UTS namespaces, and forks. The child is process 1 in these namespaces.
+          It gives the node a device mob0, names, a file system in which the user's files are hidden, and limits, and
+          passes the device to the emulator. When the socket closes, process 1 ends, and the kernel kills all other
+          processes in the namespaces. Process 1 keeps its capabilities. Ordinary programs have no capabilities, so
+          they can neither trace nor signal it. Programs that are root have all capabilities but two, and cannot trace
+          it. If a process and an order are given as arguments, this program instead runs a command in namespaces that
+          already exist
+Asked     One packet of JSON at the start (Order), and then the numbers of signals for all processes. The answers are
+          {"pid"}, then {"ready"} with the device's descriptor, or {"error"}; later {"ended": code} and {"over": limit}
 Units     megabytes and bytes, as names show
 Source    Linux: user_namespaces(7), pid_namespaces(7), mount_namespaces(7), Documentation/networking/tuntap.rst; ours:
           docs/guide/real-software.md. It runs on its own, with nothing but the standard library
@@ -32,11 +33,13 @@ import termios
 import time
 from typing import Any, NoReturn
 
-CLONE_ALL = 0x10000000 | 0x40000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000  # user net mount pid ipc uts
+# user, net, mount, PID, IPC and UTS namespaces
+CLONE_ALL = 0x10000000 | 0x40000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 1 << 12, 1 << 14, 1 << 18
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
-CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21  # capabilities to trace process 1, and to remove what hides files
+# With these capabilities, a program could trace process 1 and remove the mounts that hide files.
+CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFMTU = 0x8913, 0x8914, 0x8916, 0x891C, 0x8922
 IFF_UP, IFF_MULTICAST = 0x1, 0x1000
@@ -44,22 +47,24 @@ NETLINK_ROUTE, RTM_NEWROUTE, NLM_F_REQUEST, NLM_F_ACK, NLM_F_CREATE = 0, 24, 0x1
 RTN_UNICAST, RT_TABLE_MAIN, RT_SCOPE_LINK, RTPROT_BOOT, RTA_DST, RTA_OIF = 1, 254, 253, 3, 1, 4
 DEVICE = b"mob0"
 MOST_DESCRIPTORS = 4096
-LOOK_MS = 250  # between two checks of the limits
-OVER_S = 0.2  # how long killed programs have to end before the next check
+LOOK_MS = 250  # time between two checks of the limits
+OVER_S = 0.2  # Killed programs get this much time to end before the next check.
 HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp", "/dev/shm")
-KEPT_FLAGS = ((os.ST_NOSUID, MS_NOSUID), (os.ST_NODEV, MS_NODEV), (os.ST_NOEXEC, MS_NOEXEC))  # locked from outside
-FORBIDDING = (  # settings that can forbid namespaces to an ordinary user, with the forbidding value
+# These flags are locked outside the namespaces, so a new mount must keep them.
+KEPT_FLAGS = ((os.ST_NOSUID, MS_NOSUID), (os.ST_NODEV, MS_NODEV), (os.ST_NOEXEC, MS_NOEXEC))
+FORBIDDING = (  # Settings that can forbid namespaces to an ordinary user, with the value that forbids them.
     ("kernel.unprivileged_userns_clone", "0"),
     *((f"user.max_{kind}_namespaces", "0") for kind in ("user", "net", "mnt", "pid", "ipc", "uts")),
     ("kernel.apparmor_restrict_unprivileged_userns", "1"),
 )
-Order = dict[str, Any]  # address, mask, mtu, hosts, name, command or None, folder, shown, users, become, and limits
+# keys: address, mask, mtu, hosts, name, command or None, folder, shown, users, become, and limits
+Order = dict[str, Any]
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Refused(Exception):
-    """The system does not allow something, as one line explains."""
+    """Raised if the system does not allow an operation. The message is one line."""
 
 
 def call(name: str, *arguments: Any) -> None:
@@ -80,7 +85,7 @@ def write(path: str, text: str) -> None:
 
 
 def enter_namespaces(order: Order) -> None:
-    """Continue in a child of this process, in new namespaces. This process waits for it, and ends."""
+    """Continue in a child of this process, which has new namespaces. The parent waits for the child, and then ends."""
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
@@ -103,7 +108,7 @@ def enter_namespaces(order: Order) -> None:
 
 
 def wait_for(child: int) -> NoReturn:
-    """Hold nothing open, and end when the child does."""
+    """Close all descriptors, wait for the child, and end."""
     os.close(0)
     os.closerange(3, MOST_DESCRIPTORS)
     os.waitpid(child, 0)
@@ -111,7 +116,9 @@ def wait_for(child: int) -> NoReturn:
 
 
 def map_users(child: int, order: Order) -> None:
-    """Map users and groups, each pair inside and outside. Only root may map others than itself, and drop groups."""
+    """Map users and groups, each given as a pair (inside, outside). Only root may map other users than itself, and drop
+    groups.
+    """
     if order["become"] is None:
         write(f"/proc/{child}/setgroups", "deny")
     for kind in ("uid", "gid"):
@@ -125,7 +132,7 @@ def become(user: int) -> None:
 
 
 def forbidden_by() -> str:
-    """Return which settings of the system forbid namespaces, for a message."""
+    """Return a text for a message, which names the settings of the system that forbid namespaces."""
     for name, value in FORBIDDING:
         try:
             with open("/proc/sys/" + name.replace(".", "/")) as file:
@@ -155,7 +162,7 @@ def new_device(order: Order) -> int:
             fcntl.ioctl(any_socket, code, name)
         fcntl.ioctl(any_socket, SIOCSIFMTU, struct.pack("16si12x", DEVICE, order["mtu"]))
         setting = f"/proc/sys/net/ipv6/conf/{DEVICE.decode()}/disable_ipv6"
-        if os.path.exists(setting):  # missing with an MTU below 1280, which is too small for IPv6
+        if os.path.exists(setting):  # The file is missing if the MTU is below 1280, which is too small for IPv6.
             write(setting, "1")
         up(any_socket, DEVICE, IFF_MULTICAST)
     add_route("224.0.0.0", 4)
@@ -170,7 +177,7 @@ def up(any_socket: socket.socket, device: bytes, flags: int) -> None:
 
 
 def add_route(network: str, bits: int) -> None:
-    """Add a route through mob0, by rtnetlink(7)."""
+    """Add a route through mob0 by a message of rtnetlink(7)."""
     kinds = RT_TABLE_MAIN, RTPROT_BOOT, RT_SCOPE_LINK, RTN_UNICAST
     payload = struct.pack("BBBBBBBBI", socket.AF_INET, bits, 0, 0, *kinds, 0)
     device = struct.pack("I", socket.if_nametoindex(DEVICE.decode()))
@@ -185,7 +192,7 @@ def add_route(network: str, bits: int) -> None:
 
 
 def allow_ordinary_users(group: int) -> None:
-    """Allow ping, and ports below 1024, without special permission."""
+    """Allow programs to use ping and ports below 1024 without special permission."""
     write("/proc/sys/net/ipv4/ping_group_range", f"{group} {group}")
     write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")
 
@@ -194,8 +201,8 @@ def allow_ordinary_users(group: int) -> None:
 
 
 def hide_files(order: Order, folders: list[tuple[int, str]]) -> None:
-    """Mount empty file systems over the user's own files, and `folders` in them again: the first writable, the others
-    not. Each has a descriptor, opened before.
+    """Mount empty file systems over the user's files, and then mount `folders` in them: the first one writable, the
+    others read-only. The descriptor of each folder was opened before.
     """
     size = f"size={order['output_mb']}m,mode=1777"
     for path in dict.fromkeys(os.path.realpath(path) for path in (*HIDDEN, order["home"])):
@@ -208,7 +215,7 @@ def hide_files(order: Order, folders: list[tuple[int, str]]) -> None:
             mount(f"/tmp/.{name}", target, None, MS_BIND)
             os.unlink(f"/tmp/.{name}")
     for place, (descriptor, path) in enumerate(folders):
-        if not same_file(descriptor, path):  # hidden
+        if not same_file(descriptor, path):  # The folder is hidden.
             os.makedirs(path, exist_ok=True)
             mount(f"/proc/self/fd/{descriptor}", path, None, MS_BIND | MS_REC)
             if place:
@@ -230,7 +237,9 @@ def same_file(descriptor: int, path: str) -> bool:
 
 
 def start(order: Order, command: list[str], terminal: int | None, keeps_input: bool = False) -> int:
-    """Start a program of the node, and return its process. It cannot gain anything that its user does not have."""
+    """Start a program of the node, and return its process. The program cannot gain privileges that its user does not
+    have.
+    """
     started = os.fork()
     if started:
         return started
@@ -250,25 +259,29 @@ def start(order: Order, command: list[str], terminal: int | None, keeps_input: b
             signal.signal(number, signal.SIG_DFL)
         if order["become"] is not None:
             become(order["become"])
-        for capability in (CAP_SYS_PTRACE, CAP_SYS_ADMIN):  # for programs that are root
+        for capability in (CAP_SYS_PTRACE, CAP_SYS_ADMIN):  # This matters for programs that run as root.
             libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         os.execvpe(command[0], command, {**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"})
-    except BaseException as error:  # ValueError: a limit is above the hard one. Nothing may unwind the parent's stack
+    except BaseException as error:
+        # ValueError means that a limit exceeds the hard limit. An exception must not unwind the stack copied from the
+        # parent.
         os.write(2, f"{command[0]}: cannot be started: {getattr(error, 'strerror', error)}\n".encode())
     os._exit(127)
 
 
 def limit(order: Order) -> None:
     memory_bytes, output_bytes = order["memory_mb"] << 20, order["output_mb"] << 20
-    resource.setrlimit(resource.RLIMIT_NPROC, (order["processes"] + 1,) * 2)  # and process 1
+    resource.setrlimit(resource.RLIMIT_NPROC, (order["processes"] + 1,) * 2)  # The limit also counts process 1.
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes,) * 2)
     resource.setrlimit(resource.RLIMIT_FSIZE, (output_bytes,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def over_limit(order: Order) -> str | None:
-    """Return the limit that the node's processes exceed together. Shared pages count once, but take longer to find."""
+    """Return the limit that the processes of the node exceed together, or None. Shared pages are counted only once if
+    necessary, because this is slower.
+    """
     own = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
     if len(own) > order["processes"]:
         return "processes"
@@ -282,7 +295,7 @@ def resident_bytes(process: str) -> int:
     try:
         with open(f"/proc/{process}/statm") as file:
             return int(file.read().split()[1]) * resource.getpagesize()
-    except (OSError, IndexError, ValueError):  # it has ended
+    except (OSError, IndexError, ValueError):  # The process has ended.
         return 0
 
 
@@ -296,7 +309,9 @@ def proportional_bytes(process: str) -> int:
 
 
 def reap(program: int | None) -> tuple[int | None, int | None]:
-    """Reap what has ended. Return the program, or None if it has ended, and its exit code then."""
+    """Reap the processes that have ended. Return the program, or None if it has ended, and its exit code if it has
+    ended just now.
+    """
     code = None
     while True:
         try:
@@ -333,7 +348,7 @@ def live(control: socket.socket, order: Order, terminal: int | None) -> None:
 
 
 def answer_with(control: socket.socket, answer: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
-    with contextlib.suppress(OSError):  # the emulator is gone
+    with contextlib.suppress(OSError):  # The emulator may have ended.
         socket.send_fds(control, [json.dumps(answer).encode()], descriptors)
 
 
@@ -341,8 +356,9 @@ def be_first(control: socket.socket, order: Order, terminal: int | None) -> None
     try:
         folders = [(os.open(one, os.O_PATH), one) for one in (order["folder"], *order["shown"]) if os.path.isdir(one)]
         if order["become"] == 0:
-            become(0)  # the system's root, who can open all folders, is not mapped
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a change of user clears it
+            become(0)  # The system's root is not mapped in these namespaces, but could open all folders before.
+        # This comes after the change of user, which would clear the setting.
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         mount("none", "/", None, MS_REC | MS_PRIVATE)
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         tun = new_device(order)
@@ -358,8 +374,8 @@ def be_first(control: socket.socket, order: Order, terminal: int | None) -> None
 
 
 def enter(pid: int, order: Order) -> int:
-    """Run a command in the namespaces of a machine whose first process is `pid`, and return its exit code. With
-    `on_terminal`, its standard input is a pseudo-terminal, which becomes its terminal.
+    """Run a command in the namespaces of the machine whose first process is `pid`, and return its exit code. If the
+    order has `on_terminal`, the standard input is a pseudo-terminal, which becomes the terminal of the command.
     """
     kinds = ("user", "mnt", "pid", "net", "ipc", "uts")
     try:
@@ -371,7 +387,7 @@ def enter(pid: int, order: Order) -> int:
         return 2
     child = start(order, order["command"], 0 if order["on_terminal"] else None, keeps_input=True)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return code if code >= 0 else 128 - code  # as shells report it
+    return code if code >= 0 else 128 - code  # Shells report a signal in this way.
 
 
 def main() -> None:

@@ -1,8 +1,10 @@
-"""The counts of a node's kernel: the packets that passed its device, and those that it found damaged.
+"""The counters of a node's kernel: the packets that passed through its device, and the packets that the kernel found
+damaged.
 
-Model     the record has the packets that the emulator took from a device and put into it. The kernel counts them too,
-          so a packet that the emulator loses, doubles or damages at the device shows
-Units     packets, since the device was made
+Model     The record contains the packets that the emulator took from a device and put into it. The kernel counts these
+          packets independently, so the counts reveal a packet that the emulator loses, duplicates or damages at the
+          device
+Units     packets, since the device was created
 Source    Linux: proc_pid_net(5); RFC 1213 (SNMP counters)
 """
 
@@ -11,14 +13,14 @@ from __future__ import annotations
 from pathlib import Path
 
 DEVICE = "mob0"
-IN, OUT = 1, 9  # columns of /proc/net/dev: packets received and transmitted
+IN, OUT = 1, 9  # columns of /proc/net/dev that contain the packets received and transmitted
 CHECKED = (("snmp", "Icmp"), ("snmp", "Tcp"), ("snmp", "Udp"), ("netstat", "IpExt"))
 DAMAGED = "InCsumErrors"
 
 
 def kernel_counts(process: int) -> dict[str, int] | None:
-    """Return how many packets went "out" of the device in the network namespace of a process, came "in" to it, and were
-    "damaged", or None if the process or its device is gone.
+    """Return the number of packets that went "out" of the device in the network namespace of a process, came "in" to
+    it, and were "damaged". Return None if the process or its device no longer exists.
     """
     folder = Path(f"/proc/{process}/net")
     try:
@@ -34,6 +36,6 @@ def kernel_counts(process: int) -> dict[str, int] | None:
 
 
 def _count(lines: list[str], protocol: str) -> int:
-    """Return the damaged packets of a protocol, which has a line of names and one of numbers."""
+    """Return the number of damaged packets of a protocol, from a line of names and a line of numbers."""
     rows = [line.split()[1:] for line in lines if line.startswith(f"{protocol}: ")]
     return int(dict(zip(*rows, strict=True)).get(DAMAGED, 0)) if len(rows) == 2 else 0

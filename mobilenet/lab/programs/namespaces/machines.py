@@ -1,7 +1,7 @@
 """Machines: nodes with their namespaces, started as children of the run's supervisor.
 
 Model     init_process.py is started for each life of a node, with a socket as its standard input. A machine is ready
-          when it has passed its device; that is a moment later, and the emulation goes on meanwhile
+          when it has passed its device to the emulator. This takes a moment, during which the emulation continues
 Units     seconds of wall time
 Errors    ProgramError: the system does not allow namespaces, or a machine is not ready in time
 Source    ours: docs/guide/real-software.md
@@ -24,34 +24,34 @@ from typing import Any
 from mobilenet.lab.programs.children import Child, Children
 from mobilenet.simulation.parties import ProgramError
 
-READY_S = 30.0  # for all machines together; one takes about 0.05 s
+READY_S = 30.0  # Time limit for all machines together. One machine needs about 0.05 s.
 LONGEST_ANSWER = 65_536
 
 
 class Machine:
-    """One life of a node. `device`: the descriptor of its mob0, or None before it exists."""
+    """One life of a node. `device` is the descriptor of its mob0, or None before that exists."""
 
     def __init__(self, order: dict[str, Any], child: Child) -> None:
         self.name: str = order["name"]
         self.order = order
         self.child = child
-        self.pid: int | None = None  # of its first process, as seen from here
+        self.pid: int | None = None  # PID of its first process, outside its namespaces
         self.device: int | None = None
-        self.is_gone = False  # its first process
-        self.is_running = order["command"] is not None  # its program
+        self.is_gone = False  # whether its first process has ended
+        self.is_running = order["command"] is not None  # whether its program is running
 
     @property
     def control(self) -> int:
-        """The descriptor of our end of the machine's socket."""
+        """The descriptor of the emulator's end of the machine's socket."""
         return self.child.to
 
     def signal(self, number: int) -> None:
-        """Send a signal to all of its processes except the first."""
+        """Send a signal to all processes of the machine except the first."""
         with socket.socket(fileno=os.dup(self.control)) as control, suppress(OSError):
             control.send(str(number).encode())
 
     def answers(self) -> Iterator[dict[str, Any]]:
-        """Yield the answers that have come from the machine by now."""
+        """Yield the answers that the machine has sent since the last call."""
         with socket.socket(fileno=os.dup(self.control)) as control:
             while True:
                 try:
@@ -78,7 +78,7 @@ class Machines:
         self.running: dict[str, Machine] = {}
 
     def start(self, order: dict[str, Any], terminal: int | None = None) -> Machine:
-        """Start a machine. `order` is what init_process.py takes, `terminal` a pseudo-terminal for its program."""
+        """Start a machine. `order` is the order for init_process.py, and `terminal` a pseudo-terminal for the program."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours, theirs:
             to = os.dup(ours.fileno())
@@ -118,7 +118,7 @@ class Machines:
                     raise self.error_of(machine)
 
     def error_of(self, machine: Machine) -> ProgramError:
-        """Return the error for a machine whose first process has ended by itself."""
+        """Return the error for a machine whose first process has ended unexpectedly."""
         return ProgramError(f"{machine.name}: its namespaces ended: {self._children.last_words(machine.child)}")
 
     @staticmethod
@@ -127,7 +127,9 @@ class Machines:
             raise ProgramError(f"protocol.name: ip: {machine.name}: {answer['error']}")
 
     def failure(self, machine: Machine, answer: dict[str, Any], limits: Any) -> str | None:
-        """Return how the machine's program failed, according to the answer, or None."""
+        """Return a description of the failure of the machine's program that this answer reports, or None if it reports
+        none.
+        """
         if (key := answer.get("over")) is not None:
             return f"exceeds protocol.limits.{key}, which is {getattr(limits, key)}; all its processes were killed"
         code = answer.get("ended")
@@ -147,7 +149,7 @@ def entering(pid: int, order: dict[str, Any]) -> Sequence[str]:
 
 
 def _command() -> Sequence[str]:
-    """Return the command with which Python runs init_process.py: as a file, or from an archive."""
+    """Return the command with which Python runs init_process.py, as a file or from an archive."""
     path = Path(__file__).with_name("init_process.py")
     if path.is_file():
         return [sys.executable, "-I", "-S", str(path)]

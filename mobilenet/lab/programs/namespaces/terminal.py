@@ -1,8 +1,8 @@
-"""The user's terminal, connected to a pseudo-terminal in which a program of a machine runs.
+"""Connect the user's terminal to a pseudo-terminal in which a program of a machine runs.
 
-Model     bytes are copied both ways, with the user's terminal in raw mode. Its size is that of the user's terminal at
-          the beginning
-Errors    none: at the end of either side it is over
+Model     Bytes are copied in both directions, with the user's terminal in raw mode. The pseudo-terminal has the size
+          that the user's terminal has at the beginning
+Errors    none: the connection ends when either side is closed
 Source    pty(7), termios(3)
 """
 
@@ -17,12 +17,12 @@ import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-LOOK_S = 0.1  # between two checks for the end
+LOOK_S = 0.1  # time between two checks for the end
 CHUNK_BYTES = 65_536
 
 
 def new_pseudo_terminal() -> tuple[int, int]:
-    """Return both ends of a new pseudo-terminal: ours, and the program's."""
+    """Return both ends of a new pseudo-terminal: the emulator's end, and the program's end."""
     ours, theirs = os.openpty()
     if sys.stdin.isatty():
         size = fcntl.ioctl(sys.stdin, termios.TIOCGWINSZ, b"\0" * 8)
@@ -44,10 +44,12 @@ def _raw(descriptor: int) -> Iterator[None]:
 
 
 def connect(ours: int, is_over: Callable[[], bool]) -> None:
-    """Copy between the user's terminal and our end, until the program's end is closed, or `is_over`."""
+    """Copy bytes between the user's terminal and the emulator's end, until the program's end is closed or `is_over`
+    holds.
+    """
     keyboard, screen = sys.stdin.fileno(), sys.stdout.fileno()
     sources = [ours, keyboard]
-    with _raw(keyboard), suppress(OSError):  # EIO: the program has closed its end
+    with _raw(keyboard), suppress(OSError):  # OSError with EIO means that the program has closed its end.
         while not is_over():
             for source in select.select(sources, [], [], LOOK_S)[0]:
                 data = os.read(source, CHUNK_BYTES)
@@ -55,7 +57,7 @@ def connect(ours: int, is_over: Callable[[], bool]) -> None:
                     return
                 if not data:
                     sources.remove(keyboard)
-                    os.write(ours, b"\4")  # the end of a file, on a terminal
+                    os.write(ours, b"\4")  # the end of a file, as typed on a terminal
                 else:
                     _write(screen if source == ours else ours, data)
 

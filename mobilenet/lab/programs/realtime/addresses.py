@@ -1,7 +1,7 @@
-"""An address for each pair of hosts, so that a datagram's destination also identifies its sender.
+"""An address for each pair of hosts, so that the destination of a datagram also identifies its sender.
 
-Model     host A reaches host B at PREFIX.A.B; PREFIX.A.A is A's own. All of them are local to this machine, since all
-          of 127.0.0.0/8 is, without special permission (Linux)
+Model     Host A reaches host B at PREFIX.A.B; PREFIX.A.A is the address of A itself. All of these addresses are local
+          to this machine, because on Linux all of 127.0.0.0/8 is local and needs no special permission
 Errors    none
 Source    ours: docs/guide/real-time.md
 """
@@ -16,8 +16,8 @@ from mobilenet.engine.scratch import scratch_folder
 
 
 class Addresses:
-    """The addresses of `hosts` hosts, at most 256, below `prefix`, two octets as in 127.77. Programs call h0 `first`.
-    `flat`: all hosts reach a host at its own address; otherwise each pair has one.
+    """The addresses of `hosts` hosts, at most 256, below `prefix`, which has two octets as in 127.77. Programs refer to
+    h0 as number `first`. With `flat`, all hosts reach a host at the same address; otherwise each pair has an address.
     """
 
     def __init__(self, prefix: str, hosts: int, port: int, first: int = 0, flat: bool = False) -> None:
@@ -27,16 +27,18 @@ class Addresses:
         self._port = port
         self._first = first
         self.flat = flat
-        self._block = ExitStack()  # around the folder with the files of hosts, until close()
+        self._block = ExitStack()  # contains the folder with the hosts files until close()
         self._folder: Path | None = None
 
     def of(self, host: int, peer: int) -> str:
-        """Return the address at which `host` reaches `peer`, without the port. For itself, that is its own address."""
+        """Return the address at which `host` reaches `peer`, without the port. If both are the same host, return its
+        own address.
+        """
         return f"{self._text}.{peer if self.flat else host}.{peer}"
 
     def ends(self, address: bytes) -> tuple[int, int] | None:
-        """Return the sender and receiver of this address, four bytes, or None if it belongs to no host. In a host's own
-        address both are the same.
+        """Return the sender and receiver for this address, given as four bytes, or None if it does not belong to a
+        host. For a host's own address, both are this host.
         """
         host, peer = address[2], address[3]
         if address[:2] != self._prefix or max(host, peer) >= self._hosts:
@@ -44,12 +46,12 @@ class Addresses:
         return host, peer
 
     def owner(self, address: bytes) -> int | None:
-        """Return the host whose own address this is."""
+        """Return the host that has this as its own address, or None."""
         ends = self.ends(address)
         return ends[0] if ends is not None and ends[0] == ends[1] else None
 
     def fill_in(self, word: str, host: int, own_port: int | None) -> str:
-        """Return a word of a host's command, or the name of its log, with placeholders filled in."""
+        """Return a word of a host's command, or the name of its log, with the placeholders replaced."""
         values = {
             "{me}": str(host + self._first),
             "{address}": self.of(host, host),
@@ -61,7 +63,7 @@ class Addresses:
         return word.replace("{hosts_file}", self._hosts_file(host, own_port)) if "{hosts_file}" in word else word
 
     def _hosts_file(self, host: int, own_port: int | None) -> str:
-        """Write a line `NUMBER ADDRESS PORT` for each host, as this one reaches it, and return the file's path."""
+        """Write a file with a line `NUMBER ADDRESS PORT` for each host, as this host reaches it, and return its path."""
         if self._folder is None:
             self._folder = self._block.enter_context(scratch_folder("hosts"))
         path = self._folder / f"hosts{host + self._first}"
@@ -71,5 +73,5 @@ class Addresses:
         return str(path)
 
     def close(self) -> None:
-        """Remove the files of hosts."""
+        """Remove the hosts files."""
         self._block.close()

@@ -1,11 +1,13 @@
-"""The programs of a run in real time: what they send enters their nodes, and the lines that they write become events.
+"""The programs of a run in real time: their datagrams enter the network at their nodes, and their output lines become
+events.
 
-Model     a host's program lives from the moment the host joins, and again from each recovery on; a crash kills it, with
-          all that it has started. A station's program lives as long as the run. Programs that the user has started are
-          cut off from the network for as long as their host is not there. First their datagrams are taken from the
-          network between us, then all lines are read, and only then do the datagrams enter the emulated network: the
-          lines that a program wrote before it sent have arrived by then, so a broadcast is recorded before any host can
-          deliver it. Numbers of messages are the program's own, in any order; in the record each host's count from 0
+Model     The program of a host starts when the host joins or recovers. A crash kills the program with everything that
+          it has started. The program of a station runs as long as the run. Programs that the user has started are
+          disconnected from the network while their host is absent. In each step, the emulator first takes the
+          datagrams from the sockets, then reads all lines, and only then lets the datagrams enter the emulated
+          network. The lines that a program wrote before it sent a datagram have arrived by then, so a broadcast is
+          recorded before any host can deliver it. Programs number their messages as they like, in any order; in the
+          record, the messages of each host are counted from 0
 Units     bytes
 Errors    ProgramError: a program that fails
 Source    ours: docs/guide/real-time.md
@@ -28,26 +30,28 @@ from mobilenet.lab.programs.realtime.pace import Pace
 from mobilenet.protocols.port import MessageId
 from mobilenet.simulation.parties import Parties, ProgramError, RealTime
 
-CHUNKS_AT_ONCE = 256  # of one program's lines, before the network goes on, since it may write as fast as it is read
-LOOKED_AFTER_S = 0.1  # between two checks whether programs have failed
-QUIET_NS = 1_000_000_000  # without packets and lines for this time, programs are at rest
-UNKNOWN = 10**12  # numbers of messages from here on were delivered, but never broadcast
-Note = Callable[..., None]  # EventLog.add
+# Most chunks of lines that are read from one program before the network continues, because a program may write as fast
+# as it is read.
+CHUNKS_AT_ONCE = 256
+LOOKED_AFTER_S = 0.1  # time between two checks for programs that have failed
+QUIET_NS = 1_000_000_000  # Programs are at rest if no packets or lines have come for this time.
+UNKNOWN = 10**12  # Messages with numbers from here on were delivered without a recorded broadcast.
+Note = Callable[..., None]  # a function such as EventLog.add
 
 
 class ProgramSettings(NamedTuple):
-    """The declarations of a scenario about its programs."""
+    """What a scenario declares about its programs."""
 
     logs: str | None
     lines: Expressions
-    folder: Path  # the folder in which programs start, and logs are
-    is_new: bool = False  # the folder is that of the new run, and is renamed when the run is over
-    most_output_bytes: int | None = None  # of a node's standard output, over all its lives; None: unlimited
-    outputs: Path | None = None  # the folder where standard outputs are kept
+    folder: Path  # The folder in which programs start, and which contains their logs.
+    is_new: bool = False  # The folder belongs to the new run, and will be renamed when the run is over.
+    most_output_bytes: int | None = None  # limit for the standard output of a node in all its lives; None: no limit
+    outputs: Path | None = None  # folder in which standard outputs are stored, or None
 
 
 class SentDatagram(NamedTuple):
-    """A datagram that a program has sent, and the node that it is for."""
+    """A datagram that a program has sent, with its source and destination nodes."""
 
     source: str
     to: str
@@ -55,47 +59,47 @@ class SentDatagram(NamedTuple):
 
 
 class Exchange(Protocol):
-    """The connection between programs and their nodes. Names are those of nodes, such as h3."""
+    """The connection between programs and their nodes. Names are names of nodes, such as h3."""
 
     def open(self, pace: Pace) -> None:
-        """Begin, and let `pace` listen to what can be read. Raise ScenarioError if that is impossible."""
+        """Open the connection, and let `pace` listen to its sources. Raise ScenarioError if that is impossible."""
 
     def wait_until_ready(self) -> None:
         """Wait until all programs that have been started are connected."""
 
     def start(self, name: str) -> Child | None:
-        """Begin a life of this node. Return its program, if we have started it."""
+        """Begin a life of this node. Return its program if the emulator has started it, and None otherwise."""
 
     def stop(self, name: str, child: Child | None) -> None:
-        """End the program with its life."""
+        """End a life of this node, and its program."""
 
     def signal(self, name: str, number: int) -> bool:
         """Send a signal to the program of a node. Return whether it still runs."""
 
     def take(self, ready: Sequence[Any]) -> Iterable[SentDatagram]:
-        """Return the datagrams that programs have sent. `ready`: the sources that can be read."""
+        """Return the datagrams that programs have sent. `ready` contains the sources that can be read."""
 
     def note_entry(self, one: SentDatagram) -> None:
-        """Note that a datagram has entered the emulated network now."""
+        """Note that a datagram enters the emulated network now."""
 
     def hand_over(self, name: str, datagram: Any) -> bool:
-        """Give a packet to the program of a node, and return whether it could take it."""
+        """Pass a packet to the program of a node. Return whether the program could take it."""
 
     def failures(self) -> Iterable[tuple[str, str]]:
-        """Return the nodes whose programs have failed since the last call, with the reasons."""
+        """Return the nodes whose programs have failed since the last call, each with the reason."""
 
     def fill_in(self, word: str, host: int) -> str:
-        """Return a word of the scenario with its placeholders filled in for a host."""
+        """Return a word of the scenario with its placeholders replaced for a host."""
 
     def close(self) -> None:
         """End all programs, because the run is over."""
 
     def document(self) -> dict[str, Any]:
-        """Return what the manifest records of the programs."""
+        """Return the entries of the manifest about the programs."""
 
 
 class Applications(Parties):
-    """The applications of one run. `note` adds an event; `now` returns the emulated time."""
+    """The applications of one run. `note` adds an event, and `now` returns the emulated time."""
 
     def __init__(
         self, settings: ProgramSettings, exchange: Exchange, note: Note, now: Callable[[], int], options: RealTime
@@ -106,20 +110,21 @@ class Applications(Parties):
         self._now = now
         self.pace = Pace(self._take, options._replace(begins=self._begins))
         self._asked_begins = options.begins
-        self._nodes: dict[str, Any] = {}  # nodes whose programs may talk: LiveHost and its kind
-        self._stations: list[Any] = []  # stations with a program, before the run begins
+        self._nodes: dict[str, Any] = {}  # nodes whose programs may communicate: LiveHost and similar classes
+        self._stations: list[Any] = []  # stations with a program, which start with the run
         self._running: dict[str, Child] = {}
-        self._speaks: dict[Any, str] = {}  # a program's standard output, while it is open -> its node
+        self._speaks: dict[Any, str] = {}  # standard output of a program, while it is open -> name of the node
         self._look_s = 0.0  # time of the next check for ended programs
         self._logs: dict[str, Log] = {}
-        self._numbers: dict[tuple[int, int], int] = {}  # (host, its program's number of a message) -> number
+        # (host, number that its program gave to a message) -> number in the record
+        self._numbers: dict[tuple[int, int], int] = {}
         self._counts: dict[int, int] = {}
-        self._stirred_ns = 0  # when something last came in
+        self._stirred_ns = 0  # time of the last packet or line
         self._written: dict[str, int] = {}  # node -> bytes of its standard output
         self.undeliverable = 0
-        self._stopped: dict[str, str] = {}  # node -> the last signal that its program got
-        self.will_stop = False  # whether programs that still run are to be stopped
-        self._to_stop: list[str] = []  # nodes whose programs are
+        self._stopped: dict[str, str] = {}  # node -> the last signal that was sent to its program
+        self.will_stop = False  # whether programs that are still running will be stopped
+        self._to_stop: list[str] = []  # nodes whose programs are still running and will be stopped
 
     # --- lives
 
@@ -130,16 +135,16 @@ class Applications(Parties):
             self.begin(station)
 
     def _begins(self) -> None:
-        """Prepare for the start of the clock."""
+        """Wait until the programs are ready, immediately before the clock starts."""
         self._exchange.wait_until_ready()
         self._asked_begins()
 
     def expect(self, station: Any) -> None:
-        """Start the station's program with the run."""
+        """Register a station, so that its program starts with the run."""
         self._stations.append(station)
 
     def begin(self, node: Any) -> None:
-        """Let the node's program talk from now on, and start it if that is our task."""
+        """Let the program of the node communicate from now on, and start it unless the user does so."""
         name = node.name
         self._nodes[name] = node
         child = self._exchange.start(name)
@@ -166,7 +171,9 @@ class Applications(Parties):
         self.pace.close()
 
     def stopping(self, kernel: Kernel, protocol: Any) -> Process:
-        """End the programs that still run. Those that promise something are only ended on request."""
+        """Stop the programs that are still running. Programs that declare promises are stopped only if the scenario
+        requests it.
+        """
         after_s = 0.0 if protocol.stop.after_s is None and protocol.promises is None else protocol.stop.after_s
         if after_s is not None:
             self.will_stop = True
@@ -176,14 +183,14 @@ class Applications(Parties):
             self.stop_programs(signal.SIGKILL)
 
     def stop_programs(self, number: signal.Signals) -> None:
-        """Send a signal to all programs that still run. Whatever exit code follows is not a failure."""
+        """Send a signal to all programs that are still running. Any later exit code is not a failure."""
         for name in self._running:
             if self._exchange.signal(name, number):
                 self._stopped[name] = number.name
-                self._stirred_ns = self._now()  # it may write last words
+                self._stirred_ns = self._now()  # The program may still write a few lines.
 
     def is_quiet(self) -> bool:
-        """Return whether nothing was sent or written for a while, and no program remains to be stopped."""
+        """Return whether there was no input for a while, and no program remains to be stopped."""
         self._to_stop = [name for name in self._running if self.will_stop and self._exchange.signal(name, 0)]
         return not self.not_at_rest()
 
@@ -212,7 +219,7 @@ class Applications(Parties):
 
     def _take(self) -> None:
         came = list(self._exchange.take(self.pace.ready()))
-        self._read_lines()  # everything written before they were sent is there now
+        self._read_lines()  # All lines that were written before these datagrams were sent have arrived by now.
         self._see_who_failed()
         for one in came:
             node = self._nodes.get(one.source)
@@ -225,8 +232,8 @@ class Applications(Parties):
             self._exchange.note_entry(one)
 
     def hand_over(self, name: str, datagram: Any) -> None:
-        """Give a packet that has come to a node to its program."""
-        if name not in self._nodes:  # a station without a program
+        """Pass a packet that has arrived at a node to the program of the node."""
+        if name not in self._nodes:  # The node is a station without a program.
             return
         self._stirred_ns = self._now()
         if self._exchange.hand_over(name, datagram):
@@ -263,7 +270,9 @@ class Applications(Parties):
                 return
 
     def _room(self, name: str, count: int) -> int | None:
-        """Return how many of these bytes of its standard output count, or None for all. The rest is lost."""
+        """Return how many of these bytes of standard output are kept, or None for all of them. The others are
+        discarded.
+        """
         most = self._settings.most_output_bytes
         before = self._written.get(name, 0)
         self._written[name] = before + count
@@ -280,8 +289,8 @@ class Applications(Parties):
                 return
 
     def _see_who_failed(self) -> None:
-        """Report programs that have failed. A program need not live as long as its host, but must not fail. Its output
-        is not a sign of life: it may close it, and its children may keep it open.
+        """Report programs that have failed. A program may end before its host does, but must not fail. The output does
+        not show whether a program still runs: the program may close it, and children of the program may keep it open.
         """
         now_s = time.monotonic()
         if now_s < self._look_s:
@@ -309,12 +318,12 @@ class Applications(Parties):
             self._nodes[f"h{me}"].port.deliver(MessageId(sender, number), None)
             return
         number = self._counts[me] = self._counts.get(me, -1) + 1
-        self._numbers[me, program_number] = number  # a new life may begin at 0 again
+        self._numbers[me, program_number] = number  # A new life of the program may begin at 0 again.
         self._note(self._now(), f"h{me}", "broadcast", f"h{me}:{number}")
 
 
 class WithProgram:
-    """A host with a program that lives while the host is a member of the run. It extends a relay's host."""
+    """A host whose program runs while the host is a member. It extends the host of a relay."""
 
     name: str
     port: Any

@@ -1,12 +1,12 @@
 """The socket between programs and the emulated network.
 
-Model     one UDP socket on the loopback interface receives what is sent to any address of a pair, sees which one it
-          was, and sends from any. Where the system does not let us bind to that interface, there is one socket for each
-          address. A datagram is handed over at the host's own port if a socket is open there, or else where the program
-          last sent from. A datagram that comes from outside 127.0.0.0/8, is for no host, or has no known sender, is
-          dropped and counted
+Model     One UDP socket on the loopback interface receives the datagrams for all addresses of pairs, reads the
+          destination of each, and sends from any of these addresses. If the system does not allow a socket to be bound
+          to that interface, each address has a separate socket. A datagram is delivered at the host's own port if a
+          socket is open there, and otherwise at the address from which the program last sent. A datagram is dropped
+          and counted if it comes from outside 127.0.0.0/8, is not addressed to a host, or has an unknown sender
 Units     bytes
-Errors    ScenarioError: a port that is taken, a system that is not Linux
+Errors    ScenarioError: a port that is in use, or a system other than Linux
 Source    RFC 768; Linux: ip(7), IP_PKTINFO and IP_RECVERR; socket(7), SO_BINDTODEVICE; ours: docs/guide/real-time.md
 """
 
@@ -20,32 +20,38 @@ from collections.abc import Iterator
 from mobilenet.lab.programs.realtime.addresses import Addresses
 from mobilenet.parameters import ScenarioError
 
-IP_PKTINFO = 8  # Linux; Python knows it from 3.12 on
+IP_PKTINFO = 8  # The constant of Linux, which Python does not define before 3.12.
 IP_RECVERR = 11
-INFO = struct.Struct("@i4s4s")  # interface, our address, the destination
-MOST_BYTES = 65_507  # size of a datagram
-MOST_PLACES = 1000  # places that are remembered for a host
-AT_ONCE = 256  # datagrams, before the network goes on
+INFO = struct.Struct("@i4s4s")  # interface, local address, destination
+MOST_BYTES = 65_507  # largest datagram
+MOST_PLACES = 1000  # most earlier addresses that are remembered for a pair of hosts
+AT_ONCE = 256  # most datagrams before the network continues
 RECEIVE_BUFFER_BYTES = 1 << 22
 Place = tuple[str, int]  # address and port of a program's socket
 
 
 class Gateway:
-    """The socket between programs and the network. `own_port`: where programs listen, or None to learn it."""
+    """The socket between programs and the network. `own_port` is the port at which programs listen, or None if the
+    gateway learns the ports.
+    """
 
     def __init__(self, addresses: Addresses, hosts: int, own_port: int | None) -> None:
         self._addresses = addresses
         self._hosts = hosts
         self._own_port = own_port
-        self._spoke: dict[tuple[int, int], Place] = {}  # (host, peer) -> where its program last sent from to this peer
-        self._last: dict[int, Place] = {}  # the same, to any host
-        self._left: dict[tuple[int, int], set[Place]] = {}  # the places from which it has sent before
-        self.claimed_twice: set[int] = set()  # hosts that several programs claim to be at the same time
-        self.renamed: set[tuple[int, int]] = set()  # (sender by its own address, sender by the address that it sent to)
+        # (host, peer) -> the place from which the program of the host last sent to this peer
+        self._spoke: dict[tuple[int, int], Place] = {}
+        self._last: dict[int, Place] = {}  # host -> the place from which its program last sent to any host
+        # (host, peer) -> the earlier places from which the program sent
+        self._left: dict[tuple[int, int], set[Place]] = {}
+        self.claimed_twice: set[int] = set()  # hosts for which several programs send at the same time
+        # (sender by its own address, sender by the destination address), where these differ
+        self.renamed: set[tuple[int, int]] = set()
         self.from_outside = 0
         self.misaddressed = 0
         self.unidentified = 0
-        self.sockets: dict[socket.socket, bytes | None] = {}  # with the one address to which each is bound
+        # socket -> the address to which it is bound, or None for the socket of all addresses
+        self.sockets: dict[socket.socket, bytes | None] = {}
         self._from: dict[bytes | None, socket.socket] = {}
 
     def open(self, port: int) -> None:
@@ -69,7 +75,9 @@ class Gateway:
         self.sockets = {}
 
     def take(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield the datagrams that programs have sent: from, to, data. At most AT_ONCE are taken from each socket."""
+        """Yield the datagrams that programs have sent, as (sender, receiver, data). At most AT_ONCE are taken from each
+        socket.
+        """
         for each, bound in self.sockets.items():
             _refusals(each)
             for _ in range(AT_ONCE):
@@ -77,7 +85,7 @@ class Gateway:
                     data, notes, _, source = each.recvmsg(MOST_BYTES, socket.CMSG_SPACE(INFO.size))
                 except BlockingIOError:
                     break
-                except ConnectionRefusedError:  # the refusal of an earlier datagram
+                except ConnectionRefusedError:  # An earlier datagram was refused.
                     continue
                 if not source[0].startswith("127."):
                     self.from_outside += 1
@@ -86,8 +94,9 @@ class Gateway:
                     yield (*ends, data)
 
     def _ends(self, destination: bytes, source: Place) -> tuple[int, int] | None:
-        """Return the sender and receiver of a datagram. A socket that is bound to its host's own address identifies the
-        sender. Any other socket sends from 127.0.0.1, and the pair of the destination address then does.
+        """Return the sender and receiver of a datagram. If the socket of the program is bound to the host's own
+        address, this address identifies the sender. Any other socket sends from 127.0.0.1, and the destination address,
+        which belongs to a pair, identifies the sender.
         """
         ends = self._addresses.ends(destination)
         if ends is None:
@@ -95,7 +104,8 @@ class Gateway:
             return None
         by_pair, to = ends
         owner = self._addresses.owner(socket.inet_aton(source[0]))
-        if owner is None and by_pair == to:  # a flat address, and a socket that is not bound to one
+        # The destination is a flat address, and the program's socket is not bound to the address of its host.
+        if owner is None and by_pair == to:
             self.unidentified += 1
             return None
         if owner is not None and owner != by_pair != to:
@@ -107,7 +117,9 @@ class Gateway:
         return sender, to
 
     def _learn(self, ends: tuple[int, int], place: Place) -> None:
-        """Learn the address of a program, since a restarted one has another. One that comes back was never gone."""
+        """Remember the address from which a program sends, because a program that restarts has a new one. If an earlier
+        address returns, two programs are sending for the same host.
+        """
         self._last[ends[0]] = place
         known = self._spoke.get(ends)
         if known == place:
@@ -122,9 +134,9 @@ class Gateway:
             before.add(known)
 
     def hand_over(self, source: int, to: int, data: bytes) -> bool:
-        """Give a datagram to the program of a host, from the address by which it knows the sender. It listens at its
-        `own_port`, or else where it last sent from to this sender, or to any host. Return False without such a place,
-        or if its buffer is full.
+        """Deliver a datagram to the program of a host, from the address by which the program knows the sender. Try its
+        `own_port`, then the place from which it last sent to this sender, then the place from which it last sent to any
+        host. Return False if none of these takes the datagram.
         """
         name = socket.inet_aton(self._addresses.of(to, source))
         ours = self._from.get(name) or self._from[None]
@@ -133,11 +145,11 @@ class Gateway:
         return any(_send(ours, name, data, place) for place in dict.fromkeys(places) if place is not None)
 
     def _on_the_loopback(self, port: int) -> dict[socket.socket, bytes | None] | None:
-        """Return one socket for all addresses, or None if the system does not allow that."""
+        """Return one socket that serves all addresses, or None if the system does not allow that."""
         ours = _new_socket()
         try:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
-        except PermissionError:  # before Linux 5.7
+        except PermissionError:  # This happens before Linux 5.7.
             ours.close()
             return None
         ours.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
@@ -173,29 +185,30 @@ def _new_socket() -> socket.socket:
 
 
 def _destination(notes: list[tuple[int, int, bytes]]) -> bytes:
-    """Return the address that a datagram was sent to."""
     infos = (value for level, kind, value in notes if level == socket.IPPROTO_IP and kind == IP_PKTINFO)
     return INFO.unpack(next(infos)[: INFO.size])[2]  # type: ignore[no-any-return]
 
 
 def _send(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
-    """Return whether a socket there has taken the datagram. On the loopback interface a refusal is known at once."""
-    for _ in range(2):  # the error of an earlier datagram is reported once
+    """Return whether a socket at this place has taken the datagram. The loopback interface reports a refusal
+    immediately.
+    """
+    for _ in range(2):  # A first attempt may report the error of an earlier datagram.
         try:
             ours.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, INFO.pack(0, name, name))], 0, place)
         except ConnectionRefusedError:
             continue
-        except OSError:  # the buffer is full: the datagram is lost, as on any network
+        except OSError:  # The buffer is full, so the datagram is lost, as on any network.
             return False
         return place not in _refusals(ours)
     return False
 
 
 def _refusals(ours: socket.socket) -> set[Place]:
-    """Return the places at which datagrams of this socket have been refused since the last call."""
+    """Return the places that have refused datagrams of this socket since the last call."""
     places: set[Place] = set()
     while True:
         try:
             places.add(ours.recvmsg(0, 0, socket.MSG_ERRQUEUE)[3])
-        except OSError:  # no more
+        except OSError:  # All errors have been read.
             return places

@@ -1,11 +1,13 @@
-"""Read the lines that programs write, with two regular expressions of the scenario.
+"""Find events in the lines that programs write, with two regular expressions of the scenario.
 
-Model     whole lines, of standard output or of a file that is followed. A search that takes too long is
-          given up, by a signal that counts the process's own time: a few characters are enough to keep one busy for
-          years. Where signals are not available (outside the main thread) it is not stopped
-Units     bytes; seconds of CPU
-Errors    ProgramError: an expression that takes too long, or finds no number. ScenarioError: a sender that does not
-          exist. Then the numbers of all senders are in doubt, and with them the record, so no run is kept
+Model     The lines come from standard output or from a file that grows; only complete lines are read. A search that
+          takes too long is interrupted by a signal that counts the CPU time of the process, because a few characters
+          can keep an expression busy for years. Where signals are not available (outside the main thread), the search
+          is not interrupted
+Units     bytes; seconds of CPU time
+Errors    ProgramError: an expression that takes too long, or does not find a number. ScenarioError: a sender that does
+          not exist. Then the numbers of all senders are doubtful, and so is the record; therefore the run is not
+          stored
 Source    ours: docs/guide/real-time.md
 """
 
@@ -29,19 +31,21 @@ from mobilenet.simulation.parties import ProgramError
 
 CHUNK_BYTES = 65_536
 LONGEST_LINE_BYTES = 1 << 20
-LONGEST_NUMBER = 12  # digits
-LONGEST_SEARCH_S = 1.0  # of CPU time, for everything that one program has written since the last search
+LONGEST_NUMBER = 12  # most digits of a number
+LONGEST_SEARCH_S = 1.0  # CPU time for all lines that one program has written since the last search
 
 
 class ProgramLine(NamedTuple):
-    """A broadcast, or a delivery of a message of `sender`, by the program's number for the message."""
+    """A broadcast, or a delivery of a message of `sender`. Messages are identified by the number that the program uses."""
 
-    sender: int | None  # None: it broadcasts
+    sender: int | None  # None: the line reports a broadcast
     number: int
 
 
 class Expressions:
-    """The expressions in `lines` of a scenario; None: nothing is searched. `hosts`: their number."""
+    """The expressions in `lines` of a scenario. If `lines` is None, the search does not find anything. `hosts` is the
+    number of hosts.
+    """
 
     def __init__(self, lines: Any, hosts: int) -> None:
         self._hosts = hosts
@@ -55,8 +59,8 @@ class Expressions:
         return not self._looked_for
 
     def find(self, host: int, lines: Sequence[bytes], events: list[ProgramLine], log: Path | None = None) -> None:
-        """Add the events in lines of a host's program, in order, up to the first line that is not understood. `log`:
-        the file with the lines; None: standard output.
+        """Append the events in these lines of a host's program to `events`, in order. If a line is invalid, the events
+        before it have been added. `log` is the file that contains the lines, or None for standard output.
         """
         key, line = "", b""
         try:
@@ -74,7 +78,7 @@ class Expressions:
             ) from None
 
     def _sender(self, host: int, text: bytes | None, line: bytes, log: Path | None) -> int:
-        """Return the host that a delivery names."""
+        """Return the host whose message a delivery names. Raise ScenarioError if this host does not exist."""
         sender = _whole(host, text, line) - self._first
         if not 0 <= sender < self._hosts:
             where = "its standard output" if log is None else quote(log)
@@ -88,7 +92,7 @@ class Expressions:
 
 
 def _whole(host: int, text: bytes | None, line: bytes) -> int:
-    """Return the match of a group of an expression as a number."""
+    """Return the number that a group of an expression has matched. Raise ProgramError if it is not a number."""
     if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
         what = "nothing" if text is None else _in_words(text)
         raise ProgramError(
@@ -103,12 +107,12 @@ def _in_words(text: bytes) -> str:
 
 
 class _TooLong(Exception):
-    """A line takes more than its share of this process's time."""
+    """Raised if the search takes more CPU time than allowed."""
 
 
 @contextmanager
 def _no_longer_than(limit_s: float) -> Iterator[None]:
-    """Raise _TooLong if the block takes more CPU time. The matching of expressions reacts to signals, too."""
+    """Raise _TooLong if the block takes more CPU time. A signal can also interrupt the matching of an expression."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -129,7 +133,7 @@ def _no_longer_than(limit_s: float) -> Iterator[None]:
 
 
 class Log:
-    """A reader of the whole lines that a program writes, on standard output or into a file, which may not exist yet."""
+    """A reader of the complete lines that a program writes, on standard output or into a file, which may not exist yet."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -137,10 +141,10 @@ class Log:
         there = path.stat() if path is not None and is_file(path) else None
         self.is_missing = path is not None and there is None
         self._inode = None if there is None else there.st_ino
-        self._read_bytes = 0 if there is None else there.st_size  # skip the output of an earlier run
+        self._read_bytes = 0 if there is None else there.st_size  # skips the output of an earlier run
 
     def more(self) -> bytes:
-        """Return what is new in the file, or all of it if the file was started again."""
+        """Return the new contents of the file, or all of them if the file was written anew."""
         assert self.path is not None
         try:
             status = self.path.stat()

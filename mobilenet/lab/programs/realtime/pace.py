@@ -1,10 +1,10 @@
 """Keep pace with the wall clock: emulated time follows it, and the delay is measured.
 
-Model     emulated time 0 is when the run begins. The emulation sleeps until its next event is due or something comes
-          in; then it does everything that is due by now, and input that has come in takes effect now. Lateness: from
-          the moment at which the first event of such a batch was due until the whole batch is done
+Model     Emulated time 0 is the beginning of the run. The emulation sleeps until its next event is due or input
+          arrives. Then it handles all events that are due, and input takes effect at the current time. The lateness of
+          such a batch is the time from the moment at which its first event was due until the whole batch is done
 Units     nanoseconds of the monotonic clock
-Errors    FellBehind: later than allowed; ProgramError: the run was asked to end
+Errors    FellBehind: the emulation is later than allowed; ProgramError: the run was asked to end
 Source    Linux: prctl(2), PR_SET_TIMERSLACK; ours: docs/guide/real-time.md
 """
 
@@ -23,18 +23,18 @@ import numpy as np
 from mobilenet.simulation.parties import ProgramError, RealTime
 
 MILLISECOND = 1_000_000
-LONGEST_SLEEP_NS = 50 * MILLISECOND  # between two checks of files
-RECENT = 500  # batches
+LONGEST_SLEEP_NS = 50 * MILLISECOND  # time between two checks of files
+RECENT = 500  # number of batches that count as recent
 PR_SET_TIMERSLACK = 29
-DEFAULT_SLACK = 0  # default of a thread
+DEFAULT_SLACK = 0  # stands for the default of the thread
 
 
 class FellBehind(ProgramError):
-    """The emulation is later than allowed."""
+    """Raised if the emulation is later than allowed."""
 
 
 class Pace:
-    """The pace of a run. `take`: called when something may have come in."""
+    """The pace of a run. `take` is called when input may have arrived."""
 
     def __init__(self, take: Callable[[], None], options: RealTime) -> None:
         self._options = options
@@ -42,11 +42,11 @@ class Pace:
         self._selector = selectors.DefaultSelector()
         self._prctl = ctypes.PyDLL(None).prctl if sys.platform == "linux" else None
         self._begun_ns: int | None = None
-        self._due_ns: int | None = None  # when the first event of the present batch was due
+        self._due_ns: int | None = None  # time at which the first event of the current batch was due
         self._late_ns: list[int] = []
 
     def listen(self, source: Any) -> None:
-        """Listen to a socket or a descriptor: what can be read from it wakes the emulation."""
+        """Let a socket or descriptor wake the emulation when data can be read from it."""
         self._selector.register(source, selectors.EVENT_READ)
 
     def forget(self, source: Any) -> None:
@@ -60,10 +60,10 @@ class Pace:
         self._selector.close()
 
     def wait(self, now_ns: int, next_ns: int | None, until_ns: int) -> int:
-        """Sleep until the next event is due, or something has come in. Return the time up to which the emulation goes
-        on, at most `until_ns`.
+        """Sleep until the next event is due or input arrives. Return the time up to which the emulation may continue,
+        at most `until_ns`.
         """
-        if self._begun_ns is None:  # what is due at the beginning, including programs' starts, takes no time
+        if self._begun_ns is None:  # The events at the beginning, including the starts of programs, do not take time.
             return now_ns
         if by := self._options.stopped():
             raise ProgramError(f"stopped by {by} at {now_ns / 1e9:.3f} s", is_input=False)
@@ -71,7 +71,8 @@ class Pace:
         left_ns = min(target_ns - self._elapsed_ns(), LONGEST_SLEEP_NS)
         self._set_slack(1)
         try:
-            select.select([self._selector], [], [], max(0, left_ns) / 1e9)  # its own wait is in whole milliseconds
+            # The selector itself would wait for a whole number of milliseconds.
+            select.select([self._selector], [], [], max(0, left_ns) / 1e9)
         finally:
             self._set_slack(DEFAULT_SLACK)
         reached_ns = max(now_ns, min(self._elapsed_ns(), until_ns))
@@ -79,7 +80,7 @@ class Pace:
         return reached_ns
 
     def finish_step(self) -> None:
-        """Finish a step when everything due is done: note the lateness, and take what has come in."""
+        """Finish a step after all due events are done: record the lateness, and take the input."""
         if self._begun_ns is None:
             self._options.begins()
             self._begun_ns = time.monotonic_ns()
@@ -96,18 +97,20 @@ class Pace:
         self._take()
 
     def lateness_ms(self) -> dict[str, float]:
-        """Return p50, p99 and the maximum over all batches so far; empty before the first."""
+        """Return p50, p99 and the maximum over all batches so far, or an empty dictionary before the first batch."""
         if not self._late_ns:
             return {}
         p50, p99, most = (float(late_ns) / MILLISECOND for late_ns in np.percentile(self._late_ns, (50, 99, 100)))
         return {"p50": round(p50, 3), "p99": round(p99, 3), "max": round(most, 3)}
 
     def recent_lateness_ms(self) -> float:
-        """Return the maximum of the latest batches, or 0 before the first."""
+        """Return the greatest lateness of the latest batches, or 0 before the first batch."""
         return max(self._late_ns[-RECENT:], default=0) / MILLISECOND
 
     def _set_slack(self, slack_ns: int) -> None:
-        """Set by how much Linux may prolong a sleep. Programs would inherit it, so it holds only for our own sleep."""
+        """Set by how much Linux may prolong a sleep. Programs would inherit the setting, so it is changed only while
+        the emulator sleeps.
+        """
         if self._prctl is not None:
             self._prctl(PR_SET_TIMERSLACK, slack_ns)
 

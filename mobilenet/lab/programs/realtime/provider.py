@@ -1,8 +1,9 @@
-"""Provide programs that run in real time as the hosts of a run: their declaration, and the clock that paces them.
+"""Provide programs that run in real time as the hosts of a run: their declaration, and the clock that determines their
+pace.
 
-Model     stations relay what they send (protocols/datagram_relay.py, packet_relay.py). Such a run has to be asked for
-          explicitly, so that it does not start by surprise, and no two of its runs are identical
-Errors    ScenarioError: real time for others, or none for these
+Model     Stations relay what the programs send (protocols/datagram_relay.py, packet_relay.py). Such a run must be
+          requested explicitly, so that it does not start by surprise. No two of its runs are identical
+Errors    ScenarioError: real time was requested for other protocols, or not requested for these
 Source    ours: docs/guide/real-time.md, docs/guide/real-software.md
 """
 
@@ -32,11 +33,11 @@ from mobilenet.scenario.protocol_groups import OwnDeclaration
 from mobilenet.simulation.parties import RealTime
 from mobilenet.simulation.scenario_copy import write_scenario
 
-Counts = dict[str, int]  # numbers of stations and hosts
+Counts = dict[str, int]  # numbers of stations and of hosts
 
 
 class RelayedPrograms(Applications):
-    """The hosts, with programs attached, and the stations that relay."""
+    """Hosts with programs attached, and the stations that relay between them."""
 
     def declaration(self, protocol: Any) -> type[Declaration]:
         applications = self
@@ -74,7 +75,7 @@ def provide(
         raise ScenarioError(f"hosts: got {hosts}, expected at most {protocol.most_hosts}, because {protocol.why_most}")
     folder = scenario.folder.resolve()
     is_copy = errors_into is not None and any(protocol.commands_by_key()) and (folder / "manifest.json").is_file()
-    if errors_into is not None and is_copy:  # the files of a run that is repeated stay as they are
+    if errors_into is not None and is_copy:  # If a run is repeated, the files of the first run stay as they are.
         write_scenario(errors_into, scenario)
         folder = errors_into.resolve()
         (folder / (protocol.logs or "")).parent.mkdir(parents=True, exist_ok=True)

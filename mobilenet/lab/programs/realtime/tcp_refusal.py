@@ -1,7 +1,7 @@
-"""Refuse TCP with an explanation: hosts use UDP only.
+"""Refuse TCP with an explanation, because hosts use only UDP.
 
-Model     a listening socket next to that for datagrams; each connection gets one line and ends. Without it the system
-          would refuse the connection without a reason
+Model     A listening socket has the same port as the socket for datagrams. Each connection receives one line, and is
+          closed. Without this socket, the system would refuse connections without a reason
 Source    ours: docs/guide/real-time.md
 """
 
@@ -12,12 +12,12 @@ from contextlib import suppress
 
 from mobilenet.lab.programs.realtime.addresses import Addresses
 
-AT_ONCE = 16  # before the network goes on: a program may ask again and again
+AT_ONCE = 16  # Most connections before the network continues, because a program may try again and again.
 ANSWER = b"mobilenet carries UDP alone: no TCP here\n"
 
 
 class TcpRefusal:
-    """A socket that refuses TCP. `refused_hosts`: the hosts whose programs wanted TCP."""
+    """A socket that refuses TCP. `refused_hosts` contains the hosts whose programs tried to use TCP."""
 
     def __init__(self, addresses: Addresses) -> None:
         self._addresses = addresses
@@ -25,7 +25,7 @@ class TcpRefusal:
         self.listening: socket.socket | None = None
 
     def open(self, port: int) -> None:
-        """Listen, if possible: on the loopback interface, at a free port."""
+        """Listen on the loopback interface, if this is possible and the port is free."""
         ours = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
@@ -39,7 +39,7 @@ class TcpRefusal:
         self.listening = ours
 
     def answer(self) -> None:
-        """Answer the connections since the last call."""
+        """Answer the connections that have arrived since the last call."""
         for _ in range(AT_ONCE):
             if self.listening is None:
                 return

@@ -1,10 +1,10 @@
 """Carry IP packets between the programs of machines and their nodes, each through a tun device.
 
-Model     a program's data come out of its machine's device as whole IP packets. A packet whose source is not its node's
-          address, or that is malformed, is dropped and counted, as is one to an address that no node has. A packet for
-          a group is broadcast or multicast. Both directions are captured
+Model     The data of a program leave the device of its machine as complete IP packets. A packet is dropped and counted
+          if it is malformed, if its source is not the address of its node, or if its destination is not an address of
+          a node. A packet for a group is broadcast or multicast. Packets are captured in both directions
 Units     bytes
-Errors    ProgramError: a system without namespaces, a program that fails
+Errors    ProgramError: a system without namespaces, or a program that fails
 Source    RFC 791, RFC 919, RFC 1112; ours: docs/guide/real-software.md
 """
 
@@ -35,18 +35,19 @@ from mobilenet.record.pcap import CAPTURES, Capture
 from mobilenet.scenario.ip import Ip
 
 HEADER_BYTES = 20
-AT_ONCE = 16  # packets of one device, before the network goes on
+AT_ONCE = 16  # most packets of one device before the network continues
 MASK = "255.255.0.0"
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
-OVERFLOW_ID = 65_534  # a user without rights: programs run as that user if the emulator runs as root
-MACHINES = "machines.json"  # exists during a run
-TO_ENTER = ("folder", "become", "processes", "memory_mb", "output_mb")  # the parts of an order that are needed to enter
+OVERFLOW_ID = 65_534  # An unprivileged user. If the emulator runs as root, programs run as this user.
+MACHINES = "machines.json"  # The file exists only during a run.
+# the keys of an order that are needed to enter a machine
+TO_ENTER = ("folder", "become", "processes", "memory_mb", "output_mb")
 
 
 class Tunnels:
-    """The devices of one run. `nodes`: the names of all hosts, and of the stations that have a program; `now` returns
-    the emulated time; `run`: its directory, or None; `shell`: a node whose program is a shell, and the
-    descriptor of its pseudo-terminal.
+    """The devices of one run. `nodes` holds the names of all hosts, and of the stations that have a program. `now`
+    returns the emulated time. `run` is the directory of the run, or None. `shell` is a node whose program is a shell,
+    and the descriptor of the pseudo-terminal of the shell.
     """
 
     def __init__(
@@ -76,9 +77,9 @@ class Tunnels:
         self._controls: dict[int, Machine] = {}
         self._failed: list[tuple[str, str]] = []
         self._pace: Pace | None = None
-        self._noted: dict[str, int] = {}  # first processes of the machines that can be entered
-        self.dropped: dict[str, Counter[str]] = {}  # reason -> node -> packets
-        self._by_kernel: dict[str, Counter[str] | None] = {}  # node -> counts of all its lives; None: unknown
+        self._noted: dict[str, int] = {}  # node -> first process of its machine, for machines that can be entered
+        self.dropped: dict[str, Counter[str]] = {}  # reason -> node -> number of packets
+        self._by_kernel: dict[str, Counter[str] | None] = {}  # node -> counters over all its lives; None: not known
         self._is_closed = False
         if shell is not None and shell[0] not in self._addresses:
             raise ScenarioError(f"--shell {shell[0]}: expected a host, or a station with a program")
@@ -103,7 +104,7 @@ class Tunnels:
             self._captures.mkdir()
 
     def wait_until_ready(self) -> None:
-        """Wait until the devices exist, before the clock starts. Programs need not start at the same time."""
+        """Wait until the devices exist, before the clock starts. Programs may start at different times."""
         self._machines.wait_until_ready()
         for control in list(self._controls):
             self._hear(control)
@@ -120,7 +121,7 @@ class Tunnels:
         if name in self._terminals:
             terminal = self._terminals.pop(name)
             machine = self._machines.start(self._order(name, shell_command()), terminal)
-            os.close(terminal)  # so that the end of the shell closes the terminal
+            os.close(terminal)  # The copy here is closed, so that the terminal closes when the shell ends.
         else:
             machine = self._machines.start(self._order(name, self._words(name)))
         self._controls[machine.control] = machine
@@ -130,7 +131,7 @@ class Tunnels:
         return machine.child
 
     def _words(self, name: str) -> list[str] | None:
-        """Return the command of a node with placeholders filled in, or None."""
+        """Return the command of a node with its placeholders replaced, or None."""
         command = self._protocol.command_of(name)
         if command is None:
             return None
@@ -139,7 +140,6 @@ class Tunnels:
         return [str(own.absolute()) if own.is_file() else words[0], *words[1:]]
 
     def _order(self, name: str, words: list[str] | None) -> dict[str, Any]:
-        """Return the order for init_process.py."""
         protocol, limits = self._protocol, self._protocol.limits
         executable = None if words is None else shutil.which(words[0])
         of_program = [] if executable is None else [str(Path(executable).resolve().parent)]
@@ -168,7 +168,7 @@ class Tunnels:
         return machine.is_running
 
     def _take_counts(self, machine: Machine) -> None:
-        """Take the counts of a node before its life ends. Programs that are root may change what the kernel counts."""
+        """Read the kernel's counters of a node before its life ends. Programs that are root may change these counters."""
         if machine.device is None or self._protocol.root:
             return
         before = self._by_kernel.get(machine.name, Counter())
@@ -200,7 +200,7 @@ class Tunnels:
         for _ in range(AT_ONCE):
             try:
                 data = os.read(device, 65_536)
-            except OSError:  # no more
+            except OSError:  # The device does not have another packet.
                 return
             if len(data) < HEADER_BYTES or data[0] >> 4 != 4:
                 self._drop("malformed", name)
@@ -257,7 +257,7 @@ class Tunnels:
             self._pace.listen(machine.device)
 
     def _note_machines(self) -> None:
-        """Write a file in which `mobilenet serve --join` finds the machines, if they have changed."""
+        """Write the file in which `mobilenet serve --join` finds the machines, if they have changed."""
         pids = {name: machine.pid for name, machine in self._machines.running.items() if machine.pid is not None}
         if self._run is None or pids == self._noted:
             return
@@ -290,10 +290,10 @@ def shell_command() -> list[str]:
 
 
 def users_for(user: int, is_root: bool) -> dict[str, Any]:
-    """Return the users in the namespaces of a node, inside and outside, and which one its programs become.
+    """Return the pairs of users inside and outside the namespaces of a node, and the user as which its programs run.
 
-    An ordinary user is the same inside, or root. If the system's root sets a node up, its programs are an unprivileged
-    user outside, so that they cannot do what only root can.
+    An ordinary user has the same ID inside, or is root there. If the system's root sets up a node, the programs run as
+    an unprivileged user outside, so that they cannot do what only root can.
     """
     if user:
         inside = 0 if is_root else user
@@ -312,7 +312,7 @@ class LivePacketHost(WithProgram, PacketHost):
 
 
 class LivePacketStation(PacketStation):
-    """A station; with a machine attached if the scenario gives it a command."""
+    """A station, which has a machine if the scenario gives it a command."""
 
     def __init__(self, applications: Applications, port: UnicastStationPort, wired: WiredPort, protocol: Ip) -> None:
         super().__init__(port, wired, applications.hand_over, protocol.forward)

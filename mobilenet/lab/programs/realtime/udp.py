@@ -1,8 +1,8 @@
-"""Programs that use UDP on the loopback interface, between their sockets and their hosts.
+"""Programs that use UDP on the loopback interface, and their connection to their hosts.
 
-Model     each program is a child of the run's supervisor, or the user's own; the gateway has the socket
+Model     Each program is either a child of the run's supervisor or started by the user. The gateway owns the socket
 Units     bytes
-Errors    ScenarioError: a port that is taken. ProgramError: a command that cannot be started
+Errors    ScenarioError: a port that is in use. ProgramError: a command that cannot be started
 Source    ours: docs/guide/real-time.md
 """
 
@@ -22,11 +22,13 @@ from mobilenet.lab.programs.realtime.tcp_refusal import TcpRefusal
 from mobilenet.protocols.datagram_relay import Datagram, Memory, RelayHost
 from mobilenet.protocols.port import UnicastHostPort
 
-HEADER_BYTES = 16  # header of Datagram
+HEADER_BYTES = 16  # size of the header of a Datagram
 
 
 class UdpSockets:
-    """The sockets of one run. `command`: None if the user starts programs; `ports`: the network's and programs' own."""
+    """The sockets of one run. `command` is None if the user starts the programs. `ports` holds the port of the network
+    and the port of the programs.
+    """
 
     def __init__(
         self,
