@@ -1,1 +1,1 @@
-"""The run directory: its columns, the code that records, writes and reads them, and how two of them differ."""
+"""The run directory: its schema, the code that records, writes and reads it, and the comparison of two runs."""

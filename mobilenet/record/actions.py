@@ -1,9 +1,9 @@
 """The actions that a program may request, and the check of each line that requests one.
 
-Model     an action is an object with the key `do`; each has required and optional keys, and each key a kind of value.
-          The actions allowed depend on the role. Anything not listed is refused
+Model     an action is an object with the key `do`. Each action has required and optional keys, and each key has a kind
+          of value. The allowed actions depend on the role of the program. Everything else is refused
 Units     nanoseconds, bytes, as the names show
-Errors    ValueError: what is wrong with a line, and what was expected
+Errors    ValueError, which states what is wrong with a line and what was expected
 Source    ours: docs/guide/programs.md
 """
 
@@ -17,13 +17,13 @@ from typing import Any, Literal, NamedTuple
 from mobilenet.record.schema import LONGEST_NAME
 
 Role = Literal["host", "station", "process"]
-MOST = 10**18 - 1  # the most that names of messages and stations have room for
-MOST_FRAME_BYTES = 65_507  # size of a datagram
+MOST = 10**18 - 1  # the largest number that the names of messages and stations can hold
+MOST_FRAME_BYTES = 65_507  # the maximum size of a datagram
 CAUSES = ("join", "cell", "recovery", "reinit")
 
 
 class Kind(NamedTuple):
-    """A kind of values that a key may have."""
+    """A kind of value that a key may have, with its check."""
 
     fits: Callable[[Any], bool]
     words: str
@@ -114,7 +114,7 @@ ACTIONS: Mapping[str, Action] = {
 
 
 def _as_json(value: Any) -> str:
-    """Return the value as the program wrote it: null, and not None."""
+    """Return the value as the program wrote it: null instead of None."""
     return repr(value[:60]) if type(value) is str else json.dumps(value)[:60]
 
 

@@ -1,8 +1,8 @@
-"""Write whole files: each gets its name only when it is complete, and the next process removes what a killed one left.
+"""Write files atomically: a file gets its name when it is complete, and the files of killed processes are removed.
 
-Model     a file is written next to its place as .partial-PID.NAME, and renamed. One whose process no longer lives is
-          abandoned
-Errors    OSError where nothing can be written
+Model     a file is written in its folder as .partial-PID.NAME, and then renamed. If its process has died, it counts as
+          abandoned, and the next process removes it
+Errors    OSError if the file cannot be written
 Source    ours: docs/run-directory.md
 """
 
@@ -29,19 +29,19 @@ def in_place_of(target: Path) -> Iterator[Path]:
 
 
 def write_whole(target: Path, text: str) -> None:
-    """Write a text to a file, whole or not at all."""
+    """Write a text to a file atomically."""
     remove_dead(target.parent)
     with in_place_of(target) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def partial_path(target: Path) -> Path:
-    """Return this process's name for a file or folder that is not complete yet."""
+    """Return the name that this process gives to an incomplete file or folder."""
     return target.parent / f".partial-{os.getpid()}.{target.name[-100:]}"
 
 
 def remove_dead(folder: Path) -> None:
-    """Remove the files and folders of this form of name that dead processes have left in a folder."""
+    """Remove the incomplete files and folders that dead processes have left in a folder."""
     for left in folder.glob(".partial-*"):
         number = re.fullmatch(r"(?s)\.partial-(\d+)\..*", left.name)
         if number and not _is_alive(int(number[1])):
@@ -58,5 +58,5 @@ def _is_alive(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:
-        pass  # another user's
+        pass  # it belongs to another user
     return True

@@ -1,8 +1,8 @@
-"""The rows of a growing table that its lists no longer hold: typed columns, in a file of the run's directory.
+"""Typed columns for the rows of a growing table that have left its lists, in a file of the run's directory.
 
-Model     the file is a stream of Arrow's batches. Words are codes; a batch brings the words that are new in it. A
-          stream can be read up to its last whole batch, whatever became of the process that wrote it
-Errors    OSError for a file that cannot be written, for example since the disk is full
+Model     the file is a stream of Arrow batches. Words are stored as codes, and a batch contains the words that are new
+          in it. A stream can be read up to its last complete batch, even if the process that wrote it was killed
+Errors    OSError for a file that cannot be written, for example because the disk is full
 Source    ours: docs/run-directory.md
 """
 
@@ -21,14 +21,14 @@ from mobilenet.record.table import Dictionary, Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SUFFIX = ".arrows"  # Arrow's own for such files
+SUFFIX = ".arrows"  # Arrow's suffix for streams
 
 
 class Batches:
     """The rows of one table, in the order in which they were added."""
 
     def __init__(self, path: Path | None) -> None:
-        """Set up the batches. `path`: the file; None: the rows stay in memory."""
+        """Start without rows. `path`: the file; None: the rows stay in memory."""
         self._path = path
         self._dictionary = Dictionary()
         self._in_memory: list[pa.RecordBatch] = []
@@ -36,7 +36,7 @@ class Batches:
         self._writer: pa.RecordBatchStreamWriter | None = None
 
     def add(self, columns: Mapping[str, list[Any]], until_ns: int) -> None:
-        """Move these rows into a batch, after which no row older than `until_ns` of simulated time is missing."""
+        """Move these rows into a batch. The batches are then complete up to `until_ns` of simulated time."""
         import pyarrow as pa
 
         batch = pa.record_batch(self._encode(columns))
@@ -50,7 +50,7 @@ class Batches:
         self._writer.write_batch(batch, {"until_ns": str(until_ns), "words": words})
 
     def table(self, columns: Mapping[str, list[Any]]) -> Table:
-        """Return all rows: those in batches, and these, which are not moved."""
+        """Return all rows: those of the batches and these ones, which are not moved."""
         import pyarrow as pa
 
         last = pa.record_batch(self._encode(columns))
@@ -60,7 +60,7 @@ class Batches:
         return Table(pa.Table.from_batches([*written.batches, last]), self._dictionary.words(), written.release)
 
     def remove(self) -> None:
-        """Remove the file. Tables made from it remain valid."""
+        """Remove the file. Tables that were made from it remain valid."""
         if self._writer is not None:
             assert self._path is not None
             self._writer.close()
@@ -75,9 +75,9 @@ class Written(NamedTuple):
     """The contents of a file of batches."""
 
     batches: list[pa.RecordBatch]
-    until_ns: list[int]  # by batch
-    words: dict[str, list[Any]]  # the words of each column by code
-    release: Callable[[], Any]  # frees the memory of what was read
+    until_ns: list[int]  # for each batch, the time up to which it is complete
+    words: dict[str, list[Any]]  # column -> its words by code
+    release: Callable[[], Any]  # frees the memory of the contents
 
     def table(self, until_ns: int) -> Table:
         """Return the rows of the batches up to that time."""
@@ -88,13 +88,14 @@ class Written(NamedTuple):
 
 
 def read_batches(path: Path) -> Written:
-    """Read the file up to its last whole batch."""
+    """Read the file up to its last complete batch."""
     import pyarrow as pa
 
     with path.open("rb") as file:
         memory = mmap(file.fileno(), 0, access=ACCESS_READ)
     written = Written([], [], {}, partial(memory.madvise, MADV_DONTNEED))
-    with suppress(pa.ArrowInvalid, OSError, StopIteration):  # the end, possibly of a file that was cut off
+    # ends the loop at the end of the file, which may be cut off
+    with suppress(pa.ArrowInvalid, OSError, StopIteration):
         stream = pa.ipc.open_stream(pa.py_buffer(memory))
         while True:
             batch, metadata = stream.read_next_batch_with_custom_metadata()

@@ -1,6 +1,6 @@
-"""Find where two runs differ: the first event, and the keys of scenarios and metrics.
+"""Find where two runs differ: the first different event, and the different keys of scenarios and metrics.
 
-Model     events are compared row by row in order of occurrence; scenarios key by key with all defaults filled in
+Model     events are compared row by row in order of occurrence, and scenarios key by key with all defaults filled in
 Errors    RunError for a directory that is not a run
 Source    ours: docs/guide/pictures.md
 """
@@ -17,18 +17,19 @@ from mobilenet.scenario import ScenarioError
 from mobilenet.scenario.yaml_reader import read
 from mobilenet.scenario.yaml_writer import inline
 
-Rows = list[tuple[str, Any, Any]]  # key or metric, its value in the first, in the second; None: missing
+Rows = list[tuple[str, Any, Any]]  # (key or metric, value in the first run, value in the second); None if it is missing
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    same: bool  # fingerprints
-    common: int  # number of equal events at the beginning
-    events: tuple[dict[str, Any] | None, dict[str, Any] | None]  # the first different events; None: there are no more
-    before: list[dict[str, Any]]  # the last equal events
+    same: bool  # whether the fingerprints are equal
+    common: int  # the number of equal events at the beginning
+    # the first events that differ; None if a run has no more events
+    events: tuple[dict[str, Any] | None, dict[str, Any] | None]
+    before: list[dict[str, Any]]  # the last events that are equal
     scenario: Rows
     metrics: Rows
-    verdicts: Rows  # verdicts on properties, the overall verdict first
+    verdicts: Rows  # the verdicts that differ, with the overall verdict first
 
 
 def difference(a: Path, b: Path, context: int = 3) -> Difference:

@@ -1,11 +1,11 @@
-"""The record of a run whose process was killed: kept as tables, and never taken for a run.
+"""The record of a run whose process was killed. Its tables are kept, but it is never mistaken for a complete run.
 
-Model     a run writes batches of rows into a hidden directory while it goes on (batches.py). The next command that
-          concerns its name makes Parquet of the batches of a process that is dead, in NAME.partial. It keeps all rows
-          from before `whole_until_s`, and no others: some tables may lack later ones. The directory has no manifest,
-          so no command takes it for a run
+Model     a run in progress writes batches of rows into a hidden directory (batches.py). The next command that concerns
+          its name turns the batches of a dead process into Parquet files, in NAME.partial. These contain all rows up to
+          `whole_until_s` and no later ones, because some tables may lack later rows. The directory has no manifest, and
+          no command takes it for a run
 Units     simulated seconds
-Errors    OSError if it cannot be written
+Errors    OSError if the tables cannot be written
 Source    ours: docs/run-directory.md
 """
 
@@ -24,7 +24,7 @@ FACTS = "partial.json"
 
 
 def keep_record(left: Path, name: Path) -> None:
-    """Make tables of the batches in a hidden directory, if there are any. `name`: that the run was to get."""
+    """Make tables from the batches in a hidden directory, if there are any. `name`: the intended name of the run."""
     files = sorted(left.glob(f"*{SUFFIX}"))
     written = {path.stem: read_batches(path) for path in files if path.stat().st_size}
     if not files or len(written) < len(files) or not all(one.batches for one in written.values()):
@@ -35,7 +35,7 @@ def keep_record(left: Path, name: Path) -> None:
         columns.write(left / f"{table}.parquet")
         (left / f"{table}{SUFFIX}").unlink()
     for file in ("manifest.json", "counters.json", *DERIVED_FILES):
-        (left / file).unlink(missing_ok=True)  # a file of the whole run
+        (left / file).unlink(missing_ok=True)  # part of a complete run only
     rows = {table: columns.rows for table, columns in tables.items()}
     facts = {"whole_until_s": until_ns / SECOND, "rows": rows}
     (left / FACTS).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
@@ -46,12 +46,12 @@ def keep_record(left: Path, name: Path) -> None:
 
 
 def partial_record(name: Path) -> Path:
-    """Return where the record of a killed run lies. `name`: the directory that the run was to get."""
+    """Return the path for the record of a killed run. `name`: the intended directory of the run."""
     return name.with_name(f"{name.name}.partial")
 
 
 def facts_of_killed(directory: Path) -> dict[str, Any] | None:
-    """Return `whole_until_s`, and the number of `rows` of each table, or None for another directory."""
+    """Return `whole_until_s` and the number of `rows` of each table, or None if this is not the record of a killed run."""
     try:
         facts = json.loads((directory / FACTS).read_text(encoding="utf-8"))
         return {"whole_until_s": float(facts["whole_until_s"]), "rows": dict(facts["rows"])}

@@ -1,7 +1,7 @@
-"""The two kinds of run, as far as they differ for readers of a record: hosts and stations, or plain processes.
+"""The two kinds of run, and how they differ for readers of a record: hosts and stations, or plain processes.
 
 Units     seconds; in runs of processes time units
-Errors    RunError where a run has no places
+Errors    RunError if a kind of run has no positions
 Source    ours: docs/run-directory.md
 """
 
@@ -26,19 +26,22 @@ def count_hosts(manifest: Mapping[str, Any]) -> int:
 class RunKind:
     """A run of hosts and stations."""
 
-    name = "hosts"  # the scenario's kind
-    look = "map"  # the command that draws it
+    name = "hosts"  # the kind of its scenario
+    look = "map"  # the command that draws the run
     unit = "s"
-    same_times = "to the nanosecond"  # how well the events of a repeated run agree
-    numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")  # numbers for pictures
-    buffers: tuple[str, ...] = BUFFERS  # if the manifest names none
-    places: tuple[str, ...] = ("station_positions_m",)  # positions for pictures
-    hops_key = "record.messages"  # the scenario's key that records each message from node to node
-    carried_in = "radio", "frames"  # the counters of what carries a message to a node, and its name
-    is_heard_twice = True  # a message to another node is received at a station first, and then there
-    delivers_at_once = False  # whether a node delivers its own messages at once; their delays are then excluded
+    same_times = "to the nanosecond"  # how closely the times of a repeated run agree
+    # keys of numbers that pictures need
+    numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")
+    buffers: tuple[str, ...] = BUFFERS  # the buffers, if the manifest does not name them
+    places: tuple[str, ...] = ("station_positions_m",)  # keys of positions that pictures need
+    hops_key = "record.messages"  # the scenario's key for recording each message from node to node
+    # the counters of the units that carry messages to a node, and the name of these units
+    carried_in = "radio", "frames"
+    is_heard_twice = True  # whether a message to another node is first received at a station, and then at that node
+    delivers_at_once = False  # whether a node delivers its own messages immediately, so that their delays are excluded
 
-    questions: Mapping[str | None, str] = {  # the question about a run, by what its protocol promises about broadcasts
+    # The question about a run, by the promise of its protocol about broadcasts.
+    questions: Mapping[str | None, str] = {
         "causal": "Did every member get every message it was owed, exactly once and in causal order?",
         "fifo": "Was nothing invented or delivered twice, and was everything delivered in the order of each sender?",
         "best_effort": "Was nothing invented, delivered twice, or delivered to a host that is not a member?",
@@ -46,7 +49,7 @@ class RunKind:
     }
 
     def period(self, manifest: Mapping[str, Any]) -> str:
-        """State what the numbers of a run cover; empty: all of it."""
+        """Return the period that the numbers of a run cover, or an empty string if they cover all of it."""
         begin_s, end_s = self.window(manifest)
         return (
             f"The measurement period is from {begin_s:g} to {end_s:g} s: counts cover what happened in that time, and"
@@ -55,7 +58,7 @@ class RunKind:
         )
 
     def window(self, manifest: Mapping[str, Any]) -> tuple[float, float]:
-        """Return the measurement period, from when to when."""
+        """Return the beginning and the end of the measurement period."""
         return float(manifest["warmup_s"]), float(manifest["duration_s"])
 
     def window_ns(self, manifest: Mapping[str, Any]) -> tuple[int, int]:
@@ -68,12 +71,12 @@ class RunKind:
         return f"{pluralize(count_hosts(manifest), 'host')}, {pluralize(manifest['stations'], 'station')}"
 
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
-        """Return how many deliveries are owed at the end of a run that is not at rest, in words; empty: none."""
+        """Return how many deliveries are missing at the end of a run that is not at rest, in words, or an empty string."""
         owed = metrics.get("broadcasts_undelivered")
         return f"still owed to members: {pluralize(owed, 'delivery')}" if owed else ""
 
     def require_hosts(self, directory: Path, why: str) -> None:
-        """Raise RunError unless hosts and stations took part; `why` names what needs them."""
+        """Raise RunError unless hosts and stations took part. `why`: the feature that needs them."""
 
 
 class _Processes(RunKind):

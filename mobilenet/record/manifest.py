@@ -1,6 +1,7 @@
-"""The facts that a run states about itself: manifest.json.
+"""The manifest of a run, manifest.json, in which the run describes itself.
 
-Model     part of it repeats what follows from the scenario (plans/hosts.py); the rest describes how the run went
+Model     some entries repeat what follows from the scenario (plans/hosts.py); the others describe the execution of the
+          run
 Units     seconds, as the names show
 Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 """
@@ -25,7 +26,7 @@ def manifest(
     wall_s: float,
     command: str, **more: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the whole document. `more`: what only some readers need."""
+    """Return the whole document. `more`: entries for particular readers."""
     return {
         "format_version": FORMAT_VERSION,
         "mobilenet_version": __version__,

@@ -1,8 +1,8 @@
-"""Packet captures: the IP packets of one node, in both directions, as other programs read them.
+"""Packet captures: files with the IP packets of one node, in both directions, for other programs.
 
-Model     a file that grows while the run goes on: each packet as it passed the node's device
-Units     nanoseconds of emulated time, as if the run began at the epoch
-Errors    OSError: a folder that cannot be written
+Model     the file grows during the run: each packet is added when it passes the node's device
+Units     nanoseconds of emulated time, as if the run had begun at the epoch
+Errors    OSError for a folder that cannot be written
 Source    draft-ietf-opsawg-pcap (the format of libpcap), magic number for nanoseconds, LINKTYPE_RAW
 """
 
@@ -20,11 +20,11 @@ MAGIC_NS = 0xA1B23C4D
 LINKTYPE_RAW = 101  # each packet begins with its IP header
 LONGEST_PACKET = 65_535
 RECORD = struct.Struct("<IIII")
-CAPTURES = "packets"  # folder of a run
+CAPTURES = "packets"  # the folder of captures in a run directory
 
 
 def file_header(link_type: int) -> bytes:
-    """Return the header of a file with packets that begin with the header of this type."""
+    """Return the header of a file. `link_type`: the header with which each packet begins."""
     return struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, LONGEST_PACKET, link_type)
 
 
@@ -32,12 +32,12 @@ FILE_HEADER = file_header(LINKTYPE_RAW)
 
 
 def as_record(at_ns: int, packet: bytes) -> bytes:
-    """Return a packet in the form that it has in the file."""
+    """Return a packet in the form in which files contain it."""
     return RECORD.pack(at_ns // SECOND, at_ns % SECOND, len(packet), len(packet)) + packet
 
 
 class Capture:
-    """A capture that is being written."""
+    """A capture file that is being written."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("xb", buffering=0)
@@ -69,7 +69,7 @@ def read_captures(run: Path) -> dict[str, list[CapturedPacket]] | None:
 
 
 def packets_in(path: Path) -> Iterator[CapturedPacket]:
-    """Yield the packets of a capture that we have written. Raise ValueError if it is something else, or is cut off."""
+    """Yield the packets of a capture that mobilenet has written. Raise ValueError if it is another file, or is cut off."""
     data = path.read_bytes()
     if data[: len(FILE_HEADER)] != FILE_HEADER:
         raise ValueError(f"{path.name}: not a capture that mobilenet wrote")

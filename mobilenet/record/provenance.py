@@ -1,4 +1,4 @@
-"""Identify the run, study or file that something is made from, and read the provenance of a file.
+"""Identify the run, study or file from which a file is made, and read the provenance of a file.
 
 Errors    RunError for a directory that is neither a run nor a study, or for a file that has no provenance
 Source    ours: docs/run-directory.md, Provenance
@@ -38,7 +38,8 @@ def inputs_of(directory: Path) -> Inputs:
     """Return the identity of a run, a study, or the studies of several radios."""
     if (directory / "manifest.json").is_file():
         text = str(read_json(directory, "manifest.json").get("fingerprint"))
-        fingerprint = text if re.fullmatch("[0-9a-f]{64}", text) else None  # an edited fingerprint goes into no page
+        # a fingerprint that was edited is not copied into pages
+        fingerprint = text if re.fullmatch("[0-9a-f]{64}", text) else None
         return Inputs(RUN, digest(directory / "scenario.yaml"), fingerprint, 1)
     if (directory / "study.yaml").is_file():
         return Inputs(STUDY, digest(directory / "study.yaml"), *_of_runs(directory / "tables" / "runs.csv"))
@@ -53,7 +54,7 @@ def inputs_of_file(path: Path) -> Inputs:
 
 
 def combine(fingerprints: Iterable[str]) -> str:
-    """Return one digest for many, in their order."""
+    """Return one digest of several fingerprints, in their order."""
     return sha256("\n".join(fingerprints).encode()).hexdigest()
 
 
@@ -75,7 +76,7 @@ def digest(path: Path) -> str:
 
 
 def inputs_of_all(directories: Sequence[Path]) -> Inputs:
-    """Return the identity of one directory, or of several from which one file was made."""
+    """Return the identity of one directory, or of several directories that one file was made from."""
     parts = [inputs_of(path) for path in directories]
     if len(parts) == 1:
         return parts[0]
@@ -84,7 +85,7 @@ def inputs_of_all(directories: Sequence[Path]) -> Inputs:
 
 
 def _join(kind: str, scenarios: str, parts: Sequence[Inputs]) -> Inputs:
-    """Return the combined fingerprint of several parts; parts without runs have none."""
+    """Return the combined identity of several parts. A part without runs has no fingerprint."""
     made_runs = [part for part in parts if part.runs]
     fingerprints = [part.fingerprint for part in made_runs if part.fingerprint is not None]
     fingerprint = combine(fingerprints) if fingerprints and len(fingerprints) == len(made_runs) else None
@@ -92,14 +93,14 @@ def _join(kind: str, scenarios: str, parts: Sequence[Inputs]) -> Inputs:
 
 
 def inputs_of_claims(text: str, studies: Sequence[Path]) -> Inputs:
-    """Return the identity of claims and of the runs of the studies that answer them."""
+    """Return the identity of a claims file and of the runs with which studies answer it."""
     return _join(CLAIMS, sha256(text.encode()).hexdigest(), [inputs_of(path) for path in studies])
 
 
 @contextmanager
 def stamping_of(directory: Path | Sequence[Path], command: str) -> Iterator[None]:
-    """Give the provenance of a run, a study, or several of them to all files that are written inside. The outermost
-    block decides.
+    """Add the provenance of a run, a study, or several of them to all files that are written in the block. In nested
+    blocks, the outermost one applies.
     """
     directories = [directory] if isinstance(directory, Path) else directory
     if present() is not None:
@@ -110,9 +111,10 @@ def stamping_of(directory: Path | Sequence[Path], command: str) -> Iterator[None
 
 
 def run_or_study_around(file: Path) -> tuple[Path | None, Inputs | None]:
-    """Return the innermost run or study that contains a file, or that this directory is."""
+    """Return the innermost run or study that contains this path or is this directory."""
     for place in (file, *file.parents, *file.absolute().parents):
-        is_study = (place / "study.yaml").is_file() and (place / "configurations").is_dir()  # not only a study's file
+        # a directory that only contains a study's file is not a study
+        is_study = (place / "study.yaml").is_file() and (place / "configurations").is_dir()
         if is_study or (place / "manifest.json").is_file():
             return place, inputs_of(place)
     return None, None
@@ -122,7 +124,7 @@ def run_or_study_around(file: Path) -> tuple[Path | None, Inputs | None]:
 
 
 def read_provenance(file: Path) -> Provenance | None:
-    """Read the provenance inside a file or from its sidecar, or return None if there is none that can be read."""
+    """Read the provenance in a file or in its sidecar. Return None if there is none, or if it is not readable."""
     sidecar = file if file.name.endswith(SIDECAR) else file.with_name(file.name + SIDECAR)
     read = READERS.get(file.suffix.lower(), _in_comment)
     try:
@@ -178,7 +180,7 @@ def _in_parquet(file: Path) -> str | None:
 
 
 def _in_csv(file: Path) -> str | None:
-    """Read the Parquet file of the same name, or contents.json of an export."""
+    """Return the provenance of a CSV file, from the Parquet file of the same name or from contents.json of an export."""
     twin = file.with_suffix(".parquet")
     return _in_parquet(twin) if twin.is_file() else _in_contents(file)
 

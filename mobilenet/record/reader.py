@@ -1,7 +1,7 @@
-"""Read a run directory: columns and documents, with errors for what is incomplete or damaged.
+"""Read a run directory: tables and documents, with errors for incomplete or damaged files.
 
 Shapes    see schema.py
-Errors    RunError when the directory or one of its files is missing, damaged or of another format
+Errors    RunError if the directory or one of its files is missing, damaged or of another format
 Source    ours: docs/run-directory.md
 """
 
@@ -39,8 +39,8 @@ OWN_FILES = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in 
 
 
 def copy_name(named: str, taken: Iterable[str]) -> str:
-    """Return the path, within the run, for a copy of a file named by the scenario: the same path if the file is in the
-    scenario's folder. The copy never replaces another copy or a file of the run itself.
+    """Return the path, within the run, for a copy of a file that the scenario names. It is the same path if the file is
+    in the scenario's folder. A copy never replaces another copy or a file of the run itself.
     """
     name = os.path.normpath(named)
     if os.path.isabs(name) or name.split(os.sep)[0] == os.pardir:
@@ -50,14 +50,14 @@ def copy_name(named: str, taken: Iterable[str]) -> str:
     return name
 
 
-AGAIN = "remove the file, and `mobilenet verify` recreates it"  # for files that follow from the record
+AGAIN = "remove the file, and `mobilenet verify` recreates it"  # for files that can be derived from the record
 TEXTS = (".json", ".yaml")
-AT_ONCE = 200_000  # rows of one part of a table
-SMALL_BYTES = 32_000_000  # tables up to this size take a twentieth of a second to read
+AT_ONCE = 200_000  # the number of rows in one part of a table
+SMALL_BYTES = 32_000_000  # a table of this size takes a twentieth of a second to read
 
 
 class RunError(Exception):
-    """The directory is not a readable run. The message is one line for people."""
+    """The directory is not a readable run. The message is one line for users."""
 
 
 def read_json(directory: Path, name: str) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object with a key that occurs twice: some readers would use the first value and some the last."""
+    """Refuse an object in which a key occurs twice: some readers would use the first value and others the last."""
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -97,7 +97,7 @@ def _no_number(word: str) -> None:
 
 
 def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
-    """Return verdict.json or metrics.json, which follow from the record and are not part of it."""
+    """Return verdict.json or metrics.json, which are derived from the record and are not part of it."""
     if not (directory / name).exists():
         raise RunError(
             f"{directory / name}: missing; `mobilenet verify {quote(directory)}` recreates it from the record"
@@ -118,7 +118,7 @@ def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
 
 
 def read_coded(directory: Path, table: str, columns: Sequence[str] | None = None) -> Table:
-    """Read a table of a run, or some of its columns, as whole columns."""
+    """Read a table of a run, or some of its columns, as whole columns with codes."""
     return Table(read_table(directory, table, columns).select(list(COLUMNS[table] if columns is None else columns)))
 
 
@@ -128,14 +128,16 @@ def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None
 
 
 def read_table(directory: Path, table: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the table as Arrow reads it. The types are those of the schema, and nulls are only where allowed."""
+    """Return the table as Arrow reads it. Its types are those of the schema, and values are null only where the schema
+    allows it.
+    """
     with _reading(directory / f"{table}.parquet") as file:
         data = file.read(columns=None if columns is None else list(columns))
     return _as_promised(directory, table, columns, data)
 
 
 def read_parts(directory: Path, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield some columns of a table part by part, so that memory use does not grow with the table."""
+    """Yield some columns of a table in parts, so that memory use does not grow with the table."""
     import pyarrow as pa
 
     with _reading(directory / f"{table}.parquet") as file:
@@ -170,7 +172,9 @@ def _as_promised(directory: Path, table: str, columns: Sequence[str] | None, dat
 
 
 def require_tables(directory: Path, counters: dict[str, Any]) -> None:
-    """Refuse a directory whose optional tables are not those that were counted; their contents are not checked."""
+    """Refuse a directory whose optional tables differ from those that the counters list. Their contents are not
+    checked.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -188,13 +192,13 @@ def require_tables(directory: Path, counters: dict[str, Any]) -> None:
 
 
 def require_files(directory: Path, manifest: dict[str, Any]) -> None:
-    """Refuse a directory whose files are not those that the run wrote."""
+    """Refuse a directory whose files differ from those that the run wrote."""
     written = manifest.get("files")
     if not isinstance(written, dict):
         raise RunError(
             f"{directory / 'manifest.json'}: damaged: files is {written!r}, expected the digest of each file"
         )
-    for name, digest in sorted(written.items()):  # extra files, e.g. a picture, are the user's
+    for name, digest in sorted(written.items()):  # additional files, such as a picture, belong to the user
         _require_digest(directory / name, digest)
     for name in sorted(OWN_FILES):
         if name not in written and name not in (*DERIVED_FILES, "manifest.json") and (directory / name).exists():
@@ -202,7 +206,7 @@ def require_files(directory: Path, manifest: dict[str, Any]) -> None:
 
 
 def require_unchanged(directory: Path, name: str) -> None:
-    """Refuse a small file that is not as the run wrote it."""
+    """Refuse a small file that was changed after the run."""
     files = read_json(directory, "manifest.json").get("files")
     written = files.get(name) if isinstance(files, dict) else None
     if written is not None:
@@ -210,8 +214,8 @@ def require_unchanged(directory: Path, name: str) -> None:
 
 
 def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
-    """Refuse a directory with a table that is clearly not what the run wrote. Small ones are checked by their digests,
-    large ones only by their two ends, which takes no time.
+    """Refuse a directory with a table that obviously differs from what the run wrote. Small tables are checked by their
+    digests, and large ones only by their two ends, which is fast.
     """
     written = manifest.get("files")
     written = written if isinstance(written, dict) else {}
@@ -232,7 +236,7 @@ def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
 
 
 def glance_at_table(path: Path) -> None:
-    """Refuse a file that is clearly not a whole table, by its two ends."""
+    """Refuse a file that is obviously not a complete table, by its two ends."""
     try:
         with path.open("rb") as file:
             is_whole = path.stat().st_size > 8 and _has_both_ends(file)
@@ -243,7 +247,9 @@ def glance_at_table(path: Path) -> None:
 
 
 def _has_both_ends(file: BinaryIO) -> bool:
-    """Return whether a file has both ends of Parquet: its mark at the beginning; a footer and the mark at the end."""
+    """Return whether a file has both ends of Parquet: the magic number at the beginning, and a footer with the magic
+    number at the end.
+    """
     begin = file.read(4)
     size = file.seek(-8, SEEK_END) + 8
     length = int.from_bytes(file.read(4), "little")
@@ -251,7 +257,7 @@ def _has_both_ends(file: BinaryIO) -> bool:
 
 
 def no_directory(directory: Path) -> RunError:
-    """Return the error for a path that is not a directory. What a killed run of that name left is kept first."""
+    """Return the error for a path that is not a directory. The record of a killed run of that name is recovered first."""
     if not os.path.lexists(directory):
         recover(directory)
     if (left := partial_record(directory)).is_dir():
@@ -263,7 +269,7 @@ def no_directory(directory: Path) -> RunError:
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """Return manifest.json, after a check that all files of a run are there."""
+    """Return manifest.json after checking that all files of a run are there."""
     if not directory.is_dir():
         raise no_directory(directory)
     if is_partial(directory.absolute()):
@@ -286,17 +292,17 @@ def read_manifest(directory: Path) -> dict[str, Any]:
             f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, but this version"
             f" reads {FORMAT_VERSION}; run its scenario.yaml again"
         )
-    if "compiled" in manifest or next(reversed(manifest)) != "files":  # records of older versions end like this
+    if "compiled" in manifest or next(reversed(manifest)) != "files":  # manifests of older versions have no digest
         _require_own_digest(directory / "manifest.json")
     files = manifest.get("files")
     for name, digest in sorted(files.items()) if isinstance(files, dict) else ():
-        if name.endswith(TEXTS) and "/" not in name:  # texts are small; a table that is cut cannot be read
+        if name.endswith(TEXTS) and "/" not in name:  # texts are small, and reading shows if a table is cut off
             _require_digest(directory / name, digest)
     return manifest
 
 
 def _require_own_digest(path: Path) -> None:
-    """Refuse a manifest that is not what the run wrote, to the last byte."""
+    """Refuse a manifest that differs in any byte from what the run wrote."""
     head, mark, tail = path.read_bytes().rpartition(f",\n{OF_MANIFEST}".encode())
     if not mark or tail != f'{sha256(head).hexdigest()}"\n}}\n'.encode():
         raise RunError(f"{path}: changed since the run wrote it; its last line but one holds the SHA-256 of the others")

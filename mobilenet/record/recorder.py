@@ -1,8 +1,8 @@
-"""The record of a run while it goes on.
+"""The record of a run while it is in progress.
 
-Model     append-only columns, never rows: one list per column. From time to time, between two events, the rows of the
-          lists go into typed batches (batches.py), so that a long run needs little more memory than a short
-          one
+Model     the record consists of append-only columns, with one list for each column. From time to time, between two
+          events, the rows of the lists are moved into typed batches (batches.py), so that a long run needs little more
+          memory than a short one
 Units     integer nanoseconds; positions in metres
 Shapes    the columns of schema.py
 Source    ours: docs/run-directory.md
@@ -21,19 +21,19 @@ from mobilenet.record.batches import SUFFIX, Batches
 from mobilenet.record.schema import COLUMNS
 from mobilenet.record.table import Table
 
-EVENTS = {  # each kind of event, and the kinds of nodes at which it happens: hosts, stations, plain processes
+EVENTS = {  # Each kind of event, with the kinds of nodes at which it occurs: hosts, stations, plain processes.
     **dict.fromkeys(("join", "leave", "broadcast", "refused", "deliver", "gap", "crash", "recover"), "hp"),
     **dict.fromkeys(("complete", "suspect", "trust"), "p"),
     **dict.fromkeys(("asked", "handoff_start", "handoff_end", "out_of_coverage", "in_coverage"), "h"),
     **dict.fromkeys(("datagram", "datagram_received"), "hs"),
     **dict.fromkeys(("expire", "cut", "mend", "radio_off", "radio_on"), "s"),
 }
-MOST_ROWS = 100_000  # in the lists, before they go into batches
-LONGEST_S = 5.0  # of wall time, after which rows go into batches in any case
+MOST_ROWS = 100_000  # the number of rows in lists at which they are moved into batches
+LONGEST_S = 5.0  # the wall time after which rows are moved into batches in any case
 
 
 class Rows:
-    """A table that grows. Its last rows are in equally long lists."""
+    """A growing table. Its last rows are in lists of equal length."""
 
     def __init__(self, table: str) -> None:
         self.lists: dict[str, list[Any]] = {name: [] for name in COLUMNS[table]}
@@ -53,14 +53,14 @@ class Rows:
         return self.lists
 
     def clear(self) -> None:
-        """Empty the lists, whose rows are in batches."""
+        """Empty the lists after their rows were moved into batches."""
         self._in_batches += len(self._first)
         for column in self.lists.values():
             column.clear()
 
 
 class PlainRows(Rows):
-    """A table with few rows, or one that is recorded only for a closer look."""
+    """A table that has few rows, or that is only recorded on request."""
 
     def __init__(self, table: str) -> None:
         super().__init__(table)
@@ -77,9 +77,7 @@ class PlainRows(Rows):
 
 
 class EventLog(Rows):
-    """The protocol events of a run in order of occurrence. The last three columns are as short as their last value
-    allows.
-    """
+    """The events of the protocol in order of occurrence. The last three columns end at their last value."""
 
     def __init__(self) -> None:
         super().__init__("events")
@@ -97,7 +95,7 @@ class EventLog(Rows):
         session: int | None = None,
         detail: dict[str, Any] | None = None,
     ) -> None:
-        text = None if detail is None else json.dumps(detail, sort_keys=True)  # first: it may fail
+        text = None if detail is None else json.dumps(detail, sort_keys=True)  # first, because it may raise an error
         if station is not None:
             _append(self._station, len(self.time_ns), station)
         if session is not None:
@@ -110,7 +108,7 @@ class EventLog(Rows):
         self.message.append(message)
 
     def rows(self, first: int) -> list[tuple[Any, ...]]:
-        """Return the rows from number `first` on. Raise IndexError if one of them is in a batch."""
+        """Return the rows from number `first` on. Raise IndexError if one of them was moved into a batch."""
         first -= self._in_batches
         if first < 0:
             raise IndexError(f"{-first} of the rows are in batches")
@@ -123,14 +121,14 @@ class EventLog(Rows):
 
 
 def _append(column: list[Any], row: int, value: Any) -> None:
-    """Append the value of a row, and fill in missing values since the last one."""
+    """Append a value for this row, after filling the rows since the last value with None."""
     if len(column) < row:
         column.extend([None] * (row - len(column)))
     column.append(value)
 
 
 class Samples(Rows):
-    """Sizes and lengths as they were measured. A row costs four calls and no loop."""
+    """The sampled sizes and lengths. Adding a row takes four calls and no loop."""
 
     def __init__(self) -> None:
         super().__init__("samples")
@@ -144,7 +142,7 @@ class Samples(Rows):
 
 
 class CauseRows(Rows):
-    """The rows of causes and effects. A row costs no loop."""
+    """The rows of the table of causes. Adding a row takes no loop."""
 
     def __init__(self) -> None:
         super().__init__("causes")
@@ -173,7 +171,7 @@ class CauseRows(Rows):
 
 
 class Recording:
-    """Everything that a run records, as columns."""
+    """Everything that a run records, in columns."""
 
     def __init__(
         self,
@@ -184,7 +182,7 @@ class Recording:
         causes: bool = False,
         folder: Path | None = None,
     ) -> None:
-        """Set up the tables. `folder`: for rows that do not stay in lists; None: they stay in memory."""
+        """Set up the tables. `folder`: where the batches are written; None: all rows stay in memory."""
         self.events = EventLog()
         self.samples = Samples()
         self.positions = PlainRows("positions")
@@ -217,7 +215,7 @@ class Recording:
         return sum(map(len, self._rows.values()))
 
     def settle(self, now_ns: int) -> None:
-        """Move rows into batches, between two events, if they are many or have not been moved for long."""
+        """Move rows into batches, between two events, if there are many or if the last move was long ago."""
         is_early = monotonic() < self._settled_s + LONGEST_S
         if is_early and sum([table.waiting for table in self._rows.values()]) < MOST_ROWS:
             return
@@ -227,7 +225,7 @@ class Recording:
             table.clear()
 
     def tables(self) -> dict[str, Table]:
-        """Return the record so far as whole columns, made once, and made again when there are more rows."""
+        """Return the record so far as whole columns. They are cached until there are more rows."""
         known = tuple([len(table) for table in self._rows.values()])
         if known != self._known:
             self._known = known
@@ -238,13 +236,15 @@ class Recording:
         return self.tables()["events"].fingerprint()
 
     def remove_batches(self) -> None:
-        """Remove the files of batches, and forget the tables, which keep these files open."""
+        """Remove the files of the batches, and forget the tables, which keep these files open."""
         self._tables = {}
         for batches in self._batches.values():
             batches.remove()
 
     def document(self) -> dict[str, Any]:
-        """Return counters.json: what the network counted, the rows of each table, and the events by kind."""
+        """Return counters.json: the counters of the network, the number of rows of each table, and of events of each
+        kind.
+        """
         kinds = self.tables()["events"].column("event")
         counts = dict(zip(kinds.words, np.bincount(kinds.codes, minlength=len(kinds.words)).tolist(), strict=True))
         sizes = {name: len(table) for name, table in self._rows.items() if name != "events"}

@@ -1,8 +1,9 @@
-"""The contents of a run directory: files, tables, columns, types, versions. Writer, readers and pictures use only this.
+"""The schema of a run directory: files, tables, columns, types and versions. Writers, readers and pictures share it.
 
-Model     two kinds of runs: `mobile`, hosts and stations, and `processes`, plain processes on an abstract network
+Model     there are two kinds of runs: `mobile` with hosts and stations, and `processes` with plain processes on an
+          abstract network
 Units     the last part of a column's name: _ns, _m, _bytes
-Shapes    a table is columns of equal length; types are Arrow's names; those of NULLABLE may be null
+Shapes    a table consists of columns of equal length. Types have Arrow's names, and columns in NULLABLE may be null
 Source    ours: docs/run-directory.md
 """
 
@@ -20,10 +21,10 @@ REQUIRED_FILES: Final = (
     "positions.parquet",
     "counters.json",
 )
-DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # files that follow from the others, and can be made again
-MAC_ACK: Final = "mac_ack"  # the kind of a frame that is an acknowledgement of the MAC
-LONGEST_NAME: Final = 100  # characters in a name that a protocol chooses
-MOST_LISTED: Final = 20  # entries of a list, in the detail of a message
+DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # files that are derived from the others and can be recreated
+MAC_ACK: Final = "mac_ack"  # the kind of a frame that is an acknowledgement by the MAC
+LONGEST_NAME: Final = 100  # the maximum number of characters in a name that a protocol chooses
+MOST_LISTED: Final = 20  # the maximum number of list entries in the detail of a message
 OPTIONAL_TABLES: Final = ("frames", "messages", "links", "lines", "causes")
 
 COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
@@ -47,16 +48,16 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "psdu_bytes": "int64",
         "addressed": "bool",
         "fate": "string",
-        "to": "string",  # the addressee; empty: all nodes within reach
+        "to": "string",  # the addressee; empty for all nodes within reach
         "rate_mbps": "double",
-        "attempt": "int64",  # of the MAC to send it, from 1; 0: it would not send the frame again
+        "attempt": "int64",  # the number of the MAC's attempt, from 1; 0 for a frame that would not be sent again
     },
-    "links": {  # with the radio model sinr, a row for each of frames
+    "links": {  # with the radio model sinr, one row for each row of `frames`
         "start_ns": "int64",
         "sender": "string",
         "receiver": "string",
         "power_dbm": "double",
-        "sinr_db": "double",  # the lowest while header and payload arrived; NaN if it was not received to its end
+        "sinr_db": "double",  # the minimum during header and payload; NaN if the frame was not received to its end
     },
     "messages": {
         "send_ns": "int64",
@@ -72,31 +73,32 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "message": "string",
         "detail": "string",  # JSON
     },
-    "lines": {  # lines to and from programs
+    "lines": {  # the lines that programs send and receive
         "time_ns": "int64",
         "node": "string",
-        "life": "int64",  # life of the node, from 1
-        "said": "bool",  # true: sent by the program; false: sent to it
+        "life": "int64",  # the number of the node's life, from 1
+        "said": "bool",  # true if the program sent the line, false if it received it
         "line": "string",
     },
-    "causes": {  # causes and effects; a row is identified by its number, from 0
+    "causes": {  # causes and effects; a row is identified by its number from 0
         "time_ns": "int64",
         "node": "string",
         "step": "string",  # queued, sent, acknowledged, given_up, timer, wire or arrived
-        "cause": "int64",  # the row that led to it; -1: none that is recorded
-        "kind": "string",  # class of the message, or the timer's name
-        "to": "string",  # the receiver; empty: all within reach
-        "messages": "string",  # the application messages in it, separated by spaces
-        "start_ns": "int64",  # of sent: on the air from here; of timer: started then; otherwise -1
-        "end_ns": "int64",  # of `sent`: the end of the transmission; otherwise -1
-        "size_bytes": "int64",  # of wire: with headers; otherwise -1
-        "window": "string",  # for a segment of TCP: the window, or rule, that had held it back
-        "events": "int64",  # number of rows in `events`
-        "heard": "string",  # of sent: each node within reach, with :OUTCOME if it did not receive it
+        "cause": "int64",  # the row that caused this one; -1 if none is recorded
+        "kind": "string",  # the class of the message, or the name of the timer
+        "to": "string",  # the receiver; empty for all nodes within reach
+        "messages": "string",  # the application messages that it contains, separated by spaces
+        # for `sent`: the beginning of the transmission; for `timer`: when it was started; otherwise -1
+        "start_ns": "int64",
+        "end_ns": "int64",  # for `sent`: the end of the transmission; otherwise -1
+        "size_bytes": "int64",  # for `wire`: the size with headers; otherwise -1
+        "window": "string",  # for a segment of TCP: the window or rule that had held it back
+        "events": "int64",  # the number of rows in `events` before it
+        "heard": "string",  # for `sent`: each node within reach, with :OUTCOME if it did not receive the frame
     },
 }
 
-BUFFERS: Final = ("sbuffer", "rbuffer")  # buffers of built-in protocols
+BUFFERS: Final = ("sbuffer", "rbuffer")  # the buffers of built-in protocols
 NULLABLE: Final = ("message", "station", "session", "detail", "host", "receive_ns")
 
 
@@ -113,8 +115,8 @@ class Event(NamedTuple):
 
 
 def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -> dict[str, tuple[str, ...]]:
-    """Return the quantities that are buffers of each host (h) and of each station (s). `untold`: those to use if the
-    manifest has no usable ones.
+    """Return the quantities that are buffers of hosts (h) and of stations (s). `untold`: the default if the manifest
+    does not name usable ones.
     """
     buffers = manifest.get("buffers")
     if isinstance(buffers, Mapping):
@@ -127,7 +129,7 @@ def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -
 
 
 def names_in(value: Any) -> list[str]:
-    """Return each pair of whole numbers in the value of a program's message as the name of a broadcast."""
+    """Return the names of possible broadcasts in a program's message: each pair of whole numbers in its value."""
     if isinstance(value, Mapping):
         return [name for item in value.values() for name in names_in(item)]
     if not isinstance(value, (list, tuple)):

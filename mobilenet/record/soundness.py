@@ -1,9 +1,9 @@
 """What is wrong with the files of a run that a program could not read correctly?
 
-Model     used only after something went wrong, since it reads everything: the record against the digests in the
-          manifest, the manifest against its schema and against its scenario, and what follows from the record for its
-          form. A run without fault is the reader's own error
-Errors    none; the fault is the answer
+Model     this is used only after an error, because it reads everything. It compares the record with the digests in the
+          manifest and the manifest with its schema and its scenario, and checks the form of derived files. If it finds
+          nothing, the error is in the reader
+Errors    none, because the fault is the result
 Source    ours: docs/run-directory.md
 """
 
@@ -33,7 +33,7 @@ OF_MOBILE: dict[str, Any] = {
 
 
 def fault(directory: Path) -> str | None:
-    """Return the first fault found, in one line with the file, or None if everything is as a run leaves it."""
+    """Return the first fault in one line that names the file, or None if all files are as a run leaves them."""
     if not directory.is_dir() or (directory / "study.yaml").exists():
         return None
     try:
@@ -58,7 +58,7 @@ def fault(directory: Path) -> str | None:
 
 
 def derived_fault(directory: Path) -> str | None:
-    """Return what is wrong with the derived files that are there. Raise RunError if one is not readable."""
+    """Return what is wrong with the derived files that exist. Raise RunError if one is not readable."""
     derived = {name: read_derived(directory, name) for name in DERIVED_FILES if (directory / name).exists()}
     if not all(isinstance(value, (*NUMBER, type(None))) for value in derived.get("metrics.json", {}).values()):
         name = next(n for n, value in derived["metrics.json"].items() if not isinstance(value, (*NUMBER, type(None))))
@@ -83,7 +83,7 @@ def _in_manifest(manifest: dict[str, Any], promised: dict[str, Any]) -> str | No
             return f"{key} is {str(entry)[:40]!r}, which no run writes there"
     for key, value in promised.items():
         if key == "hosts" and value is None:
-            continue  # as many as there are tracks
+            continue  # the number of hosts is that of the tracks
         if key not in manifest or str(manifest[key])[:5000] != str(_as_json(value))[:5000]:
             return f"{key} is {str(manifest.get(key))[:40]!r}, but according to scenario.yaml it is {str(value)[:40]!r}"
     return None

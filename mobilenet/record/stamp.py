@@ -1,10 +1,11 @@
-"""The provenance of a file: the version, the scenario, the runs and the command that made it, kept inside the file.
+"""The provenance of a file, which is kept in the file: the version, the scenario, the runs and the command that made
+it.
 
-Model     one line of JSON: in the metadata of SVG, PNG, PDF and Parquet, in a <meta> of pages, in a comment of LaTeX
-          and Markdown, as a member of JSON; for CSV and logs in a file with this suffix (NAME.provenance.json). The
-          command is in a normal form: RUN or STUDY stands for the directory, and options that do not change the content
-          are left out (the place, the time, the number of workers). So the same study, made elsewhere with the same
-          version, stays the same to the byte
+Model     the provenance is one line of JSON: in the metadata of SVG, PNG, PDF and Parquet, in a <meta> of pages, in a
+          comment of LaTeX and Markdown, and as a member of JSON. For CSV and logs it is in a file with this suffix
+          (NAME.provenance.json). The command has a normal form: RUN or STUDY stands for the directory, and options that
+          do not change the content are left out (such as paths, times and the number of workers). The same study,
+          repeated elsewhere with the same version, therefore yields the same bytes
 Source    ours: docs/run-directory.md, Provenance
 """
 
@@ -26,16 +27,16 @@ from mobilenet.record.atomic_files import write_whole
 
 KEY = "mobilenet-provenance"
 SIDECAR = ".provenance.json"
-COMMIT = "commit.txt"  # in an installed package
+COMMIT = "commit.txt"  # exists in an installed package
 PACKAGE = Path(__file__).parents[1]
-PLACE = "CLAIMS"  # stands for the directory of answers to claims, in commands
-# kinds of what a file was made from
+PLACE = "CLAIMS"  # in commands, it stands for the directory with the answers to claims
+# what a file can be made from
 RUN, RUNS, STUDY, STUDIES, CLAIMS, FILE = "run", "runs", "study", "studies", "claims", "file"
 
 
 class Inputs(NamedTuple):
-    """The inputs of a file. `scenario_sha256`: of scenario.yaml or study.yaml as the directory keeps it, or of the
-    file; `fingerprint`: of the run, or of those of all runs in order.
+    """The inputs of a file. `scenario_sha256`: the digest of scenario.yaml or study.yaml in the directory, or of the
+    file; `fingerprint`: that of the run, or of all runs in order.
     """
 
     kind: str
@@ -48,7 +49,7 @@ class Provenance(NamedTuple):
     command: str  # RUN, STUDY or FILE stands for the input
     inputs: Inputs
     version: str
-    commit: str | None  # of the source, if it is known; with a + if files were changed since
+    commit: str | None  # the commit of the source, if it is known, with a + if files were changed since
 
     def document(self) -> dict[str, Any]:
         return {
@@ -64,8 +65,8 @@ class Provenance(NamedTuple):
 
 
 def parse_provenance(text: str) -> Provenance:
-    """Parse a line, and raise ValueError for anything else: files come from strangers, and their command is printed for
-    a shell.
+    """Parse a line, and raise ValueError for anything else. Files may come from strangers, and their commands are
+    printed for users to paste into a shell.
     """
     document = json.loads(text)
     if not isinstance(document, dict):
@@ -83,12 +84,12 @@ def parse_provenance(text: str) -> Provenance:
 
 
 def _quote_again(command: str) -> str:
-    """Return the words of a command, quoted, so that a second command or a redirection loses its effect."""
+    """Return the words of a command with quotes, so that a second command or a redirection in it has no effect."""
     return shlex.join(shlex.split(command))
 
 
 def new_provenance(command: str, inputs: Inputs) -> Provenance:
-    """Return the provenance of a file that this version writes now."""
+    """Return the provenance of a file that this version of mobilenet writes now."""
     return Provenance(command, inputs, __version__, commit())
 
 
@@ -110,7 +111,7 @@ def _word(value: Any) -> str:
 
 @cache
 def commit() -> str | None:
-    """Return the commit of the clone that this code runs from, or that the package was built from."""
+    """Return the commit of the clone from which this code runs, or from which the package was built."""
     built = PACKAGE / COMMIT
     if built.is_file():
         return built.read_text(encoding="ascii").strip()
@@ -126,7 +127,7 @@ def commit() -> str | None:
 
 @contextmanager
 def keeping_commit() -> Iterator[None]:
-    """Keep the commit in a file of the package while it is built."""
+    """Write the commit to a file of the package while it is being built."""
     known, file = commit(), PACKAGE / COMMIT
     try:
         if known is not None:
@@ -143,7 +144,7 @@ _PRESENT: ContextVar[Provenance | None] = ContextVar("provenance", default=None)
 
 @contextmanager
 def stamping(provenance: Provenance) -> Iterator[None]:
-    """Give this provenance to all files that are written inside; the outermost block decides."""
+    """Add this provenance to all files that are written in the block. In nested blocks, the outermost one applies."""
     token = _PRESENT.set(_PRESENT.get() or provenance)
     try:
         yield
@@ -152,12 +153,12 @@ def stamping(provenance: Provenance) -> Iterator[None]:
 
 
 def present() -> Provenance | None:
-    """Return the provenance of the outermost block, or None outside all blocks."""
+    """Return the current provenance, which is that of the outermost block, or None outside all blocks."""
     return _PRESENT.get()
 
 
 def stamp() -> str | None:
-    """Return the present provenance as a line, or None."""
+    """Return the current provenance as a line, or None."""
     here = present()
     return None if here is None else here.text()
 
@@ -188,12 +189,12 @@ def as_member() -> str:
 
 
 def write_sidecar(path: Path) -> None:
-    """Write NAME.provenance.json, for a format that has no metadata."""
+    """Write NAME.provenance.json next to a file whose format has no metadata."""
     if (line := stamp()) is not None:
         write_whole(path.with_name(path.name + SIDECAR), line + "\n")
 
 
 def for_tables() -> dict[str, str]:
-    """Return the metadata of a Parquet file."""
+    """Return the provenance as metadata of a Parquet file."""
     line = stamp()
     return {} if line is None else {KEY: line}

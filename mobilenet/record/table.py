@@ -1,10 +1,11 @@
-"""One table of a run as whole columns: words as codes, numbers as arrays, each made once for all readers.
+"""A table of a run as whole columns: words as codes, and numbers as arrays, which all readers share.
 
-Model     Arrow holds the columns. Readers of rows take one as a list; code that counts, compares and judges a million
-          rows takes codes: a column of words has few different ones, so each is read once, and the rest is arithmetic
-Shapes    codes: (rows,), -1 where there is nothing, of the smallest type of whole numbers that holds the number of
-          words; numbers: int64 or float64 (rows,)
-Errors    TypeError, ValueError, OverflowError for a column that is not of the type that the schema promises
+Model     Arrow holds the columns. Code that reads rows takes a column as a list. Code that counts, compares and judges
+          a million rows takes codes: a column of words has few different values, so that each of them is read once, and
+          the rest is arithmetic
+Shapes    codes: (rows,), -1 for a missing value, of the smallest integer type that can hold the number of words;
+          numbers: int64 or float64 (rows,)
+Errors    TypeError, ValueError, OverflowError for a column that does not have the type in the schema
 Source    ours: docs/run-directory.md, docs/performance.md
 """
 
@@ -27,23 +28,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Columns = Mapping[str, Sequence[Any]]
-KINDS = {name: kind for table in COLUMNS.values() for name, kind in table.items()}  # a name has one type everywhere
-CODED = {name for name, kind in KINDS.items() if kind == "string"} | {"session"}  # columns of few different values
-FEW_VALUES = {"value", "rate_mbps", "attempt"}  # columns of numbers that have few different values
+# a column name has the same type in all tables
+KINDS = {name: kind for table in COLUMNS.values() for name, kind in table.items()}
+# columns with few different values, which are stored as codes
+CODED = {name for name, kind in KINDS.items() if kind == "string"} | {"session"}
+FEW_VALUES = {"value", "rate_mbps", "attempt"}  # numeric columns with few different values
 NOTHING = -1  # the code of a missing value
-FEW = 100_000  # up to this number of rows, joining is as fast without Arrow's functions, which take time to load
-AT_ONCE = 100_000  # rows for which Python's objects exist at a time
-IN_PART = 1 << 20  # rows of a row group of Parquet
+FEW = 100_000  # up to this number of rows, joining without Arrow's functions is as fast, and these take time to load
+AT_ONCE = 100_000  # the maximum number of rows that exist as Python objects at a time
+IN_PART = 1 << 20  # rows in a row group of a Parquet file
 
 
 class CodedColumn(NamedTuple):
-    """A column of few different values: their codes row by row, and the values by code."""
+    """A column with few different values: a code for each row, and the value of each code."""
 
     codes: np.ndarray
     words: list[Any]
 
     def code(self, word: Any) -> int:
-        """Return the code of a value; -2, which no row has, if it is not in the column."""
+        """Return the code of a value, or -2, which no row has, if the column does not contain it."""
         return self.words.index(word) if word in self.words else -2
 
     def rows(self, *words: Any) -> np.ndarray:
@@ -55,31 +58,32 @@ class CodedColumn(NamedTuple):
         return self.map([word in words for word in self.words], nothing=None in words)
 
     def map(self, by_word: list[Any], nothing: Any) -> np.ndarray:
-        """Return for each row what `by_word` has for its value."""
+        """Return for each row the entry of `by_word` for its value."""
         return np.take(np.array([*by_word, nothing]), self.codes)
 
     def number(self, numbers: Mapping[Any, int]) -> np.ndarray:
-        """Return for each row the number of its value, int64; -1 for a value that has none."""
+        """Return for each row the number of its value as int64, or -1 for a value without a number."""
         return self.map([numbers.get(word, NOTHING) for word in self.words], NOTHING)
 
 
 def rows_where(is_one: np.ndarray) -> np.ndarray:
-    """Return the rows for which this is true, in half the memory that numpy uses."""
+    """Return the numbers of the rows for which this is true, with half the memory that numpy needs."""
     return np.flatnonzero(is_one).astype(np.int32)
 
 
 def by_code(codes: np.ndarray) -> np.ndarray:
     """Return the positions that sort the codes in ascending order, stable for equal codes."""
-    return np.argsort(codes, kind="stable").astype(np.int32)  # by radix up to 16 bits, ten times as fast
+    # a radix sort for up to 16 bits, which is ten times as fast
+    return np.argsort(codes, kind="stable").astype(np.int32)
 
 
 def view(numbers: Any) -> memoryview[int]:
-    """Return a view of an array whose single numbers are Python's, since NumPy's are slow one by one."""
+    """Return a view of an array whose items are Python numbers, because single NumPy numbers are slow."""
     return memoryview(numbers)
 
 
 class Values(Sequence[Any]):
-    """A column row by row. Python's objects are made on access."""
+    """The values of a column, row by row. Python objects are created on access."""
 
     def __init__(self, numbers: np.ndarray, words: list[Any] | None = None) -> None:
         """Set up the column. `words`: the values for the codes in `numbers`; None: `numbers` are the values."""
@@ -107,7 +111,7 @@ class Values(Sequence[Any]):
 
 
 class Table(Mapping[str, Sequence[Any]]):
-    """Columns of equal length; as a mapping, name -> values."""
+    """A table of columns of equal length. As a mapping, it maps names to values."""
 
     def __init__(
         self,
@@ -115,8 +119,8 @@ class Table(Mapping[str, Sequence[Any]]):
         words: Mapping[str, list[Any]] | None = None,
         release: Callable[[], Any] | None = None,
     ) -> None:
-        """Set up the table. `words`: the values by code, for each column that `arrow` has as codes; `release`: frees
-        the memory of what was read from a file, which can be read again.
+        """Set up the table. `words`: the values by code, for each column that `arrow` stores as codes; `release`: frees
+        the memory of the contents of a file, which can be read again.
         """
         self._arrow = arrow
         self._release = release
@@ -128,7 +132,7 @@ class Table(Mapping[str, Sequence[Any]]):
 
     @staticmethod
     def of(columns: Columns) -> Table:
-        """Return a table unchanged, or make one of lists."""
+        """Return a table unchanged, or make a table from lists."""
         if isinstance(columns, Table):
             return columns
         import pyarrow as pa
@@ -138,7 +142,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return Table(pa.table(arrays), dictionary.words())
 
     def forget(self) -> None:
-        """Free the memory of what was made of the columns for readers. It is made again on request."""
+        """Free the memory of the columns that were made for readers. They are made again on request."""
         for made in (self._values, self._coded, self._numbers):
             made.clear()
 
@@ -160,7 +164,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return int(self._arrow.num_rows)
 
     def column(self, name: str) -> CodedColumn:
-        """Return a column by codes, in the order in which its values occur first."""
+        """Return a column as codes, in the order in which the values first occur."""
         column = self._coded.get(name)
         if column is None:
             if name in self._words:
@@ -172,7 +176,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return column
 
     def numbers(self, name: str) -> np.ndarray:
-        """Return a column of numbers, none of which may be missing."""
+        """Return a column of numbers without missing values."""
         numbers = self._numbers.get(name)
         if numbers is None:
             if name in self._words or self._arrow[name].null_count:
@@ -181,7 +185,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return numbers
 
     def _join(self, name: str, kind: Any) -> np.ndarray:
-        """Return a column of numbers, none of which is missing, as one array."""
+        """Return a column of numbers without missing values as one array."""
         parts = [_fill(chunk, 0) for chunk in self._arrow[name].chunks]
         if len(parts) == 1:
             return parts[0]
@@ -191,7 +195,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return whole
 
     def numbers_or(self, name: str, nothing: int) -> np.ndarray:
-        """Return a column of whole numbers, with another number where one is missing."""
+        """Return a column of whole numbers, with `nothing` in place of missing ones."""
         if name in self._words:
             return self.column(name).map(self._words[name], nothing).astype(np.int64)
         return np.concatenate([_fill(chunk, nothing) for chunk in self._arrow[name].chunks] or [np.empty(0, np.int64)])
@@ -228,9 +232,10 @@ class Table(Mapping[str, Sequence[Any]]):
 
         parts = self._parts()
         first = next(parts)
-        numbers = [name for name in self if name not in CODED]  # no query needs a range of words
+        # statistics of word columns are omitted, because no query needs a range of words
+        numbers = [name for name in self if name not in CODED]
         few_values = [name for name in self if name in CODED or name in FEW_VALUES]
-        # without Arrow's own metadata the file declares text, not codes of text
+        # Without Arrow's own metadata, the file declares text instead of codes of text.
         with pq.ParquetWriter(
             path, first.schema, store_schema=False, use_dictionary=few_values, write_statistics=numbers
         ) as file:
@@ -239,7 +244,7 @@ class Table(Mapping[str, Sequence[Any]]):
             file.add_key_value_metadata(for_tables())
 
     def _parts(self) -> Iterator[pa.Table]:
-        """Yield the table with its words, as Arrow has it, in parts of as many rows as a row group has."""
+        """Yield the table with its words as Arrow tables, each with the rows of one row group."""
         import pyarrow as pa
 
         types = {name: pa.dictionary(pa.int32(), pa.type_for_alias(KINDS[name])) for name in self._words}
@@ -260,7 +265,7 @@ class Table(Mapping[str, Sequence[Any]]):
 
 
 class _Codes(dict[Any, int]):
-    """The code of each word of a column; a new word gets the next one."""
+    """The codes of the words in a column. A new word gets the next code."""
 
     def __init__(self) -> None:
         self[None] = NOTHING
@@ -276,10 +281,10 @@ class Dictionary:
     """Codes for words, in a table that grows as new words are seen."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Codes] = {}  # by column
+        self._known: dict[str, _Codes] = {}  # one entry for each column
 
     def encode(self, name: str, values: Sequence[Any]) -> pa.Array:
-        """Encode further values of a column: numbers as they are, words by their codes."""
+        """Encode more values of a column: numbers are unchanged, and words become codes."""
         import pyarrow as pa
 
         kind = pa.type_for_alias(KINDS[name])
@@ -295,14 +300,14 @@ class Dictionary:
         return {name: list(known)[1:] for name, known in self._known.items()}
 
     def take_fresh(self) -> dict[str, list[Any]]:
-        """Return the words that are new since the last call."""
+        """Return the words that were added since the last call."""
         fresh = {name: known.fresh for name, known in self._known.items()}
         for known in self._known.values():
             known.fresh = []
         return fresh
 
 
-# pyarrow.array does the same, but loads pandas, which takes as long as a short run
+# pyarrow.array does the same, but loads pandas, which takes as long as a short run.
 
 
 def _numbers(numbers: np.ndarray, kind: pa.DataType) -> pa.Array:
@@ -334,7 +339,9 @@ def _texts(texts: list[bytes], kind: pa.DataType) -> pa.Array:
 
 
 def _fill(numbers: pa.Array, nothing: int) -> np.ndarray:
-    """Return Arrow's numbers, with `nothing` for those that are missing. Its own functions take long to load."""
+    """Return the numbers of an Arrow array, with `nothing` in place of missing ones. Arrow's own functions take long to
+    load.
+    """
     bits, data = numbers.buffers()
     begin, end = numbers.offset, numbers.offset + len(numbers)
     values = np.frombuffer(data or b"", numbers.type.to_pandas_dtype(), end)[begin:]
@@ -351,7 +358,7 @@ def _mark(value: Any) -> bytes:
 
 
 def _spell(texts: list[bytes], codes: np.ndarray) -> pa.Buffer | bytes:
-    """Return the text of each row's code, one after the other."""
+    """Return the texts of all rows, concatenated."""
     if len(codes) < FEW:
         return b"".join(map(texts.__getitem__, codes.tolist()))
     import pyarrow as pa

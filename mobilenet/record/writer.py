@@ -1,7 +1,8 @@
-"""Write a run's directory: the record becomes Parquet, under a name that only complete runs have.
+"""Write a run directory: the record becomes Parquet files, under a name that only complete runs have.
 
-Model     the directory is written under a temporary name, synced and renamed, so what bears its name is whole
-Errors    RecordError when the directory exists, cannot be written or the disk is full
+Model     the directory is written under a temporary name, synced and renamed, so that a directory with the final name
+          is complete
+Errors    RecordError if the directory exists, cannot be written, or the disk is full
 Source    ours: docs/run-directory.md
 """
 
@@ -25,7 +26,7 @@ from mobilenet.record.schema import DERIVED_FILES
 
 
 def file_digests(directory: Path) -> dict[str, str]:
-    """Return the SHA-256 of every file of a run, except derived files and the manifest, which holds the digests."""
+    """Return the SHA-256 of every file of a run except derived files and the manifest, which contains these digests."""
     names = sorted(
         str(path.relative_to(directory))
         for path in directory.rglob("*")
@@ -34,14 +35,13 @@ def file_digests(directory: Path) -> dict[str, str]:
     return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in names}
 
 
-OF_MANIFEST = '  "manifest_sha256": "'  # begins the last line but one of the file
+OF_MANIFEST = '  "manifest_sha256": "'  # the beginning of the second to last line of the file
 
 
 class RecordError(Exception):
-    """The run directory cannot be written; the message is one line for people.
+    """The run directory cannot be written. The message is one line for users.
 
-    `is_input`: the name itself was wrong (it exists, or nothing can be written there), as opposed to a disk that
-    filled up.
+    `is_input`: the name itself is wrong (it exists, or nothing can be written there), as opposed to a full disk.
     """
 
     def __init__(self, message: str, is_input: bool = False) -> None:
@@ -50,31 +50,32 @@ class RecordError(Exception):
 
 
 class AlreadyThere(RecordError):
-    """The name that a directory should get exists already."""
+    """The intended name of the directory already exists."""
 
     def __init__(self, path: Path, way_out: str = "remove it, or name another directory") -> None:
         super().__init__(f"{path}: already exists; {way_out}", is_input=True)
         self.path, self.way_out = path, way_out
 
     def __reduce__(self) -> tuple[type[AlreadyThere], tuple[Path, str]]:
-        return AlreadyThere, (self.path, self.way_out)  # it may come from another process
+        # the error may come from another process, and is therefore pickled
+        return AlreadyThere, (self.path, self.way_out)
 
 
 @contextmanager
 def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True) -> Iterator[Path]:
-    """Yield a directory to fill. It takes its name only if the block ends without an error, and otherwise nothing is
-    left.
+    """Yield a directory to fill. It gets its name only if the block ends without an error; otherwise it is removed.
 
-    A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. A process that fills one holds
-    a lock on it, so that the next command can recognise abandoned ones, and keeps of those what was recorded
-    (killed_runs.py). `replaces`: what has the name now goes when the new one is whole; `keeps_record`: as for recover.
+    A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. A process that fills a
+    directory holds a lock on it. The next command recognises abandoned directories by this lock, and keeps their
+    records (killed_runs.py). `replaces`: an existing directory is removed when the new one is complete; `keeps_record`:
+    as for recover.
     """
     partial = path.parent / f".{path.name}.partial-{os.getpid()}"
     new_folders: list[Path] = []
     lock: int | None = None
     begun = False
     try:
-        if any("\ud800" <= character <= "\udfff" for character in str(path)):  # pyarrow cannot write there
+        if any("\ud800" <= character <= "\udfff" for character in str(path)):  # pyarrow cannot write to such a path
             raise RecordError(f"{path}: cannot be written: the name is not UTF-8 text", is_input=True)
         if path.name in ("", ".."):
             raise AlreadyThere(path)
@@ -82,9 +83,9 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
         if os.path.lexists(path) and not replaces:
             raise AlreadyThere(path)
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
-            new_folders.insert(0, folder)  # before it exists, since a signal may come in between
+            new_folders.insert(0, folder)  # before the folder is created, because a signal may arrive in between
             folder.mkdir(exist_ok=True)
-        with _alone_in(path.parent):  # no process takes a directory for abandoned before it is locked
+        with _alone_in(path.parent):  # so that no other process takes the directory for abandoned before it is locked
             begun = not partial.exists()
             partial.mkdir()
             lock = lock_folder(partial)
@@ -105,9 +106,9 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
         ) from error
     finally:
         if begun:
-            shutil.rmtree(partial, ignore_errors=True)  # if it is still there
+            shutil.rmtree(partial, ignore_errors=True)  # if it still exists
         for folder in new_folders:
-            with suppress(OSError):  # the folder is not empty any more
+            with suppress(OSError):  # the folder may no longer be empty
                 folder.rmdir()
         if lock is not None:
             os.close(lock)
@@ -116,7 +117,9 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
 
 
 def _put_in_place_of(path: Path, fresh: Path) -> None:
-    """Replace the old directory, and bring it back if that fails. If this process is killed, the next one does so."""
+    """Replace the old directory by the new one, and restore the old one if that fails. If this process is killed, the
+    next one restores it.
+    """
     old = path.parent / f".{path.name}.replaced-{os.getpid()}"
     with _alone_in(path.parent):
         os.rename(path, old)
@@ -129,13 +132,13 @@ def _put_in_place_of(path: Path, fresh: Path) -> None:
 
 
 def is_partial(path: Path) -> bool:
-    """Return whether this is the name of a directory that is being written, or was when its process died."""
+    """Return whether this is the name of a directory that is being written, or that a dead process was writing."""
     return re.fullmatch(r"(?s)\..*\.partial-\d+", path.name) is not None
 
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Make other processes that begin a run directory in the same folder wait for a moment."""
+    """Let other processes that begin a run directory in the same folder wait for a moment."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -145,8 +148,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def recover(path: Path, keeps_record: bool = True) -> None:
-    """Clear what killed processes have left under this name. A run that one of them was replacing gets its name back.
-    `keeps_record`: their record is kept, as in killed_runs.py.
+    """Remove the directories that killed processes have left under this name. A run that one of them was replacing gets
+    its name back. `keeps_record`: keep their records, as in killed_runs.py.
     """
     if path.parent.is_dir():
         with _alone_in(path.parent):
@@ -154,7 +157,7 @@ def recover(path: Path, keeps_record: bool = True) -> None:
 
 
 def is_being_written(path: Path) -> bool:
-    """Return whether a run is filling a directory for this name. What killed ones left of it is cleared."""
+    """Return whether a running process fills a directory for this name. Directories of killed processes are removed."""
     if not path.parent.is_dir():
         return False
     with _alone_in(path.parent):
@@ -163,8 +166,8 @@ def is_being_written(path: Path) -> bool:
 
 
 def _leftovers(path: Path) -> Iterator[Path]:
-    """Yield what runs of this name that have not ended, or were killed, have put next to it. The folder may be that of
-    a study with very many runs.
+    """Yield the temporary directories of runs of this name, in progress or killed. The folder may be that of a study
+    with very many runs.
     """
     start = f".{path.name}."
     for name in os.listdir(path.parent):
@@ -173,10 +176,10 @@ def _leftovers(path: Path) -> Iterator[Path]:
 
 
 def _clear_dead(path: Path, keeps_record: bool = True) -> None:
-    """Remove what killed runs left under this name, except their record."""
+    """Remove the directories that killed runs left under this name, and keep their records."""
     for left in _leftovers(path):
         if is_partial(left):
-            with suppress(OSError):  # alive: the lock is held
+            with suppress(OSError):  # the lock is held by a running process
                 lock = lock_folder(left)
                 if keeps_record:
                     keep_record(left, path)
@@ -206,7 +209,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_manifest(directory: Path, facts: dict[str, Any]) -> None:
-    """Write manifest.json with the digests of all files, and at its end that of everything before it."""
+    """Write manifest.json with the digests of all files. It ends with the digest of everything before it."""
     head = json.dumps({**facts, "files": file_digests(directory)}, indent=2, allow_nan=False).removesuffix("\n}")
     digest = hashlib.sha256(head.encode("utf-8")).hexdigest()
     (directory / "manifest.json").write_text(f'{head},\n{OF_MANIFEST}{digest}"\n}}\n', encoding="utf-8")

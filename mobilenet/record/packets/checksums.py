@@ -12,12 +12,12 @@ from mobilenet.record.packets.segments import TCP, is_fragment
 
 ICMP, UDP = 1, 17
 NAMES = {ICMP: "ICMP", TCP: "TCP", UDP: "UDP"}
-NO_CHECKSUM = b"\0\0"  # in UDP
-SHORTEST = 20  # an IP header; with options, TCP and UDP may count another destination
+NO_CHECKSUM = b"\0\0"  # in UDP, this means that there is no checksum
+SHORTEST = 20  # the size of an IP header without options; with options, TCP and UDP may use another destination
 
 
 def wrong_checksum(packet: bytes) -> str | None:
-    """Return the protocol whose checksum is wrong, or None if none is, as far as a single packet shows."""
+    """Return the protocol whose checksum is wrong, or None if a single packet does not show a wrong one."""
     if len(packet) < SHORTEST:
         return None
     head = (packet[0] & 15) * 4
@@ -35,5 +35,5 @@ def wrong_checksum(packet: bytes) -> str | None:
 
 
 def _is_right(data: bytes) -> bool:
-    """Return whether the ones' complement sum of its words is that of all ones: a multiple of 0xFFFF."""
+    """Return whether the ones' complement sum of the words is a multiple of 0xFFFF, as it is if the checksum is right."""
     return int.from_bytes(data + bytes(len(data) % 2), "big") % 0xFFFF == 0

@@ -1,8 +1,8 @@
-"""TCP connections as their ends saw them: retransmissions, stalls, round-trip times, and handoffs on the way.
+"""TCP connections as seen by their ends: retransmissions, stalls, round-trip times, and handoffs during a connection.
 
 Model     each direction of a connection is measured at the device of its sender. Bytes are outstanding from the first
-          time that they are sent until an acknowledgement of them arrives there. A stall is a time with outstanding
-          bytes and without progress. A round-trip time is that of bytes that were sent once (Karn's algorithm)
+          time that they are sent until their acknowledgement arrives there. A stall is a time with outstanding bytes
+          and without progress. A round-trip time is measured on bytes that were sent once (Karn's algorithm)
 Units     integer nanoseconds, bytes
 Source    RFC 9293, RFC 6298, 3; ours: docs/guide/real-software.md
 """
@@ -15,25 +15,25 @@ from typing import NamedTuple
 from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.record.packets.segments import ACK, SYN, Segment, near, segment_in
 
-LONG_NS = 200_000_000  # from this length on a stall counts: TCP's shortest timeout in Linux
+LONG_NS = 200_000_000  # a stall counts from this length on: the shortest timeout of TCP in Linux
 
 
 class RoundTrip(NamedTuple):
-    """One measurement of a round-trip time."""
+    """One measurement of the round-trip time."""
 
     at_ns: int  # when the acknowledgement arrived
     took_ns: int
 
 
 class Stall(NamedTuple):
-    """A time without progress, up to the next progress, or the last packet of the connection."""
+    """A time without progress. It ends with the next progress, or with the last packet of the connection."""
 
     since_ns: int
     took_ns: int
 
 
 class Sending:
-    """One direction of a connection, at its sender's device."""
+    """One direction of a connection, measured at its sender's device."""
 
     def __init__(self, node: str, first: int, at_ns: int, port: int = 0) -> None:
         self.node = node
@@ -42,15 +42,15 @@ class Sending:
         self.begun_ns = self.last_ns = at_ns
         self.sent_bytes = 0
         self.sent_again_bytes = 0
-        self.acknowledged = 0  # offset
+        self.acknowledged = 0  # the offset up to which bytes are acknowledged
         self.acknowledged_ns: list[int] = []  # the times of progress ...
-        self.offsets: list[int] = []  # ... and what was acknowledged at those times
+        self.offsets: list[int] = []  # ... and the offsets that were acknowledged at these times
         self.round_trips: list[RoundTrip] = []
         self.longest_stall = Stall(at_ns, 0)
-        self.stalls: list[Stall] = []  # those of LONG_NS or more
-        self._sent = 0  # offset
-        self._timed: list[tuple[int, int]] = []  # ends of what was sent once, with the time
-        self.waits_since_ns: int | None = None  # with outstanding bytes and without progress
+        self.stalls: list[Stall] = []  # the stalls of at least LONG_NS
+        self._sent = 0  # the offset up to which bytes were sent
+        self._timed: list[tuple[int, int]] = []  # (end of bytes that were sent once, time)
+        self.waits_since_ns: int | None = None  # since when bytes are outstanding without progress
 
     def send(self, segment: Segment, at_ns: int) -> None:
         self.last_ns = at_ns
@@ -70,7 +70,7 @@ class Sending:
             self.waits_since_ns = at_ns
 
     def take(self, segment: Segment, at_ns: int) -> None:
-        """Take an acknowledgement that arrived at this end."""
+        """Process an acknowledgement that arrived at this end."""
         self.last_ns = at_ns
         offset = min(near(segment.acknowledged, self.first, self.acknowledged), self._sent)
         if offset <= self.acknowledged:
@@ -86,7 +86,7 @@ class Sending:
         self.waits_since_ns = at_ns if offset < self._sent else None
 
     def finish(self) -> None:
-        """End the stalls that still last when the record ends."""
+        """End the stall that is still in progress at the end of the record."""
         self._end_wait(self.last_ns)
 
     def _end_wait(self, at_ns: int) -> None:
@@ -100,7 +100,7 @@ class Sending:
 
 
 class Connection:
-    """A connection, both directions. `opened`: both SYNs have been seen."""
+    """A connection with both directions. `opened`: whether both SYNs were seen."""
 
     def __init__(self) -> None:
         self.sendings: list[Sending] = []

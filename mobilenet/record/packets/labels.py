@@ -1,4 +1,4 @@
-"""Describe an IP packet in a few words: its protocol, its ports, and what is special about it.
+"""Describe an IP packet in a few words: its protocol, its ports and its flags.
 
 Source    RFC 791, RFC 792, RFC 768, RFC 9293
 """
@@ -15,7 +15,7 @@ ICMP_TYPES = {0: "echo reply", 3: "unreachable", 8: "echo request", 11: "time ex
 
 
 def name_of(protocol: int) -> str:
-    """Return the name of an IP protocol, or its number if it is rare."""
+    """Return the name of an IP protocol, or its number for a rare one."""
     return NAMES.get(protocol, f"IP protocol {protocol}")
 
 
@@ -29,7 +29,7 @@ def ports_of(packet: bytes) -> tuple[int, int] | None:
 
 
 def label_of(packet: bytes) -> str:
-    """Return protocol and ports, such as TCP 43210 → 5001."""
+    """Return the protocol and the ports, such as TCP 43210 → 5001."""
     head, name, ports = (packet[0] & 15) * 4, name_of(packet[9]), ports_of(packet)
     if packet[9] == ICMP and len(packet) > head:
         return f"{name} {ICMP_TYPES.get(packet[head], f'type {packet[head]}')}"

@@ -1,8 +1,8 @@
 """The packets that passed the devices of nodes, in the order of the record.
 
-Model     a packet for each event: the n-th packet that a node sent is its datagram n, and the order of a capture is
-          that of the events of its node
-Errors    Mismatch: captures that contradict the events
+Model     there is a packet for each event. The n-th packet that a node sent is its datagram n, and the captures of a
+          node have the order of its events
+Errors    Mismatch for captures that contradict the events
 Source    ours: docs/guide/real-software.md
 """
 
@@ -18,21 +18,23 @@ Captures = Mapping[str, Sequence[CapturedPacket]]  # node -> its captures
 
 
 class PassedPacket(NamedTuple):
-    """A packet that passed a node's device: out of it if the node has sent it."""
+    """A packet that passed a node's device. It left the node if the node is the sender, and otherwise arrived there."""
 
     at_ns: int
     node: str
     is_sent: bool
-    name: str  # name of the datagram
+    name: str  # the name of the datagram
     packet: bytes
 
 
 class Mismatch(Exception):
-    """The captures contradict the events, as one sentence explains."""
+    """The captures contradict the events. The message explains how in one sentence."""
 
 
 def packets_of(events: Columns, captures: Captures) -> Iterator[PassedPacket]:
-    """Yield the packets of all devices, in the order of the events. Raise Mismatch if the captures have others."""
+    """Yield the packets of all devices, in the order of the events. Raise Mismatch if the captures differ from the
+    events.
+    """
     left = {node: iter(packets) for node, packets in captures.items()}
     columns = (events[name] for name in ("event", "node", "message", "time_ns"))
     for row, (event, node, name, at_ns) in enumerate(zip(*columns, strict=True)):

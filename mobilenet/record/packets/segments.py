@@ -16,7 +16,7 @@ End = tuple[bytes, int]  # address and port
 
 
 class Segment(NamedTuple):
-    """A TCP segment: its ends, and what it carries."""
+    """A TCP segment: its two ends, its header fields and its data."""
 
     source: End
     to: End
@@ -27,17 +27,17 @@ class Segment(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The number of sequence numbers that it uses."""
+        """The number of sequence numbers that the segment uses."""
         return len(self.payload) + bool(self.flags & SYN) + bool(self.flags & FIN)
 
 
 def is_fragment(packet: bytes) -> bool:
-    """Return whether an IP packet of at least 20 bytes is only a fragment: it has an offset, or the flag for more."""
+    """Return whether an IP packet of at least 20 bytes is a fragment: it has an offset, or the flag that more follow."""
     return bool(struct.unpack_from(">H", packet, 6)[0] & 0x3FFF)
 
 
 def segment_in(packet: bytes) -> Segment | None:
-    """Return the TCP segment in an IP packet, or None if there is none, or only a fragment of one."""
+    """Return the TCP segment in an IP packet, or None if the packet contains no complete segment."""
     head = (packet[0] & 15) * 4
     if packet[9] != TCP or len(packet) < head + 20 or is_fragment(packet):
         return None
@@ -48,7 +48,7 @@ def segment_in(packet: bytes) -> Segment | None:
 
 
 def near(number: int, first: int, last: int) -> int:
-    """Return the offset of a sequence number in a stream whose SYN has the number `first`, near the offset `last`: -1
-    is the SYN, 0 the first byte.
+    """Return the offset of a sequence number that is nearest to the offset `last`, in a stream whose SYN has the number
+    `first`. The offset -1 is the SYN, and 0 is the first byte.
     """
     return last + (number - first - 1 - last + ROUND // 2) % ROUND - ROUND // 2
