@@ -1,6 +1,7 @@
-"""A figure that belongs to its caller: pyplot does not keep it, and a notebook shows it with any backend.
+"""A figure that belongs to its caller: pyplot does not keep it, and notebooks show it with any backend.
 
-Model     pyplot would keep each figure until it is closed, and a backend chosen for it would be the caller's, too
+Model     pyplot would keep each figure until it is closed, and choosing a backend for it would change the caller's
+          backend
 Source    ours: docs/architecture.md, "Decisions"
 """
 

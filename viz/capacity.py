@@ -1,9 +1,9 @@
-"""Draw the requirements of a capacity search over its key, with intervals, and the answer.
+"""Draw a capacity search: each requirement over the values of the key, with intervals, and the answer.
 
-Model     a panel for each requirement over one axis of the key. A mark with its interval for each value that was run: a
-          filled circle where this requirement holds, a filled square where it fails, a hollow diamond where it is not
-          decided. The line is the limit, the band around it the tolerance; the band from top to bottom spans from the
-          value that holds to the one that fails. A cross marks a backlog that runs away
+Model     there is a panel for each requirement; all panels share the axis of the key. Each value that was run has a
+          mark with an interval: a filled circle if this requirement holds, a filled square if it fails, a hollow
+          diamond if that is undecided. The line is the limit, and the band around it the tolerance. The vertical band
+          spans from the value that holds to the value that fails. A cross marks a backlog that grows without bound
 Units     those of the key and of the metrics
 Source    ours: docs/guide/capacity.md
 """
@@ -27,26 +27,27 @@ from mobilenet.record.provenance import stamping_of
 from .files import together
 from .style import COLOURS, QUIET, caption, large_numbers, log_axis, page, plain, save, unstable_mark
 
-LOOKS = {  # state -> marker, colour, filled
+LOOKS = {  # state -> (marker, colour, whether it is filled)
     State.HOLDS: ("o", COLOURS[0], True),
     State.FAILS: ("s", COLOURS[3], True),
     State.OPEN: ("D", COLOURS[7], False),
     State.NO_DATA: ("D", COLOURS[7], False),
 }
 WIDTH_IN, PANEL_IN, FOOT_IN = 6.4, 2.5, 1.5
-FAR = 8.0  # times the limit, beyond which the axis is logarithmic
-WIDEST = 70  # characters of a title
-BEYOND, MARGIN = 2.0, 0.08  # share of a panel: how far bars without an end extend, and the space around the others
+FAR = 8.0  # the axis is logarithmic if a value exceeds this multiple of the limit
+WIDEST = 70  # characters in a title
+# shares of a panel's height: the extent of bars without an end, and the space around the others
+BEYOND, MARGIN = 2.0, 0.08
 
 
 def draw(result: SearchResult, target: Path) -> None:
-    """Write SVG, PNG or PDF, by the suffix."""
+    """Write the figure as SVG, PNG or PDF, according to the suffix."""
     with compose(result) as figure:
         save(figure, target)
 
 
 def draw_into(result: SearchResult, place: Path, command: str) -> None:
-    """Draw capacity.svg and capacity.png into the directory of a search. `command`: for their provenance."""
+    """Draw capacity.svg and capacity.png into the directory of a search. `command` is part of their provenance."""
     with together(place) as fresh, stamping_of(place, command):
         for suffix in ("svg", "png"):
             draw(result, fresh / f"capacity.{suffix}")
@@ -54,7 +55,7 @@ def draw_into(result: SearchResult, place: Path, command: str) -> None:
 
 @contextmanager
 def compose(result: SearchResult) -> Iterator[Any]:
-    """Yield the figure, while our settings of matplotlib hold."""
+    """Yield the figure while mobilenet's matplotlib settings are active."""
     from matplotlib.ticker import MaxNLocator
 
     requirements = result.question.requirements
@@ -96,7 +97,7 @@ def _panel(axes: Any, result: SearchResult, one: Requirement) -> None:
     axes.set_ylabel(plain(result.question.words.axis_name(one.metric)))
     least, most = min(ends), max(ends)
     is_infinite = any(_has_no_end(bounds) for _, _, bounds in marks)
-    beyond = BEYOND * (most - least)  # the position beyond the panel for bars without an end
+    beyond = BEYOND * (most - least)  # where bars without an end stop, outside of the panel
     for value, state, bounds in marks:
         below, above = (min(abs(end - bounds.mean), beyond) for end in (bounds.low, bounds.high))
         _mark(axes, value, state, (below, bounds.mean, above))

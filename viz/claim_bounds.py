@@ -1,7 +1,7 @@
-"""The bounds that claims require of measured values, for figures of the claims and of the studies that answer them.
+"""The bounds that claims require of measured values, for figures of claims and of the studies that answer them.
 
 Shapes    rows: those of claims.json, one for each claim
-Errors    OSError, ValueError: no answers, or damaged ones
+Errors    OSError, ValueError for missing or damaged answers
 Source    mobilenet/lab/studies/claims/answer.py
 """
 
@@ -13,11 +13,11 @@ from typing import Any
 
 ANSWERS = "claims.json"
 Row = dict[str, Any]
-Ends = dict[str, float]  # at_least, at_most: one or both
+Ends = dict[str, float]  # at_least, at_most, or both
 
 
 def rows_of(directory: Path) -> list[Row]:
-    """Return the answers in a directory."""
+    """Return the rows of the answers in a directory."""
     document = json.loads((directory / ANSWERS).read_text(encoding="utf-8"))
     rows = document.get("claims") if isinstance(document, dict) else None
     if not isinstance(rows, list) or any(not isinstance(row, dict) or "answer" not in row for row in rows):
@@ -26,13 +26,13 @@ def rows_of(directory: Path) -> list[Row]:
 
 
 def bounds_of(row: Row) -> Ends | None:
-    """Return the bounds of a claim, or None if it has none, or was answered by an earlier version."""
+    """Return the bounds of a claim, or None if it has none or was answered by an older version."""
     ends = {side: float(row[side]) for side in ("at_least", "at_most") if isinstance(row.get(side), int | float)}
     return ends or None
 
 
 def bounds_of_study(study: Path) -> dict[tuple[int, str], Ends]:
-    """Return (configuration, metric) -> the bounds of a claim on its mean, for a study in a directory of answers."""
+    """Return the bounds of claims on means, by (configuration, metric), for a study in a directory of answers."""
     try:
         rows = [row for row in rows_of(study.absolute().parent) if row.get("experiment") == study.absolute().name]
     except (OSError, ValueError):

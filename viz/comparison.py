@@ -1,13 +1,13 @@
-"""A study on one page: each compared metric with its intervals, and how far the levels are apart.
+"""Draw a study on one page: each compared metric with its intervals, and the differences between levels.
 
     python -m mobilenet.viz.comparison STUDY [-o FILE]
 
-Model     two metrics side by side, the next below; upper panel: the mean of each level with its t interval over
-          replications, one place per combination of the other factors; lower panel: the ratio to the baseline with
-          its interval, and the margin of equivalence as a band. An unstable configuration has no mean: it is marked on
-          the upper edge of both
+Model     there are two metrics in each row. The upper panel shows the mean of each level with its t interval over
+          replications, with one position for each combination of the other factors. The lower panel shows the ratio to
+          the baseline with its interval, and the margin of equivalence as a band. An unstable configuration has no
+          mean, and is marked on the upper edge of both panels
 Units     those of the metrics
-Errors    StudyError: not a finished study with a comparison, or a damaged one
+Errors    StudyError if this is not a finished study with a comparison, or if it is damaged
 Source    ours: docs/guide/studies.md
 """
 
@@ -52,12 +52,12 @@ from .style import (
     unstable_mark,
 )
 
-MOST_PLACES = 8  # places in a picture
+MOST_PLACES = 8  # the maximum number of combinations of the other factors in a picture
 
 
 def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, only_metrics: Sequence[str] = ()) -> None:
-    """Write the picture as SVG, PNG or PDF, by the target's suffix. Without captions, it is for a page that sets them
-    itself. `only_metrics`: only these of the compared metrics.
+    """Write the picture as SVG, PNG or PDF, according to the suffix of the target. Without captions, it is meant for a
+    page with its own captions. `only_metrics`: draw only these of the compared metrics.
     """
     tables = study_tables(study)
     if tables.comparison is None:
@@ -82,12 +82,12 @@ def compose_figure(tables: StudyTables, only_metrics: Sequence[str], look: Look)
 
 
 def has_room(tables: StudyTables) -> bool:
-    """Return whether a picture can show all combinations of the other factors."""
+    """Return whether a picture has space for all combinations of the other factors."""
     return len(Layout.of(tables, (tables.comparison or {})["factor"]).places) <= MOST_PLACES
 
 
 def method(tables: StudyTables, look: Look = LOOK) -> str:
-    """Return a description of the picture."""
+    """Return a description of the picture, for its caption."""
     comparison = tables.comparison or {}
     sure = percent(tables.confidence)
     compared = {finding["metric"] for finding in comparison["findings"]}
@@ -117,7 +117,7 @@ class Layout(NamedTuple):
     tables: StudyTables
     factor: str
     others: list[str]
-    levels: list[str]  # in the form of the tables
+    levels: list[str]  # in the notation of the tables
     places: list[str]  # the combinations of the other factors' levels
 
     @classmethod
@@ -128,16 +128,16 @@ class Layout(NamedTuple):
 
     @property
     def values(self) -> list[float] | None:
-        """The levels as numbers, if nothing else varies and all of them are numbers."""
+        """The levels as numbers, if no other factor varies and all of them are numbers, or else None."""
         return list(map(float, self.levels)) if not self.others and self.tables.are_numbers(self.factor) else None
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing else varies, so that the axis has the levels themselves."""
+        """Whether no other factor varies, so that the axis shows the levels themselves."""
         return not self.others
 
     def x(self, row: Mapping[str, Any], level: Any) -> float:
-        """Return the position of a level, within that of the other factors' levels."""
+        """Return the horizontal position of a level, within the position of the other factors' levels."""
         place, count = self.levels.index(str(level)), len(self.levels)
         if self.is_plain:
             return self.values[place] if self.values is not None else float(place)
@@ -191,7 +191,7 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], lo
 
 
 def _marks(axes: Any, x: Any, y: Any, errors: Any, number: int, label: str | None = None) -> None:
-    """Draw the marks of level `number`, with their intervals."""
+    """Draw the marks and intervals of level `number`."""
     colour = COLOURS[number % len(COLOURS)]
     axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=colour, capsize=3, markersize=5, label=label)
 

@@ -1,10 +1,10 @@
-"""The TCP connections of a run of real software, for figures and maps.
+"""The TCP connections in a run of real software, for figures and maps.
 
-Model     throughput is what is acknowledged, in both directions together. A stall is a time of 0.2 s or more with
-          unacknowledged bytes and without progress, in either direction. The handoffs of a connection are those of its
-          ends while it is open
+Model     throughput is the number of acknowledged bytes, in both directions together. A stall is a time of at least 0.2
+          s with unacknowledged bytes and without progress, in either direction. The handoffs of a connection are those
+          of its two hosts while it is open
 Units     integer nanoseconds, bytes
-Errors    RunError for captures that are damaged, or that contradict the events
+Errors    RunError for captures that are damaged or contradict the events
 Source    ours: docs/guide/real-software.md
 """
 
@@ -28,7 +28,9 @@ FOREVER_NS = 1 << 62
 
 
 class Near(NamedTuple):
-    """The mean round-trip time in the two seconds before and after a handoff, in seconds, or None."""
+    """The mean round-trip times, in seconds, in the two seconds before and after a handoff. None means that there are
+    none.
+    """
 
     handoff: Handoff
     before_s: float | None
@@ -37,7 +39,7 @@ class Near(NamedTuple):
 
 
 class ShownConnection:
-    """The data of one connection for a card."""
+    """The data about one connection that a card shows."""
 
     def __init__(self, connection: Connection, handoffs: list[Handoff]) -> None:
         self.connection = connection
@@ -66,7 +68,7 @@ class ShownConnection:
 
     @property
     def stalls(self) -> list[Stall]:
-        """The times with a stall in either direction, in order."""
+        """The intervals with a stall in either direction, in order."""
         all_stalls: list[Stall] = []
         for stall in sorted(stall for one in self.connection.sendings for stall in one.stalls):
             end_ns = stall.since_ns + stall.took_ns
@@ -78,7 +80,7 @@ class ShownConnection:
         return all_stalls
 
     def rates(self, edges_ns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return bytes per second between each two of these times."""
+        """Return the bytes per second in each interval between these times."""
         total = np.zeros(len(edges_ns) - 1)
         for one in self.connection.sendings:
             if one.acknowledged_ns:
@@ -89,7 +91,7 @@ class ShownConnection:
 
 
 def connections_in(run: Path) -> list[ShownConnection]:
-    """Return the connections of a run, in the order of their beginnings, or none if it has no captures."""
+    """Return the connections of a run, in the order of their beginnings. The list is empty if the run has no captures."""
     captures = read_captures(run) if (run / CAPTURES).is_dir() else None
     if not captures:
         return []

@@ -1,7 +1,7 @@
-"""Write complete pictures and pages: a file gets its name only when it is complete, and the files of one call together.
+"""Write pictures and pages atomically. Several files from one call appear together.
 
-Model     mobilenet/record/atomic_files.py, with the folders above a file
-Errors    RecordError, one line: an unknown suffix, a directory, a place where nothing can be written
+Model     as in mobilenet/record/atomic_files.py; missing folders are created
+Errors    RecordError, one line, for an unknown suffix, a directory, or a file that cannot be written
 Source    ours: docs/run-directory.md
 """
 
@@ -43,14 +43,14 @@ def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[P
         raise RecordError(f"{target}: cannot be written: {error.strerror}", is_input=True) from None
     finally:
         for folder in new_folders:
-            with suppress(OSError):  # the folder is not empty any more
+            with suppress(OSError):  # the folder may no longer be empty
                 folder.rmdir()
 
 
 @contextmanager
 def together(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder for files. They appear in `folder` if the block ends without an error, and none before.
-    Other files in `folder` are kept.
+    """Yield an empty folder for files. They appear in `folder` if the block ends without an error, and otherwise not at
+    all. Other files in `folder` are kept.
     """
     is_new = not folder.is_dir()
     if is_new and os.path.lexists(folder):
@@ -64,7 +64,7 @@ def together(folder: Path) -> Iterator[Path]:
         around = folder.parent if is_new else folder
         for one in {folder.parent, around}:
             remove_dead(one)
-        place = partial_path(around / folder.name)  # inside, since it can be moved there
+        place = partial_path(around / folder.name)  # inside, because the file system is then the same
         place.mkdir()
         yield place
         if is_new and not folder.exists():
@@ -75,7 +75,7 @@ def together(folder: Path) -> Iterator[Path]:
             raise RecordError(f"{folder / wrong}: is a directory, expected a file", is_input=True)
         for file in files:
             os.replace(file, folder / file.name)
-    except RecordError as error:  # an error of the writer of a file
+    except RecordError as error:  # the writer of a file has raised it
         raise RecordError(str(error).replace(str(place), str(folder)), error.is_input) from None
     except OSError as error:
         if place is None or not place.is_dir():
@@ -85,12 +85,12 @@ def together(folder: Path) -> Iterator[Path]:
         if place is not None:
             shutil.rmtree(place, ignore_errors=True)
         for above in new_folders:
-            with suppress(OSError):  # the folder is not empty any more
+            with suppress(OSError):  # the folder may no longer be empty
                 above.rmdir()
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder. Raise a one-line error if that fails."""
+    """Create a folder with its parents. Raise RecordError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Set a logarithmic vertical axis for values with outliers.
+"""Logarithmic vertical axes for values with outliers.
 
-Model     a value that is zero or less has no place on such an axis, and is below its lower edge
+Model     such an axis cannot show a value of zero or less, which is therefore below its lower edge
 Source    ours: docs/guide/pictures.md
 """
 
@@ -11,12 +11,12 @@ from typing import Any
 
 from .style import MARKS
 
-MOST_SPAN = 1e6  # from the lower to the upper edge of an axis of --log-y
+MOST_SPAN = 1e6  # the maximum ratio of the upper to the lower edge of an axis with --log-y
 
 
 def log_ticks(axes: Any) -> None:
-    """Set the ticks of a logarithmic axis, each with its number, if it spans less than a factor of five, for which
-    ticks only at 1, 2 and 5 would be too few.
+    """Set the ticks of a logarithmic axis that spans less than a factor of five, and write each number. Ticks only at
+    1, 2 and 5 would be too few there.
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
@@ -40,7 +40,7 @@ def log_ticks(axes: Any) -> None:
 def log_values(*panels: Any) -> None:
     """Give panels with the same scale a logarithmic vertical axis, unless none of their values is above zero.
 
-    A value that is zero or less is below the axis: lines run off its lower edge, and marks have `≤ 0` there.
+    A value of zero or less is below the axis: lines leave it at the lower edge, and marks have `≤ 0` there.
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -61,7 +61,7 @@ def log_values(*panels: Any) -> None:
 
 
 def _nonpositive_mark(axes: Any, x: float, colour: str) -> None:
-    """Write ≤ 0 at the lower edge of a logarithmic axis, for a mean below it."""
+    """Write ≤ 0 at the lower edge of a logarithmic axis, for a mean that is below the axis."""
     axes.text(
         x, 0.02, "≤ 0", color=colour, fontsize=8, ha="center", va="bottom", transform=axes.get_xaxis_transform()
     )  # fmt: skip

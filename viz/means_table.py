@@ -1,7 +1,7 @@
-"""Write the means of a study as a table for papers: LaTeX and Markdown.
+"""Write the means of a study as a table for papers, in LaTeX and Markdown.
 
-Model     a row for each configuration, a column for each metric: the mean, and half of its interval, in as many digits
-          as the interval is worth. LaTeX wants the package booktabs
+Model     the table has a row for each configuration and a column for each metric: the mean and half of its interval,
+          with the digits that the interval justifies. LaTeX needs the package booktabs
 Units     those of the metrics, in the heads of the columns
 Source    ours: docs/guide/pictures.md
 """
@@ -22,13 +22,13 @@ from .study_tables import StudyTables, infinite, study_tables
 from .style import percent
 
 MISSING = "–"
-MOST_DIGITS = 6  # of a mean, unless its whole part has more
+MOST_DIGITS = 6  # the maximum number of digits of a mean, unless its integer part has more
 
 
 def write_means(
     study: Path, folder: Path, metrics: Sequence[str] = (), latex: bool = False, markdown: bool = False
 ) -> list[Path]:
-    """Write means.tex and means.md, as wanted, and return the files."""
+    """Write means.tex and means.md, as requested, and return the files."""
     tables = study_tables(study)
     chosen_metrics = metrics_of_interest(tables, metrics)
     head, rows = head_and_rows(tables, chosen_metrics)
@@ -43,8 +43,8 @@ def write_means(
 
 
 def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Return a column for each factor and each metric, and a row for each configuration. If not everything was
-    delivered, a column for the delivery ratio comes before the others.
+    """Return the table: a column for each factor and each metric, and a row for each configuration. If not all messages
+    were delivered, a column with the delivery ratio precedes the other metrics.
     """
     if tables.lost_deliveries and DELIVERED not in metrics:
         metrics = [DELIVERED, *metrics]
@@ -53,13 +53,13 @@ def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str
 
 
 def note_of_means(tables: StudyTables) -> str:
-    """Return the meaning of the numbers."""
+    """Return a note that explains the numbers."""
     of = f"Means over n = {tables.replications} replications ± half of the {percent(tables.confidence)} t interval."
     return " ".join([of, *tables.doubts()])
 
 
 def mean_and_half(mean: float, half: float) -> str:
-    """Return text such as `0.041 ± 0.002`: the interval with two digits, the mean with as many places, within
+    """Return text such as `0.041 ± 0.002`: the interval has two digits, and the mean as many decimal places, within
     MOST_DIGITS.
     """
     if not half > 0:

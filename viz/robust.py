@@ -1,7 +1,8 @@
-"""Draw the effects of a study's comparison on several radios, next to each other, and the verdict on each.
+"""Draw the effects of a comparison on several radios, next to each other, with the verdict on each comparison.
 
-Model     a panel for each metric, a row for each comparison, in it a mark with its interval for each radio. Filled:
-          significant; hollow: not. Ratios on a logarithmic axis, differences on a plain one
+Model     there is a panel for each metric, a row for each comparison, and in it a mark with an interval for each radio.
+          Significant effects are filled, and others hollow. Ratios have a logarithmic axis, and differences a linear
+          one
 Source    ours: docs/guide/robust.md
 """
 
@@ -19,16 +20,16 @@ from mobilenet.metrics.registry import OF_HOSTS
 from .style import COLOURS, QUIET, caption, cut, log_axis, page, plain, save
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
-SPREAD = 0.72  # share of a row for its marks
+SPREAD = 0.72  # the share of a row that its marks take
 NARROW = 5.0
-WIDEST = 70  # characters of a title
+WIDEST = 70  # characters in a title
 LEAST_ROOM = 1.02
-VERDICT = 34  # characters of a line
+VERDICT = 34  # characters in a line
 ROW_IN, HEAD_IN, FOOT_IN, LINE_IN = 0.82, 0.85, 1.3, 0.14
 
 
 def draw(factor: str, names: LevelNames, confidence: float, claims: list[Claim], target: Path) -> None:
-    """Write SVG, PNG or PDF, by the suffix. `factor`: the one that is compared."""
+    """Write the figure as SVG, PNG or PDF, according to the suffix. `factor`: the compared one."""
     metrics = list(dict.fromkeys(claim.metric for claim in claims))
     of_metric = {metric: [claim for claim in claims if claim.metric == metric] for metric in metrics}
     verdicts = [textwrap.fill(claim.verdict_in_full(pair_of(claim, factor, names)), VERDICT) for claim in claims]
@@ -112,7 +113,7 @@ def _panel(axes: Any, metric: str, own: list[tuple[str, str, Claim]], as_ratio: 
         log_axis(axes.xaxis, least, most)
         room = max(LEAST_ROOM, (most / least) ** 0.06)
         axes.set_xlim(least / room, most * room)
-        if most / least < NARROW:  # ticks at 1, 2 and 5 would be too few
+        if most / least < NARROW:  # ticks only at 1, 2 and 5 would be too few
             from matplotlib.ticker import MaxNLocator
 
             axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5]))
@@ -120,6 +121,6 @@ def _panel(axes: Any, metric: str, own: list[tuple[str, str, Claim]], as_ratio: 
 
 
 def _row_name(factor: str, names: LevelNames, claim: Claim) -> str:
-    """Return the level and those of the other factors."""
+    """Return the compared level with the levels of the other factors."""
     others = [names.in_words(other, level) for other, level in claim.others.items()]
     return cut(", ".join([names.name(factor, claim.level), *others]), 70)

@@ -1,7 +1,8 @@
 """Read and check the tables of a finished study, for reports and figures.
 
-Model     the tables read are those shown: summary, buffers, delays, runs, comparison
-Errors    StudyError, one line with the file: not the directory of a study, not finished, or a file that is damaged
+Model     only the tables that are shown are read: summary, buffers, delays, runs, comparison
+Errors    StudyError, one line with the file, if this is not the directory of a study, if the study is not finished, or
+          if a file is damaged
 Source    mobilenet/lab/studies/tables.py; ours: docs/guide/studies.md
 """
 
@@ -45,7 +46,7 @@ NUMBERS = (
     *OF_COMMON,
 )
 RATIOS = ("ratio", "ratio_low", "ratio_high")
-WITH = {"ratio": ("ratio_low", "ratio_high", "pairs"), "mean": ("baseline_mean",)}  # where one is, the others are too
+WITH = {"ratio": ("ratio_low", "ratio_high", "pairs"), "mean": ("baseline_mean",)}  # columns that must exist together
 
 
 @dataclass(frozen=True)
@@ -59,18 +60,16 @@ class StudyTables:
     levels: LevelNames
 
     def in_words(self, row: Mapping[str, Any], factors: Iterable[str], between: str = ", ") -> str:
-        """Return the levels of a row, for people."""
+        """Return the levels of a row in words."""
         return between.join(self.levels.in_words(factor, row[factor]) for factor in factors)
 
     @property
     def unstable(self) -> set[int]:
-        """The configurations without means, because their runs do not settle."""
+        """The configurations without means, because their backlogs grow."""
         return {row["configuration"] for row in self.summary if row["label"] == UNSTABLE}
 
     def unstable_note(self) -> str:
-        """Return the addition to a caption about these, and about those that may be unstable, with a space
-        before it.
-        """
+        """Return an addition to captions on configurations that are, or may be, unstable. It begins with a space."""
         return "".join(f" {line}" for line in ([NO_MEAN] if self.unstable else []) + self.doubts())
 
     @property
@@ -81,29 +80,27 @@ class StudyTables:
 
     @property
     def lost_deliveries(self) -> bool:
-        """Whether a configuration did not deliver everything that it owed."""
+        """Whether a configuration did not deliver all the messages that it should have delivered."""
         return any(ratio < 1 for ratio in self.delivery_ratios.values())
 
     def infinite_note(self, metrics: Iterable[str]) -> str:
-        """Return the addition to a caption if one of these metrics has an infinite mean, with a space before it."""
+        """Return an addition to captions if the mean of one of these metrics is infinite. It begins with a space."""
         return f" {INFINITE}" if any(infinite(row) for row in self.summary if row["metric"] in metrics) else ""
 
     def doubts(self) -> list[str]:
-        """Return how many runs are missing, what was delivered unless it was everything, and a sentence for each
-        configuration that may be unstable.
-        """
+        """Return sentences on missing runs, on delivery ratios below 1, and on each configuration that may be unstable."""
         lines = [line for line in [missing_runs(self.path)] if line is not None]
         lines += deliveries(self.summary, self.levels, self._broadcast) + doubts(self.summary, self.levels, most=2)
         return [f"{line[:1].upper()}{line[1:]}." for line in lines]
 
     @cached_property
     def _broadcast(self) -> dict[int, float]:
-        """The share of offered broadcasts that each configuration made."""
+        """The share of the offered broadcasts that each configuration made."""
         offers = any(row["metric"] == "broadcasts_offered" for row in self.summary)
         return Delivered.of_study(self.path).means(ACCEPTED) if offers else {}
 
     def are_numbers(self, factor: str) -> bool:
-        """Return whether all levels of a factor are numbers, and none has a label."""
+        """Return whether all levels of a factor are numbers without labels."""
         with suppress(ValueError):
             return not self.levels.has_labels(factor) and all(isfinite(float(row[factor])) for row in self.summary)
         return False
@@ -118,21 +115,21 @@ class StudyTables:
 
     @cached_property
     def claim_bounds(self) -> dict[tuple[int, str], Ends]:
-        """The bounds by (configuration, metric), if claims made the study."""
+        """The bounds of claims by (configuration, metric), if claims made the study."""
         return bounds_of_study(self.path)
 
     def rows(self, name: str) -> Rows:
-        """Read one of table_files.TABLES."""
+        """Read one of the tables in table_files.TABLES."""
         return read_rows(self.path, name)
 
 
 def infinite(row: Mapping[str, Any]) -> str:
-    """Return in how many runs the mean in a row of the summary is infinite, or nothing."""
+    """Return in how many runs the value in a row of the summary is infinite, in words, or an empty string."""
     return f"∞ (in {row['infinite']} of {pluralize(row['n'], 'run')})" if row["infinite"] else ""
 
 
 def is_study(directory: Path) -> bool:
-    """Return whether the directory is a study. Raise an error if it is neither a study nor a run."""
+    """Return whether the directory is a study or a run. Raise an error if it is neither."""
     if not directory.is_dir():
         raise no_directory(directory)
     if (directory / "study.yaml").is_file():
@@ -173,7 +170,7 @@ def words_of(directory: Path, name: str) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether a value is a finite number; a number in quotes is not."""
+    """Return whether a value is a finite number. A number in quotes is not one."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -inf < value < inf
 
 
@@ -232,7 +229,7 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
         if (wrong := _wrong_finding(finding, others_of)) is not None:
             raise damage_error(wrong)
         if finding.get("mean") is None and finding["verdict"] in ("no data", "unstable"):
-            continue  # perhaps no run of the level has ended
+            continue  # perhaps no run of this level has ended yet
         if finding["metric"] not in metrics or str(finding["level"]) not in levels:
             raise damage_error(
                 f"{finding['metric']} of level {finding['level']} is not in {Path('tables') / 'summary.csv'}"
@@ -269,5 +266,5 @@ def _wrong_finding(finding: dict[str, Any], others_of: list[str]) -> str | None:
 
 
 def _place(row: dict[str, Any], factors: list[str]) -> tuple[str, ...]:
-    """Return the levels of a row, written by short_level so that 0 and 0.0 are equal."""
+    """Return the levels of a row in the notation of short_level, in which 0 and 0.0 are equal."""
     return tuple(short_level(row[factor]) for factor in factors)

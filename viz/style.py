@@ -1,7 +1,7 @@
-"""The style of all figures: colours, axes, and a page that is the same bytes for the same run.
+"""The style of all figures: colours, axes, and pages whose bytes are the same for the same run.
 
-Model     Okabe and Ito's palette, which colour-blind eyes can distinguish, and in grey the line styles; no grid where a
-          band or a line already leads the eye; units on every axis
+Model     the palette of Okabe and Ito, which colour-blind people can distinguish, and line styles that differ without
+          colours. There is no grid where a band or a line already guides the eye, and every axis has its unit
 Source    Okabe, Ito, Color universal design (2008)
 """
 
@@ -22,10 +22,11 @@ from mobilenet.why import kinds
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-# no black and no grey, which stand for down, and out of reach
+# Stations are neither black nor grey, because these mean that a host is down or out of reach.
 STATIONS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4B2A7B", "#6E3B1F")
 FAULT = "#E69F00"
-KIND_COLOURS = {  # parts of delays: radio blue, losses red, waits orange, TCP violet, wires green, hosts brown
+# The colours of parts of delays: radio blue, losses red, waits orange, TCP violet, wires green, hosts brown.
+KIND_COLOURS = {
     kinds.QUEUE: "#56B4E9",
     kinds.CONTENTION: "#B5DDF4",
     kinds.AIR: "#0072B2",
@@ -59,16 +60,17 @@ KIND_COLOURS = {  # parts of delays: radio blue, losses red, waits orange, TCP v
     kinds.DETECTION: "#E377C2",
     kinds.IDLE: "#F0F0F0",
 }
-QUIET = "#5B6570"  # for lines and words in the background; pages use it, too (`in_our_colours`)
+QUIET = "#5B6570"  # for lines and words in the background, on pages as well (`in_our_colours`)
 DOTS_PER_INCH = 300
-WIDE_IN = 6.0  # from this width on a legend has all its columns, panels stand next to each other, and letters are large
-LETTERS_PER_IN = 12  # in the name of an axis
+WIDE_IN = 6.0  # From this width on, a legend has all its columns, panels are side by side, and letters are large.
+LETTERS_PER_IN = 12  # the number of letters per inch in the name of an axis
 CAPTION_LINE_IN = 0.135
 TITLE_LETTERS_PER_IN = 8.5
-MOST_TICKS, LEAST_TICK_IN = 8, 0.3  # ticks at the levels of a factor, and inches between two of them
-LEAST_PANEL_IN = 2.0  # high, of several
+# the maximum number of ticks at the levels of a factor, and the minimum distance in inches between two of them
+MOST_TICKS, LEAST_TICK_IN = 8, 0.3
+LEAST_PANEL_IN = 2.0  # the minimum height of one of several panels
 BESIDE_PANEL_IN = 0.7  # for the numbers and the name of an axis
-LEAST_HEIGHT_IN = 2.4  # below this height, names of axes and a legend leave no room
+LEAST_HEIGHT_IN = 2.4  # in a lower figure, names of axes and a legend leave no space
 
 
 def in_our_colours(page: str) -> str:
@@ -77,8 +79,8 @@ def in_our_colours(page: str) -> str:
 
 
 def station_colour(number: int) -> str:
-    """Return the colour of station `number` in every picture: eight hues, then the same darker, then lighter, then
-    again.
+    """Return the colour of station `number`, which is the same in every picture. There are eight hues, which repeat
+    darker, then lighter, and then from the beginning.
     """
     red, green, blue = (int(STATIONS[number % len(STATIONS)][i : i + 2], 16) for i in (1, 3, 5))
     round_ = number // len(STATIONS) % 3
@@ -89,7 +91,7 @@ def station_colour(number: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text from outside that matplotlib does not read as formulas, and in which nothing turns the direction of
+    """Return a text from outside without anything that matplotlib reads as a formula or that changes the direction of
     writing.
     """
     return "".join(c if c.isprintable() or c in "\n\xa0" else "\N{REPLACEMENT CHARACTER}" for c in text).replace(
@@ -98,13 +100,13 @@ def plain(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text from outside on one line, shortened to a certain width."""
+    """Return a text from outside on one line, cut to this width."""
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def thousands(number: int) -> str:
-    """Return a number in the form for all pictures and pages, that of the verdicts: 106,167."""
+    """Return a number with thousands separators, as pictures, pages and verdicts show it: 106,167."""
     return f"{number:,}"
 
 
@@ -112,7 +114,7 @@ def thousands(number: int) -> str:
 def page(
     width_in: float, height_in: float, rows: int = 1, columns: int = 1, **options: Any
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield a figure and its axes, while our settings of matplotlib hold. Only the caller keeps it."""
+    """Yield a figure and its axes while mobilenet's matplotlib settings are active. Only the caller keeps the figure."""
     import matplotlib
 
     from .canvas import Canvas
@@ -136,7 +138,7 @@ def page(
 
 
 def _defaults() -> Any:
-    """Return the settings of matplotlib without a matplotlibrc, so that one in the current folder does not change the
+    """Return the default settings of matplotlib, so that a matplotlibrc in the current folder does not change the
     figures.
     """
     import matplotlib
@@ -148,10 +150,10 @@ class Look(NamedTuple):
     """The options for the appearance of figures."""
 
     suffixes: tuple[str, ...] = (".svg", ".png")
-    captions: bool = True  # title and caption in the figure; else a little smaller, to be set elsewhere
+    captions: bool = True  # whether the figure contains its title and caption; if not, it is a little smaller
     titles: bool = True
-    width_in: float | None = None  # of each figure, with its height in proportion; None: the default
-    log_y: bool = False  # a logarithmic vertical axis if it has values of a metric, a buffer or a delay
+    width_in: float | None = None  # the width of each figure, whose height is in proportion; None: the default
+    log_y: bool = False  # whether the vertical axis of a metric, a buffer or a delay is logarithmic
 
     def size(self, width_in: float, height_in: float) -> tuple[float, float]:
         if self.width_in is None:
@@ -160,7 +162,7 @@ class Look(NamedTuple):
 
     @property
     def log_y_note(self) -> str:
-        """The addition to a caption, with a space before it."""
+        """An addition to captions on logarithmic axes. It begins with a space."""
         text = " A vertical axis with values above zero is logarithmic; other values are below its lower edge."
         return text if self.log_y else ""
 
@@ -169,8 +171,8 @@ class Look(NamedTuple):
         return {"plain": not self.titles, "width": self.width_in, "log_y": self.log_y}
 
     def panels(self, count: int, width_in: float, height_in: float) -> tuple[int, int, float, float]:
-        """Return rows and columns for panels of this size, and width and height of all, next to each other if there is
-        room.
+        """Return the number of rows and columns for panels of this size, side by side if they fit, and the size of the
+        figure.
         """
         width = self.width_in if self.width_in is not None else width_in * min(2, count)
         columns = min(2, count) if width >= WIDE_IN else 1
@@ -187,11 +189,11 @@ class DrawnFigure(NamedTuple):
 
     title: str
     path: Path
-    note: str  # its caption: what was measured how, and how often
+    note: str  # the caption: what was measured, how, and how often
 
 
 def save(figure: Any, target: Path) -> None:
-    """Write SVG, PNG or PDF, by the suffix, without the date."""
+    """Write the figure as SVG, PNG or PDF, according to the suffix, without the date."""
     wrap_labels(figure)
     suffix = target.suffix.lower()
     metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
@@ -206,7 +208,7 @@ def save(figure: Any, target: Path) -> None:
 
 
 def save_all(figure: Any, folder: Path, name: str, suffixes: tuple[str, ...] = (".svg", ".png")) -> Path:
-    """Save a figure with all suffixes, and return the file of the first."""
+    """Save a figure with all suffixes. Return the file of the first one."""
     for suffix in suffixes:
         save(figure, folder / f"{name}{suffix}")
     return folder / f"{name}{suffixes[0]}"
@@ -217,7 +219,7 @@ def percent(share: float) -> str:
 
 
 def wrap_labels(figure: Any) -> None:
-    """Wrap names of axes that would run out of a narrow figure."""
+    """Wrap the names of axes that would not fit into a narrow figure."""
     if figure.get_figwidth() >= WIDE_IN:
         return
     for axes in figure.axes:
@@ -230,28 +232,28 @@ def wrap_labels(figure: Any) -> None:
 
 
 def _share(place: Any, grid: Any) -> float:
-    """Return the share of a figure's height that one of its panels has."""
+    """Return the share of a figure's height that a panel takes."""
     heights = grid.get_height_ratios()
     return float(heights[place.rowspan.start] / sum(heights))
 
 
 def entitle(figure: Any, title: str) -> None:
-    """Write the title above the panels, in as many lines as it takes."""
+    """Write the title above the panels, in as many lines as necessary."""
     lines = textwrap.fill(title, int(figure.get_figwidth() * TITLE_LETTERS_PER_IN))
     _grow(figure, 0.18 * lines.count("\n"))
     figure.suptitle(plain(lines), fontsize=11, fontweight="bold", x=0.01, ha="left")
 
 
 def caption(figure: Any, text: str) -> None:
-    """Write what was measured how, and how often, below the axes and the legend of the figure, in small print. After
-    this the height of the figure is final.
+    """Write the caption below the axes and the legend of the figure, in small print. After this, the height of the
+    figure is final.
     """
     from matplotlib.transforms import ScaledTranslation
 
     lines = textwrap.wrap(text, int(figure.get_figwidth() * 16.5))
     text_below = figure.supxlabel(plain("\n".join(lines)), fontsize=8, color=QUIET, x=0.01, ha="left")
     _grow(figure, CAPTION_LINE_IN * (len(lines) - 1))
-    for legend in figure.legends:  # the layout makes room for the higher of the two, but both must fit
+    for legend in figure.legends:  # the layout only leaves space for the higher one of two legends, but both must fit
         text_below.set_in_layout(False)
         high = CAPTION_LINE_IN * len(lines) + 0.06
         up = ScaledTranslation(0, high, figure.dpi_scale_trans)
@@ -262,11 +264,11 @@ def caption(figure: Any, text: str) -> None:
 
 
 def figure_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
-    """Draw a legend below all panels, in as many columns as have room. The figure grows with its rows."""
+    """Draw a legend below all panels, in as many columns as fit. The figure grows with the rows of the legend."""
     if not handles:
         return
     wide = figure.get_figwidth() - 0.2
-    per_in = 14 if figure.get_figwidth() >= WIDE_IN else 17  # letters
+    per_in = 14 if figure.get_figwidth() >= WIDE_IN else 17  # letters per inch
     columns = max(1, min(len(labels), int(wide / (0.55 + max(map(len, labels)) / per_in))))
     texts = [textwrap.fill(label, max(12, int((wide / columns - 0.55) * per_in))) for label in labels]
     rows = -(-len(texts) // columns) * (1 + max(label.count("\n") for label in texts))
@@ -277,12 +279,12 @@ def figure_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) ->
 
 
 def _grow(figure: Any, inches: float) -> None:
-    """Make the figure higher for words, so that panels keep their size."""
+    """Increase the height of the figure for additional words, so that panels keep their size."""
     figure.set_figheight(figure.get_figheight() + inches)
 
 
 def legend_below(axes: Any, columns: int = 4, **options: Any) -> Any:
-    """Draw a legend below the name of the axis, where no curve runs."""
+    """Draw a legend below the name of the axis, where it does not cover a curve."""
     from matplotlib.transforms import ScaledTranslation
 
     columns = max(1, min(columns, int(columns * axes.figure.get_figwidth() / WIDE_IN)))
@@ -310,8 +312,8 @@ def legend_below(axes: Any, columns: int = 4, **options: Any) -> Any:
 
 
 def log_axis(axis: Any, least: float, most: float) -> None:
-    """Draw a logarithmic axis with plain numbers that do not overlap: at 1, 2 and 5 times powers of ten, or over many
-    decades at 1.
+    """Draw a logarithmic axis with plain numbers that do not overlap: at 1, 2 and 5 times powers of ten or, over many
+    decades, at powers of ten.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -323,14 +325,14 @@ def log_axis(axis: Any, least: float, most: float) -> None:
 
 
 def in_words(axes: Any, words: str) -> str:
-    """Write words in place of an empty picture, and return them."""
+    """Write words in place of an empty picture. Return the words."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, words, ha="center", va="center", color=QUIET, transform=axes.transAxes)
     return words
 
 
 def large_numbers(axis: Any) -> None:
-    """Write thousands with a comma, and numbers from a hundred thousand on with k, M and G."""
+    """Write thousands with a comma, and numbers from a hundred thousand with k, M or G."""
     from matplotlib.ticker import EngFormatter, FuncFormatter
 
     most = max(map(abs, axis.get_view_interval()))
@@ -341,7 +343,7 @@ def large_numbers(axis: Any) -> None:
 
 
 def numeric_ticks(axes: Any, levels: Sequence[float]) -> None:
-    """Draw a tick at each level (ascending) if there is room, else as matplotlib places them."""
+    """Draw a tick at each level (in ascending order) if they fit, and otherwise where matplotlib places ticks."""
     if len(levels) > 1:
         span = levels[-1] - levels[0]
         axes.set_xlim(levels[0] - 0.06 * span, levels[-1] + 0.06 * span)
@@ -353,10 +355,10 @@ def numeric_ticks(axes: Any, levels: Sequence[float]) -> None:
 
 
 def unstable_mark(axes: Any, x: float, colour: str) -> None:
-    """Draw a cross on the upper edge, where a mean is missing."""
+    """Draw a cross on the upper edge for a mean that does not exist."""
     axes.plot(x, 0.97, "x", color=colour, transform=axes.get_xaxis_transform(), clip_on=False)
 
 
 def infinite_mark(axes: Any, x: float, colour: str) -> None:
-    """Write ∞ above the upper edge, where a mean is infinite."""
+    """Write ∞ above the upper edge for a mean that is infinite."""
     axes.text(x, 1, "∞", color=colour, fontsize=13, ha="center", va="bottom", transform=axes.get_xaxis_transform())

@@ -1,8 +1,9 @@
-"""Draw tracks before any simulation: where hosts go, how fast, who is in reach when, and where handoffs are expected.
+"""Draw tracks before any simulation: where hosts go, how fast, when they are in reach, and expected handoffs.
 
-Model     left: cells, tracks, a mark for each expected handoff; right: how much of the time hosts have which speed,
-          and how many are there and in reach over time. Lines and surfaces are broken where a host is silent, by the
-          spans of the inspection, so that what "When" encloses is the table's host time; a single sample is a dot
+Model     the left side shows cells, tracks, and a mark for each expected handoff. The right side shows the share of
+          time at each speed, and the numbers of hosts that exist and that are in reach over time. Lines and areas are
+          interrupted where a host is silent, by the spans of the inspection, so that the area under the curve is the
+          host time of the table. A single sample is a dot
 Units     metres, metres per second, seconds
 Source    ours: docs/guide/tracks.md
 """
@@ -25,7 +26,7 @@ MOST_STEPS = 2000
 
 
 def draw(inspection: Any, target: Path, name: str = "") -> None:
-    """Draw an inspection of world/inspection.py. `name`: that of the file."""
+    """Draw an inspection of world/inspection.py. `name`: the name of the file."""
     cells, recorded = inspection.cells, inspection.recorded
     with page(11.5, 5.6, 2, 2, width_ratios=(1.1, 1)) as (figure, axes):
         grid = axes[0, 0].get_gridspec()
@@ -91,12 +92,12 @@ def _field(axes: Any, inspection: Any) -> None:
                 label=f"{pluralize(many, 'handoff')} expected",
             )
     axes.autoscale_view()
-    west, south, east, north = inspection.extent_m  # the interesting part is where the hosts are
+    west, south, east, north = inspection.extent_m  # the part where the hosts are
     room = 0.08 * max(east - west, north - south, 10) + (cells.range_m * 0.5 if cells is not None else 0)
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)", title="Where")
     axes.set_xlim(west - room, east + room)
     axes.set_ylim(south - room, north + room)
-    # below the axis' name, even if the axis is flat
+    # below the name of the axis, even if the axis is flat
     legend = axes.legend(
         loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.6, ncols=3, fontsize=9, frameon=False
     )
@@ -105,7 +106,7 @@ def _field(axes: Any, inspection: Any) -> None:
 
 
 def _lines(inspection: Any) -> list[Any]:
-    """Return the spans of all tracks, thinned if there are very many samples."""
+    """Return the spans of all tracks, with fewer points if there are very many samples."""
     recorded = inspection.recorded
     places = np.column_stack([recorded.x, recorded.y])
     every = max(1, len(places) // MOST_POINTS)
@@ -159,7 +160,8 @@ def _presence(axes: Any, inspection: Any) -> None:
 
     recorded, cells = inspection.recorded, inspection.cells
     begins_s, ends_s = float(recorded.t_s.min()), float(recorded.t_s.max())
-    turns_s = np.unique(recorded.t_s[np.r_[inspection.begins, inspection.ends]])  # times at which the number changes
+    # the times at which the number of hosts changes
+    turns_s = np.unique(recorded.t_s[np.r_[inspection.begins, inspection.ends]])
     edges_s = (
         turns_s
         if cells is None and 2 <= len(turns_s) <= MOST_STEPS
@@ -195,8 +197,8 @@ def _presence(axes: Any, inspection: Any) -> None:
 
 
 def _edges(begins_s: float, ends_s: float, step_s: float) -> Any:
-    """Return the times between which hosts are counted: at most MOST_STEPS intervals; with cells, whole samples from
-    the first one on.
+    """Return the edges of the intervals in which hosts are counted, at most MOST_STEPS intervals. With cells, intervals
+    contain whole samples from the first one on.
     """
     if not step_s or ends_s - begins_s < step_s:
         return np.unique(np.linspace(begins_s, ends_s if ends_s > begins_s else begins_s + 1, MOST_STEPS + 1))
@@ -206,7 +208,7 @@ def _edges(begins_s: float, ends_s: float, step_s: float) -> Any:
 
 
 def _share_covered(cells: Any, edges_s: Any) -> Any:
-    """Return the covered share of the samples between two edges, or of nearby ones if there are none."""
+    """Return the covered share of the samples in each interval, or of nearby samples if it contains none."""
     steps = len(edges_s) - 1
     place = np.clip(np.searchsorted(edges_s, cells.moments_s, side="right") - 1, 0, steps - 1)
     seen, covered = (

@@ -1,7 +1,7 @@
-"""The words for the numbers of runs and studies: one wording for reports, tables and axes.
+"""Words for the numbers of runs and studies, which reports, tables and axes share.
 
-Model     a metric has words, and a unit where it is not a bare count or share; what is not listed is called by its
-          name, with spaces. Numbers with an interval have as many digits as the interval has meaning
+Model     a metric has a description, and a unit unless it is a plain count or share. An unlisted metric is described by
+          its name, with spaces. Numbers with an interval have the digits that the interval justifies
 Units     s, bytes, t.u. as stated
 Source    mobilenet/metrics/registry.py; ours: docs/guide/pictures.md
 """
@@ -36,8 +36,8 @@ NO_MEAN = "A cross marks an unstable configuration: the backlog grows until the 
 
 
 def with_interval(metric: str, mean: float | None, low: float | None, high: float | None) -> tuple[str, str, str]:
-    """Return mean and both ends with as many digits as the interval justifies. An end that cannot be reached is
-    `< 0`.
+    """Return the mean and both ends of its interval, with the digits that the interval justifies. An end that is
+    impossible is `< 0`.
     """
     if mean is None or low is None or high is None or not math.isfinite(low) or not math.isfinite(high):
         return format_number(mean), format_number(low), format_number(high)

@@ -1,11 +1,10 @@
-"""Draw the answers to claims: each measured value with its interval, next to the required value, such as a printed
-number.
+"""Draw the answers to claims: each measured value with its interval, next to the required value.
 
-Model     a row for each claim with a value and a bound, MOST_ROWS in a figure. Values of all units share one axis: each
-          is divided by what is required, which is the middle where there are two bounds. What is not above 0 is on the
-          left edge
-Units     the axis has none; numbers at the right edge are in the units of the claims
-Errors    StudyError: the directory has no answers, or damaged ones
+Model     there is a row for each claim with a value and a bound, and MOST_ROWS rows in a figure. Values of all units
+          share one axis: each is divided by the required value, or by the middle of two bounds. Values that are not
+          above 0 are drawn on the left edge
+Units     the axis has no unit; numbers at the right edge have the units of the claims
+Errors    StudyError if the directory has no answers, or damaged ones
 Source    ours: docs/guide/pictures.md
 """
 
@@ -54,17 +53,17 @@ METHOD = (
 
 
 class Comparison(NamedTuple):
-    """A claim that can be drawn."""
+    """A claim in the form in which it is drawn."""
 
     row: Row
-    scale: float  # the value that 1 on the axis stands for
+    scale: float  # the value at 1 on the axis
     value: float
     low: float
     high: float
 
 
 def claims_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[DrawnFigure]:
-    """Draw all answers that have a number into `folder`, and return the files of the first suffix."""
+    """Draw all answers that have a number into `folder`. Return the files of the first suffix."""
     try:
         rows = rows_of(directory)
     except (OSError, ValueError) as error:
@@ -84,7 +83,7 @@ def claims_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Dra
 def _compare(row: Row) -> Comparison | None:
     names = ("value", "low", "high")
     ends, numbers = bounds_of(row), [row[name] for name in names if isinstance(row.get(name), int | float)]
-    if ends is None or len(numbers) < len(names):  # infinite numbers are texts
+    if ends is None or len(numbers) < len(names):  # infinite numbers are strings
         return None
     scale = sum(ends.values()) / len(ends)
     return Comparison(row, scale, *(number / scale for number in numbers)) if scale > 0 else None
@@ -109,7 +108,7 @@ def _page(
 
 
 def _is_wide(look: Look) -> bool:
-    """Return whether there is room for numbers."""
+    """Return whether the figure is wide enough for numbers."""
     return (look.width_in or WIDTH_IN) >= WIDE_IN
 
 
@@ -149,7 +148,7 @@ def _draw(axes: Any, comparisons: Sequence[Comparison], is_wide: bool) -> None:
 
 
 def _ends(one: Comparison) -> tuple[float, float]:
-    """Return the required bounds, on the axis."""
+    """Return the required bounds in units of the axis."""
     ends = bounds_of(one.row) or {}
     return ends.get("at_least", 0.0) / one.scale, ends.get("at_most", math.inf) / one.scale
 

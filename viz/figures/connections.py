@@ -1,8 +1,7 @@
-"""Draw the TCP connections of real software: throughput over time with stalls and handoffs, and round trips at
-handoffs.
+"""Draw the TCP connections of real software: throughput with stalls and handoffs, and round-trip times at handoffs.
 
-Model     a lane for each connection; all lanes have one scale. Of many connections, those with the longest stalls are
-          drawn
+Model     there is a lane for each connection, and all lanes have the same scale. If there are too many connections,
+          those with the longest stalls are drawn
 Units     seconds, bytes per second
 Source    ours: docs/guide/real-software.md
 """
@@ -22,12 +21,12 @@ from .record import Record, edges_of, time_axis
 MOST_LANES = 8
 MANY = 5
 OF_METRICS = ", which is excluded from the numbers"
-FILL = 0.86  # share of a lane's height
+FILL = 0.86  # the share of a lane's height that the curve may take
 STALL = "#D55E00"
 
 
 def throughput(axes: Any, record: Record) -> str:
-    """Draw a lane for each connection, and return a note."""
+    """Draw a lane for each connection. Return a note."""
     every = record.connections
     longest = sorted(every, key=lambda one: -one.longest_stall_s)[:MOST_LANES]
     lanes = [one for one in every if one in longest]
@@ -37,7 +36,7 @@ def throughput(axes: Any, record: Record) -> str:
     words: set[str] = set()
 
     def once(text: str) -> str | None:
-        """Return the label for the first of its kind, or None, since a legend names each once."""
+        """Return the label for the first item with it, and None for the others, so that it appears in a legend once."""
         return None if text in words or words.add(text) else text  # type: ignore[func-returns-value]
 
     for lane, (one, rate) in enumerate(zip(lanes, rates, strict=True)):
@@ -73,8 +72,8 @@ def throughput(axes: Any, record: Record) -> str:
 
 
 def round_trips(axes: Any, record: Record) -> str:
-    """Draw a line for each handoff of a connection, from the round-trip time before it to that after it. Return
-    a note.
+    """Draw a line for each handoff of a connection, from the round-trip time before it to the one after it. Return a
+    note.
     """
     every = [near for one in record.connections for near in one.near]
     known = [near for near in every if near.before_s is not None and near.after_s is not None]
@@ -107,7 +106,7 @@ def round_trips(axes: Any, record: Record) -> str:
 
 
 def _coverage_gaps(record: Record, one: ShownConnection) -> list[tuple[float, float]]:
-    """Return when an end of a connection was out of coverage while it was open."""
+    """Return the times at which a host of the connection was out of coverage while the connection was open."""
     spans: list[tuple[float, float]] = []
     events = record.events[record.events.event.isin(["in_coverage", "out_of_coverage"])]
     for node in one.nodes:
@@ -118,13 +117,13 @@ def _coverage_gaps(record: Record, one: ShownConnection) -> list[tuple[float, fl
             elif begin_ns is not None and one.begin_ns < row.time_ns and begin_ns < one.end_ns:
                 spans.append((max(begin_ns, one.begin_ns) / SECOND, int(row.time_ns) / SECOND))
                 begin_ns = None
-        if begin_ns is not None and begin_ns < one.end_ns:  # until the end of the run
+        if begin_ns is not None and begin_ns < one.end_ns:  # it lasted until the end of the run
             spans.append((max(begin_ns, one.begin_ns) / SECOND, one.end_ns / SECOND))
     return spans
 
 
 def _name(one: ShownConnection) -> str:
-    """Return the ends of a connection, and the share that was sent again."""
+    """Return a name with the ends of a connection and the share of retransmissions."""
     again = one.sent_again_share
     return f"{one.name}\nsent again: {100 * again:.2g} %"
 

@@ -1,8 +1,8 @@
-"""Draw main effects and interactions of a factorial study, ranked.
+"""Draw the main effects and interactions of a factorial study, in order of size.
 
-Model     one panel per metric, a row per effect, the largest above: its mean with the interval over replications.
-          Interactions have open marks. On the right: what the same levels change in the delivery ratio, if they do.
-          Effects that may be 0 (adjusted p at or above 1 - confidence) are grey
+Model     there is a panel for each metric, and a row for each effect, with the largest at the top: its mean with the
+          interval over replications. Interactions have hollow marks. The right column shows how the same levels change
+          the delivery ratio, if they do. Effects that may be 0 (adjusted p at or above 1 - confidence) are grey
 Units     those of the metrics
 Source    ours: docs/guide/studies.md
 """
@@ -22,21 +22,22 @@ from mobilenet.quoting import pluralize
 from ..study_tables import StudyTables
 from ..style import COLOURS, WIDE_IN, Look, large_numbers, page, percent, plain
 
-MOST_ROWS = 12  # rows of a panel
+MOST_ROWS = 12  # rows in a panel
 ROW_IN = 0.22
 GREY = "#999999"
 
 
 @contextmanager
 def drawn_effects(effects: Sequence[Effect], tables: StudyTables, look: Look) -> Iterator[tuple[Any, str]]:
-    """Yield the figure with a panel for each metric, and its note."""
+    """Yield the figure, which has a panel for each metric, and its note."""
     from matplotlib.ticker import MaxNLocator
 
     ranked = list(by_metric(effects).values())
     most = MOST_ROWS if len(ranked) == 1 else MOST_ROWS // 2
     rows, width = max(min(most, len(own)) for own in ranked), look.width_in or 6.5
-    ticks = max(3, int(width * (0.6 if DELIVERED in changed_before(effects) else 1.1)))  # panels share their width
-    row_in = ROW_IN if width >= WIDE_IN else 1.5 * ROW_IN  # names take two lines
+    # the panels divide the width between them
+    ticks = max(3, int(width * (0.6 if DELIVERED in changed_before(effects) else 1.1)))
+    row_in = ROW_IN if width >= WIDE_IN else 1.5 * ROW_IN  # names take two lines in a narrow figure
     with page(width, len(ranked) * (row_in * rows + 0.6) + 0.5, len(ranked), 1, squeeze=False) as (figure, grid):
         for (axes,), own in zip(grid, ranked, strict=True):
             _draw(axes, own[:most], tables, int(width * 5.5))
@@ -65,7 +66,7 @@ def _draw(axes: Any, effects: Sequence[Effect], tables: StudyTables, letters: in
 
 
 def _write_ratios(axes: Any, effects: Sequence[Effect], between: str) -> None:
-    """Write on the right how the levels change the delivery ratio. `between`: a change and its interval."""
+    """Write on the right how levels change the delivery ratio. `between`: a change and its interval."""
     lines = {-0.6: "delivery ratio"}
     for row, change in enumerate(effect.changes[DELIVERED] for effect in effects):
         lines[row] = f"{change.mean:+.3g}{between}({change.low:+.3g} to {change.high:+.3g})"

@@ -1,6 +1,7 @@
-"""Draw the paths of hosts, and where they changed cells.
+"""Draw the paths of hosts, and the positions of their handoffs.
 
-Model     cells and stations, buildings, the tracks of all hosts, a mark where a handoff was confirmed
+Model     the figure shows cells and stations, buildings, the tracks of all hosts, and a mark where a handoff was
+          confirmed
 Units     metres of the scenario's plane
 Source    after Figure 2 of Wilhelm, Arantes, Sens (2020); the layout is ours: docs/guide/pictures.md
 """
@@ -72,7 +73,7 @@ def field(axes: Any, record: Record) -> str:
                           "alpha": 0.8})  # fmt: skip
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     axes.autoscale_view()
-    if not record.radio.by_distance:  # the reach without obstacles is mostly empty
+    if not record.radio.by_distance:  # the range without obstacles covers mostly empty space
         _fit(axes, record, positions, 0.1 * range_m)
     axes.plot([], [], color=QUIET, linewidth=0.8, label="paths of hosts")
     legend_below(axes, 3)
@@ -82,7 +83,7 @@ def field(axes: Any, record: Record) -> str:
 
 
 def _fit(axes: Any, record: Record, positions: pd.DataFrame, rim_m: float) -> None:
-    """Fit the field to stations, hosts and walls."""
+    """Fit the axes to stations, hosts and walls."""
     corners = [np.array(building[0]) / 100 for building in record.buildings]
     places = [np.array(record.manifest["station_positions_m"]).reshape(-1, 2), positions[["x_m", "y_m"]].to_numpy()]
     at = np.concatenate([*places, *corners])
@@ -98,7 +99,7 @@ def _ring(corners_cm: list[tuple[int, int]]) -> Path:
 
 
 def _handoffs(events: pd.DataFrame) -> pd.DataFrame:
-    """Return the confirmations of sessions that were opened because the cell changed; those after a crash are not
+    """Return the confirmations of sessions that were opened because of a change of cell. Sessions after a crash are not
     handoffs.
     """
     starts = events[events.event == "handoff_start"]

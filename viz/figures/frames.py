@@ -1,8 +1,9 @@
 """Draw the reception of frames by distance, for runs that recorded their frames.
 
-Model     a pair is a frame and a node that is there when it begins, other than its sender, at the distance they have
-          then; places between two recorded ones lie on a straight line. So both radio models have one measure. A frame
-          that reaches no node is not in the table, and not counted; nor are the MAC's ACKs
+Model     a pair is a frame and a node other than its sender that exists when the frame begins, at their distance at
+          that time. Between two recorded positions, a node is assumed to be on the straight line. Both radio models are
+          therefore measured in the same way. A frame that reaches no node is not in the table, and does not count. ACKs
+          of the MAC do not count either
 Units     metres, shares
 Source    ours: docs/guide/pictures.md
 """
@@ -23,10 +24,10 @@ from ..map.record import scenario_of
 from ..style import COLOURS, LINES, in_words, legend_below, thousands
 
 STEP_M = 10.0
-FEWEST = 50  # pairs of a point
-FARTHEST_M = 100_000.0  # larger distances count as this one
+FEWEST = 50  # a point needs at least so many pairs
+FARTHEST_M = 100_000.0  # larger distances count as this distance
 PAIRS = 4_000_000
-LEAST_SHARE = 0.005  # the axis ends soon after the last share of this size
+LEAST_SHARE = 0.005  # the axis ends soon after the last share of at least this size
 SENDERS = (("s", "stations"), ("h", "hosts"))
 
 Floats = NDArray[np.float64]
@@ -68,15 +69,15 @@ def reception(axes: Any, frames: Table, positions: pd.DataFrame, stations_m: lis
 def _by_distance(
     frames: Table, positions: pd.DataFrame, stations_m: list[list[float]]
 ) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.int64]], int]:
-    """Return the pairs, and those received, in each step of distance, by kind of sender, and the number of frames per
-    one that was used.
+    """Return the number of pairs, and of received pairs, in each interval of distance, by kind of sender. The last
+    value is the number of frames for each frame that was evaluated.
     """
     nodes = {f"s{i}": i for i in range(len(stations_m))}
     for name in positions.node.unique():
         nodes.setdefault(str(name), len(nodes))
     sender, receiver = (frames.column(name).number(nodes) for name in ("sender", "receiver"))
     start_ns = frames.numbers("start_ns")
-    is_first = np.ones(len(sender), dtype=bool)  # rows of one frame lie together
+    is_first = np.ones(len(sender), dtype=bool)  # the rows of a frame are consecutive
     is_first[1:] = (np.diff(start_ns) != 0) | (np.diff(sender) != 0)
     number = np.cumsum(is_first) - 1
     every = max(1, -(-int(number[-1] + 1) * len(nodes) // PAIRS))
@@ -104,7 +105,7 @@ def _by_distance(
 def _places(
     times_ns: NDArray[np.int64], positions: pd.DataFrame, stations_m: list[list[float]], nodes: dict[str, int]
 ) -> tuple[Floats, Floats]:
-    """Return the places of each node at each of these times; NaN while it is not there."""
+    """Return the position of each node at each of these times, or NaN while the node does not exist."""
     x, y = (np.full((len(nodes), len(times_ns)), np.nan) for _ in range(2))
     for i, place in enumerate(stations_m):
         x[i], y[i] = place
@@ -118,7 +119,7 @@ def _places(
         known = own.time_ns.to_numpy()
         after = np.searchsorted(known, times_ns, side="right")
         before_ns, after_ns = known[np.maximum(after - 1, 0)], known[np.minimum(after, len(known) - 1)]
-        stays = known[-1] == moments[-1]  # no node moves after that
+        stays = known[-1] == moments[-1]  # nodes do not move after the last moment
         is_there = (after > 0) & (stays | (times_ns <= known[-1] + usual_ns)) & (after_ns - before_ns <= 3.5 * usual_ns)
         for table, column in ((x, own.x_m), (y, own.y_m)):
             table[i] = np.where(is_there, np.interp(times_ns, known, column.to_numpy()), np.nan)
@@ -126,7 +127,7 @@ def _places(
 
 
 def _longest(x: Floats, y: Floats) -> float:
-    """Return the largest distance between two nodes, at most FARTHEST_M."""
+    """Return the largest distance between two nodes, up to FARTHEST_M."""
     known = np.isfinite(x) & np.isfinite(y)
     return min(float(np.hypot(np.ptp(x[known]), np.ptp(y[known]))), FARTHEST_M) if known.any() else 0.0
 

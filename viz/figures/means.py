@@ -1,11 +1,12 @@
 """Draw the mean of a metric at each level of a factor, with its interval.
 
-Model     one line per combination of the other factors, one panel per metric: those asked for, else those that the
-          study compares, else the delay and its cost. Levels that are all numbers, without labels, lie on an axis of
-          numbers. A level without a value interrupts its line. A level that is unstable has no mean: it is marked on
-          the upper edge, and in the legend. What claims require of a mean is a hollow mark
+Model     there is one line for each combination of the other factors, and one panel for each metric: the requested
+          metrics, otherwise those that the study compares, otherwise the delay and its cost. If all levels are numbers
+          without labels, the axis is numeric. A level without a value interrupts its line. An unstable level has no
+          mean, and is marked on the upper edge and in the legend. A value that claims require of a mean is a hollow
+          mark
 Units     those of the metrics and of the factor
-Errors    StudyError: a metric that was not measured, a factor that the study does not have
+Errors    StudyError for a metric that was not measured, or a factor that the study does not have
 Source    ours: docs/guide/pictures.md
 """
 
@@ -32,14 +33,14 @@ OF_INTEREST = ("delivery_delay_mean_s", "latency", "messages_sent_per_delivery")
 
 
 def varied_factors(tables: StudyTables) -> dict[str, int]:
-    """Return the factors with more than one level, and how many each has."""
+    """Return the factors with more than one level, and the number of their levels."""
     counts = {factor: len({row[factor] for row in tables.summary}) for factor in tables.factors}
     return {factor: count for factor, count in counts.items() if count > 1}
 
 
 def factor_of_axis(tables: StudyTables, name: str | None = None) -> str | None:
-    """Return the factor of the horizontal axis: the given one, or else the one with most levels, numbers before words;
-    None if no factor has two levels.
+    """Return the factor of the horizontal axis: the given one, otherwise the factor with the most levels, where numbers
+    take precedence over words. None means that no factor has two levels.
     """
     if name is not None:
         matching = [factor for factor in tables.factors if name in (factor, factor.rpartition(".")[2])]
@@ -51,8 +52,8 @@ def factor_of_axis(tables: StudyTables, name: str | None = None) -> str | None:
 
 
 def metrics_of_interest(tables: StudyTables, metrics: Sequence[str] = ()) -> list[str]:
-    """Return the given metrics, or those of the comparison, or OF_INTEREST, as far as they were measured. If not
-    everything was delivered, the delivery ratio comes before them.
+    """Return the given metrics, otherwise those of the comparison, otherwise OF_INTEREST, as far as they were measured.
+    The delivery ratio comes first if not all messages were delivered.
     """
     measured = dict.fromkeys(row["metric"] for row in tables.summary)
     for metric in metrics:
@@ -67,7 +68,7 @@ def metrics_of_interest(tables: StudyTables, metrics: Sequence[str] = ()) -> lis
 
 
 def draw_means(axes: Any, tables: StudyTables, factor: str, metric: str) -> int:
-    """Draw one panel, and return the number of lines, of which the first MOST_LINES are drawn."""
+    """Draw one panel. Return the number of lines, of which at most MOST_LINES are drawn."""
     frame = pd.DataFrame([row for row in tables.summary if row["metric"] == metric])
     frame = frame.astype(dict.fromkeys(("mean", "low", "high"), float))
     numeric = tables.are_numbers(factor)
@@ -114,7 +115,7 @@ def _draw_line(axes: Any, own: pd.DataFrame, number: int, shift: float, label: s
 
 
 def _draw_required(axes: Any, own: pd.DataFrame, number: int, shift: float, tables: StudyTables, metric: str) -> None:
-    """Mark the middle of two bounds with a hollow mark, or a single bound with its sign."""
+    """Mark the required value: the middle of two bounds as a hollow mark, a single bound by its sign."""
     for x, configuration in zip(own["x"] + shift, own["configuration"], strict=True):
         ends = tables.claim_bounds.get((int(configuration), metric)) if pd.notna(configuration) else None
         if ends is None:
@@ -128,7 +129,7 @@ def _draw_required(axes: Any, own: pd.DataFrame, number: int, shift: float, tabl
 
 
 def means_note(tables: StudyTables, metrics: list[str], lines: int) -> str:
-    """Return a description of the picture."""
+    """Return a description of the picture, for its caption."""
     rows = [row for row in tables.summary if row["metric"] in metrics]
     sure = percent(tables.confidence)
     counts = sorted({row["n"] for row in rows})

@@ -1,9 +1,9 @@
-"""Draw how frames are lost: the share of each reason.
+"""Draw why frames were lost: the share of each reason.
 
-Model     a reception is a frame and a node within its reach: with unit_disk a node in range, with sinr one at which its
-          preamble is detected if the medium is silent. Where frames are recorded it is a row of frames.parquet, by
-          kind of sender. Else the running totals of the network have all of them, and those of frames for that node;
-          they lack senders, and leave out the MAC's ACKs
+Model     a reception is a frame and a node within its reach: with unit_disk a node in range, with sinr a node that
+          would detect its preamble on a silent medium. If frames are recorded, it is a row of frames.parquet, and there
+          are bars for each kind of sender. Otherwise, the running totals of the network count all receptions, and those
+          of frames that are for the node. They have no senders, and do not include ACKs of the MAC
 Units     shares
 Source    ours: docs/guide/pictures.md
 """
@@ -21,7 +21,7 @@ from mobilenet.scenario.radio_words import Radio
 from ..style import COLOURS, QUIET, legend_below, thousands
 from .frames import SENDERS
 
-REASONS = {  # outcome -> words, colour
+REASONS = {  # outcome -> (words, colour)
     "collision": ("overlapped by another frame", COLOURS[3]),
     "never_attempted": ("receiver was busy with another frame", COLOURS[1]),
     "preamble_missed": ("preamble not detected", COLOURS[5]),
@@ -37,7 +37,7 @@ TOTALS = (
 
 
 class Bar(NamedTuple):
-    """The receptions of one kind: its name at the axis, in the caption, and how many had each outcome."""
+    """The receptions of one kind: their names on the axis and in the caption, and the number with each outcome."""
 
     name: str
     words: str
@@ -53,7 +53,7 @@ def has_outcomes(frames: Table | None, samples: pd.DataFrame) -> bool:
 
 
 def outcomes(axes: Any, frames: Table | None, samples: pd.DataFrame, radio: type[Radio]) -> str:
-    """Draw the share of each way to be lost in two bars, and return a note."""
+    """Draw two bars with the share of each reason for a loss. Return a note."""
     bars = _of_totals(samples) if frames is None else _of_senders(frames)
     places = list(range(len(bars)))[::-1]
     left = np.zeros(len(bars))
@@ -90,13 +90,13 @@ def _of_totals(samples: pd.DataFrame) -> list[Bar]:
     bars = []
     for prefix, name, words in TOTALS:
         own = network[network.quantity.str.startswith(prefix)]
-        last = own[np.isfinite(own.value)].groupby("quantity").value.max()  # running totals
+        last = own[np.isfinite(own.value)].groupby("quantity").value.max()  # the quantities are running totals
         bars.append(Bar(name, words, {str(key).removeprefix(prefix): int(value) for key, value in last.items()}))
     return bars
 
 
 def _missing(frames: Table | None, radio: type[Radio]) -> str:
-    """Return what this run would show if it had recorded its frames."""
+    """Return what the figure would show if the run had recorded its frames."""
     if frames is not None:
         return ""
     cards = "; on the map, the power and SINR of each host's last frame" if not radio.by_distance else ""

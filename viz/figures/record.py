@@ -1,6 +1,6 @@
-"""The data from which the figures of a run are drawn, and the axis of time that most of them share.
+"""The data from which the figures of a run are drawn, and the time axis that most of them share.
 
-Model     the axis goes from 0 to duration_s (of processes: to the end); means are over 1/200 of that each
+Model     the axis goes from 0 to duration_s (for processes, to the end of the run); means are over 1/200 of it each
 Units     seconds; in runs of processes time units
 Source    ours: docs/guide/pictures.md
 """
@@ -36,7 +36,7 @@ BUCKETS = 200
 
 
 def manifest_of(directory: Path) -> dict[str, Any]:
-    """Return manifest.json. Raise RunError unless the values that are drawn have their types."""
+    """Return manifest.json. Raise RunError if a value that is drawn has the wrong type."""
     manifest = read_manifest(directory)
     kind = run_kind(manifest)
     for name in kind.numbers:
@@ -60,16 +60,16 @@ class Record:
     """The data of a run for figures."""
 
     manifest: dict[str, Any]
-    events: pd.DataFrame  # without deliveries
+    events: pd.DataFrame  # all events except deliveries
     deliveries: Deliveries
     samples: pd.DataFrame
     positions: pd.DataFrame
     frames: Table | None = None
     radio: type[Radio] = field(default_factory=lambda: radio_keys("unit_disk"))
     buildings: list[Building] = field(default_factory=list)
-    stories: Stories | None = None  # if the run recorded its causes
-    connections: list[ShownConnection] = field(default_factory=list)  # connections of real software
-    delivery_ratio: float = 1.0  # share of the owed deliveries
+    stories: Stories | None = None  # available if the run recorded its causes
+    connections: list[ShownConnection] = field(default_factory=list)  # the TCP connections of real software
+    delivery_ratio: float = 1.0  # the delivered share of the required deliveries
 
     @property
     def kind(self) -> RunKind:
@@ -94,21 +94,23 @@ class Record:
 
     @property
     def lacking(self) -> str:
-        """The addition to a caption of delays if not everything was delivered, with a space before it."""
+        """An addition to captions of delays if not all messages were delivered. It begins with a space."""
         if self.delivery_ratio == 1:
             return ""
         return f" Only {percentage(self.delivery_ratio)} of what was owed was delivered."
 
     @property
     def delays_s(self) -> NDArray[np.float64]:
-        """The delays of messages broadcast within the window."""
+        """The delays of the messages that were broadcast within the window."""
         sent, delays = self.deliveries.times_and_delays(self.kind.delivers_at_once)
         inside = (sent >= self.warmup_s * SECOND) & (sent < self.end_s * SECOND)
         return np.asarray(delays[inside])
 
 
 def buildings_of(directory: Path) -> list[Building]:
-    """Return the buildings of a run's scenario, in centimetres; none if it has none or they can no longer be read."""
+    """Return the buildings of a run's scenario, in centimetres. The list is empty if it has none, or if they can no
+    longer be read.
+    """
     try:
         scenario = read_source(directory / "scenario.yaml")
         if scenario.wireless is None or scenario.wireless.obstacles is None:
@@ -128,14 +130,14 @@ def middles_s(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def mean_level(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum over the nodes in `rows`, in each bucket."""
+    """Return the mean, over each bucket of time, of the sum over the nodes in `rows`."""
     level: NDArray[np.float64] = np.diff(integral_of(rows, edges)) / np.diff(edges)
     return level
 
 
 def time_axis(axes: Any, record: Record) -> str:
-    """Set the axis from 0 to the end of the measurement period, with the warm-up and outages of nodes shaded. Return a
-    note.
+    """Set up the time axis from 0 to the end of the measurement period. Shade the warm-up and outages of nodes. Return
+    a note.
     """
     notes = ""
     if record.warmup_s > 0:
@@ -147,7 +149,7 @@ def time_axis(axes: Any, record: Record) -> str:
 
 
 def _shade_outages(axes: Any, record: Record) -> str:
-    """Draw a band for each time that a node is down."""
+    """Draw a band for each time in which a node is down. Return a note."""
     downs = record.events[record.events.event.isin(["crash", "recover"])]
     count = 0
     for _, own in downs.groupby("node", sort=False):

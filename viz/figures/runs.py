@@ -1,8 +1,8 @@
-"""Draw the figures of one run: what waits where, how long messages take, what is in the air, how handoffs go.
+"""Draw the figures of one run: buffers, delays, frames on the air, and handoffs.
 
-Model     each figure is a function of the record that gets axes and draws; `run_figures` draws those that the run has
-          something for. Buffers and rates are means over 1/200 of the time each; the warm-up and the time in which a
-          node is down are shaded; delays are those of messages broadcast between warmup_s and duration_s
+Model     each figure is a function that draws a record into axes. `run_figures` draws the figures for which the run has
+          data. Buffers and rates are means over 1/200 of the time each. The warm-up and the times in which a node is
+          down are shaded. Delays are those of messages that were broadcast between warmup_s and duration_s
 Units     seconds, messages, frames; in runs of processes time units instead of seconds
 Source    buffers, messages and delays after Figures 6 to 8 of Wilhelm, Arantes, Sens (2020); the layout is ours:
           docs/guide/pictures.md
@@ -68,15 +68,16 @@ from .record import (
 from .stretches import bars_of_run, draw_bars
 
 MOST_LINES = 8
-BINS = 60  # bins for delays over time
-STEPS = 2000  # of a cumulative distribution, more than the pixel rows of a picture
-LOG_Y = {"delays_over_time", "station_buffers", "host_buffers", "pending"}  # have values that --log-y concerns
-SHORTEST = 1e-4  # shortest delay on a logarithmic axis
+BINS = 60  # intervals of time for the delays over time
+STEPS = 2000  # points of a cumulative distribution, which are more than a picture's rows of pixels
+# figures with values to which --log-y applies
+LOG_Y = {"delays_over_time", "station_buffers", "host_buffers", "pending"}
+SHORTEST = 1e-4  # the shortest delay on a logarithmic axis
 
 
 def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[DrawnFigure]:
-    """Draw the figures that the run has data for into `folder`. Return the files of the first suffix, in the order of
-    reading.
+    """Draw the figures for which the run has data into `folder`. Return the files of the first suffix, in the order in
+    which they should be read.
     """
     record = _record(directory)
     make_folder(folder)
@@ -90,7 +91,7 @@ def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[DrawnF
 
 
 def run_figure(directory: Path, name: str | None = None, look: Look = LOOK) -> Any:
-    """Return a figure as a matplotlib figure, by default the first that the run has data for."""
+    """Return a figure as a matplotlib figure. The default is the first figure for which the run has data."""
     record = _record(directory)
     there = [figure for figure, _, is_available, _ in FIGURES if is_available(record)]
     if not there:
@@ -119,7 +120,7 @@ def _record(directory: Path) -> Record:
 
 @contextmanager
 def _drawing(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, str]]:
-    """Yield the figure with this name, its title and its note."""
+    """Yield the figure of this name, with its title and its note."""
     title, draw = next((title, draw) for figure, title, _, draw in FIGURES if figure == name)
     if name == "pending" and not _is_causal(record.manifest):
         title = "Messages waiting for earlier ones"
@@ -193,7 +194,7 @@ def _buffers(record: Record, kind: str) -> list[str]:
 
 
 def _together(record: Record, names: list[str]) -> pd.DataFrame:
-    """Return the sum of several buffers at each node, as samples."""
+    """Return the sum of several buffers at each node, in the form of samples."""
     rows = record.samples[record.samples.quantity.isin(names)]
     steps = rows.groupby(["node", "quantity"]).value.diff().fillna(rows.value)
     return rows.assign(value=steps.groupby(rows.node).cumsum())
@@ -222,7 +223,7 @@ def delay_distribution(axes: Any, record: Record) -> str:
             linewidth=1.1,
             label=f"{name}: {value:.3g} {record.unit}",
         )
-    least = max(delays[0], SHORTEST)  # own messages may be delivered at once
+    least = max(delays[0], SHORTEST)  # a host may deliver its own messages immediately
     if delays[-1] > 50 * least:
         log_axis(axes.xaxis, least, delays[-1])
         axes.set_xlim(left=least / 1.2)
@@ -255,7 +256,8 @@ def delay_over_time(axes: Any, record: Record) -> str:
     table = pd.DataFrame({"bucket": buckets[inside], "delay": delays[inside]}).groupby("bucket").delay
     x = (np.arange(BINS) + 0.5) * record.end_s / BINS
     for number, (share, label) in enumerate(((0.5, "median"), (0.95, "95 % are below"))):
-        values = table.quantile(share).reindex(range(BINS)).to_numpy()  # the line breaks if nothing was delivered
+        # the line is interrupted where nothing was delivered
+        values = table.quantile(share).reindex(range(BINS)).to_numpy()
         axes.plot(x, values, LINES[number], color=COLOURS[number], label=label, marker=".", markersize=3)
     axes.set_ylabel(f"delay ({record.unit})")
     shaded = time_axis(axes, record)
@@ -293,7 +295,7 @@ def in_the_air(axes: Any, record: Record) -> str:
 def _rates(
     times_ns: NDArray[Any], totals: NDArray[Any], record: Record
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rate of a running total between samples."""
+    """Return the rate of change of a running total between its samples."""
     times, first = np.unique(times_ns, return_index=True)
     values = totals[first].astype(float)
     keep = times <= record.end_s * SECOND
@@ -343,7 +345,7 @@ def handoffs(axes: Any, record: Record) -> str:
 
 
 def pending(axes: Any, record: Record) -> str:
-    """Draw the messages that processes of a causal broadcast hold back, and return a note."""
+    """Draw the messages that processes hold back until their causal past has arrived. Return a note."""
     edges = edges_of(record)
     rows = record.samples[record.samples.quantity == "pending"]
     count = record.manifest["processes"]
@@ -361,7 +363,7 @@ def pending(axes: Any, record: Record) -> str:
 
 
 def delay_parts(axes: Any, record: Record) -> str:
-    """Draw the parts of the delay, and return a note. docs/models/causes.md defines the kinds."""
+    """Draw the parts of the delay, whose kinds docs/models/causes.md defines. Return a note."""
     assert record.stories is not None
     bars = bars_of_run(record.stories, *run_kind(record.manifest).window_ns(record.manifest))
     if not bars:

@@ -1,8 +1,9 @@
-"""Draw the parts of delays: a bar for each run or level, and a row for each delivery of one message.
+"""Draw the parts of delays: a bar for each run or level, or a row for each delivery of one message.
 
-Model     a colour for each kind of stretch, the same in all pictures; bars go along the way of a message, from the
-          sender to the receiver. Hatched: behind another message. A cross ends a frame that was lost
-Units     shares of the delay; milliseconds, of processes time units
+Model     each kind of stretch has the same colour in all pictures. Bars follow the path of a message, from the sender
+          to the receiver. Hatched parts were spent waiting for another message. A cross marks the end of a frame that
+          was lost
+Units     shares of the delay; milliseconds, for processes time units
 Source    ours: docs/models/causes.md
 """
 
@@ -24,9 +25,9 @@ from mobilenet.why.stretches import Stretch
 from ..study_tables import StudyTables
 from ..style import KIND_COLOURS, QUIET, figure_legend, percent, plain
 
-LEAST_NAMED = 0.14  # smallest share of a bar that has room for its name
+LEAST_NAMED = 0.14  # the smallest share of a bar in which its name fits
 MOST_ROWS = 40
-SECONDS_FROM_NS = 10_000_000_000  # an axis in seconds
+SECONDS_FROM_NS = 10_000_000_000  # from this length on, the axis is in seconds
 DARK = (
     kinds.AIR, kinds.LOST, kinds.NAGLE, kinds.CONGESTION_WINDOW, kinds.RECEIVE_WINDOW, kinds.RETRANSMISSION,
     kinds.WIRE_QUEUE, kinds.CUT, kinds.DOWN, kinds.OFF_AIR,
@@ -38,8 +39,8 @@ BEHIND = "behind another message"
 
 class Bar(NamedTuple):
     label: str
-    parts: Mapping[Part, float]  # shares of the delay
-    mean: str  # with its unit
+    parts: Mapping[Part, float]  # the share of each part in the delay
+    mean: str  # the mean delay with its unit
 
 
 def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
@@ -63,7 +64,7 @@ def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
 
 
 def bars_of_run(stories: Stories, begin_ns: int, end_ns: int) -> list[Bar]:
-    """Return bars for all deliveries of the measurement period, and for the slowest of them."""
+    """Return two bars: for all deliveries of the measurement period, and for the slowest of them."""
     deliveries = counted_deliveries(stories, begin_ns, end_ns)
     if not deliveries:
         return []
@@ -85,7 +86,7 @@ def bar_of(label: str, all_shares: Shares, unit: str) -> Bar:
 
 
 def level_bars(tables: StudyTables) -> list[Bar]:
-    """Return a bar for each configuration with means, from the shares of its runs and their mean delays."""
+    """Return a bar for each configuration with means, from the shares of the delay in its runs and their mean delays."""
     shares_of: dict[str, dict[Part, float]] = {}
     names, means = {}, {}
     for row in tables.summary:
@@ -100,7 +101,7 @@ def level_bars(tables: StudyTables) -> list[Bar]:
 
 
 def draw_deliveries(axes: Any, stories: Stories, message: str, at: str | None = None) -> str:
-    """Draw the deliveries of a message, the slowest first, and return a note."""
+    """Draw the deliveries of a message, with the slowest first. Return a note."""
     deliveries = [one for one in stories.record.deliveries if one.message == message and at in (None, one.node)]
     ranked = sorted(deliveries, key=lambda one: -delay_ns(stories, one))
     sent = stories.record.broadcasts[message]
@@ -115,7 +116,9 @@ def draw_deliveries(axes: Any, stories: Stories, message: str, at: str | None = 
 def draw_waterfall(
     axes: Any, rows: Sequence[tuple[str, Sequence[Stretch]]], since_ns: Sequence[int], xlabel: str
 ) -> str:
-    """Draw named rows of stretches, each since its own time. Return the meaning of a cross, if there is one."""
+    """Draw rows of stretches with their names, each from its own beginning. Return the explanation of a cross, if there
+    is one.
+    """
     longest_ns = max((own[-1].end_ns - zero for (_, own), zero in zip(rows, since_ns, strict=True) if own), default=0)
     of_processes = any(name[0] == "p" for name, _ in rows)
     per_unit, unit = (1e9, "t.u.") if of_processes else (1e9, "s") if longest_ns >= SECONDS_FROM_NS else (1e6, "ms")
@@ -145,7 +148,7 @@ def draw_waterfall(
 
 
 def draw_interruptions(axes: Any, interruptions: Sequence[Interruption], walk: Interruptions) -> str:
-    """Draw the interruptions by handoffs, the longest first, and return a note."""
+    """Draw the interruptions by handoffs, with the longest first. Return a note."""
     ranked = sorted(interruptions, key=lambda one: -one.length_ns)[:MOST_ROWS]
     rows = [(one.name, walk.of(one)) for one in ranked]
     since_ns = [one.last_ns for one in ranked]

@@ -1,10 +1,11 @@
-"""Draw the figures of a study: means at the levels, the comparison, the distribution of delays, buffers over time.
+"""Draw the figures of a study: means of levels, the comparison, the distribution of delays, and buffers over time.
 
-Model     drawn from the tables that the study wrote, not from its runs; a line for each configuration, a band for the
-          interval over replications. More than MOST_BANDS bands have a panel each. With more than MOST_LINES
-          configurations, two factors have no figures with a line for each, and more factors only their effects
+Model     figures are drawn from the tables of the study, and not from its runs. Each configuration has a line, with a
+          band for the interval over replications. If there are more than MOST_BANDS bands, each has its own panel. With
+          more than MOST_LINES configurations, a study of two factors has no figures with a line for each configuration,
+          and a study of more factors has only the figure of effects
 Units     those of the tables
-Errors    StudyError for a study that is not finished, or damaged, and for metrics and factors that it does not have
+Errors    StudyError for a study that is unfinished or damaged, and for metrics and factors that it does not have
 Source    ours: docs/guide/pictures.md
 """
 
@@ -49,8 +50,8 @@ from .means import draw_means, factor_of_axis, means_note, metrics_of_interest, 
 from .stretches import draw_bars, level_bars
 
 MOST_LINES = 8
-MOST_BANDS = 3  # over each other
-SHORTEST_S = 1e-4  # shortest delay on a logarithmic axis
+MOST_BANDS = 3  # bands in one panel
+SHORTEST_S = 1e-4  # the shortest delay on a logarithmic axis
 EFFECTS, DELAYS, PARTS = "Effects of the settings", "Delivery delay", "Parts of the delay"
 NEEDED = {
     "means": "a factor with at least two levels, and a metric",
@@ -62,10 +63,10 @@ NEEDED = {
 def study_figures(
     study: Path, folder: Path, look: Look = LOOK, metrics: Sequence[str] = (), x: str | None = None
 ) -> list[DrawnFigure]:
-    """Draw all figures that the study has data for into `folder`, and return the files of the first suffix.
+    """Draw all figures for which the study has data into `folder`. Return the files of the first suffix.
 
-    `metrics`, `x`: the metrics of the means, and their factor; by default what the study compares, over the factor with
-    most levels.
+    `metrics`, `x`: the metrics for the figure of means, and its factor; the default is what the study compares, over
+    the factor with the most levels.
     """
     command = normal_command("figures", "STUDY", metric=metrics, x=x, **look.options())
     with stamping_of(study, command):
@@ -76,10 +77,10 @@ def _draw(study: Path, folder: Path, look: Look, metrics: Sequence[str], x: str 
     tables = study_tables(study)
     make_folder(folder)
     drawn, varied = _effects(tables, folder, look, metrics), varied_factors(tables)
-    if is_screening(study):  # its points are random, so means at them show nothing
+    if is_screening(study):  # its levels are random, and means at them are meaningless
         return drawn
     has_many = len(varied) > 1 and len({row["configuration"] for row in tables.summary}) > MOST_LINES
-    if has_many and len(varied) > 2:  # no picture has room for all of them, and the first ones are arbitrary
+    if has_many and len(varied) > 2:  # a picture cannot show all of them, and the first ones would be arbitrary
         drawn = drawn or _no_effects(tables, folder, look)
         return [*drawn, *(_means(tables, folder, look, metrics, x) if x is not None else [])]
     compared = {finding["metric"] for finding in tables.comparison["findings"]} if tables.comparison else set()
@@ -110,7 +111,7 @@ def study_figure(
     kind: Literal["means", "comparison", "effects", "delays"] = "means",
     width_in: float | None = None,
 ) -> Any:
-    """Return one figure as a matplotlib figure. `metrics`, `x`: as for study_figures."""
+    """Return one figure as a matplotlib figure. `metrics` and `x` are as for study_figures."""
     tables, look = study_tables(study), Look(width_in=width_in)
     chosen_metrics = metrics_of_interest(tables, metrics)
     if kind == "comparison":
@@ -141,7 +142,7 @@ def study_figure(
 def _finish(
     figure: Any, tables: StudyTables, title: str, note: str, place: tuple[Path, str], look: Look
 ) -> DrawnFigure:
-    """Set the title and caption of the figure if it has them, and save it."""
+    """Add the title and the caption if they are wanted, and save the figure."""
     _entitle(figure, tables, title, note, look)
     return DrawnFigure(title, save_all(figure, *place, look.suffixes), note)
 
@@ -154,7 +155,7 @@ def _entitle(figure: Any, tables: StudyTables, title: str, note: str, look: Look
 
 
 def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[DrawnFigure]:
-    """Draw the main figure of the study. The comparison shows the levels of a factor in words as well."""
+    """Draw the main figure of the study. The comparison also shows levels that are words."""
     factor, chosen_metrics = factor_of_axis(tables, x), metrics_of_interest(tables, metrics)
     is_asked = bool(metrics) or x is not None or tables.comparison is None
     if factor is None or not chosen_metrics or not (is_asked or tables.are_numbers(factor)):
@@ -175,7 +176,7 @@ def _effects(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[st
 
 
 def _no_effects(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
-    """Draw a note on why a study has too many configurations for all other figures."""
+    """Draw a note that explains why the study has too many configurations for all other figures."""
     with page(*look.size(6.5, 2.4)) as (figure, axes):
         note = f"n = {tables.replications} replications.{tables.unstable_note()}"
         in_words(axes, "No effects: a configuration is unstable,\nor a run or a value is missing.")
@@ -184,7 +185,7 @@ def _no_effects(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigu
 
 @contextmanager
 def _drawn_means(tables: StudyTables, factor: str, metrics: list[str], look: Look) -> Iterator[tuple[Any, str]]:
-    """Yield the figure with a panel for each of these metrics, and its note."""
+    """Yield the figure, which has a panel for each of these metrics, and its note."""
     rows, columns, width, height = look.panels(len(metrics), 4.6 if len(metrics) > 1 else 6, 3.0)
     with page(width, height + 0.3, rows, columns, squeeze=False) as (figure, grid):
         panels = grid.flat
@@ -200,7 +201,7 @@ def _drawn_means(tables: StudyTables, factor: str, metrics: list[str], look: Loo
 
 
 def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Return the buffers that have a figure: buffer, the figure's name, its title. Those of plug-ins have their own
+    """Return the buffers that have a figure, with the figure's name and its title. Buffers of plug-ins have their own
     names.
     """
     figures = [
@@ -209,13 +210,14 @@ def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
     ]
     for buffer in sorted(set(table.buffer) - set(BUFFERS)) if len(table) else ():
         kind, _, quantity = buffer.partition("_")
-        stem = "".join(c if c.isalnum() else "_" for c in buffer[:100])  # a plug-in's text, for the name of a file
+        # the name of a plug-in's buffer may be any text, and must become the name of a file
+        stem = "".join(c if c.isalnum() else "_" for c in buffer[:100])
         figures.append((buffer, f"{stem}_buffer", f"What {kind}s keep ({quantity})"))
     return figures
 
 
 def _configurations(table: pd.DataFrame, tables: StudyTables) -> list[tuple[str, pd.DataFrame]]:
-    """Return each configuration with its name, marked if it has no mean."""
+    """Return each configuration with its name, which tells if the configuration has no mean."""
     groups = []
     for number, own in table.groupby("configuration", sort=True):
         name = tables.in_words(own.iloc[0].to_dict(), tables.factors) or "unchanged"
@@ -231,8 +233,8 @@ def _delays(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
 
 
 def _drawn_delays(tables: StudyTables, look: Look) -> AbstractContextManager[tuple[Any, str]] | None:
-    """Return the distribution function of delays, a step for each percent of delay, or None if nothing
-    was delivered.
+    """Return a figure of the distribution function of delays, with a step for each percent, or None if no message was
+    delivered.
     """
     is_whole = (tables.path / "tables/distribution.parquet").is_file()
     table = pd.DataFrame(tables.rows(f"tables/{'distribution' if is_whole else 'delays'}"))
@@ -269,8 +271,8 @@ def _steps(tables: StudyTables, table: pd.DataFrame, is_whole: bool, look: Look)
 
 
 def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, most: float | None) -> None:
-    """Draw one configuration, up to the delay `most`; None: only percentiles are known. An unstable configuration gets
-    only a name: its delays grow from message to message, so they have no distribution.
+    """Draw one configuration, up to the delay `most`; None: only percentiles are known. An unstable configuration only
+    gets a name: its delays grow over time, and therefore have no distribution.
     """
     colour = COLOURS[number % len(COLOURS)]
     if own.empty:
@@ -278,12 +280,12 @@ def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, most: flo
     elif most is not None:
         x, y = [own.delay_s.iloc[0], *own.delay_s, most], [0.0, *own.share, own.share.iloc[-1]]
         axes.plot(x, y, LINES[number % 4], color=colour, drawstyle="steps-post", label=label, linewidth=1.4)
-    else:  # values between the percentiles of an earlier version are unknown
+    else:  # an older version stored only percentiles
         axes.plot(own.delay_s, own.share, ".", color=colour, label=label)
 
 
 def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: list[Any]) -> str:
-    """Name the axes, and return a description of the picture."""
+    """Label the axes. Return a description of the picture."""
     remark = tables.unstable_note()
     table = table[~table.configuration.isin(tables.unstable)]
     if table.empty:
@@ -291,7 +293,7 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
         return (
             f"Share of deliveries that took at most the given time, for n = {tables.replications} replications.{remark}"
         )
-    least = table.delay_s[table.delay_s >= SHORTEST_S].min()  # own messages may be delivered at once
+    least = table.delay_s[table.delay_s >= SHORTEST_S].min()  # a host may deliver its own messages immediately
     least = SHORTEST_S if pd.isna(least) else least
     what = "deliveries owed" if tables.lost_deliveries else "deliveries"
     if table.delay_s.max() > 50 * least:
@@ -309,7 +311,9 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
 def _buffer(
     tables: StudyTables, table: pd.DataFrame, name: str, title: str, folder: Path, look: Look
 ) -> list[DrawnFigure]:
-    """Draw the mean over time with its band: few in one panel, many in a panel each, with the other means in grey."""
+    """Draw the mean over time with its band. A few configurations share one panel; many get one panel each, with the
+    other means in grey.
+    """
     from matplotlib.ticker import MaxNLocator
 
     if table.empty:
@@ -350,7 +354,7 @@ def _buffer(
 
 
 def _small_panels(count: int, look: Look) -> tuple[int, int, float, float]:
-    """Return rows, columns, width and height of small panels."""
+    """Return the number of rows and columns of small panels, and the width and height of the figure."""
     width = look.width_in or 8.0
     columns = min(count, max(2, int(width / 2.2)))
     rows = -(-count // columns)

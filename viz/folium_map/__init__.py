@@ -1,7 +1,7 @@
-"""A run as a folium map, to which users add layers.
+"""A run as a folium map, to which users can add layers.
 
 Model     run directory → arrays (viz/map/record.py) → feature groups (ground.py, motion.py) on a folium.Map whose page
-          needs no network (offline.py). The page is the same to the byte for the same run
+          needs no network (offline.py). The same run always gives the same bytes
 Errors    RunError for a directory that is not a run of hosts and stations, RecordError for a file that cannot be
           written
 Source    ours: docs/guide/folium.md
@@ -28,8 +28,8 @@ from .motion import moving_groups
 from .offline import OfflineFigure, elements_in
 from .plane import Plane, inert
 
-MARGIN = 1.05  # around cells and tracks
-SLIDER_PX = 85  # height at the bottom of the map
+MARGIN = 1.05  # the factor by which the bounds are larger than cells and tracks
+SLIDER_PX = 85  # the height of the time slider at the bottom of the map
 STYLE = """<style>
 .folium-map.leaflet-container { background: #f8f7f3; }
 .folium-map .leaflet-timeline-control { margin: 0 1% 6px; width: 98%; padding: 6px; }
@@ -38,12 +38,12 @@ STYLE = """<style>
 .folium-map .leaflet-timeline-control .button-container button { width: 34px; }
 .folium-map .leaflet-control-scale-line + .leaflet-control-scale-line { display: none; }
 .folium-map .leaflet-heatmap-layer { pointer-events: none; }
-</style>"""  # room for the map; the scale in metres only; a click reaches what is below the heat
-LEAST_ZOOM = -12  # for a plane; at 0, a metre is a pixel
+</style>"""  # leaves space for the map, shows the scale only in metres, and lets clicks through the heat map
+LEAST_ZOOM = -12  # for a plane without degrees, in which zoom 0 shows a metre as a pixel
 
 
 def folium_map(folder: Path, tiles: bool = False) -> folium.Map:
-    """Return the map of a run. `tiles`: with streets, which the browser fetches from openstreetmap.org."""
+    """Return the map of a run. `tiles`: with streets, which the browser loads from openstreetmap.org."""
     run = record(folder)
     if tiles:
         require_origin(folder, origin(run.scenario))
@@ -70,7 +70,7 @@ def folium_map(folder: Path, tiles: bool = False) -> folium.Map:
 
 
 def draw(folder: Path, out: Path, tiles: bool = False) -> int:
-    """Write the map of a run, and return its size in bytes. A file of that name is replaced only by a complete one."""
+    """Write the map of a run. Return its size in bytes. An existing file is replaced when the new one is complete."""
     with whole_file(out, (".html", ".htm")) as partial:
         map_ = folium_map(folder, tiles)
         with stamping_of(folder, normal_command("map", "RUN", folium=True, tiles=tiles)):
@@ -82,7 +82,7 @@ def draw(folder: Path, out: Path, tiles: bool = False) -> int:
 def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[float]]:
     """Return the bounds of all cells and tracks."""
     squares = None if reception is None else reception.squares
-    reach_m = MARGIN * run.range_m if squares is None else 0.0  # the reach without obstacles is mostly farther
+    reach_m = MARGIN * run.range_m if squares is None else 0.0  # the range without obstacles is mostly larger
     rims = [] if squares is None else [squares.corners_m()]
     x, y = np.vstack([
         np.column_stack([run.places.x_m, run.places.y_m]), run.stations_m - reach_m, run.stations_m + reach_m, *rims,
@@ -92,6 +92,6 @@ def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[fl
 
 
 def _number(root: Element) -> None:
-    """Give all elements so far the same names in each page of a run, since folium's are random."""
+    """Give all elements the same names each time a run is drawn, because the names of folium are random."""
     for number, element in enumerate(elements_in(root)):
         element._id = f"mobilenet_{number}"

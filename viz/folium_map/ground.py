@@ -1,9 +1,8 @@
-"""The stationary parts of a folium map: cells, walls, holes, wires, stations, and the heat of buffers.
+"""The stationary parts of a folium map: cells, walls, holes, wires, stations, and a heat map of buffers.
 
-Model     each is a feature group of the map with a name of its own; what a run does not have has no group. With a
-          radio that goes by power, cells are a picture of the best station in each square
+Model     each is a named feature group of the map. A part that a run does not have has no group. If the radio model
+          uses power, cells are a picture of the best station in each square
 Units     metres; buffers in entries
-Errors    none
 Source    ours: docs/guide/folium.md
 """
 
@@ -29,17 +28,17 @@ from ..style import QUIET, station_colour
 from .plane import Plane, collection, feature, inert
 
 INK = "#22303C"
-LABEL = (  # label of a station: a square of its colour, and its name on a light background
+LABEL = (  # The label of a station is a square in its colour with its name on a light background.
     "<div style='display:flex;align-items:center;gap:3px;white-space:nowrap;font:600 12px system-ui,sans-serif'>"
     "<span style='width:12px;height:12px;flex:none;background:{colour};border:2px solid #fff;outline:1px solid"
     " #22303C'></span><span style='background:#ffffffcc;padding:0 2px'>{name}</span></div>"
 )
-VIEW_PX = 700  # of the smaller side of a window; heat is drawn for the zoom at which the run fills it
+VIEW_PX = 700  # the smaller side of a typical window; the heat map is drawn for the zoom at which the run fills it
 HEAT_PX = 18
 
 
 def standing_groups(run: Record, plane: Plane, reception: Ground | None) -> list[folium.FeatureGroup]:
-    """Return the groups, from the bottom up."""
+    """Return the groups of the stationary parts, from the bottom up."""
     squares = None if reception is None else reception.squares
     groups = [
         _picture(squares, plane) if squares is not None else _cells(run, plane),
@@ -53,7 +52,7 @@ def standing_groups(run: Record, plane: Plane, reception: Ground | None) -> list
 
 
 def station_label(run: Record, number: int) -> str:
-    """Return the name of a station as HTML, first that of its record."""
+    """Return the name of a station as HTML. The name in the record comes first."""
     return _label(run, "station_names", f"s{number}")
 
 
@@ -138,7 +137,7 @@ def _stations(run: Record, plane: Plane) -> folium.FeatureGroup:
 
 
 def _heat(run: Record, plane: Plane) -> folium.FeatureGroup | None:
-    """Draw the mean entries in the buffers of the hosts in each square."""
+    """Draw the mean number of entries in the buffers of the hosts in each square."""
     grid = Grid(run)
     x, y, entries = _entries(run)
     if not entries.any():
@@ -161,7 +160,7 @@ def _heat(run: Record, plane: Plane) -> folium.FeatureGroup | None:
 
 
 def _entries(run: Record) -> tuple[Floats, Floats, Floats]:
-    """Return the recorded positions of all hosts, and the total contents of the host's buffers there."""
+    """Return the recorded positions of all hosts, and the total number of entries in the host's buffers at each."""
     samples = read_coded(run.folder, "samples")
     owner, quantity = samples.column("node").number(run.host_of), samples.column("quantity")
     time_ns, value = samples.numbers("time_ns"), samples.numbers("value")

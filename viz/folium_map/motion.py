@@ -1,10 +1,10 @@
-"""The moving parts of a folium map: hosts and handoffs on a time line, and the tracks and handoffs of the whole run.
+"""The moving parts of a folium map: hosts and handoffs on a time line, and all tracks and handoffs.
 
-Model     a host is a point for each step of time; a host that stays where it is, in the same state, is one point for
-          all these steps. Steps are as long as the number of points in a page permits. A handoff appears on the time
-          line when it begins, and stays for a while; `All handoffs` has them all, whatever the time
-Units     milliseconds of simulated time on the time line, which counts them from 0; metres
-Errors    none
+Model     a host is a point for each time step. A host that stays in the same place and the same state is one point for
+          all of these steps. The length of a step depends on the number of points that a page permits. A handoff
+          appears on the time line when it begins, and remains for a while. `All handoffs` shows them regardless of the
+          time
+Units     milliseconds of simulated time on the time line, which begins at 0; metres
 Source    ours: docs/guide/folium.md
 """
 
@@ -32,12 +32,12 @@ from ..style import QUIET, station_colour
 from .ground import INK, host_label, station_label
 from .plane import Plane, collection, feature, inert
 
-STEPS = 900  # at most, of the time line
-POINTS = 100_000  # at most, of hosts if all of them always move, and about as many of tracks
+STEPS = 900  # the maximum number of steps of the time line
+POINTS = 100_000  # the maximum number of points for hosts, if all of them always move, and about as many for tracks
 STEP_MS = (50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000)
-PLAYED_MS = 60_000  # of the viewer's time
-LINGER_SHARE = 0.04  # share of the run for which a handoff stays visible
-GONE = 3.5  # intervals of the record without a place, after which the host was away, as on the animated map
+PLAYED_MS = 60_000  # how long playing takes for the viewer
+LINGER_SHARE = 0.04  # the share of the run for which a handoff stays visible
+GONE = 3.5  # a host was away if it has no position for so many intervals of the record, as on the animated map
 NO_CELL, DOWN = -1, -2
 FIELDS = {
     "host": "host", "from": "from", "to": "to", "at": "began at", "duration": "duration",
@@ -48,7 +48,7 @@ CLOCK = "(ms) => (Number(ms) / 1000).toFixed(%d) + ' s'"
 
 
 def moving_groups(run: Record, plane: Plane) -> tuple[list[folium.FeatureGroup], TimelineSlider]:
-    """Return the groups, from the bottom up, and the control that plays them."""
+    """Return the groups of the moving parts, from the bottom up, and the control that plays them."""
     step_ms = _step_ms(run)
     steps = ceil(1000 * end_s(run) / step_ms)
     handoffs = _handoffs(run, plane, max(step_ms, round(LINGER_SHARE * steps * step_ms)))
@@ -84,8 +84,8 @@ def _step_ms(run: Record) -> int:
 
 
 def states(run: Record) -> list[tuple[Ints, Ints]]:
-    """Return when each host changed its state, in nanoseconds, and the new state: the number of its station, NO_CELL or
-    DOWN.
+    """Return when each host changed its state, in nanoseconds, and the new states: the number of its station, NO_CELL
+    or DOWN.
     """
     code = run.event.number({kind: number for number, kind in enumerate(KINDS)})
     host = run.node.number(run.host_of)
@@ -142,13 +142,13 @@ def _hosts(run: Record, plane: Plane, ticks_ms: Ints, step_ms: int) -> Timeline:
 
 
 def _rows_of_hosts(run: Record) -> list[slice]:
-    """Return the rows of each host's places."""
+    """Return the rows of each host's positions."""
     ends = np.searchsorted(run.places.host, np.arange(len(run.hosts) + 1)).tolist()
     return [slice(*pair) for pair in pairwise(ends)]
 
 
 def _is_there(run: Record, rows: slice, ticks_ns: Ints, apart_ns: float) -> NDArray[np.bool_]:
-    """Return when a host was there: not before its first place, nor longer than an interval after the last one."""
+    """Return when a host existed: from its first position until one interval after the last one."""
     own = run.places.time_ns[rows]
     if not len(own):
         return np.zeros(len(ticks_ns), dtype=np.bool_)
@@ -211,9 +211,7 @@ def _station(run: Record, number: int) -> str:
 
 
 def _interruptions_ns(run: Record) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the last delivery before and the first one after each handoff that has an interruption, by the number of
-    its host and its beginning.
-    """
+    """Return the deliveries before and after each handoff with an interruption, by host and beginning of the handoff."""
     fold = EventFold(read_coded(run.folder, "events"), 0, round(1e9 * end_s(run)) + 1)
     return {
         (run.host_of[one.handoff.node], one.handoff.begin_ns): one.between_ns
@@ -245,5 +243,5 @@ def _dots(handoffs: list[dict[str, Any]]) -> folium.GeoJson:
 
 
 def _add_popup(layer: folium.GeoJson) -> None:
-    if layer.data["features"]:  # folium wants a first one
+    if layer.data["features"]:  # folium requires at least one feature
         layer.add_child(GeoJsonPopup(list(FIELDS), list(FIELDS.values())))

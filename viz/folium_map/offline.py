@@ -1,9 +1,8 @@
-"""Make a figure of folium whose page needs no network: what folium would link to becomes part of the page.
+"""Make a folium figure whose page needs no network: the scripts and styles that folium links to become part of it.
 
-Model     folium writes its page when it is asked for, with links to scripts and styles. Links to files that we have
-          (viz/vendor) are replaced by their text. Other links stay: plug-ins that a user adds may need a network.
-          Layers that are added after the layer control are in the control, too
-Errors    none
+Model     folium writes its page on request, with links to scripts and styles. Links to files in viz/vendor are replaced
+          by the contents of the files. Other links remain, because plug-ins that a user adds may need a network. Layers
+          that are added after the layer control are in the control, too
 Source    ours: docs/guide/folium.md
 """
 
@@ -22,9 +21,9 @@ from folium.plugins import TimelineSlider
 
 from .. import vendor
 
-IN_FOLIUM = "leaflet_heat.min.js"  # folium's package contains it
+IN_FOLIUM = "leaflet_heat.min.js"  # a file of the folium package
 ROTATIONS = "leaflet.awesome.rotate.min.css"
-PICTURES = {  # pictures of Leaflet's markers; otherwise its script looks for them next to its style sheet
+PICTURES = {  # Icons of Leaflet's markers, which its script would otherwise look for next to its style sheet.
     "iconUrl": "marker-icon.png",
     "iconRetinaUrl": "marker-icon-2x.png",
     "shadowUrl": "marker-shadow.png",
@@ -33,7 +32,9 @@ PICTURES = {  # pictures of Leaflet's markers; otherwise its script looks for th
 
 class OfflineFigure(Figure):
     def render(self, **kwargs: Any) -> str:
-        """Return the page, which is the same each time: what folium adds while it renders is removed again."""
+        """Return the page, which is the same each time, because elements that folium adds while it renders are removed
+        again.
+        """
         elements = [element for part in (self, self.header, self.html, self.script) for element in elements_in(part)]
         before = [element._children.copy() for element in elements]
         try:
@@ -51,8 +52,8 @@ class OfflineFigure(Figure):
                 element._children = children
 
     def _controls(self) -> list[Element]:
-        """Return the controls whose scripts come last: one names the variables of all layers, one draws on top
-        of them.
+        """Return the controls whose scripts must come last: one uses the variables of all layers, and one is drawn on
+        top of them.
         """
         maps = [child for child in self._children.values() if isinstance(child, Map)]
         children = [child for map_ in maps for child in map_._children.values()]
@@ -60,7 +61,7 @@ class OfflineFigure(Figure):
 
 
 def elements_in(root: Element) -> list[Element]:
-    """Return an element and everything that it contains, from the top."""
+    """Return an element and everything that it contains, from the outside inwards."""
     elements = [root]
     for element in elements:
         elements += element._children.values()
@@ -68,7 +69,7 @@ def elements_in(root: Element) -> list[Element]:
 
 
 class _Inside(Element):
-    """A script or a style. Its text is not a template, since scripts may contain braces."""
+    """A script or a style. Its text is not used as a template, because scripts may contain braces."""
 
     def __init__(self, code: str, tag: str) -> None:
         super().__init__()
@@ -79,8 +80,8 @@ class _Inside(Element):
 
 
 def code_of(url: str) -> str | None:
-    """Return the script or the style of a link, with everything that it would load, or None if we do not have it. The
-    host and the version in the URL are ignored.
+    """Return the script or the style at a URL, with everything that it would load, or None if it is not in viz/vendor.
+    The host and the version in the URL are ignored.
     """
     name = re.sub(r"-\d[\d.]*\d(?=\.)", "", PurePosixPath(urlsplit(url).path).name)
     if name == IN_FOLIUM:

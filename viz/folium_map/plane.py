@@ -1,8 +1,7 @@
-"""Place the plane of a run on a folium map, and make texts inert there.
+"""Transform positions of a run into positions on a folium map, and escape texts for its page.
 
 Units     metres in the plane; on the map degrees of WGS84 or, without an origin, metres again
-Shapes    `locations`: one row for each place, in the order of folium: latitude and longitude, or y and x
-Errors    none
+Shapes    `locations`: one row for each position, in the order of folium: latitude and longitude, or y and x
 Source    ours: docs/guide/folium.md
 """
 
@@ -19,7 +18,7 @@ from mobilenet.world.tracks.projection import Origin, to_earth
 from ..map.data import origin
 from ..map.record import Floats, harmless_text
 
-METRES, DEGREES = 2, 7  # decimals, both of which are about a centimetre
+METRES, DEGREES = 2, 7  # decimal places; both are about a centimetre
 
 
 class Plane(NamedTuple):
@@ -31,7 +30,7 @@ class Plane(NamedTuple):
         return cls(None if place is None else Origin(**place))
 
     def locations(self, x_m: ArrayLike, y_m: ArrayLike) -> Floats:
-        """Return the positions of places on the map."""
+        """Return the positions of these points on the map."""
         x, y = (np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in (x_m, y_m))
         if self.origin is None:
             return np.column_stack([y, x]).round(METRES) + 0.0
@@ -39,7 +38,7 @@ class Plane(NamedTuple):
         return np.column_stack([lat, lon]).round(DEGREES) + 0.0
 
     def coordinates(self, x_m: ArrayLike, y_m: ArrayLike) -> list[list[float]]:
-        """Return the positions of places in the order of GeoJSON."""
+        """Return the positions of these points in the order of GeoJSON."""
         pairs: list[list[float]] = self.locations(x_m, y_m)[:, ::-1].tolist()
         return pairs
 
@@ -50,7 +49,7 @@ def inert(text: object) -> str:
 
 
 def feature(kind: str, coordinates: Any, **properties: Any) -> dict[str, Any]:
-    """Return a feature of GeoJSON."""
+    """Return a GeoJSON feature with this geometry."""
     return {"type": "Feature", "geometry": {"type": kind, "coordinates": coordinates}, "properties": properties}
 
 

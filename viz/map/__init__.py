@@ -1,4 +1,4 @@
-"""A run as a moving picture: one HTML file that needs no network.
+"""An animated map of a run: one HTML file that needs no network.
 
 Model     run directory → one JSON document of columns (data.py) → a page (page.py) whose scripts (web/) draw it
 Errors    RunError for a directory that is not a run of hosts and stations, RecordError for a file that cannot be
@@ -22,8 +22,9 @@ from .page import page
 
 
 def draw(run: Path, out: Path, tiles: bool = False, deliveries: int = DELIVERIES, frames_in: Path | None = None) -> int:
-    """Write the map of a run, and return its size in bytes. A file of that name is replaced only by a complete one.
-    `frames_in`: the folder of frames.parquet, if the run itself has none."""
+    """Write the map of a run. Return its size in bytes. An existing file is replaced when the new one is complete.
+    `frames_in`: the folder of frames.parquet, if the run itself has none.
+    """
     read_manifest(run)
     losses = frames_in is not None
     options = {"tiles": tiles, "losses": losses, "allow_code": losses and needs_code(run, "frames")}

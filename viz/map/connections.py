@@ -1,9 +1,10 @@
 """The TCP connections of real software, for the cards of a map.
 
-Model     at most MOST connections in one page, those with the most bytes. Throughput is a mean over 1/BINS of the run
+Model     a page contains at most MOST connections, those with the most bytes. Throughput is a mean over 1/BINS of the
+          run
 Units     seconds, bytes; bytes per second
-Shapes    `rates` of each connection: from the bin `first` on
-Errors    RunError for captures that are damaged, or that contradict the events
+Shapes    `rates` of each connection begins at the bin `first`
+Errors    RunError for captures that are damaged or contradict the events
 Source    ours: docs/guide/real-software.md
 """
 
@@ -23,7 +24,7 @@ BINS = 200
 
 
 def connections(run: Record, end_s: float) -> dict[str, Any]:
-    """Return all connections, and by node which are its own."""
+    """Return all connections, and the numbers of each node's connections."""
     every = connections_in(run.folder)
     largest = sorted(every, key=lambda one: -one.carried)[:MOST]
     edges = np.linspace(0, max(end_s, 1e-9) * SECOND, BINS + 1)

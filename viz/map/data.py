@@ -1,11 +1,12 @@
 """The data of a map, as one JSON document of compact columns.
 
-Model     Complete: places (rounded to a centimetre), handoffs and all other events but broadcasts and deliveries.
-          Messages: see messages.py. Buffers: the largest value in each bin of time, as many bins as VALUES allow
-Units     centimetres in tracks, nanoseconds for moments, else as the names show
-Shapes    tracks: hosts one after the other; host i has tracks.count[i] places, at the consecutive moments of
-          `moments_ns` from tracks.first[i] on (or, with tracks.moment, at those); x_cm, y_cm of the first place, then
-          differences
+Model     the document contains all positions (rounded to a centimetre), all handoffs, and all other events except
+          broadcasts and deliveries. Messages: see messages.py. For buffers, it contains the largest value in each bin
+          of time, with as many bins as VALUES permits
+Units     centimetres in tracks, nanoseconds for moments, otherwise as the names show
+Shapes    tracks: hosts one after the other. Host i has tracks.count[i] positions, at the consecutive moments of
+          `moments_ns` from tracks.first[i] on, or at the moments in tracks.moment. x_cm and y_cm have the first
+          position, and then differences
 Errors    RunError, see record.py
 Source    ours: docs/guide/maps.md
 """
@@ -35,7 +36,7 @@ from .radio import radio
 from .record import Record, harmless_text, name_of_run, record
 from .stories import MOST, stories
 
-VALUES = 1_500_000  # values of buffers in one page
+VALUES = 1_500_000  # the maximum number of buffer values in one page
 WORDS = {"sbuffer": "SBuffer", "rbuffer": "RBuffer"}
 FINEST_BIN_S = 0.25
 
@@ -47,9 +48,7 @@ def document(
     hosts: int = 0,
     is_live: bool = False,
 ) -> dict[str, Any]:
-    """Return the document. `hosts`: their number, even if the record lacks some; `is_live`: stories are requested
-    later.
-    """
+    """Return the document. `hosts`: their number, even if the record lacks some; `is_live`: stories are loaded later."""
     run = record(folder, hosts)
     backbone = _group(run.scenario, "stations", "backbone")
     ended_s = end_s(run)
@@ -83,7 +82,7 @@ def document(
 
 
 def origin(scenario: dict[str, Any]) -> dict[str, float] | None:
-    """Return longitude and latitude of (0, 0), if the scenario gives them."""
+    """Return the longitude and latitude of (0, 0), if the scenario gives them, otherwise None."""
     group = scenario.get("origin")
     group = group if isinstance(group, dict) else {}
     lon, lat = _number(group.get("lon")), _number(group.get("lat"))
@@ -125,7 +124,7 @@ METRICS = (
 
 
 def _beside(run: Record, name: str) -> dict[str, Any]:
-    """Return a derived file of the run, or nothing, since a map works without it."""
+    """Return a derived file of the run, or an empty object, because a map also works without it."""
     try:
         value = json.loads((run.folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -148,14 +147,14 @@ def _group(values: dict[str, Any], *keys: str) -> dict[str, Any]:
     return values
 
 
-PARTS = {  # the target of an intervention that the map marks
+PARTS = {  # intervention -> the part of the network that the map marks
     "cut": "link", "mend": "link", "impair_link": "link", "radio_off": "station", "radio_on": "station",
     "impair": "host",
 }  # fmt: skip
 
 
 def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return interventions on links and stations, and the impairments of hosts, in order of time."""
+    """Return the interventions on links and stations, and the impairments of hosts, in order of time."""
     marked = []
     for one in _list(scenario.get("interventions")):
         if not isinstance(one, dict) or _number(one.get("at_s")) is None:
@@ -171,7 +170,7 @@ def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def area(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Return the area in which hosts may walk, if it is not just the covered ground."""
+    """Return the area in which hosts may walk, if it differs from the covered ground."""
     given = _group(scenario, "hosts", "mobility", "area")
     outline: dict[str, Any] = {"box_m": None, "holes_m": []}
     try:
@@ -207,7 +206,9 @@ def _tracks(run: Record) -> dict[str, Any]:
 
 
 def interval_ns(run: Record) -> float:
-    """Return the usual interval between two recorded places of a host. A host that is away longer has left."""
+    """Return the usual interval between two recorded positions of a host. A host without a position for longer has
+    left.
+    """
     moments = np.unique(run.places.time_ns)
     apart_ns = float(np.median(np.diff(moments))) if len(moments) > 1 else 1e9
     return max(apart_ns, 1e9 * (_number(_group(run.scenario, "record").get("positions_interval_s")) or 0))
@@ -259,7 +260,7 @@ def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s
     last = np.full(owners * bins, -1, dtype=np.int64)
     ends = np.flatnonzero(np.r_[place[1:] != place[:-1], True])
     last[place[ends]] = ends
-    at_end = np.maximum.accumulate(last.reshape(owners, bins), axis=1)  # rows of one owner are adjacent
+    at_end = np.maximum.accumulate(last.reshape(owners, bins), axis=1)  # the rows of an owner are consecutive
     carried = np.where(at_end >= 0, value[at_end], 0)
     largest = np.zeros((owners, bins), dtype=np.int64)
     largest[:, 1:] = carried[:, :-1]
@@ -269,8 +270,8 @@ def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s
 
 
 def _losses(node: CodedColumn, quantity: CodedColumn, time_ns: Any, value: Any) -> dict[str, Any]:
-    """Return the losses of the whole network: the share of pairs (frame, receiver in range) that were lost, between the
-    times at which it was sampled.
+    """Return the losses in the whole network between its sampling times: the lost share of the pairs (frame, receiver
+    in range).
     """
     names = {word: code for code, word in enumerate(quantity.words) if word.startswith("pairs_")}
     rows = np.flatnonzero(node.among(["network"]) & np.isin(quantity.codes, list(names.values())))
@@ -279,7 +280,7 @@ def _losses(node: CodedColumn, quantity: CodedColumn, time_ns: Any, value: Any) 
     moments, index = np.unique(time_ns[rows], return_inverse=True)
     totals = np.zeros((2, len(moments)))
     lost = np.isin(quantity.codes[rows], [names.get(f"pairs_{outcome}", -2) for outcome in LOST_TO_OTHERS])
-    for name in names.values():  # the last value of each quantity at each time
+    for name in names.values():  # keep the last value of each quantity at each time
         own = quantity.codes[rows] == name
         level = np.zeros(len(moments))
         level[index[own]] = value[rows][own]
@@ -298,7 +299,7 @@ MOST_IN_A_MESH = 16
 
 def edges(manifest: dict[str, Any], stations: int) -> list[Edge]:
     links = manifest.get("station_links", [])
-    if links is None:  # a full mesh
+    if links is None:  # the network is a full mesh
         return [(a, b) for a in range(stations) for b in range(a)] if stations <= MOST_IN_A_MESH else []
     pairs = links if isinstance(links, list) else []
     return [(pair[0], pair[1]) for pair in pairs if _is_pair(pair, stations)]

@@ -1,10 +1,10 @@
-"""The handoffs and all other events that a map contains completely, as columns.
+"""The handoffs, and the other events that a map contains completely, as columns.
 
-Model     A handoff lasts from handoff_start to the handoff_end of the same session; a session that is opened before
-          supersedes it. It comes from the station of the last confirmed session. Its interruption lasts from the last
-          delivery before it began to the first one after it ended, as in metrics.json
+Model     a handoff lasts from handoff_start to the handoff_end of the same session, and is superseded by a session that
+          is opened before that. It begins at the station of the last confirmed session. Its interruption lasts from the
+          last delivery before it began to the first one after it ended, as in metrics.json
 Units     nanoseconds; seconds as the names show; -1 for none
-Errors    none: what does not fit is left out, the verifier reports why
+Errors    none: events that do not match are left out, and the verifier reports the reason
 Source    mobilenet/metrics/mobile.py; ours: docs/guide/maps.md
 """
 
@@ -25,7 +25,7 @@ CAUSES = ("cell", "recovery", "reinit")
 
 
 def map_events(run: Record) -> dict[str, Any]:
-    """Return every row of events.parquet except broadcasts and deliveries, in order. `about` is the host that a station
+    """Return every row of events.parquet except broadcasts and deliveries, in order. `about`: the host that a station
     gave up.
     """
     kind = run.event.number({name: i for i, name in enumerate(KINDS)})
@@ -59,8 +59,8 @@ def handoffs(run: Record) -> dict[str, Any]:
 
 
 def handoff_rows(run: Record) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Return one row per handoff_start, with times in nanoseconds and the numbers of host, stations, cause and next
-    handoff, -1 for none; and the causes.
+    """Return one row for each handoff_start, and the causes. A row has times in nanoseconds, and the numbers of the
+    host, the stations, the cause and the next handoff, with -1 for none.
     """
     kind = run.event.number({name: i for i, name in enumerate(("join", "handoff_start", "handoff_end"))})
     host = run.node.number(run.host_of)
@@ -103,7 +103,7 @@ def _count(details: dict[str, Any], key: str) -> int:
 
 
 def _interruptions(run: Record, rows: list[dict[str, Any]]) -> None:
-    """Add the last delivery before each handoff, and the first one after."""
+    """Add the last delivery before each handoff and the first one after it."""
     delivered = run.event.rows("deliver")
     host = run.node.number(run.host_of)[delivered]
     order = np.argsort(host, kind="stable")

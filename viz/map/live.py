@@ -1,8 +1,8 @@
-"""The map of a run in progress: the same page, with the socket to which it listens.
+"""The map of a run in progress: the same page, with a socket from which it gets updates.
 
-Model     what was recorded so far is a run directory like any other, and becomes the same document; `live` in it names
-          the socket and how much of the record is in the document
-Units     nanoseconds, as everywhere in it
+Model     the record so far is an ordinary run directory, and becomes the same document. Its key `live` names the
+          socket, and states how much of the record the document contains
+Units     nanoseconds, as everywhere in the document
 Source    ours: docs/guide/live.md
 """
 
@@ -18,8 +18,8 @@ from .record import harmless_text
 
 
 def live_page(folder: Path, hosts: int, live: dict[str, Any]) -> str:
-    """Return the page. `folder`: a run directory of the record so far; `live`: generation, row, now_ns, token, name and
-    curves.
+    """Return the page. `folder`: a run directory with the record so far; `live`: generation, row, now_ns, token, name
+    and curves.
     """
     data = document(folder, DELIVERIES, None, hosts, is_live=True)
     data["about"] |= {"name": harmless_text(live["name"]), "verdict": "live", "checks": {}, "metrics": {}}

@@ -1,14 +1,13 @@
-"""Broadcasts, their deliveries and the messages for which each has to wait, as columns.
+"""Broadcasts, their deliveries, and the messages for which each has to wait, as columns.
 
-Model     happened-before, only from the events: the immediate predecessors of a message are its sender's frontier
-          when it broadcast, that is what it had broadcast or delivered and what nothing else in there follows from. A
-          host that delivers m has all of m's predecessors (causal order), so they leave its frontier when m enters.
-          Without the promise of causal order no message has to follow another one, and none has predecessors.
-          Where a run has more than DELIVERIES deliveries, the page holds those of a sample: every k-th message, and the
-          immediate predecessors of them, so that it can show what each k-th one waits for
+Model     happened-before is computed only from the events. The immediate predecessors of a message are the frontier of
+          its sender at the broadcast: the messages that it had broadcast or delivered, and on which no other such
+          message depends. A host that delivers m has all predecessors of m (causal order), so that they leave its
+          frontier when m enters. Without the promise of causal order, messages do not depend on each other, and have no
+          predecessors. If a run has more than DELIVERIES deliveries, the page contains a sample: every k-th message,
+          and the immediate predecessors of these messages, so that it can show what each of them waits for
 Units     nanoseconds; delays in seconds (float32: seven digits)
-Shapes    deliveries sorted by message, then time; `ends[i]` is where those of message i end
-Errors    none
+Shapes    deliveries sorted by message, then time; `ends[i]` is the end of those of message i
 Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours: docs/guide/maps.md
 """
 
@@ -21,7 +20,7 @@ import numpy as np
 from .pack import narrow, pack_column
 from .record import Ints, Record
 
-DELIVERIES = 1_000_000  # deliveries in one page
+DELIVERIES = 1_000_000  # the maximum number of deliveries in one page
 NOTHING: frozenset[int] = frozenset()
 
 
@@ -61,7 +60,7 @@ def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
 
 
 def is_causal(run: Record) -> bool:
-    """Return whether a message has to follow others, since only then a host may wait for them."""
+    """Return whether the run promises causal order, because only then may a host have to wait for other messages."""
     promises = run.manifest.get("promises")
     return isinstance(promises, dict) and promises.get("broadcast") == "causal"
 
@@ -92,7 +91,7 @@ def _predecessors(run: Record, sent: Ints, delivered: Ints) -> dict[int, frozens
 
 
 def _sample(ids: Ints, before: dict[int, frozenset[int]], count: Ints, most: int) -> tuple[Ints, int]:
-    """Return the message codes in order of broadcast, and the step between the picked ones."""
+    """Return the codes of sampled messages in order of broadcast, and the step between those that were selected."""
     every = 1
     while True:
         wanted_ids = set(ids[::every].tolist())

@@ -1,8 +1,7 @@
-"""Pack arrays into a page: columns of small numbers as base64, and text that cannot end its element.
+"""Pack arrays for a page: columns of small numbers as base64, and JSON that cannot end its element.
 
 Shapes    a packed column is {"type": "i16", "data": base64 of its little-endian bytes};
           `Mobilenet.decode` in data.js is its inverse
-Errors    none
 Source    ours: docs/guide/maps.md
 """
 
@@ -29,7 +28,7 @@ def pack_column(values: Any, kind: str) -> dict[str, str]:
 
 
 def narrow(values: Any) -> dict[str, str]:
-    """Return whole numbers in the narrowest type that holds them all."""
+    """Return a packed column of whole numbers, in the narrowest type that holds all of them."""
     column = np.asarray(values)
     low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
     kind = next(k for k in ("u8", "u16", "i16", "u32", "i32", "f64") if k == "f64" or _holds(k, low, high))
@@ -42,6 +41,6 @@ def _holds(kind: str, low: int, high: int) -> bool:
 
 
 def for_script(value: Any) -> str:
-    """Return JSON in ASCII without < > &, which is inert anywhere in a page, also for U+2028 and lone surrogates."""
+    """Return JSON in ASCII without < > &, which is safe anywhere in a page, even with U+2028 and lone surrogates."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,9 +1,8 @@
-"""Make the page: Leaflet, our drawing on top of it, and the data. It makes no requests.
+"""Make the page of a map: Leaflet, our drawing on top of it, and the data. The page makes no requests.
 
-Model     data from a run are never part of markup, of a style or of a script: they are JSON in a separate element, and
-          the scripts write text only
-Units     without an origin the plane itself in metres (L.CRS.Simple), else degrees on Leaflet's sphere
-Errors    none
+Model     data from a run never become part of markup, styles or scripts. They are JSON in a separate element, from
+          which the scripts only write text
+Units     without an origin the plane itself in metres (L.CRS.Simple), otherwise degrees on Leaflet's sphere
 Source    ours: docs/guide/maps.md
 """
 
@@ -92,7 +91,7 @@ def page(document: dict[str, Any], tiles: bool = False) -> str:
     style = re.sub(r"/\*.*?\*/", "", vendor.text("leaflet.css"), flags=re.DOTALL)
     return PAGE % {
         "leaflet": vendor.text("leaflet.js"),
-        "leaflet_style": re.sub(r"url\((?!#)[^)]*\)", "none", style),  # pictures of controls that are not used
+        "leaflet_style": re.sub(r"url\((?!#)[^)]*\)", "none", style),  # removes the icons of unused controls
         "style": "\n".join(_text(name) for name in STYLES),
         "code": "\n".join(_text(name) for name in SCRIPTS),
         "options": f"{{...{json.dumps(options)}, crs: {crs}}}",

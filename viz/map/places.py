@@ -1,11 +1,10 @@
 """Where did things happen? Delays of deliveries and losses of frames on a grid of squares.
 
-Model     a delivery counts where its host was; a frame, other than an ACK, at a node in range counts where that node
-          was when it began. Lost is what collided, was never attempted because the receiver was locked on another
-          frame, or whose preamble was missed, as in the collision ratio
+Model     a delivery counts at the position of its host. A frame other than an ACK, and a node in range, count at the
+          position of the node when the frame began. A frame counts as lost if it collided, if the receiver did not
+          attempt it because it was receiving another frame, or if its preamble was missed, as in the collision ratio
 Units     metres, seconds
-Shapes    only squares where something happened: their column and row, value, count
-Errors    none
+Shapes    only squares in which something happened: their column and row, value, count
 Source    ours: docs/guide/maps.md
 """
 
@@ -26,7 +25,7 @@ MOST_ACROSS = 240
 
 
 def places(run: Record, frames_in: Path) -> dict[str, Any]:
-    """Return both grids; `losses` is null without frames in their folder."""
+    """Return both grids. `losses` is null if frames were not recorded."""
     grid = Grid(run)
     return {
         "x_m": grid.x_m,
@@ -38,7 +37,7 @@ def places(run: Record, frames_in: Path) -> dict[str, Any]:
 
 
 class Grid:
-    """Squares over the area of all hosts and stations."""
+    """Squares that cover the area of all hosts and stations."""
 
     def __init__(self, run: Record) -> None:
         xs, ys = (

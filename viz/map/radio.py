@@ -1,12 +1,12 @@
-"""The radio of a run at each place: walls, the best station with its power, and the link of each host.
+"""The radio of a run at each position: walls, the best station with its power, and the links of each host.
 
-Model     with model: sinr only. Power and best station are computed again from the scenario in the run directory, at
-          the middle of each square: path loss, walls and shadowing as in the run, no fading. Links are the frames that
-          hosts received; where there are more than LINKS, the last one of each host in each `every_s`
+Model     only for model: sinr. Power and best station are computed again from the scenario in the run directory, for
+          the middle of each square: path loss, walls and shadowing are as in the run, without fading. Links are the
+          frames that hosts received. If there are more than LINKS, the last one of each host in each `every_s` is shown
 Units     metres, whole centimetres, whole dBm below zero, tenths of a dB; moments in milliseconds, rounded up
 Shapes    power: rows from south to north; `below_dbm[i]` and `best[i]` are 255 where no station is received.
-          Walls: `corners` of each ring, `rings` of each building; places as differences, all in one column
-Errors    none: a record whose scenario, or whose file of walls, cannot be read shows neither
+          Walls: `corners` of each ring, `rings` of each building; positions as differences, all in one column
+Errors    none: if the scenario or the file of walls cannot be read, neither power nor walls are shown
 Source    ours: docs/guide/maps.md
 """
 
@@ -32,14 +32,16 @@ from .record import Record
 
 SIDE_M = 4.0
 SQUARES = 250_000
-ASKED = 4_000_000  # squares times stations
-AROUND_M = 40.0  # metres around walls, hosts and stations
+ASKED = 4_000_000  # the maximum number of squares times stations
+AROUND_M = 40.0  # the margin around walls, hosts and stations
 LINKS = 100_000
 NOTHING = 255
 
 
 class Squares(NamedTuple):
-    """The best station in each square, from south to north. `best` and `below_dbm` are NOTHING if none is received."""
+    """The best station in each square, from south to north. `best` and `below_dbm` are NOTHING where no station is
+    received.
+    """
 
     x_m: float
     y_m: float
@@ -51,18 +53,18 @@ class Squares(NamedTuple):
     least_dbm: float
 
     def corners_m(self) -> NDArray[np.float64]:
-        """Return the south-western and the north-eastern corner of all squares."""
+        """Return the south-western and the north-eastern corner of the grid."""
         size = self.side_m * np.array([self.columns, self.rows])
         return np.array([[self.x_m, self.y_m], [self.x_m + size[0], self.y_m + size[1]]])
 
 
 class Ground(NamedTuple):
     buildings: list[Building]
-    squares: Squares | None  # None: there are too many stations, or none
+    squares: Squares | None  # None if there are too many stations, or none
 
 
 def radio(run: Record, frames_in: Path) -> dict[str, Any] | None:
-    """Return the data of a radio that goes by power, or None for one that goes by distances."""
+    """Return the data of a radio model that uses power, or None for one that uses distances."""
     if not is_by_power(run):
         return None
     document: dict[str, Any] = {"walls": None, "power": None, "links": _links(run, frames_in)}
@@ -76,13 +78,13 @@ def radio(run: Record, frames_in: Path) -> dict[str, Any] | None:
 
 
 def is_by_power(run: Record) -> bool:
-    """Return whether the radio goes by power, rather than by distances."""
+    """Return whether the radio model uses power instead of distances."""
     wireless = run.scenario.get("wireless")
     return isinstance(wireless, dict) and wireless.get("model") == "sinr"
 
 
 def ground_of(run: Record) -> Ground | None:
-    """Return the walls and the reception of a radio that goes by power, or None if its files cannot be read."""
+    """Return the walls and the reception for a radio model that uses power, or None if its files cannot be read."""
     try:
         scenario = Scenario.load(run.folder / "scenario.yaml")
         service = power_of(scenario, run.stations_m)

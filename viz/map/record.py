@@ -1,9 +1,9 @@
-"""Read a run directory into arrays: what a map needs of it, read once and checked.
+"""Read a run directory into arrays, with everything that a map needs, and check it.
 
-Model     hosts are numbered in the order of their names (h0, h1, ...), stations by their names; -1 is none
+Model     hosts are numbered in the order of their names (h0, h1, ...), and so are stations; -1 means none
 Units     integer nanoseconds, metres
-Shapes    events: int arrays of one length; places sorted by host, then time
-Errors    RunError for what is not a run of hosts and stations, or is damaged
+Shapes    events: int arrays of one length; positions sorted by host, then time
+Errors    RunError for a directory that is damaged, or is not a run of hosts and stations
 Source    ours: docs/guide/maps.md
 """
 
@@ -28,8 +28,9 @@ from mobilenet.scenario.yaml_reader import read
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-LONGEST_TEXT = 200  # of a name from outside; a longer one ends in "…"
-FARTHEST_M = 20_000_000.0  # a place farther out than half the Earth is invalid; and centimetres still fit 32 bits
+LONGEST_TEXT = 200  # the maximum length of a name from outside; a longer name is cut and ends with "…"
+# A position farther away than half the Earth's circumference is invalid. Centimetres then fit into 32 bits.
+FARTHEST_M = 20_000_000.0
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class Places:
     y_m: Floats
 
     def at(self, host: Ints, time_ns: Ints) -> tuple[Floats, Floats]:
-        """Return positions: between two known places on a straight line, before the first and after the last one there.
-        NaN for hosts without any.
+        """Return positions: on a straight line between two recorded positions, before the first and after the last one
+        at that position. Hosts without positions have NaN.
         """
         unit = (
             1_000
@@ -87,7 +88,7 @@ class Record:
     places: Places
 
     def details(self, row: int) -> dict[str, Any]:
-        """Return the details of an event beyond its columns; empty if they cannot be read."""
+        """Return the details of an event beyond its columns, or an empty object if they cannot be read."""
         try:
             value = json.loads(self.detail[row] or "{}")
         except ValueError:
@@ -96,7 +97,7 @@ class Record:
 
 
 def record(folder: Path, hosts_there: int = 0) -> Record:
-    """Open a run directory. `hosts_there`: the least number of hosts."""
+    """Open a run directory. `hosts_there`: the minimum number of hosts."""
     manifest = read_manifest(folder)
     run_kind(manifest).require_hosts(folder, "it has no places to show on a map; `mobilenet show` has its numbers")
     stations_m, range_m = _stations(folder, manifest)
@@ -120,7 +121,7 @@ def record(folder: Path, hosts_there: int = 0) -> Record:
 
 
 def read_frames(folder: Path) -> Table | None:
-    """Read the frames without the MAC's ACKs, or return None if none were recorded."""
+    """Read the frames without the ACKs of the MAC, or return None if frames were not recorded."""
     if not (folder / "frames.parquet").exists():
         return None
     frames = read_table(folder, "frames", ("start_ns", "sender", "receiver", "fate", "kind"))
@@ -129,8 +130,8 @@ def read_frames(folder: Path) -> Table | None:
 
 
 def harmless_text(text: object) -> str:
-    """Return a text from outside as one harmless, short line: no control characters, nothing that turns the direction
-    of writing.
+    """Return a text from outside as one short line without control characters and without characters that change the
+    direction of writing.
     """
     line = "".join(
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else c
@@ -147,7 +148,7 @@ def _places(folder: Path, data: Table, host: Ints) -> Places:
         raise RunError(f"{folder / 'positions.parquet'}: a time is negative")
     own = np.flatnonzero(host >= 0)
     order = own[np.lexsort((time_ns[own], host[own]))]
-    last = np.ones(len(order), dtype=bool)  # of two places at one time the later row
+    last = np.ones(len(order), dtype=bool)  # the later one of two positions at the same time
     last[:-1] = (host[order][1:] != host[order][:-1]) | (time_ns[order][1:] != time_ns[order][:-1])
     order = order[last]
     return Places(host[order], time_ns[order], x[order], y[order])
@@ -167,7 +168,7 @@ def _stations(folder: Path, manifest: dict[str, Any]) -> tuple[Floats, float]:
 
 
 def name_of_run(folder: Path, scenario: dict[str, Any]) -> str:
-    """Return the name of a run, on its map and its report: the scenario's name, else that of the folder."""
+    """Return the name of a run for its map and its report: the scenario's name, or else the name of the folder."""
     return harmless_text(scenario.get("name") or folder.resolve().name)
 
 

@@ -1,6 +1,7 @@
-"""Where did messages spend their time? The stories of the slowest deliveries, if the run recorded its causes.
+"""The stories of the slowest deliveries, if the run recorded its causes: where did their messages spend the time?
 
-Model     MOST stretches in one page, those of the slowest deliveries; the page states that the others have none
+Model     a page contains at most MOST stretches, those of the slowest deliveries. It states that the other deliveries
+          have no story
 Units     milliseconds since the broadcast
 Shapes    `of`: message -> host -> stretches, each [begin, length, kind, sentence, whether another message held it back]
 Errors    RunError for tables that cannot be read
@@ -22,14 +23,15 @@ MOST = 20_000
 
 
 def stories(run: Record, most: int = MOST) -> dict[str, Any]:
-    """Return the colours of all kinds, and the stories, with at most `most` stretches."""
+    """Return the colours of all kinds and the stories, with at most `most` stretches."""
     has_causes = most > 0 and (run.folder / "causes.parquet").is_file()
     return {"colours": KIND_COLOURS, "of": _stories(run, most) if has_causes else {}}
 
 
 def _stories(run: Record, most: int) -> dict[str, dict[str, list[list[Any]]]]:
     run_stories = recorded_stories(run.folder)
-    if run_stories.record.of_datagrams:  # the map shows what the programs report, and no frame is known to carry that
+    # the map shows what programs report, and the record does not show which frames carried it
+    if run_stories.record.of_datagrams:
         return {}
     words = Words(run_stories.record, run_stories.protocol)
     known = [

@@ -1,4 +1,4 @@
-"""Reports: one page that presents a run or a study to any reader, and needs no network."""
+"""Reports: one page that presents a run or a study, for all readers, and that needs no network."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .study import study_page
 
 
 def draw(directory: Path, out: Path) -> int:
-    """Write the report of a run or a study, and return its size in bytes. Raise RunError or StudyError for anything
-    else.
+    """Write the report of a run or a study. Return its size in bytes. Raise RunError or StudyError for another
+    directory.
     """
     page, name = (study_page, "STUDY") if is_study(directory) else (run_page, "RUN")
     with whole_file(out, (".html", ".htm")) as partial, stamping_of(directory, normal_command("report", name)):

@@ -1,4 +1,4 @@
-"""What should a reader know of the models before believing a number? The long version is docs/models."""
+"""The limits of the models that a reader should know before believing a number. The long version is docs/models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mobilenet.record.reader import RunError
 from ..figures.frames import radio_of
 from ..map.record import scenario_of
 
-MOBILE = (  # listed after those of the radio
+MOBILE = (  # these are listed after the limits of the radio
     (
         "802.11 DCF without RTS/CTS; broadcast frames are not acknowledged. Rates, queue and retries are those of the"
         " scenario shown above."
@@ -44,7 +44,7 @@ ONE_RUN = (
 
 
 def limits_of(runs: Iterable[Path]) -> list[str]:
-    """Return what the models of these runs leave out, as far as their scenarios can be read, radios first."""
+    """Return what the models of these runs leave out, as far as their scenarios can be read. Radios come first."""
     radios, others = set[str](), dict[str, None]()
     for run in runs:
         with suppress(RunError):

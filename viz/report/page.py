@@ -1,7 +1,7 @@
-"""The layout that all reports share: verdict on top, then the answer in words, numbers, figures, and how to repeat it.
+"""The layout of all reports: the verdict, the answer in words, numbers, figures, and how to repeat the work.
 
-Model     every text that comes from outside passes through `text`; figures are SVG inside the page, as pictures, so
-          that nothing in them runs; the page makes no request and has no script of its own
+Model     every text from outside passes through `text`. Figures are SVG images in the page, so that no script in them
+          runs. The page makes no requests and has no script of its own
 Source    ours: docs/guide/pictures.md
 """
 
@@ -16,13 +16,13 @@ from mobilenet.quoting import spell_out
 
 from ..style import DrawnFigure, cut, in_our_colours
 
-LONGEST = 20_000  # characters of one text
+LONGEST = 20_000  # the maximum number of characters in one text
 
 Section = tuple[str, str]  # heading, HTML
 
 
 def text(value: object) -> str:
-    """Return inert text, on one line with its own writing direction, and shorter than a page."""
+    """Return a text as escaped HTML on one line, of limited length, and with its own direction of writing."""
     words = str(value)
     if len(words) > LONGEST:
         words = words[:LONGEST] + f"… ({len(words) - LONGEST:,} more characters)"
@@ -30,7 +30,7 @@ def text(value: object) -> str:
 
 
 def code(value: object) -> str:
-    """Return the text with invisible characters spelled out, because some of them turn the direction of writing."""
+    """Return the text with invisible characters spelled out, because some of them change the direction of writing."""
     return f"<pre tabindex=0>{escape(spell_out(str(value)))}</pre>"
 
 
@@ -39,7 +39,7 @@ def paragraph(*words: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 1) -> str:
-    """Return a table. The first columns are text; from column `numbers` on they are numbers."""
+    """Return a table as HTML. The columns from `numbers` on contain numbers, and those before them text."""
 
     def cells(row: Sequence[object], tag: str) -> str:
         return "".join(
@@ -56,7 +56,7 @@ def bullets(lines: Iterable[str]) -> str:
 
 
 def radio(words: str | None) -> str:
-    """Return a paragraph on the radio, for a paper's section on methods."""
+    """Return a paragraph about the radio, such as a paper's section on methods has."""
     return "" if words is None else paragraph(text(f"Radio: {words}."))
 
 
@@ -64,11 +64,11 @@ def details(summary: str, inside: str) -> str:
     return f"<details><summary>{text(summary)}</summary>{inside}</details>"
 
 
-BROAD = ("curve", "means", "comparison")  # figures that answer the question of a study
+BROAD = ("curve", "means", "comparison")  # figures that answer the question of a study, which are shown in full width
 
 
 def pictures(drawn: Iterable[DrawnFigure]) -> str:
-    """Return SVG files as part of the page, with their captions below."""
+    """Return SVG files as part of the page, each with its caption below it."""
     figures = []
     for title, path, note in drawn:
         data = base64.b64encode(path.read_bytes()).decode()
@@ -79,13 +79,15 @@ def pictures(drawn: Iterable[DrawnFigure]) -> str:
 
 
 def embedded_page(html: str, title: str) -> str:
-    """Return a whole page of ours inside this one."""
+    """Return a complete page of mobilenet in a frame of this page."""
     inside = html.replace("&", "&amp;").replace('"', "&quot;")
     return f'<iframe title="{escape(title)}" srcdoc="{inside}"></iframe>'
 
 
 def whole(title: str, verdict: str, subtitle: str, answer: str, sections: Iterable[Section]) -> str:
-    """Return the page. `verdict` is valid, violated or unknown; `subtitle`, `answer` and the sections are HTML."""
+    """Return the complete page. `verdict` is valid, violated or unknown; `subtitle`, `answer` and the sections are
+    HTML.
+    """
     style = in_our_colours(files(str(__package__)).joinpath("report.css").read_text(encoding="utf-8"))
     body = "".join(f"<section><h2>{text(heading)}</h2>{inside}</section>" for heading, inside in sections if inside)
     return (

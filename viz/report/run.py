@@ -30,7 +30,7 @@ CHECK = ("property", "answer", "question", "explanation")
 
 
 def run_page(directory: Path) -> str:
-    manifest_of(directory)  # before anything is drawn
+    manifest_of(directory)  # so that errors occur before anything is drawn
     run = Run(directory)
     manifest, kind = run.manifest, run_kind(run.manifest)
     words = PROPERTIES | manifest.get("own_checks", {})
@@ -38,7 +38,7 @@ def run_page(directory: Path) -> str:
         (check, verdict.answer, words.get(check, ""), verdict.explanation or "")
         for check, verdict in run.verdicts.items()
     ]
-    moving = map_page(document(directory)) if kind.look == "map" else ""  # first: it takes most memory
+    moving = map_page(document(directory)) if kind.look == "map" else ""  # first, because it takes the most memory
     with scratch_folder("report") as folder:
         drawn = run_figures(directory, folder, Look((".svg",), captions=False))
         figures, still = pictures(drawn), pictures(figure for figure in drawn if figure.path.stem == "field")
@@ -96,7 +96,7 @@ def _warning(line: str) -> str:
 
 
 def _answer(run: Run) -> str:
-    """Return the question about a run, and its answer, in words."""
+    """Return the question about a run and its answer, in words."""
     promise = run.manifest["promises"]["broadcast"]
     question = run_kind(run.manifest).questions.get(promise, f"Did the broadcast keep its promise ({promise})?")
     broken, unknown = (

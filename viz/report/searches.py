@@ -1,6 +1,6 @@
-"""The part of a study's report about a capacity search or a screening that made it: the answer, and its command.
+"""The part of a study's report on the capacity search or screening that made the study: its answer and its command.
 
-Errors    none: an answer that is damaged, or of other runs than the study's, is left out
+Errors    none: an answer that is damaged, or that belongs to other runs, is left out
 Source    ours: docs/guide/capacity.md
 """
 
@@ -21,7 +21,9 @@ ANSWERS = ("capacity.json", "sensitivity.parquet")
 
 
 def capacity_answer(directory: Path) -> str | None:
-    """Return the answer in words, the requirements and the figure, as HTML, or None if it is not a capacity search."""
+    """Return the answer in words, the requirements and the figure as HTML, or None if a capacity search did not make
+    this study.
+    """
     made_by = _own(directory, ANSWERS[0])
     answer = None if made_by is None else _read(directory / ANSWERS[0])
     if answer is None:
@@ -45,7 +47,7 @@ def capacity_answer(directory: Path) -> str | None:
 
 
 def command_again(directory: Path) -> str | None:
-    """Return the command of the search that made a directory, from the folder around it, or None for another study."""
+    """Return the command of the search that made this directory, from the folder around it, or None for another study."""
     made_by = next(filter(None, (_own(directory, name) for name in ANSWERS)), None)
     if made_by is None:
         return None
@@ -58,7 +60,7 @@ def command_again(directory: Path) -> str | None:
 
 
 def _own(directory: Path, name: str) -> Provenance | None:
-    """Return the provenance of an answer about the runs of this directory."""
+    """Return the provenance of an answer that is about the runs of this directory, or None."""
     file = directory / name
     provenance = read_provenance(file) if file.is_file() else None
     return provenance if provenance is not None and provenance.inputs == inputs_of(directory) else None

@@ -119,7 +119,7 @@ def study_page(directory: Path) -> str:
 
 
 def _again(directory: Path) -> str:
-    """Return the command that makes the study again, for a shell."""
+    """Return the command that makes the study again."""
     if (command := command_again(directory)) is not None:
         return command
     name = directory.resolve().name
@@ -128,7 +128,7 @@ def _again(directory: Path) -> str:
 
 
 def _worlds(directory: Path) -> str:
-    """Return how the replications differ."""
+    """Return a sentence on how the replications differ."""
     try:
         scenario = load_scenario(directory / "configurations" / "c000" / "scenario.yaml")
     except ScenarioError:
@@ -156,7 +156,7 @@ def _counts(verdicts: Counter[str], failed: int) -> str:
 
 
 def _numbers(rows: list[dict[str, Any]], tables: StudyTables, names: bool = False) -> str:
-    """Return one line per configuration and metric. `names`: with the metrics' names in files next to their words."""
+    """Return one row for each configuration and metric. `names`: add the names of metrics as in files."""
     factors, sure = tables.factors, percent(tables.confidence)
     head = (
         *(factor.rpartition(".")[2] for factor in factors),
@@ -222,7 +222,7 @@ def _answer(
 
 
 def _sentences(findings: list[dict[str, Any]], tables: StudyTables) -> str:
-    """Return each metric once, and below it a bullet for each level and place."""
+    """Return a list with each metric, and below it an entry for each level and combination of the other factors."""
     comparison = tables.comparison or {}
     others = [factor for factor in tables.factors if factor != comparison["factor"]]
     parts = []
@@ -240,7 +240,7 @@ def _conclusions(effects: list[Effect], tables: StudyTables) -> list[str]:
 
 
 def _effects(effects: list[Effect], tables: StudyTables) -> str:
-    """Return the effects, the largest first, or nothing for a study of fewer than two factors."""
+    """Return a table of the effects in order of size, or an empty string for a study of fewer than two factors."""
     if not effects:
         return ""
     interval, changed = f"{percent(tables.confidence)} interval", changed_before(effects)

@@ -1,8 +1,7 @@
-"""Which broadcasts does a recorded message carry? The one that the record names, or those that a program's message
-names.
+"""Find the broadcasts that a recorded message carries: the one that the record names, or those in a program's message.
 
-Model     of a program's message the record has its value. A pair of whole numbers in it is a broadcast if there was one
-          of that name before it was sent
+Model     the record contains the value of a program's message. A pair of whole numbers in it is the name of a
+          broadcast, if a broadcast of this name was made before the message was sent
 Shapes    a tuple of names, h1:0, for each row of messages.parquet
 Source    ours: docs/guide/programs.md
 """

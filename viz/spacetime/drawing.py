@@ -1,11 +1,11 @@
-"""Draw one window of a run: time from left to right, a line for each node, an arrow for each message.
+"""Draw a window of a run: time from left to right, a line for each node, an arrow for each message.
 
-Model     radio messages are solid, wired ones dashed; what got lost breaks off half-way with the mark of its outcome,
-          which the legend names and the line below explains. Sessions are bands on the host's line in the colour of
-          their station: hatched while they are being set up, filled once confirmed. Dots are deliveries, stars
-          broadcasts, the name of the message next to them. Words never lie on each other (labels.py); messages of one
-          kind that go the same way at nearly the same time share a label. Every arrow bears the identifier `message-N`
-          in the SVG, N its row in messages.parquet
+Model     radio messages are solid and wired ones dashed. The arrow of a lost message ends half-way, with the mark of
+          its outcome, which the legend names and the line below explains. Sessions are bands on the host's line in the
+          colour of their station: hatched while they are being set up, filled once they are confirmed. Dots are
+          deliveries and stars broadcasts, with the name of the message next to them. Labels never overlap (labels.py);
+          messages of one kind that take the same path at nearly the same time share a label. Every arrow has the
+          identifier `message-N` in the SVG, where N is its row in messages.parquet
 Units     milliseconds from the beginning of the window on the axis; its simulated time in the caption
 Source    after Figure 5 of Wilhelm, Arantes, Sens (2020); the layout is ours: docs/guide/pictures.md
 """
@@ -30,10 +30,10 @@ from .words import RECEIVED, legend_lines
 
 MOST_LABELS = 60
 MANY_ARROWS = 150
-MOST_NAMES = 4  # names in one label
+MOST_NAMES = 4  # names in one label at most
 LINE_INCHES = 0.95
 WIDTH_INCHES = 13.0
-BAND = 0.16  # half the height of a band, in lanes
+BAND = 0.16  # half the height of a band, in units of lanes
 
 
 def draw(
@@ -44,8 +44,9 @@ def draw(
     name: str,
     called: dict[str, str] | None = None,
 ) -> list[int]:
-    """Write the picture as SVG, PNG or PDF, by the target's suffix, and return the rows of `messages` that are its
-    arrows. `called`: the nodes' own names."""
+    """Write the picture as SVG, PNG or PDF, according to the suffix of the target. Return the rows of `messages` that
+    are arrows in it. `called`: the scenario's names of nodes.
+    """
     drawn_messages = messages_to_show(messages, events, window)
     with page(WIDTH_INCHES, 4, layout="none") as (figure, axes):
         compose(figure, axes, drawn_messages, events, window, name, called or {})
@@ -70,7 +71,7 @@ def compose(
         left=left / WIDTH_INCHES, right=1 - 0.2 / WIDTH_INCHES, top=1 - above / high, bottom=below / high
     )
     _frame(axes, nodes, levels, window, names)
-    figure.canvas.draw()  # from here on the positions of words are known
+    figure.canvas.draw()  # positions of words are known after this
     labels = Labels(axes)
     width = _ms(window.end_ns, window)
     for node, level in levels.items():
@@ -139,8 +140,9 @@ def _frame(axes: Any, nodes: list[str], levels: dict[str, int], window: Window, 
 
 
 def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
-    """Draw bands from the beginning of a session to its confirmation, from there to the beginning of the next one, and
-    from a crash to the recovery, after which a session may begin later or not at all. Return their kinds.
+    """Draw bands from the beginning of each session to its confirmation, from there to the beginning of the next
+    session, and from a crash to the recovery. Return the kinds of bands. After a recovery, a session may begin later or
+    not at all.
     """
     kinds = set()
     changes = ("join", "handoff_start", "handoff_end", "crash", "recover", "leave")
@@ -187,7 +189,7 @@ def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: W
 
 
 def _style(row: Any) -> tuple[str, str]:
-    """Return colour and line style of an arrow."""
+    """Return the colour and the line style of an arrow."""
     line = "--" if row.medium == "wired" else "-"
     if row.fate != "received":
         return LOST, line
@@ -200,10 +202,10 @@ def _style(row: Any) -> tuple[str, str]:
 
 
 def _arrows(axes: Any, messages: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> int:
-    """Draw all arrows with their labels. Return how many lack a label because there would be too many."""
+    """Draw all arrows with their labels. Return how many have no label, because there would be too many."""
     width, many = _ms(window.end_ns, window), len(messages) > MANY_ARROWS
     groups: dict[tuple[Any, ...], list[tuple[Any, float, float, float, float]]] = {}
-    # where the latest label of each way began, and its number of groups
+    # where the latest label for each path began, and the number of its groups
     last: dict[tuple[Any, ...], tuple[float, int]] = {}
     for row in messages.itertuples():
         colour, line = _style(row)
@@ -240,7 +242,9 @@ def _arrows(axes: Any, messages: pd.DataFrame, levels: dict[str, int], window: W
 def _label(
     rows: list[Any], ends: tuple[float, float, float, float], line: str, colour: str, labels: Labels, width: float
 ) -> None:
-    """Write the kind of message, and what it carries (for a program, what it names), once for several together."""
+    """Write the kind of a message and what it carries (for a program, what it names). Several messages may share the
+    label.
+    """
     names = list(dict.fromkeys(name for row in rows for name in row.carried))
     text = rows[0].kind
     if names:
@@ -264,13 +268,13 @@ def _label(
         px, py = x + along * (x2 - x), y + along * (y2 - y)
         if 0 <= px <= width:
             places += [(px + beside, py, "left", "center"), (px - beside, py, "right", "center")]
-    if places:  # otherwise it begins before the window
+    if places:  # otherwise the arrow begins before the window
         labels.write(text, places, colour)
 
 
 def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
-    """Draw dots and stars on the host's line, and on all lines for the messages of the picture. Return which of them
-    there are.
+    """Draw dots and stars: all of those of the host, and on other lines those of the messages in the picture. Return
+    which of the two occur.
     """
     inside = events[
         events.time_ns.between(window.begin_ns, window.end_ns) & events.event.isin(["deliver", "broadcast"])
@@ -286,7 +290,7 @@ def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window:
                 markeredgecolor="#000000",
                       markeredgewidth=0.6, markersize=10 if star else 5, zorder=7 if star else 6)  # fmt: skip
             if groups and x - groups[-1][0] < 0.035 * width:
-                if row.message not in groups[-1][1]:  # broadcast, and delivered at once to its own sender
+                if row.message not in groups[-1][1]:  # the host delivers its own broadcast at the same time
                     groups[-1][1].append(row.message)
             else:
                 groups.append((x, [row.message]))

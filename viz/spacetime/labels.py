@@ -1,8 +1,7 @@
-"""Place labels in a picture so that they never overlap: each goes to the first of its places that is free, or is
-counted as omitted.
+"""Place labels in a picture without overlaps. A label gets the first free position from its list, or is omitted.
 
-Model     boxes as they will be drawn, in pixels; what must stay free (lanes, bands) is given as boxes, too. The
-          layout of the axes must be final before
+Model     labels and areas that must stay free (lanes, bands) are boxes in pixels, as they will be drawn. The layout of
+          the axes must be final before
 Source    ours: docs/guide/pictures.md
 """
 
@@ -13,12 +12,12 @@ from typing import Any
 
 from ..style import plain
 
-APART_PX = (5.0, 1.5)  # horizontally, so that two words do not read as one; and vertically
+APART_PX = (5.0, 1.5)  # the horizontal distance, which keeps two words from reading as one, and the vertical one
 Box = tuple[float, float, float, float]  # left, bottom, right, top
 
 
 class Labels:
-    """All words of one picture."""
+    """All labels of one picture."""
 
     def __init__(self, axes: Any) -> None:
         self._axes = axes
@@ -30,7 +29,7 @@ class Labels:
         self.texts: list[Any] = []
 
     def keep_free(self, left: float, bottom: float, right: float, top: float) -> None:
-        """Keep this area free of words, in the units of the axes."""
+        """Keep this area free of labels. It is given in units of the axes."""
         (x0, y0), (x1, y1) = self._axes.transData.transform([(left, bottom), (right, top)])
         self._taken.append((x0, y0, x1, y1))
 
@@ -42,7 +41,7 @@ class Labels:
         size: float = 7.5,
         zorder: float = 8,
     ) -> bool:
-        """Write a text at the first place (x, y, horizontal and vertical alignment) with room for all of it. Return
+        """Write a text at the first position (x, y, horizontal and vertical alignment) where all of it fits. Return
         False if there is none.
         """
         label = self._axes.text(0, 0, plain(text), fontsize=size, color=colour, zorder=zorder, linespacing=1.15,

@@ -1,4 +1,4 @@
-"""Draw the legend of a space-time diagram, with exactly what is in the picture.
+"""Draw the legend of a space-time diagram, which explains exactly what the picture contains.
 
 Source    ours: docs/guide/pictures.md
 """
@@ -20,7 +20,7 @@ ARROWS: tuple[tuple[str, Any, str], ...] = (
     (ACKNOWLEDGEMENT, "-", "acknowledgement"), (ACKNOWLEDGEMENT, "--", "acknowledgement, wired"),
 )  # fmt: skip
 
-MARKS = {  # marks of losses, by the reception outcomes of mobilenet/network/radio/frame.py
+MARKS = {  # The marks of losses, by the reception outcomes of mobilenet/network/radio/frame.py.
     "collision": "x", "never_attempted": "+", "preamble_missed": "1", "half_duplex": "2", "random": "X",
     "bit_errors": "P", "receiver_down": "s", "out_of_range": "D", "link_cut": "|",
 }  # fmt: skip
@@ -33,7 +33,7 @@ def mark(outcome: str) -> str:
 def legend(
     figure: Any, styles: set[tuple[str, str]], outcomes: pd.Series, happened: set[str], bands: set[str], y: float
 ) -> Any:
-    """Draw the legend. `styles`: colours and lines of arrows; `happened`: deliver, broadcast; `bands`: session,
+    """Draw the legend. `styles`: colours and line styles of arrows; `happened`: deliver, broadcast; `bands`: session,
     handoff, down, no member.
     """
     from matplotlib.lines import Line2D

@@ -1,11 +1,12 @@
-"""Which part of a run does a space-time diagram show? From when to when, which nodes, which messages.
+"""Select the window of a run that a space-time diagram shows: its time, its nodes and its messages.
 
-Model     a window is about one host. It shows every recorded message that the host sends or is sent, and every one
-          between stations that names it; of application messages on the wire those that the host delivers within the
-          window. Nodes are the host and those that send or receive one of these
+Model     a window is about one host. It contains every recorded message to or from the host, and every message between
+          stations that names it. Application messages on wires are included if the host delivers them within the
+          window. The nodes are the host, and those that send or receive one of these messages
 Units     integer nanoseconds
 Shapes    messages: the rows of messages.parquet, in the order of sending, with their row numbers as index
-Errors    WindowError: no such handoff, message, crash or host, with what there is and what to ask for instead
+Errors    WindowError if there is no such handoff, message, crash or host; it lists what there is and what to request
+          instead
 Source    after Lamport, Time, clocks, and the ordering of events in a distributed system (1978), and Figure 5 of
           Wilhelm, Arantes, Sens (2020); the rules are ours: docs/guide/pictures.md
 """
@@ -22,34 +23,34 @@ from mobilenet.engine.clock import SECOND
 from .broadcasts import broadcasts_carried
 
 LEAST_MARGIN_NS = 5_000_000
-AROUND_A_MOMENT_NS = 210_000_000  # on either side
-AFTER_A_BROADCAST_NS = 150_000_000  # if it is not delivered
-PRINTED_NS = 500  # moments are printed in microseconds
-MOST_NAMED = 8  # hosts in an error
-# simulation/plugin_failure.py: the host that failed, or whose message a station failed at
+AROUND_A_MOMENT_NS = 210_000_000  # before and after the moment
+AFTER_A_BROADCAST_NS = 150_000_000  # for a broadcast that is never delivered
+PRINTED_NS = 500  # because moments are printed in microseconds
+MOST_NAMED = 8  # hosts in an error message
+# Matches the error of simulation/plugin_failure.py: the host that failed, or whose message a station was handling.
 AT_ERROR = re.compile(r" at \d+\.\d+ s at (?:(h\d+)|s\d+, handling \S+ from (h\d+))")
 
 
 class WindowError(Exception):
-    """The window cannot be shown. The message is one line for people."""
+    """The window cannot be shown. The message is one line for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A slice of a run."""
+    """A part of a run that a diagram shows."""
 
     host: str
     begin_ns: int
     end_ns: int
     title: str
-    messages: tuple[str, ...] = ()  # the application messages whose paths it shows
+    messages: tuple[str, ...] = ()  # the application messages whose paths are shown
 
 
 def window_around(
     events: pd.DataFrame, what: str, host: str | None = None, margin_s: float | None = None, end_ns: int = 0
 ) -> Window:
     """Return a window. `what`: handoff:N (from 1; of the host, or of the run), message:h3:5 or message:h3:5,h4:2,
-    crash:N, or seconds of simulated time; `end_ns`: when the run ended, if that was after its last event.
+    crash:N, or seconds of simulated time; `end_ns`: the end of the run, if it is later than the last event.
     """
     kind, _, argument = what.partition(":")
     if host is not None and host not in set(events.node):
@@ -87,7 +88,7 @@ def _event_number(events: pd.DataFrame, candidates: pd.DataFrame, argument: str,
 
 
 def handoffs(events: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per session that was begun and confirmed: node, session, begin_ns, end_ns, cause, in order of
+    """Return one row for each session that was begun and confirmed: node, session, begin_ns, end_ns, cause, in order of
     beginning.
     """
     starts = events[events.event == "handoff_start"][["time_ns", "node", "session", "station", "detail"]]
@@ -130,7 +131,7 @@ def _message(events: pd.DataFrame, argument: str, host: str | None) -> Place:
             raise WindowError(f"message:{name}: unknown message; expected {_instead(events, host)}")
     at = int(sent.time_ns.iloc[0])
     others = own[(own.event == "deliver") & (own.node != sent.node.iloc[0])].node
-    receiver = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # the last host to get it
+    receiver = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # the last host that delivered it
     delivered = own[(own.event == "deliver") & (own.node == receiver)].drop_duplicates("message")
     last = int(sent.time_ns.max())
     end = max(last, int(delivered.time_ns.max())) if len(delivered) else last + AFTER_A_BROADCAST_NS
@@ -141,7 +142,7 @@ def _message(events: pd.DataFrame, argument: str, host: str | None) -> Place:
 
 def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Place:
     try:
-        at = round(float(what) * SECOND)  # ValueError for nan
+        at = round(float(what) * SECOND)  # raises ValueError for nan
     except (ValueError, OverflowError):
         raise WindowError(f"{what}: expected handoff:N, crash:N, message:h3:5, or seconds of simulated time") from None
     if not 0 <= at <= last + PRINTED_NS:
@@ -153,7 +154,7 @@ def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Pla
 
 
 def _hosts(events: pd.DataFrame) -> list[str]:
-    """Return the hosts to which something happened, by number."""
+    """Return the hosts that have events, in the order of their numbers."""
     return sorted((str(node) for node in events.node.unique() if node[:1] == "h"), key=_number)
 
 
@@ -173,7 +174,7 @@ def _hosts_text(events: pd.DataFrame) -> str:
 
 
 def _instead(events: pd.DataFrame, host: str | None) -> str:
-    """Return what can be asked for in this run, in the form of --around."""
+    """Return what can be requested for this run, in the notation of --around."""
     sent = events[(events.event == "broadcast") & (True if host is None else events.node == host)].message
     message = [f"message:{sent.iloc[0]}"] if len(sent) else []
     crashed = ["crash:1"] if "crash" in set(events[events.node == host].event if host else events.event) else []
@@ -182,8 +183,8 @@ def _instead(events: pd.DataFrame, host: str | None) -> str:
 
 
 def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host: str | None) -> tuple[str, str | None]:
-    """Return what to show by default, and for which host: the error that ended the run early, else the first handoff,
-    crash or broadcast (of `host`, if given), else the beginning. The form is that of window_around.
+    """Return the default moment, and its host: the error that ended the run early, or else the first handoff, crash or
+    broadcast (of `host`, if given), or else the beginning. The moment has the notation of window_around.
     """
     own = events if host is None else events[events.node == host]
     if ended_by is not None:
@@ -201,7 +202,7 @@ def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host
 
 
 def messages_to_show(messages: pd.DataFrame, events: pd.DataFrame, window: Window) -> pd.DataFrame:
-    """Return the rows that the diagram shows, with a further column for the broadcasts that each carries."""
+    """Return the rows that the diagram shows, with an additional column for the broadcasts that each message carries."""
     arrives = messages.receive_ns.fillna(messages.send_ns)
     inside = messages[(messages.send_ns <= window.end_ns) & (arrives >= window.begin_ns)]
     inside = inside.assign(carried=broadcasts_carried(inside, events))
@@ -216,14 +217,14 @@ def messages_to_show(messages: pd.DataFrame, events: pd.DataFrame, window: Windo
     partners = set(inside[direct].sender) | set(inside[direct].receiver)
     passed_on &= inside.sender.isin(partners) & inside.receiver.isin(partners)
     its = inside.carried.map(lambda own: not set(window.messages).isdisjoint(own)).astype(bool)
-    if its.any():  # all of its path on the wire, and how it got there
+    if its.any():  # the message's whole path over wires, and how it reached them
         return inside[its & ((inside.medium == "wired") | direct | inside.sender.str.startswith("h"))]
     return inside[direct | named | passed_on]
 
 
 def nodes_of(messages: pd.DataFrame, window: Window, events: pd.DataFrame) -> list[str]:
-    """Return the nodes from top to bottom: the station the host comes from, the host, the station it goes to, the
-    others by number.
+    """Return the nodes from top to bottom: the station that the host leaves, the host, the station that it joins, and
+    the others by number.
     """
     own = events[(events.node == window.host) & events.event.isin(["join", "handoff_start", "handoff_end"])]
     before = own[(own.time_ns < window.begin_ns + LEAST_MARGIN_NS) & (own.event != "handoff_start")].station.dropna()

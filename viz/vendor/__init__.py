@@ -1,8 +1,8 @@
-"""Scripts, styles, fonts and pictures by others, which become part of our pages.
+"""Scripts, styles, fonts and icons of other projects, which become part of our pages.
 
-Model     one folder for each library, with its licence; README.md lists versions, licences and what we left out. No
-          two files have the same name, apart from the licences
-Errors    KeyError for a name that is not here
+Model     each library has a folder with its licence. README.md lists versions, licences and omitted files. No two files
+          have the same name, except licences
+Errors    KeyError for an unknown name
 Source    README.md in this folder
 """
 
@@ -33,13 +33,13 @@ def text(name: str) -> str:
 
 
 def style(name: str) -> str:
-    """Return a style sheet with its pictures and fonts as data, so that it loads nothing."""
+    """Return a style sheet that contains its icons and fonts as data, so that it loads nothing."""
     return re.sub(
         r"url\(['\"]?([\w.-]+\.(?:png|woff2))['\"]?\)", lambda match: f"url({data_url(match[1])})", text(name)
     )
 
 
 def data_url(name: str) -> str:
-    """Return a picture or a font as a URL that contains it."""
+    """Return an icon or a font as a data URL."""
     kind = TYPES[name[name.rindex(".") :]]
     return f"data:{kind};base64,{base64.b64encode(_files()[name].read_bytes()).decode('ascii')}"
