@@ -30,7 +30,7 @@ __all__ = [
     "live", "load", "run", "sensitivity", "study",
 ]  # fmt: skip
 
-_HOMES = {  # imported when first used, so that importing the package costs nothing
+_HOMES = {  # imported on first use, so that importing the package is fast
     "run": ("mobilenet.lab.notebook.runs", "run"),
     "Run": ("mobilenet.lab.notebook.runs", "Run"),
     "load": ("mobilenet.lab.notebook.runs", "load"),
@@ -47,7 +47,7 @@ _HOMES = {  # imported when first used, so that importing the package costs noth
     "ScenarioError": ("mobilenet.scenario", "ScenarioError"),
 }
 
-_MOVED = {  # names that were documented before a module moved; they stay for one minor version
+_MOVED = {  # documented names of modules that have moved; they remain for one minor version
     "mobilenet.controlled": "mobilenet.lab.hunt.controlled",
     "mobilenet.interactive": "mobilenet.lab.live",
     "mobilenet.notebook": "mobilenet.lab.notebook",
@@ -57,22 +57,23 @@ _MOVED = {  # names that were documented before a module moved; they stay for on
 
 
 class _Moved:
-    """A finder for a module's old name, which becomes another name of the same module."""
+    """Finds a module by its old name, which becomes another name of the same module."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         known = ".".join(name.split(".")[:2]) in _MOVED
         return ModuleSpec(name, self, is_package=True) if known else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Create the module as usual. It is replaced by the real one at once."""
+        """Create the module in the default way. exec_module replaces it at once."""
 
     def exec_module(self, module: ModuleType) -> None:
         room, *rest = module.__name__.removeprefix("mobilenet.").split(".")
         sys.modules[module.__name__] = import_module(".".join([_MOVED[f"mobilenet.{room}"], *rest]))
 
 
-sys.meta_path.insert(0, _Moved())  # first, because the files behind it would otherwise be found, and loaded twice
-native.use()  # before any of them is imported
+# comes first; otherwise Python would find the files of the new module and load them twice
+sys.meta_path.insert(0, _Moved())
+native.use()  # must precede the import of any compiled module
 
 
 def __getattr__(name: str) -> Any:

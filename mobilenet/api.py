@@ -1,7 +1,7 @@
-"""Run a scenario, keep the results in a directory, and open such a directory again.
+"""Run a scenario, store the results in a directory, and open such a directory again.
 
-Model     everything between scenario and directory happens under a temporary name: the simulation, the verdict and the
-          metrics, which are computed from what was recorded. What has the final name is complete.
+Model     all work takes place under a temporary name: the simulation, the verdict and the metrics, which are computed
+          from the record. A directory with its final name is complete.
 Units     seconds of simulated and of wall time, as the names show
 Errors    ScenarioError for the input, RecordError for the output, RunError for a directory that is not a run
 Source    ours: docs/run-directory.md
@@ -64,7 +64,7 @@ RUNS = Path("runs")
 
 
 class Run:
-    """A run directory, opened for reading. Tables are pandas frames, read when first asked for."""
+    """A run directory, opened for reading. Tables are pandas frames, which are read on first use."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -72,7 +72,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> dict[str, float | int | None]:
-        """The metrics as one flat row, defined in docs/verdicts-and-metrics.md."""
+        """The metrics as one flat row. They are defined in docs/verdicts-and-metrics.md."""
         return read_derived(self.path, "metrics.json", "deliveries", "delivery_delay_mean_s")
 
     @cached_property
@@ -81,7 +81,7 @@ class Run:
         return verdicts_of(self.path)
 
     @property
-    def warnings(self) -> list[str]:  # assumptions of its protocol that were broken by hand
+    def warnings(self) -> list[str]:  # assumptions of its protocol that interventions have broken
         return read_warnings(self.path)
 
     @property
@@ -96,14 +96,14 @@ class Run:
 
     @property
     def still_owed(self) -> str:
-        """The number of deliveries still owed in a run that was not at rest when it ended, in words; else empty."""
+        """The number of deliveries that were still owed if the run did not end at rest, in words, or an empty string."""
         if self.manifest["quiescent"]:
             return ""
         return run_kind(self.manifest).still_owed(self.metrics)
 
     @property
     def failed_metrics(self) -> dict[str, str]:
-        """The user's metrics that have no value because their code failed: name -> file, line and what went wrong."""
+        """The user's metrics that have no value because their code failed, each with file, line and error."""
         return dict(self.manifest.get("own_metrics_failed", {}))
 
     @cached_property
@@ -115,12 +115,12 @@ class Run:
     def events(self) -> pd.DataFrame:
         """One row per event: time_ns, node, event, message, station, session, detail."""
         events = self._table("events")
-        return events.astype({"session": "Int64"})  # whole numbers, or nothing
+        return events.astype({"session": "Int64"})  # whole numbers, which may be missing
 
     @cached_property
     def delays(self) -> pd.DataFrame:
-        """One row per delivery whose broadcast is on record, in their order: message, node, broadcast_ns, delivered_ns,
-        delay_s. Own deliveries are among them; the window is left to the reader.
+        """One row per delivery whose broadcast is recorded, in their order: message, node, broadcast_ns, delivered_ns,
+        delay_s. Deliveries of a host's own messages are included, as are those outside of the measurement period.
         """
         import numpy as np
         import pandas as pd
@@ -161,17 +161,17 @@ class Run:
 
     @cached_property
     def frames(self) -> pd.DataFrame:
-        """The frames of the radio; only with `record: {frames: true}`."""
+        """The frames of the radio, if they were recorded with `record: {frames: true}`."""
         return self._table("frames")
 
     @cached_property
     def messages(self) -> pd.DataFrame:
-        """The messages from node to node; only with `record: {messages: true}`."""
+        """The messages from node to node, if they were recorded with `record: {messages: true}`."""
         return self._table("messages")
 
     @cached_property
     def lines(self) -> pd.DataFrame:
-        """The lines to and from programs; only with `record: {programs: true}`."""
+        """The lines to and from programs, if they were recorded with `record: {programs: true}`."""
         return self._table("lines")
 
     def _table(self, name: str) -> pd.DataFrame:
@@ -187,7 +187,7 @@ class Run:
         )
 
     def _repr_html_(self) -> str:
-        """Return the verdict, the first metrics and those of the user, for a notebook."""
+        """Return the verdict, the main metrics and the user's metrics, for a notebook."""
         from html import escape
 
         own = self.manifest.get("own_metrics", {})
@@ -220,14 +220,15 @@ def run(
 ) -> Run:
     """Simulate a scenario and write its run directory.
 
-    `scenario`: a file, one already loaded, or its keys as a dictionary, whose files are looked for in this folder;
-    `overrides`: `{"a.b": value}`, or a list of `a.b=value` as on the command line; `out` must not exist yet, by default
-    it is a new directory in `folder`, which for mobilenet.run lasts until Python ends; `progress(simulated_s,
-    duration_s)` is called about once per simulated second; `allow_code`: a scenario with plug-ins may run their code;
-    `keep_early_end`: what was recorded until a plug-in's error is kept in `out`, marked as such, and the error mentions
-    it, and so is what a killed process had recorded under that name, in `NAME.partial`; `replace`: a run directory of
-    that name gives way when the new one is whole; `real_time`: for scenarios whose programs use UDP, and only for them;
-    `check_simulator`: look on whether mobilenet itself is right, and raise SimulatorFault where it is not.
+    `scenario`: a file, a scenario that has been loaded, or a dictionary of its keys. Files that a dictionary names are
+    searched in the current folder. `overrides`: `{"a.b": value}`, or a list of `a.b=value` as on the command line.
+    `out`: a directory that does not exist; by default it is a new directory in `folder`, which for mobilenet.run lasts
+    until Python ends. `progress(simulated_s, duration_s)`: called about once per simulated second. `allow_code`:
+    whether the code of plug-ins may run. `keep_early_end`: if the run ends with an error of a plug-in, keep the record
+    in `out`, marked as ended early, and mention it in the error. If the process is killed, the record is kept in
+    `NAME.partial`. `replace`: if `out` is a run directory, replace it once the new one is complete. `real_time`: only
+    for scenarios whose programs use UDP. `check_simulator`: also check mobilenet itself, and raise SimulatorFault if it
+    is wrong.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
 
@@ -255,12 +256,12 @@ def _run(
     scenario: AnyScenario, source: Path | None, out: Path | None, play: Callable[..., Outcome],
     allow_code: bool, keep_early_end: bool, replace: bool, folder: Path,
 ) -> Run:  # fmt: skip
-    """Run a scenario that is allowed to run. `play` simulates it."""
+    """Run a scenario that is allowed to run. The function `play` simulates it."""
     from mobilenet.by_kind import with_declared
     from mobilenet.simulation.plugin_code import EarlyEnd
 
     loaded = with_declared(scenario, allow_code)
-    loaded_files(loaded)  # a file that cannot be copied should not cost a run
+    loaded_files(loaded)  # if a file cannot be copied, this should be reported before the run
     stem = loaded.name or (source.stem if source is not None else "scenario")
     directory = out if out is not None else free_directory(stem, loaded.seed, replace, folder)
     if replace:
@@ -269,7 +270,7 @@ def _run(
     if is_replaced:
         _require_replaceable(directory)
     with run_directory(directory, is_replaced, keep_early_end) as partial:
-        own = own_metrics(loaded, allow_code)  # first: a wrong name should not cost a run
+        own = own_metrics(loaded, allow_code)  # if a name is wrong, this should be reported before the run
         own_checks(loaded.protocol, loaded.folder, allow_code)
         started = time.perf_counter()
         ended_by: EarlyEnd | None = None
@@ -299,8 +300,8 @@ def keep(
     own: Sequence[OwnMetric] = (),
     ended_by: EarlyEnd | None = None,
 ) -> None:
-    """Keep the results of a simulated scenario in a directory: the record, the verdict and the metrics. `own`: a user's
-    metrics; `ended_by`: the error that ended the run.
+    """Store the results of a simulated scenario in a directory: the record, the verdict and the metrics. `own` contains
+    the user's metrics, and `ended_by` is the error that ended the run, if any.
     """
     copies = write_scenario(partial, scenario)
     inputs = Inputs(RUN, digest(partial / "scenario.yaml"), outcome.recording.tables()["events"].fingerprint(), runs=1)
@@ -311,12 +312,13 @@ def keep(
         facts["ended_by_error"] = words_anywhere(str(ended_by), copies, scenario.folder)
     if own:
         facts["own_metrics"] = {metric.name: [metric.words, metric.unit] for metric in own}
-    checks = own_checks(scenario.protocol, scenario.folder, True)  # its code has just been run
+    # allowed, because the code of the protocol has just been run
+    checks = own_checks(scenario.protocol, scenario.folder, True)
     if checks:
         facts["own_checks"] = {check.property: check.asks for check in checks}
     if failed := judge(partial, scenario, outcome.recording, facts, own, checks):
         facts["own_metrics_failed"] = failed
-    outcome.recording.remove_batches()  # a process that is killed before this leaves them
+    outcome.recording.remove_batches()  # if the process is killed before this line, the batches remain
     write_manifest(partial, facts)
 
 
@@ -328,9 +330,9 @@ def simulate(
     real_time: RealTime | None = None,
     check_simulator: bool = False,
 ) -> Outcome:
-    """Run a scenario of either kind; `allow_code`: the code of its plug-ins may run. A plug-in's error brings
-    what was recorded until then. `run_folder`: as in Simulation.
-    `real_time`: for programs that use UDP, and only for them. `check_simulator`: as in `run`.
+    """Run a scenario of either kind. `allow_code` permits the code of its plug-ins to run. The error of a plug-in
+    contains the outcome up to that point. `run_folder` is explained in Simulation, and `check_simulator` in `run`.
+    `real_time` is only for programs that use UDP.
     """
     from mobilenet.by_kind import builder, new_checks
     from mobilenet.simulation.plugin_code import EarlyEnd, attributing_errors
@@ -351,12 +353,12 @@ def simulate(
         raise
     finally:
         if checks is not None:
-            checks.require_no_fault()  # takes precedence over errors that may follow from it
+            checks.require_no_fault()  # takes precedence over other errors, which may be its consequences
 
 
 def _require_replaceable(directory: Path) -> None:
-    """Require a run there, since only a run may be replaced by a run: a folder of something else, or a link, is not
-    ours to remove.
+    """Require that the directory is a run. A run may only replace another run, and never a link or a folder of
+    something else.
     """
     try:
         if directory.is_symlink():
@@ -367,7 +369,7 @@ def _require_replaceable(directory: Path) -> None:
 
 
 def free_directory(stem: str, seed: int, replace: bool = False, folder: Path = RUNS) -> Path:
-    """Return FOLDER/STEM-sSEED, followed by a number if it exists, or is being written by another process."""
+    """Return FOLDER/STEM-sSEED. A number is appended if this directory exists or another process is writing it."""
     first = folder / f"{as_file_name(stem) or 'scenario'}-s{seed}"
     candidate, number = first, 2
     while (candidate.exists() and not replace) or is_being_written(candidate):

@@ -1,6 +1,6 @@
-"""What do the two kinds of run do differently before they are played? Each imports only what it needs.
+"""What differs between the two kinds of run before they are played? Each kind imports only what it needs.
 
-Errors    ScenarioError, one line: plug-ins that do not do what the scenario asks of them
+Errors    ScenarioError, one line: plug-ins that do not have what the scenario requires of them
 Source    ours: docs/architecture.md
 """
 
@@ -32,13 +32,17 @@ def _plugins(scenario: AnyScenario) -> Any:
 
 
 def with_declared(scenario: AnyScenario, allow_code: bool = False) -> AnyScenario:
-    """Fill in the declarations of the plug-in's class, so that a run is judged without running its code."""
+    """Copy the declarations of the plug-in's class into the scenario, so that a run can be judged later without running
+    its code.
+    """
     filled_in: AnyScenario = _plugins(scenario).with_declared(scenario, allow_code)
     return filled_in
 
 
 def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[str, Parameters]:
-    """Return the settings that a scenario gives to its own code, by key, as the code declares them."""
+    """Return the settings that a scenario passes to its own code, as the code declares them. The result is indexed by
+    key.
+    """
     settings: dict[str, Parameters] = _plugins(scenario).settings_of_code(scenario, allow_code)
     return settings
 
@@ -46,7 +50,9 @@ def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[st
 def builder(
     scenario: Any, allow_code: bool, run_folder: Path | None, real_time: RealTime | None, checks: Checks | None
 ) -> Callable[[], Simulation | Experiment]:
-    """Return a function that builds the parts of a run, ready to be played. The arguments are those of api.simulate."""
+    """Return a function that builds the parts of a run, which is then ready to be played. The arguments are those of
+    api.simulate.
+    """
     if scenario.kind == "processes":
         from mobilenet.simulation.processes.experiment import Experiment
 
@@ -58,7 +64,7 @@ def builder(
 
 
 def new_checks(scenario: Any) -> Checks:
-    """Return the checks of mobilenet itself. Runs without them do not import them."""
+    """Return the checks of mobilenet itself for this kind of run. They are imported only if they are used."""
     from mobilenet.simulation.invariants.checks import ChecksOfHosts, ChecksOfProcesses
 
     return ChecksOfProcesses(scenario) if scenario.kind == "processes" else ChecksOfHosts()

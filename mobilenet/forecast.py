@@ -1,8 +1,10 @@
-"""How long will a run take to compute, and how much memory and disk does it need? Its beginning is played to find out.
+"""How long will a run take to compute, and how much memory and disk space does it need? Its beginning is played to find
+out.
 
-Model     the first events of the run are played, and nothing is written. The rest is assumed to go on like the second
-          half of them. If the run is mostly joins, and hosts are still joining then, as many events follow as the
-          scenario is estimated to have. A run of processes goes on at the same pace until everything due is delivered
+Model     the first events of the run are played, without writing files. The run is assumed to continue like the second
+          half of these events. If the run consists mostly of joins and hosts are still joining at this point, the
+          estimate of the scenario is used for the remaining events. A run of processes continues at the same pace
+          until everything due is delivered
 Units     seconds of computing on this machine, megabytes
 Errors    PluginError of custom code that is played
 Source    ours: docs/performance.md
@@ -23,18 +25,18 @@ from mobilenet.record.recorder import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.simulation.plugin_code import EarlyEnd, attributing_errors
 
-MOST_EVENTS = 200_000  # events that are played: one or two seconds
-ENOUGH_S = 2.0  # of playing, at the end of a simulated second
+MOST_EVENTS = 200_000  # most events that are played, which takes one or two seconds
+ENOUGH_S = 2.0  # seconds after which playing stops, at the end of a simulated second
 LEAST_S = 1e-9
-OTHERS_TAKE = 4.0  # times as long as a message on a link
-ROWS_PER_EVENT = 1.5  # for events that are not about joins
-S_PER_ROW = 1.5e-6  # to judge and to write a row
-LEAST_MB = 150.0  # of the program, and of the judges of a run
-BYTES_PER_ROW = 42  # while the record is judged
-BATCH_BYTES_PER_ROW = 30  # on disk, while the run goes on
+OTHERS_TAKE = 4.0  # an event that is not about joins takes this many times as long as a message on a link
+ROWS_PER_EVENT = 1.5  # rows for each event that is not about joins
+S_PER_ROW = 1.5e-6  # time to judge and to write a row
+LEAST_MB = 150.0  # memory of the program and of the verifier
+BYTES_PER_ROW = 42  # memory for each row while the record is judged
+BATCH_BYTES_PER_ROW = 30  # disk space for each row during the run
 RECORD_BYTES_PER_ROW = 6
 LEAST_RECORD_BYTES = 15_000
-LONG_DRAIN_S = 300  # of computing, after which a drain is worth a warning
+LONG_DRAIN_S = 300  # seconds of computing; a longer drain is worth a warning
 UNKNOWN = "the running time of the custom code is unknown"
 
 
@@ -53,7 +55,7 @@ class Forecast(NamedTuple):
 
     @property
     def disk_mb(self) -> float:
-        """The most that is on disk at a time."""
+        """The largest disk space in use at any time during the run."""
         return (self.record_bytes + self.rows * BATCH_BYTES_PER_ROW) / 1e6
 
 
@@ -64,7 +66,9 @@ class _Mark(NamedTuple):
 
 
 def forecast(scenario: AnyScenario, allow_code: bool = False) -> Forecast | None:
-    """Play the beginning. Return None if it cannot be played, because programs or custom code would have to run."""
+    """Play the beginning of a run and return the forecast. Return None if the beginning cannot be played, because
+    programs or code without permission would have to run.
+    """
     if scenario.protocol.name in REAL_TIME or (any(scenario.code()) and not allow_code):
         return None
     began_s = time.process_time()
@@ -97,7 +101,7 @@ def forecast(scenario: AnyScenario, allow_code: bool = False) -> Forecast | None
 
 
 def _rest(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> tuple[_Mark, float]:
-    """Return the estimate at the end of a run, and how many times as long as its beginning it takes."""
+    """Return the estimated totals at the end of the run, and the ratio of its computing time to that of its beginning."""
     last, steady_s = marks[-1], scenario.steady_from_s
     if steady_s is None:
         delivered = len(recording.tables()["events"].column("event").rows("deliver"))
@@ -114,7 +118,7 @@ def _rest(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> tu
 
 
 def describe_effort(scenario: AnyScenario, foreseen: Forecast | None) -> str:
-    """Describe in words how big a run is likely to be."""
+    """Describe in words how large a run is likely to be."""
     if foreseen is None:
         events = f"about {scenario.estimated_events():,} events"
         return f"in real time, {events}" if scenario.protocol.name in REAL_TIME else f"{events}; {UNKNOWN}"
@@ -125,8 +129,8 @@ def describe_effort(scenario: AnyScenario, foreseen: Forecast | None) -> str:
 
 
 def shortages(scenario: AnyScenario, foreseen: Forecast, folder: Path) -> Iterator[str]:
-    """Yield what a run may need more of than there is: events, memory, or room for its record in `folder`; and what its
-    drain may add, if that may take minutes and longer than the run itself.
+    """Yield warnings about events, memory or disk space in `folder` that the run may need beyond the limits. Also yield
+    a warning about the drain if it may take minutes and longer than the run itself.
     """
     if foreseen.events > (most := scenario.limits.max_events):
         yield f"limits.max_events: the run may end early, at {most:,} events; raise this limit"
@@ -150,7 +154,7 @@ def _size(mb: float) -> str:
 
 
 def _in_two_digits(events: float) -> int:
-    """Round to as many digits as the estimate justifies."""
+    """Round to two digits, because the estimate is not more accurate."""
     return int(round(round(events), 2 - len(str(round(events)))))
 
 

@@ -1,10 +1,11 @@
-"""Judge and measure a run, including a plug-in's promises and metrics, when it ends or later from its record.
+"""Judge and measure a run, including a plug-in's promises and metrics, when the run ends or later from its record.
 
-Model     verdict.json and metrics.json follow from what was recorded. A user's metric that raises, or gives something
-          that is not a number, does not end the run: it has no value, and `own_metrics_failed` of the manifest has the
-          reason. A promise whose function raises is unknown, for that reason. `own_checks` of the manifest names the
-          promises, so that none disappears where their code may not run
-Errors    ScenarioError for what is not a metric or a promise, RunError for a directory that is not a run
+Model     verdict.json and metrics.json are computed from the record. If a user's metric raises an error or returns
+          something other than a number, the run does not end: the metric has no value, and `own_metrics_failed` of the
+          manifest states the reason. If the function of a promise raises an error, the promise is unknown for that
+          reason. `own_checks` of the manifest lists the promises, so that they are also reported where their code may
+          not run
+Errors    ScenarioError for something that is not a metric or a promise, RunError for a directory that is not a run
 Source    ours: docs/run-directory.md, docs/guide/plug-ins.md
 """
 
@@ -109,7 +110,9 @@ def with_own_metrics(
     own: Sequence[OwnMetric],
     captures: Captures | None = None,
 ) -> tuple[Row, dict[str, str]]:
-    """Return one row of our metrics and a user's, and why each user's metric that failed did so, with file and line."""
+    """Return one row with mobilenet's metrics and the user's, and for each of the user's metrics that failed the
+    reason, with file and line.
+    """
     row = metrics(events, samples, counters, facts, captures)
     values, errors = measure(own, Record(events, samples, counters, as_measured(facts))) if own else ({}, {})
     failed = {m.name: place_of(errors[m.name], m.path, m.function) for m in own if m.name in errors}
@@ -124,7 +127,7 @@ def judge(
     own: Sequence[OwnMetric] = (),
     checks: Sequence[Check] = (),
 ) -> dict[str, str]:
-    """Write verdict.json and metrics.json from the record. Return which of a user's metrics failed, and why."""
+    """Write verdict.json and metrics.json from the record. Return the user's metrics that failed, with the reasons."""
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
     captures = read_captures(directory)
@@ -138,10 +141,10 @@ def judge(
 
 
 def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Verdict], list[str], list[str]]:
-    """Return the verdicts that follow from the record, notes, and what is wrong with verdict.json and metrics.json.
+    """Return the verdicts that follow from the record, notes, and errors in verdict.json and metrics.json.
 
-    These files follow from the record. Missing ones are made again. Others are not changed, and are wrong if they
-    differ. `allow_code`: the code of a plug-in may judge its own promises.
+    Missing files are written again. Existing files are not changed, but are reported as wrong if they differ from what
+    follows from the record. `allow_code` permits the code of a plug-in to judge its own promises.
     """
     run = read_run(directory)
     facts = run.manifest
@@ -206,14 +209,16 @@ def read_warnings(directory: Path) -> list[str]:
 
 
 def _differs(stored: dict[str, Any], fresh_metrics: dict[str, Any], name: str, is_ours: bool) -> bool:
-    """Return whether a metric of the file contradicts the one that follows from the record. `is_ours`: this version
-    wrote it. Earlier versions lack newer metrics, and wrote 0 or nothing for what a protocol does not have.
+    """Return whether a metric of the file contradicts the one that follows from the record. `is_ours` means that this
+    version wrote the file. Earlier versions lack newer metrics, and wrote 0 or null for metrics that a protocol does
+    not have.
     """
     if name not in stored:
         return is_ours
     if name not in fresh_metrics:
         return is_ours or bool(stored[name])
-    return json.dumps(as_whole(stored[name])) != json.dumps(as_whole(fresh_metrics[name]))  # 0 equals False
+    # 0 == False in Python, but not in JSON
+    return json.dumps(as_whole(stored[name])) != json.dumps(as_whole(fresh_metrics[name]))
 
 
 def _restore(path: Path, document: dict[str, Any]) -> str:
@@ -227,7 +232,9 @@ def _restore(path: Path, document: dict[str, Any]) -> str:
 
 
 def answer_in_words(verdicts: dict[str, Verdict], delivery_ratio: float | int | None) -> str:
-    """Return the verdict, and the delivery ratio unless the verdict covers it: a valid run may lack deliveries."""
+    """Return the verdict, and the delivery ratio unless the verdict covers it: in a valid run, deliveries may be
+    missing.
+    """
     answer = overall(verdicts)
     if delivery_ratio is None or (delivery_ratio == 1 and verdicts.keys() & {"delivery", "validity", "agreement"}):
         return answer

@@ -1,8 +1,8 @@
-"""The base class of every group of scenario parameters: frozen, strict, without room for unknown keys.
+"""The base class of every group of scenario parameters: frozen and strict, so that unknown keys are refused.
 
-Model     a group is declared next to the code it configures; the scenario composes the groups
+Model     a group is declared next to the code that it configures; the scenario combines the groups
 Units     named by the last part of a field's name: _m, _s, _ms, _mps, _mbps, _bytes
-Errors    ScenarioError: what a scenario, or a file that it names, asks for cannot be; one line for each problem.
+Errors    ScenarioError: a scenario, or a file that it names, asks for something impossible; one line for each problem.
           A check over several fields raises ValueError("field: what is wrong"), and the line of that field is named.
 Source    ours: docs/guide/scenarios.md
 """
@@ -16,13 +16,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-CODE_PATTERN = r"^[^:\\]+\.py:[A-Za-z_]\w*$"  # a file next to the scenario, and a name in it
+CODE_PATTERN = r"^[^:\\]+\.py:[A-Za-z_]\w*$"  # a file next to the scenario, and a name in this file
 
 
 class ScenarioError(Exception):
-    """The input is wrong. The message has one line for each problem: where it is, what is wrong, what would be right.
+    """The input is wrong. The message has one line for each problem: where it is, what is wrong, and what would be
+    right.
 
-    `is_input`: the input was wrong, and the cause was not a time limit.
+    `is_input`: whether the input is the cause, rather than a time limit.
     """
 
     is_input = True
@@ -33,7 +34,7 @@ class Parameters(BaseModel):
 
 
 class ClassInFile(Parameters):
-    """Custom code: a class in a file next to the scenario. It runs only where it is allowed."""
+    """Custom code: a class in a file next to the scenario. It runs only with permission."""
 
     model_config = ConfigDict(serialize_by_alias=True)
     reference: str = Field(
@@ -50,7 +51,7 @@ class ClassInFile(Parameters):
 
 
 def class_says_it(key: str) -> Callable[[Any], Any]:
-    """Return a validator that fills in `key`, which distinguishes the groups, if `class` or `command` is given."""
+    """Return a validator that fills in `key` if `class` or `command` is given. This key distinguishes the groups."""
 
     def fill_in(group: Any) -> Any:
         if not isinstance(group, dict):
@@ -62,7 +63,7 @@ def class_says_it(key: str) -> Callable[[Any], Any]:
 
 
 def _as_range(value: Any) -> Any:
-    """Read a single number as a range from it to itself."""
+    """Convert a single number to a range that contains only this number."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return (value, value)
     if not isinstance(value, tuple) or len(value) != 2:
@@ -72,17 +73,17 @@ def _as_range(value: Any) -> Any:
 
 Range = Annotated[
     tuple[float, float], BeforeValidator(_as_range, json_schema_input_type=float | tuple[float, float])
-]  # uniform between the two
+]  # values are drawn uniformly from the range
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The limits of both ends of a Range, and their names."""
+    """The limits for both ends of a Range, and the names of the ends."""
 
     least: float
     most: float
     ends: tuple[str, str] = ("lowest", "highest")
-    times: float | None = None  # the most times that the higher end may be the lower one
+    times: float | None = None  # largest ratio of the higher end to the lower end
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._validate, handler(source))
@@ -102,7 +103,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class KeyNotes:
-    """The notes that the reference of all keys adds to a value: a unit that its name lacks, a range instead of the
+    """Notes about a value for the reference of all keys: a unit that its name lacks, or a range that replaces the
     declared bounds.
     """
 
@@ -122,5 +123,5 @@ StationName = Annotated[str, Field(pattern=r"^s(0|[1-9]\d{0,6})$")]
 
 
 def number(name: str) -> int:
-    """Return `12` for `h12` or `s12`."""
+    """Return the number of a node's name, such as `12` for `h12` or `s12`."""
     return int(name[1:])

@@ -1,7 +1,7 @@
-"""Write names from outside, and counts, for people and shells.
+r"""Write counts, and names that come from users or files, for readers and shells.
 
-Model     an invisible character is spelled out as in \\u202e: some of them turn the direction of writing, and
-          what follows is read backwards
+Model     an invisible character is spelled out, as in \u202e, because some of these characters reverse the direction of
+          writing for the text that follows
 Source    ours: docs/architecture/command-line.md
 """
 
@@ -16,7 +16,9 @@ from pathlib import Path
 
 
 def spell_out(words: str) -> str:
-    """Quote for people. Spaces of all kinds stay, and bytes that are not text (surrogates) are left to the stream."""
+    """Spell out invisible characters of a text for readers. All kinds of spaces are kept, and bytes that are not text
+    (surrogates) are left to the output stream.
+    """
     if words.isprintable():
         return words
     return "".join(
@@ -30,13 +32,15 @@ def _escape(code: int) -> str:
 
 
 def percentage(share: float) -> str:
-    """Write a share in percent: `88.4 %`. A share below 1 is never rounded up to 100 %."""
+    """Write a share in percent, such as `88.4 %`. A share below 1 is never rounded up to 100 %."""
     text = f"{100 * share:.3g}"
     return f"{text if text != '100' or share == 1 else 'just under 100'} %"
 
 
 def pluralize(number: int, what: str) -> str:
-    """Write `1 run`, `2 runs`, `1,000 crashes`, `3 deliveries`; `what` in the singular."""
+    """Write a count with its noun, such as `1 run`, `2 runs`, `1,000 crashes` or `3 deliveries`. `what` is the
+    singular.
+    """
     if number == 1:
         return f"1 {what}"
     if what.endswith("y") and what[-2:-1] not in "aeou":
@@ -45,7 +49,9 @@ def pluralize(number: int, what: str) -> str:
 
 
 def there_are(count: int, what: str, letter: str = "") -> str:
-    """Write `there is only 1 host, h0`, `there are 3 hosts, h0 to h2`, `there are no hosts`; or numbers."""
+    """Write `there is only 1 host, h0`, `there are 3 hosts, h0 to h2` or `there are no hosts`. Without a letter,
+    numbers replace the names.
+    """
     if count == 0:
         return f"there are no {pluralize(0, what)[2:]}"
     if count == 1:
@@ -66,8 +72,9 @@ def first_line(error: BaseException) -> str:
 
 
 def cut(words: str, longest: int) -> str:
-    """Shorten each line to at most `longest` characters, because a quoted text may be of any length. The place is at
-    the beginning, and what is wrong at the end. Text that was cut before stays as it is.
+    """Shorten each line to at most `longest` characters, because a quoted text may be of any length. The beginning of a
+    line, which names the location, and its end, which states the problem, are kept. Text that has been shortened before
+    is not changed.
     """
     return "\n".join(line if len(line) <= longest else _cut_line(line, longest) for line in words.splitlines())
 
@@ -79,7 +86,7 @@ def _cut_line(line: str, longest: int) -> str:
 
 
 def quote(path: Path) -> str:
-    """Quote for a shell, with invisible characters spelled out in the form that shells read."""
+    """Quote a path for a shell, with invisible characters spelled out in a form that shells understand."""
     name = str(path)
     if name.isprintable():
         return shlex.quote(name)
@@ -89,12 +96,14 @@ def quote(path: Path) -> str:
 
 
 def as_file_name(words: str) -> str:
-    """Turn a text into a name that every shell takes as it is; possibly empty."""
+    """Turn a text into a file name that does not need quoting in any shell. The result may be empty."""
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in words)[:80].lstrip(".")
 
 
 def format_number(value: float | int | None) -> str:
-    """Return a number of a metric for people, with thousands as in the verdicts and on the map: 106,167."""
+    """Write the value of a metric for readers, with separators for thousands as in the verdicts and on the map:
+    106,167.
+    """
     if value is None:
         return "–"
     if isinstance(value, int):

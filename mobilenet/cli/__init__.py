@@ -1,7 +1,8 @@
-"""The commands, by what people do with them. They contain no logic: they read options, call the package, and print."""
+"""The commands, grouped by purpose. They contain no logic: they read options, call the package, and print the results."""
 
 import os
 
-# OpenBLAS with a thread per core reserves memory for each when numpy is imported. If there is none, it ends the process
-# with status 1, which here means violated. One thread needs none, and our matrices are small.
+# When numpy is imported, OpenBLAS reserves memory for a thread on each core. If this memory is not available, it ends
+# the process with status 1, which here means violated. One thread does not need such memory, and is sufficient for
+# small matrices.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,4 +1,4 @@
-"""Where does (0, 0) of the plane lie, by options of a command or according to files?"""
+"""Determine the position of (0, 0) in the plane, from options of a command or from files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OffsetOption = Annotated[
 
 
 def parse_origin(text: str) -> Any:
-    """Parse the LON,LAT of an option."""
+    """Parse the value LON,LAT of an option."""
     from pydantic import ValidationError
 
     from mobilenet.world.tracks.projection import Origin
@@ -40,7 +40,7 @@ def parse_origin(text: str) -> Any:
 
 
 def chosen_anchor(origin: str | None, offset: str | None) -> Any:
-    """Return the place of (0, 0) that an option gives, or None."""
+    """Return the position of (0, 0) that an option specifies, or None."""
     from mobilenet.world.tracks.projection import Offset
 
     if origin is not None and offset is not None:
@@ -57,7 +57,7 @@ def chosen_anchor(origin: str | None, offset: str | None) -> Any:
 
 
 def anchor_of(origin: str | None, offset: str | None, recorded: Any, sites: Any) -> Any:
-    """Return the place of (0, 0), from an option or from the files."""
+    """Return the position of (0, 0), from an option or otherwise from the files."""
     if (chosen := chosen_anchor(origin, offset)) is not None:
         return chosen
     if sites is not None and sites.lonlat != recorded.lonlat:

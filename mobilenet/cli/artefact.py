@@ -1,4 +1,4 @@
-"""One archive for reviewers: make it, and check it by running it again."""
+"""The command that creates an archive for reviewers, or checks an archive by repeating its runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mobilenet.cli.study import while_spark_lives
 from mobilenet.quoting import pluralize, quote
 
 CHECK = "check"
-MOST_NAMES = 12  # files that were not compared, listed by name
+MOST_NAMES = 12  # most files that are listed by name because they were not compared
 
 
 def artefact(
@@ -88,7 +88,7 @@ def _make(paths: list[Path], out: Path, title: str | None, license_: str | None,
 
 
 def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, quiet: bool) -> None:
-    """Print a line for each study and each claim; exit with 0 if all results are the same."""
+    """Print a line for each study and each claim. Exit with 0 if all results are the same."""
     from mobilenet.lab.artefact.comparison import Sameness
     from mobilenet.lab.artefact.reproduction import CheckOptions, check
 

@@ -1,4 +1,4 @@
-"""The command that measures the speed of everything on this machine."""
+"""The command that measures the speed of the simulator on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Capacity: the largest or smallest value of a key at which requirements hold."""
+"""The command that finds the largest or smallest value of a key at which requirements hold."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def capacity(
 def _search(
     question: Any,
     out: Path | None,
-    where: tuple[str | None, int | None],  # master and workers
+    where: tuple[str | None, int | None],  # the options master and workers
     allow_code: bool,
     as_json: bool,
     quiet: bool,
@@ -115,7 +115,9 @@ def _search(
 
 
 def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool, runs_made: int) -> None:
-    """Draw and print the answer. Exit unless there is one, all runs were made, and none is violated."""
+    """Draw and print the answer. Exit with an error unless there is an answer, all runs were made, and none is
+    violated.
+    """
     from mobilenet.lab.studies.capacity.question import BUDGET
     from mobilenet.lab.studies.capacity.words import document, head, more_runs, point_rows, sentences
     from mobilenet.viz.capacity import draw_into
@@ -164,5 +166,5 @@ def _values(answer: Any) -> str:
 
 
 def _round_up(least: int, needed: int) -> int:
-    """Return a sufficient number of runs, in hundreds."""
+    """Return a sufficient number of runs, rounded up to hundreds."""
     return -(-max(least, needed * 3 // 2) // 100) * 100

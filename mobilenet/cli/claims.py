@@ -1,4 +1,4 @@
-"""Claims: sentences about studies, each answered from runs."""
+"""The command that tests claims: statements about studies, which are answered from runs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _announce(planned: Any, place: Path) -> None:
 
 
 def _end(outcome: Any, again: str, as_json: bool) -> None:
-    """Print the answers. Exit with 0 if all are known and as expected."""
+    """Print the answers. Exit with 0 if all answers are known and as expected."""
     from mobilenet.lab.studies.claims.words import HEAD, cells, closing_lines, sentence, summary_with_names
 
     for line in [f"failed: {line}" for line in outcome.failed[:10]]:
@@ -99,7 +99,7 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
 
 
 def _command(file: Path, out: Path | None, seed: int | None, allow_code: bool, quick: bool) -> str:
-    """Return the command that answers the file, or resumes."""
+    """Return the command that answers the claims of a file, or resumes this work."""
     words = ["mobilenet claims", quote(file), *(["--quick"] if quick else [])]
     words += [] if out is None else ["--out", quote(out)]
     words += [] if seed is None else ["--seed", str(seed)]

@@ -1,11 +1,12 @@
 """The output and the end of every command: lines, progress, and an exit code for each failure.
 
-Exit codes  0 done, and what was judged is valid; 1 violated; 2 bad input; 3 could not be finished; 4 unknown, or
-            stopped before all was looked at
-Errors      one line on stderr for each problem, never a traceback (MOBILENET_DEBUG=1 shows it)
-Signals     SIGINT, SIGTERM and SIGHUP unwind the command, which removes what it had begun to write; those that the
-            caller has us ignore (nohup) stay ignored. An exception that a signal raises within a finalizer, or in a
-            library that catches everything, is lost: it is raised again until the command unwinds
+Exit codes  0 finished, and everything that was judged is valid; 1 violated; 2 bad input; 3 could not be finished;
+            4 unknown, or stopped before everything was examined
+Errors      one line on stderr for each problem, but no traceback (MOBILENET_DEBUG=1 shows it)
+Signals     SIGINT, SIGTERM and SIGHUP unwind the command, which removes its incomplete output. Signals that the caller
+            has set to be ignored (nohup) stay ignored. If a signal raises its exception within a finalizer, or in a
+            library that catches everything, the exception is lost. It is therefore raised again until the command
+            unwinds
 Source      ours: docs/architecture/command-line.md
 """
 
@@ -33,25 +34,27 @@ from mobilenet import __version__
 from mobilenet.quoting import cut, spell_out
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SAME_REQUEST_S = 1.0  # a second signal so soon after the first (timeout(1) sends two) does not disturb the clean-up
-AGAIN_S = 0.5  # until an ignored request is repeated
-GROUP_S = 0.3  # within which a signal reaches all processes of a group
+SAME_REQUEST_S = 1.0  # a second signal within this time (timeout(1) sends two) does not disturb the clean-up
+AGAIN_S = 0.5  # interval at which an ignored request to stop is repeated
+GROUP_S = 0.3  # time within which a signal reaches all processes of a group
 NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP)
-LEAST_BYTES = 400_000_000  # for the libraries, before anything is simulated
-EXTRAS = {  # library -> the extra that installs it, for those that the core does not need
+LEAST_BYTES = 400_000_000  # memory for the libraries, before the simulation begins
+EXTRAS = {  # library -> the extra that installs it, for optional libraries
     "SALib": "sensitivity", "folium": "pictures", "matplotlib": "pictures", "pyspark": "studies", "websockets": "live",
 }  # fmt: skip
 NO_MEMORY = "out of memory; nothing was written"
-LONGEST_LINE = 800  # characters of an error message
-WIDEST = 10_000  # columns of a table
-SELDOM = (100_000, 20, 20)  # for the garbage collector: modules that are imported are not garbage
+LONGEST_LINE = 800  # most characters of an error message
+WIDEST = 10_000  # most columns of a table
+# thresholds of the garbage collector, which are high because imported modules are not garbage
+SELDOM = (100_000, 20, 20)
 WORDINGS = {  # replacements for typer's messages
     "Value error, ": "",
     "Invalid value for '([^']+)'": r"\1",
     r"(['\"])(.*?)\1 is not one of ": r"unknown value \2; expected one of ",
     r"\. Choose from: ": "; expected one of ",
 }
-DIFFERS, DAMAGED = "not the same when repeated", "damaged"  # answers about a record, besides those about the protocol
+# answers about a record itself, in addition to those about the protocol
+DIFFERS, DAMAGED = "not the same when repeated", "damaged"
 REPEATED = "The run did not record its messages (record.messages), so it was repeated; the fingerprint is the same."
 
 
@@ -64,19 +67,22 @@ class Exit(IntEnum):
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked us to stop."""
+    """Raised when a signal asks the command to stop."""
 
 
-_stop_signals: list[str] = []  # the signal that asked us to stop; its exception may get lost, e.g. in a finalizer
-_hush: list[bool] = []  # whether the present command was asked to be quiet
-_brief: list[bool] = []  # whether it was, for a reason other than printing JSON
+# the signal that asked the command to stop; its exception may get lost, for example in a finalizer
+_stop_signals: list[str] = []
+_hush: list[bool] = []  # whether the current command prints only essential output, because of --quiet or --json
+_brief: list[bool] = []  # whether this is because of --quiet
 
 
 class Group(TyperGroup):
-    """The commands, in panels. A wrong command line is reported in one line, with exit code 2."""
+    """The group of all commands, which the help lists in panels. A wrong command line is reported in one line, with
+    exit code 2.
+    """
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands under the names of their panels (typer itself needs rich's markup for panels)."""
+        """List the commands under the names of their panels. In typer itself, panels require rich's markup."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():
             panel = getattr(command, "rich_help_panel", "Commands")
@@ -89,10 +95,10 @@ class Group(TyperGroup):
         standalone = extra.pop("standalone_mode", True)
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")  # names of files need not be text
+                stream.reconfigure(errors="backslashreplace")  # file names may contain bytes that are not text
         gc.set_threshold(*SELDOM)
         try:
-            if not _has_memory():  # before any command imports numpy
+            if not _has_memory():  # this must happen before a command imports numpy
                 least = f"at least {LEAST_BYTES // 1_000_000} MB more memory is needed; see ulimit -v"
                 fail(f"{NO_MEMORY} ({least})", Exit.UNFINISHED)
             code = super().main(*args, **(extra | {"standalone_mode": False}))
@@ -112,7 +118,7 @@ class Group(TyperGroup):
 
 
 def _usage_problem(error: typer.TyperException) -> str:
-    """Return what is wrong with a command line. For the value of an option, the words are those for scenarios."""
+    """Return what is wrong with a command line. Values of options are described in the same way as those of scenarios."""
     from pydantic import ValidationError
 
     from mobilenet.scenario.error_messages import option_problem
@@ -126,9 +132,9 @@ def _usage_problem(error: typer.TyperException) -> str:
 
 @contextmanager
 def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = False) -> Iterator[None]:
-    """Turn every failure into one line and an exit code. `quiet`: print only what is wrong, and what the command
-    concludes; `as_json`: print only JSON; `reads`: directories that the command was given, in which damage is not our
-    error.
+    """Turn every failure into one line and an exit code. `quiet`: print only problems and the conclusion of the
+    command. `as_json`: print only JSON. `reads`: the input directories of the command. Damage in these directories is
+    reported as bad input, and not as an internal error.
     """
     from mobilenet.parameters import ScenarioError
     from mobilenet.record.reader import RunError
@@ -148,7 +154,7 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = F
             _no_more_asking()
             _hush.clear()
             _brief.clear()
-            if sys.stdout is not None:  # closed by the caller
+            if sys.stdout is not None:  # None if the caller has closed it
                 sys.stdout.flush()
     except (typer.Exit, typer.Abort):
         raise
@@ -173,7 +179,8 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = F
             raise typer.Exit(Exit.UNFINISHED) from None
         if (problem := _in_the_way(error, reads)) is not None:
             fail(problem, Exit.BAD_INPUT)
-        if error.filename or error.errno is None:  # raised by a library without a number, for an unreadable file
+        # an unreadable file is reported without an error number by some libraries
+        if error.filename or error.errno is None:
             _fail_unexpectedly(error, reads)
         fail(f"the output could not be written: {error.strerror}", Exit.UNFINISHED)
     except Exception as error:
@@ -190,8 +197,8 @@ def _fail_unexpectedly(error: Exception, reads: Sequence[Path]) -> NoReturn:
 
 
 def _has_memory() -> bool:
-    """Check for address space, which `ulimit -v` limits. Without it, OpenBLAS ends the process with status 1, which
-    here would mean violated, or retries for minutes.
+    """Return whether enough address space is available, which `ulimit -v` limits. Without it, OpenBLAS retries for
+    minutes, or ends the process with status 1, which here would mean violated.
     """
     try:
         mmap.mmap(-1, LEAST_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
@@ -201,7 +208,7 @@ def _has_memory() -> bool:
 
 
 def _is_without_memory(error: BaseException | None) -> bool:
-    """Return whether a library could not be loaded for lack of memory; numpy reports this as something else."""
+    """Return whether a library could not be loaded because memory ran out. numpy reports this as a different error."""
     while error is not None:
         if any(words in str(error) for words in ("failed to map segment", "annot allocate memory", "MemoryError")):
             return True
@@ -213,13 +220,15 @@ def _damage(directory: Path) -> str | None:
     from mobilenet.lab.studies import store as of_studies
     from mobilenet.record import soundness as of_runs
 
-    with suppress(Exception):  # if this fails too, only the first error is reported
+    with suppress(Exception):  # if this check fails as well, only the first error is reported
         return of_runs.fault(directory) or of_studies.fault(directory)
     return None
 
 
 def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
-    """Return a damaged or unreadable file of the input, or None for other errors, such as one of the disk."""
+    """Return a message about a damaged or unreadable input file. Return None for other errors, such as an error of the
+    disk.
+    """
     place = Path(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else None
     if place is None or error.errno not in NO_FILE:
         return None
@@ -228,7 +237,9 @@ def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
 
 
 def was_stopped() -> bool:
-    """Return whether a signal asked us to stop, or does so now, since a signal to the group may reach others first."""
+    """Return whether a signal has asked the command to stop. This waits for a moment, because a signal to the process
+    group may reach other processes first.
+    """
     with suppress(KeyboardInterrupt):
         time.sleep(0.0 if _stop_signals else GROUP_S)
     return bool(_stop_signals)
@@ -250,7 +261,9 @@ def _on_signal() -> Callable[[int, FrameType | None], None]:
 
 
 def _ask_again(number: int, frame: FrameType | None) -> None:
-    """Raise Stopped again, unless the command is already unwinding: its error then has a Stopped as a cause."""
+    """Raise Stopped again, unless the command is already unwinding. In that case its current error has a Stopped as a
+    cause.
+    """
     signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
     error = sys.exc_info()[1]
     while error is not None:
@@ -261,7 +274,7 @@ def _ask_again(number: int, frame: FrameType | None) -> None:
 
 
 def _no_more_asking() -> None:
-    with suppress(ValueError):  # not in the main thread
+    with suppress(ValueError):  # this is not the main thread
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
@@ -277,17 +290,17 @@ def _internal(error: Exception) -> NoReturn:
 
 
 def _forsake_stdout() -> None:
-    """Discard what is still to be flushed at exit."""
+    """Discard all output that would be flushed at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # not a file at all, under a test
+    except (OSError, ValueError):  # under tests, stdout is not a real file
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
 def fail(message: str, code: Exit) -> NoReturn:
-    if _stop_signals:  # we are ending already, with this code; a second request must not interrupt that
+    if _stop_signals:  # the command is ending with this code already, and a second request must not interrupt it
         _no_more_asking()
-        with suppress(ValueError):  # not in the main thread
+        with suppress(ValueError):  # this is not the main thread
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
     _print_error(message)
@@ -300,13 +313,13 @@ def _print_error(message: str) -> None:
 
 
 def say(line: str, always: bool = False) -> None:
-    """Print a line, unless the command was asked to be quiet. `always`: even then."""
+    """Print a line, unless the command was asked to be quiet. `always` prints it in any case."""
     if always or not any(_hush):
         print(spell_out(line), flush=True)
 
 
 def conclude(line: str) -> None:
-    """Print the answer of a command that was asked to be quiet. Otherwise it has been printed in full."""
+    """Print the answer of a command if it was asked to be quiet. Otherwise the answer has been printed in full."""
     if any(_brief):
         say(line, always=True)
 
@@ -321,13 +334,13 @@ def writing(target: Path) -> Iterator[None]:
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
-    """Print rows of texts under their headings; the columns `right` are aligned to the right.
+    """Print rows of texts under their headings. The columns in `right` are aligned to the right.
 
-    A terminal limits the width of a table. Elsewhere it is as wide as its rows.
+    On a terminal, the width of a table is limited to that of the terminal. Otherwise the table is as wide as its rows.
     """
     if any(_hush):
         return
-    # Imported here: rich takes longer to load than a command without a table to start.
+    # Imported here, because rich takes longer to load than a command without a table takes to start.
     from rich.console import Console
     from rich.measure import Measurement
     from rich.table import Table
@@ -335,7 +348,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
 
     class Whole(Console):
         def on_broken_pipe(self) -> None:
-            """Keep rich from exiting with 1, which means a violated verdict."""
+            """Keep rich from exiting with 1, which would mean a violated verdict."""
             raise BrokenPipeError
 
     table = Table(*head, box=None, pad_edge=False, show_header=any(head))

@@ -1,4 +1,4 @@
-"""Where does the time of all deliveries go? Tables for a terminal, of a run or of two runs compared."""
+"""Show where the time of all deliveries goes, as tables for a terminal, for one run or for two runs in comparison."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from mobilenet.why.stories import Stories
     from mobilenet.why.stretches import Stretch
 
-MOST_PARTS = 12  # rows of a table of parts
-LONGEST = 10  # deliveries
+MOST_PARTS = 12  # most rows in a table of parts
+LONGEST = 10  # number of deliveries that are listed
 MOST_NODES = 8
 
 
 def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> None:
-    """Print what the delays of a run's deliveries consist of, on average and for the slowest one. `allowed`: the option
-    that the printed command needs.
+    """Print the parts of the delays of a run's deliveries, as a mean over all deliveries and for the slowest ones.
+    `allowed` is the option that the printed command needs.
     """
     from mobilenet.why.shares import add, counted_deliveries, shares_by, slowest
 
@@ -65,7 +65,7 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
 
 
 def window_ns(run: Path) -> tuple[int, int]:
-    """Return the measurement period, which for processes is the whole run."""
+    """Return the measurement period. For processes, this is the whole run."""
     from mobilenet.record.kinds import run_kind
     from mobilenet.record.reader import read_manifest
 
@@ -83,7 +83,7 @@ def _document(totals: Shares) -> dict[str, Any]:
 
 
 def parts_as_json(parts: Mapping[Part, int]) -> list[dict[str, Any]]:
-    """Return what `--json` prints for parts."""
+    """Return the parts in the form that `--json` prints."""
     return [{"kind": kind, "leg": leg, "ns": length} for (kind, leg), length in parts.items()]
 
 
@@ -108,7 +108,9 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
 
 
 def _print_groups(title: str, shares_of: Mapping[tuple[Any, ...], Shares], place: int, node: str) -> None:
-    """Print the cells, or the receivers, with the largest mean delay. `place`: where a key of shares has the name."""
+    """Print the cells or receivers with the largest mean delays. `place` is the position of their name in the keys of
+    `shares_of`.
+    """
     from mobilenet.why.shares import add
 
     groups: dict[str, list[Shares]] = defaultdict(list)
@@ -136,7 +138,9 @@ def _print_longest(stories: Stories, late: Sequence[Delivery]) -> None:
 
 
 def mostly(stories: Stories, one: Delivery) -> str:
-    """Return the largest part of a delay, and the message behind which it last waited."""
+    """Return the largest part of a delay, and the last message that blocked the delivery if such messages caused more
+    than half of the delay.
+    """
     from mobilenet.why.shares import shares
 
     parts = shares(stories, [one])
@@ -146,7 +150,7 @@ def mostly(stories: Stories, one: Delivery) -> str:
 
 
 def largest_part(parts: Mapping[Part, int], total_ns: int) -> str:
-    """Return the first part, which is the largest, with its share of the time."""
+    """Return the first part, which is the largest, and its share of the time."""
     from mobilenet.why.kinds import LEGS
 
     if not total_ns:
@@ -159,7 +163,7 @@ def largest_part(parts: Mapping[Part, int], total_ns: int) -> str:
 
 
 def stretch_rows(stories: Stories, story: Sequence[Stretch], receiver: str) -> list[dict[str, Any]]:
-    """Return what `--json` prints for each stretch. Times count from the first."""
+    """Return the stretches in the form that `--json` prints. Times are relative to the beginning of the first stretch."""
     from mobilenet.why.words import Words
 
     words = Words(stories.record, stories.protocol)
@@ -191,7 +195,7 @@ def print_stretches(rows: Sequence[dict[str, Any]], node: str) -> None:
 
 
 def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json: bool, allowed: str = "") -> None:
-    """Print what explains the difference between the mean delays of two runs, over the deliveries that both have."""
+    """Print the causes of the difference between the mean delays of two runs, for the deliveries that occur in both."""
     from mobilenet.why.shares import counted_deliveries, shares
 
     deliveries = [
@@ -234,7 +238,9 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
 
 
 class Planned(NamedTuple):
-    """A delivery that both runs have. The number of a message shifts after a broadcast that was refused."""
+    """Identifies a delivery that occurs in both runs. The number of the message is not used, because it shifts after a
+    broadcast that was refused.
+    """
 
     receiver: str
     sender: str
@@ -247,7 +253,7 @@ def _planned_delivery(stories: Stories, one: Delivery) -> Planned:
 
 
 def _lacking(run: Path) -> str:
-    """Return the delivery ratio of the run, unless it delivered all that it owed."""
+    """Return the delivery ratio of the run as text, or an empty string if it delivered everything that it owed."""
     from mobilenet.api import Run
 
     share = Run(run).metrics.get("delivery_ratio")
@@ -255,7 +261,7 @@ def _lacking(run: Path) -> str:
 
 
 def _answers(runs: Sequence[Path]) -> str:
-    """Return the delivery ratios of the runs, unless both delivered all that they owed."""
+    """Return the delivery ratios of the runs as text, or an empty string if both delivered everything that they owed."""
     from mobilenet.api import Run
 
     one, other = (Run(run).metrics.get("delivery_ratio") for run in runs)
@@ -266,7 +272,7 @@ def _answers(runs: Sequence[Path]) -> str:
 
 
 def _changes(first: Shares, second: Shares) -> list[tuple[Part, int, int]]:
-    """Return each part with its time in both runs, the largest change first."""
+    """Return each part with its time in both runs. The largest change comes first."""
     rows = [
         (part, first.by_part.get(part, 0), second.by_part.get(part, 0)) for part in {**first.by_part, **second.by_part}
     ]
@@ -296,7 +302,7 @@ def _print_changes(rows: Sequence[tuple[Part, int, int]], deliveries: int, node:
 def _by_message(
     stories: Sequence[Stories], deliveries: Sequence[dict[Planned, Delivery]], common: Sequence[Planned]
 ) -> list[tuple[str, int]]:
-    """Return the change of delay by message, under the names of the second run."""
+    """Return the change of delay for each message, with the name of the message in the second run."""
     from mobilenet.why.shares import delay_ns
 
     change: dict[str, int] = defaultdict(int)
@@ -327,13 +333,13 @@ def kind_name(kind: str) -> str:
 
 
 def exactly(time_ns: int, node: str) -> str:
-    """Return milliseconds, or time units of processes, to the nanosecond."""
+    """Return a time in milliseconds, or in time units for processes, with a precision of one nanosecond."""
     digits = 9 if node[0] == "p" else 6
     return f"{time_ns // 10**digits:,}.{time_ns % 10**digits:0{digits}d}"
 
 
 def in_s(time_ns: float, node: str, form: str = ".4g") -> str:
-    """Return a time with its unit: seconds, or time units of processes."""
+    """Return a time with its unit, which is seconds, or time units for processes."""
     return f"{time_ns / 1e9:{form}} {'t.u.' if node[0] == 'p' else 's'}"
 
 

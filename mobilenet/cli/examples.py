@@ -1,4 +1,4 @@
-"""The scenarios and data that come with the package, for users without a clone."""
+"""The command that copies the scenarios and data of the package, for users without a clone of the repository."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def examples(
 
 
 def first_step() -> str:
-    """Return the command to suggest when none was given."""
+    """Return the command that is suggested to a user who has not entered one."""
     return f"mobilenet run {FIRST}" if FIRST.is_file() else "mobilenet examples"

@@ -1,4 +1,4 @@
-"""Explore small networks in all orders of their events."""
+"""The command that explores small networks in all orders of their events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mobilenet.lab.hunt.exhaustion.campaign import Report
     from mobilenet.lab.hunt.exhaustion.search import Progress
 
-EVERY_S = 10.0  # between two lines of progress
+EVERY_S = 10.0  # seconds between two lines of progress
 
 
 def exhaust(

@@ -15,9 +15,10 @@ from mobilenet.quoting import pluralize, quote
 if TYPE_CHECKING:
     from mobilenet.record.stamp import Inputs, Provenance
 
-PLACES = ("STUDY", "CLAIMS", "FILE", "RUN")  # in commands, these stand for the inputs of a file
-MAKERS = ("run", "serve", "study", "capacity", "sensitivity", "claims")  # commands that make a directory
-SEARCHES = ("capacity.json", "sensitivity.parquet")  # files of directories that `mobilenet study` does not make
+PLACES = ("STUDY", "CLAIMS", "FILE", "RUN")  # placeholders in commands for the input of a file
+MAKERS = ("run", "serve", "study", "capacity", "sensitivity", "claims")  # commands that create a directory
+# files that show that a directory was not made by `mobilenet study`
+SEARCHES = ("capacity.json", "sensitivity.parquet")
 ANSWERS, KEPT = "claims.json", "claims.yaml"
 
 
@@ -67,7 +68,7 @@ def explain(
 
 
 def _print(file: Path, provenance: Provenance | None, place: Path | None, there: Inputs | None) -> bool:
-    """Print the provenance. Return whether the file was made from the directory at hand."""
+    """Print the provenance. Return whether the file was made from the data in its current directory."""
     if provenance is None:
         assert place is not None and there is not None
         say(f"{quote(file)}: part of {_words(there)} in {quote(place)}")
@@ -95,7 +96,9 @@ def _print(file: Path, provenance: Provenance | None, place: Path | None, there:
 
 
 def _print_archive(file: Path, as_json: bool) -> bool:
-    """Print the provenance of an archive, or of the unpacked archive around a file. Return whether it is one."""
+    """Print the provenance of an archive, or of the unpacked archive that contains a file. Return whether there is an
+    archive.
+    """
     from mobilenet.lab.artefact import ArtefactError
     from mobilenet.lab.artefact.archive import CHECKSUMS, open_archive
 
@@ -126,7 +129,9 @@ def _print_archive(file: Path, as_json: bool) -> bool:
 
 
 def _around(file: Path) -> tuple[Path | None, Inputs | None]:
-    """Return the innermost run, study or answers that contain a file, or that this directory is."""
+    """Return the innermost run, study or folder of answers that contains a file, and its inputs. `file` may also be
+    this directory itself.
+    """
     from mobilenet.record.provenance import inputs_of_claims, run_or_study_around
 
     place = file if file.is_dir() else file.parent
@@ -171,8 +176,8 @@ def _difference(one: Inputs, other: Any) -> str:
 
 
 def _remade(place: Path, inputs: Inputs) -> str:
-    """Return the command that the directory's own files name: it has the verb, and whether code must be allowed.
-    Experiments of claims are made with their claims.
+    """Return the command that made a directory, as recorded in its own files. It contains the verb, and --allow-code if
+    that was needed. Experiments of claims are made by the command for their claims.
     """
     from mobilenet.record.provenance import read_provenance
 
@@ -191,7 +196,9 @@ def _remade(place: Path, inputs: Inputs) -> str:
 
 
 def _remade_of_kind(place: Path, kind: str) -> str:
-    """Return the command for a directory without such tables: from an older version, or unfinished."""
+    """Return the command for a directory that lacks these tables, because it is unfinished or comes from an older
+    version.
+    """
     from mobilenet.lab.studies.store import open_store
     from mobilenet.scenario.adversary import AdversarySchedule
     from mobilenet.scenario.run_source import permission, read_source
@@ -203,7 +210,7 @@ def _remade_of_kind(place: Path, kind: str) -> str:
 
 
 def _in_place(command: str, place: Path) -> str:
-    """Put the directory in the place of its name in the command."""
+    """Replace the placeholder in a command by the directory."""
     words = command.split(" ")
     for name in PLACES:
         words = [quote(place / word[len(name) + 1 :]) if word.startswith(f"{name}/") else word for word in words]

@@ -1,4 +1,6 @@
-"""Look into a run: the messages of a handoff, the differences between two runs, tables for other tools."""
+"""Commands that examine a run: the messages of a handoff, the differences between two runs, and the reference of all
+keys.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +182,8 @@ def reference(
         if not text:
             fail(f"--search {search!r}: no key or metric has these words in its name or description", Exit.BAD_INPUT)
         say(text)
-        print("Next: mobilenet check SCENARIO", file=sys.stderr)  # standard output may be redirected into a file
+        # standard output may be redirected into a file, so this line goes to stderr
+        print("Next: mobilenet check SCENARIO", file=sys.stderr)
 
 
 def schema(
@@ -199,7 +202,7 @@ def schema(
             say(text_of(dict(schemas())).rstrip())
             print(
                 "Next: mobilenet schema --out FOLDER", file=sys.stderr
-            )  # standard output may be redirected into a file
+            )  # standard output may be redirected into a file, so this line goes to stderr
             return
         from mobilenet.viz.files import together
 

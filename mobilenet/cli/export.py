@@ -58,7 +58,7 @@ Node = Annotated[
     ),
 ]
 EPOCH_S = 1_704_067_200
-FORMATS_OF = {  # option -> the formats that it has an effect on
+FORMATS_OF = {  # option -> formats for which the option has an effect
     "--node": ("pcap", "radio-pcap"), "--origin": ("csv", "geojson", "kepler"), "--from-s": ("shiviz",),
     "--to-s": ("shiviz",), "--epoch-s": ("kepler",), "--allow-code": ("shiviz",),
 }  # fmt: skip
@@ -127,7 +127,7 @@ def export(
 
 
 def _require_one(selection: dict[str, bool]) -> str:
-    """Return the format that is selected. Refuse none or several."""
+    """Return the selected format. Refuse a selection of none or of several."""
     kinds = [name for name, is_selected in selection.items() if is_selected]
     if len(kinds) != 1:
         *others, last = (f"--{name}" for name in selection)
@@ -136,7 +136,7 @@ def _require_one(selection: dict[str, bool]) -> str:
 
 
 def _require_effects(kind: str, options: list[str]) -> None:
-    """Refuse an option that this format ignores."""
+    """Refuse an option that has no effect for this format."""
     if ignored := [name for name in options if kind not in FORMATS_OF[name]]:
         formats = " or ".join(f"--{name}" for name in FORMATS_OF[ignored[0]])
         fail(f"{ignored[0]}: has no effect on --{kind}; expected {formats}", Exit.BAD_INPUT)
@@ -153,7 +153,7 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
 
     is_run = (directory / "manifest.json").is_file()
     opened = source(directory, origin) if is_run and "station_positions_m" in read_manifest(directory) else None
-    # before anything is written: an unreadable input does not concern the target
+    # The inputs are opened before the target is created, so that an unreadable input leaves the target unchanged.
     if not is_run and (directory / "study.yaml").is_file() and (note := tables_of_what_is_there(directory)):
         say(note)
     at = None if origin is None else f"{origin.lon},{origin.lat}"
@@ -197,7 +197,7 @@ def _export_omnetpp(directory: Path, target: Path) -> None:
 
 
 def _places(study: Path) -> dict[str, Any]:
-    """Return the place of each finished run in the experiment that OMNeT++ makes of the study."""
+    """Return the position of each finished run in the experiment that represents the study in OMNeT++."""
     from mobilenet.lab.export.omnetpp import UNNAMED, Place
     from mobilenet.lab.studies.level_names import LevelNames
     from mobilenet.lab.studies.store import open_store
@@ -206,7 +206,8 @@ def _places(study: Path) -> dict[str, Any]:
     opened = open_store(study).study
     of_levels = LevelNames(opened.factors)
     names = {factor: of_levels.distinct(factor, opened.levels(factor)) for factor in opened.factors}
-    levels = [dict(zip(names, row, strict=True)) for row in itertools.product(*names.values())]  # as `combinations`
+    # in the same order as `combinations`
+    levels = [dict(zip(names, row, strict=True)) for row in itertools.product(*names.values())]
     return {
         row["run"]: Place(opened.name or UNNAMED, levels[row["configuration"]], row["replication"] - 1, number)
         for number, row in enumerate(read_rows(study, "tables/runs"))

@@ -9,11 +9,11 @@ from mobilenet.cli.console import print_table, say
 from mobilenet.quoting import pluralize
 
 MOST_LISTED = 5
-SKIPPED = {"geojson": ("feature", "times"), "gpx": ("track", "times")}  # what is skipped, because it has none of what
+SKIPPED = {"geojson": ("feature", "times"), "gpx": ("track", "times")}  # format -> what is skipped, and what it lacks
 
 
 def print_inspection(inspection: Any, sites: Any, exchanged: bool, at: Any) -> None:
-    """Print the table. `exchanged`: longitudes and latitudes seem to be swapped; `at`: the anchor."""
+    """Print the table. `exchanged` means that longitudes and latitudes seem to be swapped, and `at` is the anchor."""
     from mobilenet.world.tracks.projection import Offset
 
     of_cells = [] if inspection.cells is None else _of_cells(inspection, sites)

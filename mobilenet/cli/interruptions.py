@@ -1,4 +1,6 @@
-"""What do the interruptions by handoffs consist of? Tables for a terminal, of one handoff or of all in a run."""
+"""Show the parts of the interruptions by handoffs, as tables for a terminal, for one handoff or for all handoffs of a
+run.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ MOST_NAMED = 10
 
 
 def interruptions(run: Path, stories: Stories, name: str | None, out: Path | None, as_json: bool, allowed: str) -> None:
-    """Print what interrupts deliveries at handoffs, and draw it into `out`. `name`: of one, HOST:SESSION."""
+    """Print what interrupts deliveries at handoffs, and draw it into `out`. `name` selects one handoff as HOST:SESSION."""
     from mobilenet.scenario import load_scenario
     from mobilenet.why.handoffs import Interruptions
 
@@ -61,7 +63,7 @@ def _draw(run: Path, walk: Interruptions, handoffs: list[Interruption], out: Pat
 
 
 def _handoffs_begun(run: Path) -> int:
-    """Return the changes of station that began in the measurement period and were not superseded."""
+    """Return the number of changes of station that began in the measurement period and were not superseded."""
     from mobilenet.metrics.fold import EventFold
     from mobilenet.record.reader import read_coded
 
@@ -69,7 +71,7 @@ def _handoffs_begun(run: Path) -> int:
 
 
 def interrupting_handoffs(run: Path) -> list[Interruption]:
-    """Return the confirmed handoffs of the measurement period that interrupt deliveries, as the metric counts them."""
+    """Return the confirmed handoffs of the measurement period that interrupt deliveries, as counted by the metric."""
     from mobilenet.metrics.fold import EventFold
     from mobilenet.metrics.mobile import interruptions
     from mobilenet.record.reader import read_coded

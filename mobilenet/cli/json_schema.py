@@ -1,7 +1,7 @@
-"""JSON Schemas of scenarios, studies and claims files, so that editors complete keys and mark wrong ones.
+"""JSON Schemas of scenarios, studies and claims files, with which editors complete keys and mark wrong ones.
 
-Model     made from the same declarations that check a file; their rules for single values (types, ranges, choices,
-          unknown keys) are in the schema, too. Rules over several keys stay with `mobilenet check`
+Model     the schemas are generated from the declarations that check a file. They contain the rules for single values
+          (types, ranges, choices, unknown keys). Only `mobilenet check` applies rules that involve several keys
 Source    JSON Schema 2020-12; ours: docs/guide/scenarios.md
 """
 
@@ -21,7 +21,7 @@ NAMES = ("scenario.schema.json", "study.schema.json", "claims.schema.json")
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """Return the schemas by file name."""
+    """Return the schemas, by the names of their files."""
     of_scenarios: TypeAdapter[Any] = TypeAdapter(Scenario | ProcessScenario)
     scenario = of_scenarios.json_schema(by_alias=True)
     return {
@@ -40,6 +40,6 @@ def _plain(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _discriminate(schema: dict[str, Any]) -> dict[str, Any]:
-    """Choose the schema by the key `processes`, so that editors complain about the right kind of scenario."""
+    """Select the schema by the key `processes`, so that the messages of an editor refer to the right kind of scenario."""
     hosts, processes = schema.pop("anyOf")
     return schema | {"if": {"required": ["processes"]}, "then": processes, "else": hosts}

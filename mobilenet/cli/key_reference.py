@@ -1,8 +1,8 @@
 """All keys of scenario, study and claims files, as they are declared: type, unit, default, range, meaning, and source.
 
-Model     the declarations are walked, nothing is written twice; scenarios/REFERENCE.md is this text, and a test holds
-          it to that. The source of a key is that of the module that declares it; a meaning states where a value is from
-          another one
+Model     the text is generated from the declarations. scenarios/REFERENCE.md contains it, and a test ensures that it is
+          up to date. The source of a key is that of the module that declares it. If a value comes from another
+          source, the meaning states this
 Source    ours: docs/guide/scenarios.md
 """
 
@@ -25,7 +25,7 @@ from pydantic_core import PydanticUndefined
 from mobilenet.parameters import KeyNotes, Within
 from mobilenet.scenario.yaml_writer import inline
 
-UNITS = {  # the unit, by the last part of a name
+UNITS = {  # the unit for the last part of a name
     "s": "s", "ms": "ms", "ns": "ns", "m": "m", "mps": "m/s", "mbps": "Mb/s", "bytes": "bytes", "db": "dB",
     "frames": "frames",
     "segments": "segments", "share": "share",
@@ -38,7 +38,7 @@ WHOLE_UNITS = {
     "rate_per_host_per_min": "1/min",
 }
 PLAIN = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "any", type(None): "null"}
-COLUMNS = 100  # width of the list
+COLUMNS = 100  # width of the list in characters
 INDENTED: Any = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
 BOUNDS = {
     "ge": "≥ {}",
@@ -64,10 +64,12 @@ class Key:
 
 
 def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> Iterator[Key]:
-    """Yield the keys of a group and of the groups in it, in the order of the file. `is_chosen`: one of several."""
+    """Yield the keys of a group and of the groups in it, in the order of the file. `is_chosen` means that the group is
+    one of several alternatives.
+    """
     for name, field in model.model_fields.items():
         key = field.alias or name
-        if is_chosen and _is_tag(field):  # given by the enclosing group
+        if is_chosen and _is_tag(field):  # the entry of the enclosing group includes this key
             continue
         path = f"{prefix}{key}"
         groups = list(_groups(field.annotation))
@@ -93,7 +95,7 @@ def _declaring_module(model: type[BaseModel], name: str) -> str:
 
 
 def _tag(group: type[BaseModel]) -> tuple[str, str] | None:
-    """Return the key by which a group is chosen, and its value."""
+    """Return the key whose value selects a group, and this value."""
     return next(
         ((name, get_args(field.annotation)[0]) for name, field in group.model_fields.items() if _is_tag(field)), None
     )
@@ -104,7 +106,7 @@ def _is_tag(field: FieldInfo) -> bool:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """Yield the parts of a type, without annotations."""
+    """Yield the parts of a type, without their annotations."""
     origin = get_origin(annotation)
     if origin is Annotated:
         yield from _parts(get_args(annotation)[0])
@@ -116,7 +118,7 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 
 def _inside(annotation: Any) -> str:
-    """Return what marks the keys of each entry of a list or mapping."""
+    """Return the notation for the entries of a list or mapping, which follows the name of the key."""
     for part in _parts(annotation):
         if get_origin(part) in (tuple, list):
             return "[]"
@@ -171,7 +173,7 @@ def _unit(name: str, field: FieldInfo) -> str:
 
 
 def _bounds(field: FieldInfo) -> str:
-    """Return the bounds of the field, of its type, and of the elements of a list or pair."""
+    """Return the bounds of the field, of its type, or of the elements of a list or pair."""
     return "; ".join(
         filter(None, (_own_bounds([*field.metadata, *_ornaments(field.annotation)]), _of_elements(field.annotation)))
     )
@@ -192,13 +194,13 @@ def _own_bounds(metadata: list[Any]) -> str:
                         words.format(f"{value:g}" if isinstance(value, float) or abs(value) < 10**7 else f"{value:.3g}")
                     )
             pattern = getattr(holder, "pattern", None)
-            if isinstance(pattern, str):  # pattern of a name: a letter and a number
+            if isinstance(pattern, str):  # the pattern is that of a node name: a letter and a number
                 bounds.append(f"{pattern[1]}0, {pattern[1]}1, ...")
     return ", ".join(dict.fromkeys(bounds))
 
 
 def _of_elements(annotation: Any) -> str:
-    """Return the bounds of a list's elements, which may be lists themselves."""
+    """Return the bounds of a list's elements, which may themselves be lists."""
     for part in _parts(annotation):
         if get_origin(part) in (tuple, list):
             for element in dict.fromkeys(argument for argument in get_args(part) if argument is not Ellipsis):
@@ -219,17 +221,17 @@ def _ornaments(annotation: Any) -> Iterator[Any]:
 
 
 def _with_docstring(group: type[BaseModel] | None) -> type[BaseModel] | None:
-    """Return the group, or the nearest of its bases, that has a docstring."""
+    """Return the group if it has a docstring, or otherwise its nearest base class with a docstring."""
     classes = [] if group is None else [cls for cls in group.__mro__ if issubclass(cls, BaseModel) and cls.model_fields]
     return next((cls for cls in classes if cls.__dict__.get("__doc__")), None)
 
 
 def _about(group: type[BaseModel] | None) -> str:
-    """Return the first line of the group's docstring, as a meaning."""
+    """Return the first paragraph of the group's docstring as the meaning of its key."""
     model = _with_docstring(group)
     if model is None:
         return ""
-    words = (inspect.getdoc(model) or "").partition("\n")[0].rstrip(".")
+    words = " ".join((inspect.getdoc(model) or "").partition("\n\n")[0].split()).rstrip(".")
     first = words.partition(" ")[0]
     return words[:1].lower() + words[1:] if first[1:].islower() or len(first) == 1 else words
 
@@ -240,20 +242,20 @@ def _about_module(group: type[BaseModel]) -> str:
 
 
 def source_of(module: str) -> str:
-    """Return the Source field of a module's docstring, in one line."""
+    """Return the `Source` entry of a module's docstring, in one line."""
     match = re.search(r"^Source +(.*?)(?=^\S|\Z)", sys.modules[module].__doc__ or "", re.MULTILINE | re.DOTALL)
     return " ".join(match[1].split()) if match else ""
 
 
 def reference() -> str:
-    """Return the whole text, in Markdown."""
+    """Return the complete reference in Markdown."""
     parts = [
         "# All keys of scenarios, studies and claims\n\nGenerated from the declarations by `mobilenet reference`."
         " `a.b` is key `b` inside `a`, `a[]` stands for each entry of a list,\n`a.*` for each key that you name,"
         " and `a{name: x}.b` for a key that exists when `a` has `name: x`. [1], [2], ... are the sources at the"
         " end.\n`mobilenet check` reports errors in a file by line and key.\n"
     ]
-    sources: dict[str, int] = {}  # module -> its number
+    sources: dict[str, int] = {}  # module -> number of its source
     for title, model in _models().items():
         parts.append(
             f"\n## {title}\n\n| key | type | unit | default | range | meaning | source"
@@ -272,8 +274,9 @@ def reference() -> str:
 
 
 def listing(keys: Sequence[str] = (), search: str = "") -> str:
-    """Return the keys and metrics as a list for a terminal: those wanted with their inner keys, and of these the ones
-    whose name or meaning has all words of `search`. Raise LookupError for a key that does not exist.
+    """Return the keys and metrics as a list for a terminal. `keys` selects keys, including those within them, and
+    `search` selects entries whose name or meaning contains all of its words. Raise LookupError for a key that does not
+    exist.
     """
     entries = dict.fromkeys((*_entries_of_keys(), *_entries_of_metrics()))
     names = {re.sub(r"\{[^}]*\}|\[\]", "", path) for path, _, _ in entries}
@@ -297,7 +300,7 @@ def _is_in(name: str, key: str) -> bool:
 
 
 def _entries_of_keys() -> Iterator[tuple[str, str, str]]:
-    """Yield path, facts and meaning of each key."""
+    """Yield the path, the facts and the meaning of each key."""
     for model in _models().values():
         for k in keys(model):
             default = k.default if k.default == "must be given" else f"default {k.default}"
@@ -313,7 +316,7 @@ def _entries_of_metrics() -> Iterator[tuple[str, str, str]]:
 
 
 def _models() -> dict[str, type[BaseModel]]:
-    """Return the possible contents of files, by title."""
+    """Return the models of the files that may be written, by title."""
     from mobilenet.lab.studies.claims.declaration import Claims
     from mobilenet.lab.studies.declaration import Study
     from mobilenet.scenario.mobile import Scenario
@@ -326,7 +329,7 @@ def _models() -> dict[str, type[BaseModel]]:
 
 
 def _metrics() -> Iterator[str]:
-    """Yield the metrics that studies compare, or use to stop."""
+    """Yield the metrics that studies can compare or use to stop."""
     from mobilenet.lab.studies.tables import OF_STUDIES
     from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES
 

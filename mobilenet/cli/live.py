@@ -1,4 +1,4 @@
-"""The command that shows a run in a window, in which it can be watched, stepped, changed and rewound.
+"""The command that shows a run in a browser, where it can be watched, stepped, changed and rewound.
 
 Source    ours: docs/guide/live.md
 """
@@ -96,7 +96,9 @@ def _speed(text: str) -> float | Literal["max"]:
 
 
 def _end_by_signals(end: Callable[[], None]) -> None:
-    """Let the first signal finish the present step, so that the record is whole. The second one does not wait."""
+    """Let the first signal end the run after its current step, so that the record is complete. A second signal ends the
+    command at once.
+    """
     usual = {number: signal.getsignal(number) for number in SIGNALS}
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -110,8 +112,8 @@ def _end_by_signals(end: Callable[[], None]) -> None:
 
 
 def _end(desk: Any, scenario: Path, out: Path | None, again: str, ending: list[str]) -> None:
-    """Keep the interventions in the run, unless they are kept already. `again`: the options of the command; `ending`:
-    receives what pages show of it.
+    """Save the runs with interventions, unless they have been saved already. `again` contains the options of the
+    command. The lines that pages show about the end are appended to `ending`.
     """
 
     def report(line: str) -> None:
@@ -143,7 +145,7 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str, ending: list[s
             marked = "" if session.is_over else ", marked as ended early"
             report(f"the run up to that point, with {count}, is in {quote(directory)}{marked}")
             next_scenario = directory / "scenario.yaml"
-            if session.is_real_time:  # the page plays back its record
+            if session.is_real_time:  # a run in real time cannot be repeated, so the page plays back its record
                 say(f"Next: mobilenet map {quote(directory)}")
                 return
         else:

@@ -1,4 +1,4 @@
-"""The command line: its commands by panel. How they end is in console.py.
+"""The command line: its commands in panels. console.py defines how commands end.
 
 Source    ours: docs/architecture/command-line.md
 """
@@ -17,7 +17,7 @@ from mobilenet.cli import examples
 from mobilenet.cli.console import Group, say
 from mobilenet.engine import native
 
-PANELS = {  # panel of the help -> command -> module of mobilenet.cli and function in it
+PANELS = {  # panel of the help -> command -> its module of mobilenet.cli and its function there
     "Run and watch": {"run": "run:run", "live": "live:live", "serve": "serve:serve", "check": "run:check"},
     "Inspect": {
         "show": "run:show", "map": "pictures:map_", "figures": "pictures:figures", "report": "pictures:report",
@@ -41,7 +41,9 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
 
 
 class Commands(Mapping[str, Any]):
-    """The commands of all panels. Each is imported when it is looked up, so that the others start sooner."""
+    """The commands of all panels. Each command is imported only when it is looked up, so that other commands start
+    faster.
+    """
 
     def __init__(self) -> None:
         self._commands: dict[str, Any] = {}
@@ -74,7 +76,7 @@ app = typer.Typer(
     name="mobilenet",
     help="Emulate mobile networks and the broadcast protocols that run on them.",
     invoke_without_command=True,
-    add_completion=True,  # mobilenet --install-completion
+    add_completion=True,  # adds the option --install-completion
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -91,7 +93,7 @@ SIMULATING = (
     "artefact",
     "swarm",
     "bench",
-)  # commands that edited sources would slow down by half
+)  # these commands would take about twice as long with edited sources that are not compiled
 
 
 def _version(is_requested: bool) -> None:

@@ -1,6 +1,6 @@
-"""Enter a node of a run with programs: with a shell, or with one command.
+"""Enter a node of a run with programs, either with a shell or with a single command.
 
-Errors    one line for a run that is not in progress, or a node that it does not have
+Errors    one line for a run that is not in progress, or for a node that does not exist
 Source    ours: docs/guide/real-software.md
 """
 
@@ -20,15 +20,15 @@ from mobilenet.quoting import quote
 
 
 def require_shell(protocol: Any, node: str | None) -> None:
-    """Fail unless this protocol can give the node a shell."""
+    """Exit with an error unless this protocol can give the node a shell."""
     if node is not None and protocol.name != "ip":
         fail(f"--shell {node}: the scenario has protocol.name: {protocol.name}; expected ip", Exit.BAD_INPUT)
 
 
 @contextmanager
 def shell_of(node: str | None, stop_reasons: list[str]) -> Iterator[tuple[str, int] | None]:
-    """Yield a pseudo-terminal for the shell of a node, connected to this terminal. When the shell ends, `stop_reasons`
-    gets the reason to end the run.
+    """Yield a pseudo-terminal for the shell of a node, which is connected to this terminal. When the shell ends, the
+    reason for ending the run is appended to `stop_reasons`.
     """
     if node is None:
         yield None
@@ -53,7 +53,7 @@ def shell_of(node: str | None, stop_reasons: list[str]) -> Iterator[tuple[str, i
 
 
 def enter(run: Path, shell: str | None, exec_in: str | None, words: Sequence[str]) -> int:
-    """Run a shell, or these words, in a node of a run in progress. Return its exit code."""
+    """Run a shell, or the command in `words`, in a node of a run in progress. Return its exit code."""
     from mobilenet.lab.programs.namespaces.machines import entering
     from mobilenet.lab.programs.realtime.tunnels import shell_command
 

@@ -1,4 +1,4 @@
-"""Look at a run or a study: its map, figures, and the page that reports it all."""
+"""Commands that draw a run or a study: its map, its figures, and a page with a full report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mobilenet.cli.progress import progress
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import quote
 
-NARROWEST_IN, WIDEST_IN = 3, 40  # limits of a figure's width
+NARROWEST_IN, WIDEST_IN = 3, 40  # limits of a figure's width, in inches
 
 Metrics = Annotated[
     list[str] | None,
@@ -97,7 +97,7 @@ def _fetches(tiles: bool) -> str:
 
 
 def _width(value: float | None) -> float | None:
-    if value is not None and not NARROWEST_IN <= value <= WIDEST_IN:  # nan is neither
+    if value is not None and not NARROWEST_IN <= value <= WIDEST_IN:  # written in this way to refuse nan as well
         raise typer.BadParameter(f"{value:g} is not in the range {NARROWEST_IN} to {WIDEST_IN} inches")
     return value
 
@@ -202,7 +202,9 @@ def report(
 
 
 def _is_study_with_tables(directory: Path) -> bool:
-    """Return whether it is a study, with a note on what is missing; RunError for neither a study nor a run."""
+    """Return whether the directory is a study, and print a note if some of its tables are missing. Raise RunError if it
+    is neither a study nor a run.
+    """
     from mobilenet.lab.studies.tables import tables_of_what_is_there
     from mobilenet.viz.study_tables import is_study
 

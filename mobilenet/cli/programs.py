@@ -1,4 +1,4 @@
-"""Look closer at a run: replay one of its programs, or shrink it to a smaller run with the same violation."""
+"""Commands that replay one program of a run, or shrink a scenario to a smaller one with the same violation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mobilenet.cli.progress import error_console, progress
 from mobilenet.quoting import cut, pluralize, quote, spell_out
 from mobilenet.record.atomic_files import write_whole
 
-LONGEST = 2000  # characters of a line
+LONGEST = 2000  # most characters of a line
 REPEATED = (
     "The run did not record the lines of its programs (record.programs), so it was repeated;"
     " the fingerprint is the same."
@@ -87,7 +87,7 @@ def replay(
         for title, texts in (("told", [parting.event]), ("recorded", parting.recorded), ("now", parting.answered)):
             for text in texts:
                 say(f"  {title:9} {spell_out(cut(text, LONGEST))}")
-        played = " --allow-code" if again else ""  # a replay needs the option again
+        played = " --allow-code" if again else ""  # the replay needs this option as well
         say(f"Next: mobilenet replay {quote(run)} --node {node} --life {life} -o told.jsonl{played}, to debug it")
         raise typer.Exit(Exit.VIOLATED)
 
@@ -99,7 +99,7 @@ def _write(out: Path, events: list[str], what: str) -> None:
 
 
 def _resolve_files(command: list[str]) -> list[str]:
-    """Return the command with files resolved from the current folder; the run has its own copies."""
+    """Return the command with the absolute paths of files in the current folder. The run has its own copies."""
     return [str(Path(word).resolve()) if Path(word).is_file() else word for word in command]
 
 

@@ -1,6 +1,6 @@
-"""Show the progress of long work: a bar on a terminal, elsewhere a line now and then.
+"""Show the progress of long work, as a bar on a terminal, or otherwise as a line at intervals.
 
-Units     seconds of simulated and of wall time, as the words show
+Units     seconds of simulated and of wall time, as the names show
 Source    ours: docs/architecture/command-line.md
 """
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from mobilenet.lab.studies.batch import Standing
 
-PLAIN_PROGRESS_S = 10.0  # between two lines without a terminal
-RECENT_S = 30.0  # the period whose speed determines the time left, as in rich
+PLAIN_PROGRESS_S = 10.0  # seconds between two lines if stderr is not a terminal
+RECENT_S = 30.0  # the time left follows from the speed during this period, as in rich
 LOOK_S = 0.2
-LEAST_KNOWN = 4  # the least number of runs or schedules for an estimate of the time left
+LEAST_KNOWN = 4  # least number of finished runs or schedules for an estimate of the time left
 
 
 def error_console() -> Console:
@@ -38,7 +38,7 @@ def _on_terminal() -> bool:
 
 @contextmanager
 def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None] | None]:
-    """Show simulated time, speed and time left: on a terminal a bar, elsewhere a line now and then."""
+    """Show simulated time, speed and time left, as a bar on a terminal, or otherwise as a line at intervals."""
     if quiet:
         yield None
         return
@@ -66,7 +66,7 @@ def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None]
 
 
 def _plain_progress(started: float) -> Callable[[float, float], None]:
-    marks = deque([(started, 0.0)])  # of the last RECENT_S: the time, and what was done by then
+    marks = deque([(started, 0.0)])  # (wall time, simulated time) during the last RECENT_S
 
     def update(done_s: float, total_s: float) -> None:
         now = time.perf_counter()
@@ -91,7 +91,7 @@ def _speed(speed: float) -> str:
 
 @contextmanager
 def runs_progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
-    """Show how many runs of a study are done, failed and left, with the round and the time left."""
+    """Show how many runs of a study are done, have failed and are left, with the round and the time left."""
     if quiet:
         yield lambda standing: None
     elif not _on_terminal():
@@ -123,10 +123,10 @@ def _plain_runs_progress() -> Callable[[Standing], None]:
 
 
 def _describing() -> Callable[[Standing], str]:
-    """Return a function that describes a standing. The time left follows from the speed since this work began, which
-    changes when claims go on with their schedules.
+    """Return a function that describes the state of a study. The time left is estimated from the speed since the
+    current work began. New work begins, for example, when claims continue with their schedules.
     """
-    first: list[tuple[float, int]] = []  # when this work began, and what was done before
+    first: list[tuple[float, int]] = []  # when the current work began, and how many runs had ended before
     last: list[tuple[int, int]] = []
 
     def describe(standing: Standing) -> str:
@@ -138,7 +138,8 @@ def _describing() -> Callable[[Standing], str]:
         most = max(standing.left, standing.most_left)
         left = f"{standing.left} left" if most == standing.left else f"{standing.left} to {most} left"
         text = f"{standing.done} done, {standing.failed} failed, {left}"
-        # configurations take different times, in turns; the first runs of a process take longer
+        # The estimate needs a run of each configuration, because their times differ and they take turns. It also needs
+        # LEAST_KNOWN runs, because the first runs of a process take longer.
         if standing.left and ended - before >= max(standing.configurations, LEAST_KNOWN):
             each_s = (now - since) / (ended - before)
             low, high = (_duration(each_s * runs) for runs in (standing.left, most))
@@ -154,7 +155,7 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def counting(total: int) -> Iterator[Callable[[], None]]:
-    """Count schedules out of `total`, on a terminal."""
+    """Show how many of `total` schedules are finished, if stderr is a terminal."""
     if not _on_terminal():
         yield lambda: None
         return
@@ -173,7 +174,7 @@ def counting(total: int) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def tasks_progress(quiet: bool, tasks_done: Callable[[], tuple[int, int]]) -> Iterator[None]:
-    """Show how many tasks of a query are done: on a terminal a bar, elsewhere a line now and then."""
+    """Show how many tasks of a query are done, as a bar on a terminal, or otherwise as a line at intervals."""
     if quiet:
         yield
         return

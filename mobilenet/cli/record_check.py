@@ -1,4 +1,4 @@
-"""Judge a recorded run again, after repeating it if asked: for a run and for each run of a study."""
+"""Judge a recorded run again, optionally after repeating it. This is used for single runs and for each run of a study."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def judge_recorded(
     directory: Path, repeat: bool, allow_code: bool, quiet: bool
 ) -> tuple[str, dict[str, Verdict], list[str], list[str]]:
-    """Return the answer, verdicts, notes, and what is wrong with verdict.json and metrics.json."""
+    """Return the answer, the verdicts, notes, and errors in verdict.json and metrics.json."""
     from mobilenet.api import judge_anew
     from mobilenet.verify.judge import overall
 
@@ -30,8 +30,8 @@ def judge_recorded(
 
 
 def _compare_with_repeat(directory: Path, allow_code: bool, quiet: bool) -> dict[str, str] | None:
-    """Repeat the run, and return what is wrong with verdict.json and metrics.json, by their path. If its record
-    differs, print the first difference and return None.
+    """Repeat the run, and return the errors in verdict.json and metrics.json, by path. If the record of the repeated
+    run differs, print the first difference and return None.
     """
     from mobilenet.lab.live.repetition import NO_REPEAT, can_be_repeated, divergence
     from mobilenet.lab.replay.comparison import DerivedFilesDiffer

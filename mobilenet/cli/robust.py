@@ -1,4 +1,4 @@
-"""Robustness: repeat a study's comparison on other radios."""
+"""The command that repeats a study's comparison on other radios."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def robust(
 
 
 def _end(plan: Any, place: Path, results: list[Any]) -> None:
-    """Write and print the result on each radio. Exit unless all runs were made and none is violated."""
+    """Write and print the result on each radio. Exit with an error unless all runs were made and none is violated."""
     from mobilenet.lab.studies.robust import robust as robustness
     from mobilenet.lab.studies.robust.words import markdown, totals, without_mean
     from mobilenet.lab.studies.table_files import write_table
@@ -101,7 +101,7 @@ def _end(plan: Any, place: Path, results: list[Any]) -> None:
 
 
 def _again(study: Path, radios: str | None, obstacles: Path | None, out: Path | None, allow_code: bool) -> str:
-    """Return the command that repeats this."""
+    """Return the command that repeats this work."""
     words = ["mobilenet robust", quote(study)]
     for option, value in (("--radios", radios), ("--obstacles", obstacles), ("--out", out)):
         words += [] if value is None else [option, quote(Path(value))]

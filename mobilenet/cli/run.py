@@ -1,4 +1,4 @@
-"""Run a scenario, judge a run, and look at its numbers."""
+"""Commands that run a scenario, judge a run, and show its metrics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mobilenet.engine.gc_pause import no_collections, set_modules_aside
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out, unknown
 
-MOST_PARTITIONS = 10  # partitions listed in a summary
+MOST_PARTITIONS = 10  # most partitions that a summary lists
 EXITS = {
     "valid": Exit.FINE,
     "violated": Exit.VIOLATED,
@@ -80,19 +80,21 @@ def run(
 
 @contextmanager
 def offering_force() -> Iterator[None]:
-    """Explain how to replace an existing run."""
+    """If the target exists, explain how to replace it."""
     from mobilenet.record.writer import AlreadyThere
 
     try:
         yield
     except AlreadyThere as error:
         if error.path.is_symlink() or not (error.path / "manifest.json").is_file():
-            raise AlreadyThere(error.path) from None  # only a run can be replaced by a run
+            raise AlreadyThere(error.path) from None  # a run may only replace another run
         raise AlreadyThere(error.path, "replace it with --force, or name another directory with --out") from None
 
 
 def end_with_verdicts(result: Any) -> NoReturn:
-    """Print what is violated, unknown and owed, and which metrics have no value, and exit with the code for it."""
+    """Print violations, unknown properties, missing deliveries and metrics without values, and exit with the
+    corresponding code.
+    """
     _print_violations(result.verdicts)
     _print_unknown(result.verdicts)
     _print_warnings(result.warnings)
@@ -107,7 +109,7 @@ def end_with_verdicts(result: Any) -> NoReturn:
 
 
 def _require_the_same(result: Any, allow_code: bool, quiet: bool) -> None:
-    """Run the scenario again. If the record differs, report the place, and exit."""
+    """Run the scenario again. If the record differs, report the first difference and exit."""
     from mobilenet import api
     from mobilenet.lab.replay.transcript import first_difference, lines_of
 
@@ -207,7 +209,7 @@ def verify(
 
 
 def _delivery_ratio(directory: Path) -> float | int | None:
-    """Return the delivery ratio in metrics.json, if that can be read."""
+    """Return the delivery ratio in metrics.json, or None if it cannot be read."""
     from mobilenet.record.reader import RunError, read_derived
 
     try:
@@ -275,7 +277,7 @@ def show(
 
 
 def _show_killed(directory: Path, facts: dict[str, Any]) -> NoReturn:
-    """Summarise what a killed run had recorded."""
+    """Summarise the record of a run whose process was killed."""
     print_table(
         ("table", "rows", "file"),
         [(name, f"{rows:,}", f"{directory / name}.parquet") for name, rows in facts["rows"].items()],
@@ -287,7 +289,9 @@ def _show_killed(directory: Path, facts: dict[str, Any]) -> NoReturn:
 
 
 def stopped_in_words(facts: dict[str, Any]) -> str | None:
-    """Return the programs that still ran after the active part, by `real_time` of a manifest, or None."""
+    """Describe the programs that still ran after the active part, from `real_time` of a manifest. Return None if there
+    were none.
+    """
     names: dict[str, list[str]] = {}
     for node, last_signal in facts.get("programs_stopped", {}).items():
         names.setdefault(last_signal, []).append(node)
@@ -299,7 +303,7 @@ def stopped_in_words(facts: dict[str, Any]) -> str | None:
 
 
 def _print_json(opened: Any) -> None:
-    """Print the numbers of a run and how it was judged, for programs."""
+    """Print the metrics of a run and its verdict in a form for programs."""
     verdicts = {name: asdict(verdict) for name, verdict in opened.verdicts.items()}
     say(json.dumps({"verdict": opened.verdict, "properties": verdicts, "metrics": opened.metrics}, indent=1))
 
@@ -346,7 +350,7 @@ def _process_summary(result: Any) -> str:
 
 
 def _partitions(directory: Path) -> list[str]:
-    """Return a line for each partition of the processes' network, since a partition has no event."""
+    """Return a line for each partition of the processes' network. Partitions are not recorded as events."""
     from mobilenet.scenario import load_scenario
 
     network: Any = load_scenario(directory / "scenario.yaml").network  # type: ignore[union-attr]
@@ -357,13 +361,13 @@ def _partitions(directory: Path) -> list[str]:
 
 
 def _print_verdicts(verdicts: dict[str, Any]) -> None:
-    """Print a narrow table, with notes in lines below it."""
+    """Print the verdicts as a narrow table, and notes about them in lines below it."""
     print_table(("property", "verdict"), [(name, verdict.answer) for name, verdict in verdicts.items()])
     _print_unknown(verdicts)
 
 
 def _print_unknown(verdicts: dict[str, Any]) -> None:
-    """Print each reason once, with the properties that cannot be judged for it."""
+    """Print each reason once, with the properties that are unknown for this reason."""
     reasons: dict[str, list[str]] = {}
     for name, verdict in verdicts.items():
         if verdict.answer == "unknown":
@@ -378,7 +382,7 @@ def _print_warnings(warnings: list[str]) -> None:
 
 
 def _print_owed(run: Any) -> None:
-    """Print what is still owed in a run that was not at rest."""
+    """Print the missing deliveries of a run that did not end at rest."""
     if owed := run.still_owed:
         say(owed)
 

@@ -1,4 +1,4 @@
-"""The command that runs programs that use UDP, in real time.
+"""The command that runs programs in real time, on UDP or on IP.
 
 Source    ours: docs/guide/real-time.md
 """
@@ -83,7 +83,7 @@ def serve(
 
 
 def _take_ctrl_c(stop_reasons: list[str]) -> None:
-    """Let the first Ctrl-C end the run, with its record, and a second one end the command."""
+    """Let the first Ctrl-C end the run, whose record is written, and a second one end the command."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.SIG_IGN:
         return
@@ -96,7 +96,7 @@ def _take_ctrl_c(stop_reasons: list[str]) -> None:
 
 
 def _say_addresses(protocol: Any) -> None:
-    """Print the addresses at which programs find each other, for users who start them."""
+    """Print the addresses at which programs reach each other, for users who start the programs themselves."""
     network = getattr(protocol, "prefix", None)
     if network is None or protocol.command is not None:
         return
@@ -108,7 +108,7 @@ def _say_addresses(protocol: Any) -> None:
     )
 
 
-UNDELIVERED = (  # datagrams
+UNDELIVERED = (  # counts of datagrams, and their meaning
     ("datagrams_from_outside", "dropped because they were sent from outside 127.0.0.0/8"),
     ("datagrams_misaddressed", "dropped because they were sent to an address that no other host has"),
     (
@@ -121,7 +121,7 @@ UNDELIVERED = (  # datagrams
     ),
     ("datagrams_too_long", "dropped because they were too long for a frame"),
 )
-REFUSED = (  # packets of a node
+REFUSED = (  # counts of packets of one node, and their meaning
     ("packets_malformed", "dropped because they were not IPv4 packets"),
     ("packets_misaddressed", "dropped because no node has the address to which they were sent"),
     ("packets_spoofed", "dropped because they were not sent from the node's own address"),
@@ -157,7 +157,7 @@ def _summary(result: Any) -> str:
 
 
 def _remarks(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield remarks about what users may want to change."""
+    """Yield remarks about settings that users may want to change."""
     for sender, pair in facts.get("senders_renamed", ()):
         yield f"{sender} sent from its own address to addresses of {pair}; these datagrams were attributed to {sender}"
     if facts.get("senders_renamed"):

@@ -1,4 +1,4 @@
-"""Studies: many runs and their joint results."""
+"""The command that runs a study: many runs and their joint results."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def study(
 
 
 def _end(result: Any) -> None:
-    """Print the results. Exit unless all runs were made and none is violated."""
+    """Print the results. Exit with an error unless all runs were made and none is violated."""
     _print_study(result)
     if result.failed:
         fail(f"{pluralize(len(result.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
@@ -90,7 +90,7 @@ def _end(result: Any) -> None:
 
 @contextmanager
 def keeping_what_is_done() -> Iterator[None]:
-    """Keep the finished runs of a study, whatever stops it."""
+    """If a study is stopped or loses Spark, report that its finished runs are kept."""
     from mobilenet.lab.studies.batch import JobLost
     from mobilenet.lab.studies.java import is_without_java
 
@@ -111,14 +111,14 @@ def keeping_what_is_done() -> Iterator[None]:
 
 @contextmanager
 def while_spark_lives(early: str) -> Iterator[None]:
-    """Print `early` if Spark ends before work of which nothing is kept."""
+    """If Spark ends during work whose partial results are not kept, report this with the message `early`."""
     from mobilenet.lab.studies.batch import JobLost
     from mobilenet.lab.studies.java import is_without_java
     from mobilenet.parameters import ScenarioError
 
     try:
         yield
-    except (typer.Exit, ScenarioError, BrokenPipeError):  # the last one comes from our own output
+    except (typer.Exit, ScenarioError, BrokenPipeError):  # a BrokenPipeError comes from this command's own output
         raise
     except Exception as error:
         if isinstance(error, JobLost) or is_without_java(error):

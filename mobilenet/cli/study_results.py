@@ -1,4 +1,4 @@
-"""The results of a study, on the screen or as JSON: its means, its comparison, and the verdicts on its runs."""
+"""Show the results of a study on the screen or as JSON: its means, its comparison, and the verdicts on its runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from mobilenet.viz.study_tables import StudyTables
 
 MOST_ROWS = 40
-MOST_BRIEF = 4  # configurations, with --quiet
-LONG_LINE = 300  # characters, with --quiet
-MOST_EFFECTS = 10  # effects on a metric that are shown on the screen
+MOST_BRIEF = 4  # most configurations that are shown with --quiet
+LONG_LINE = 300  # most characters of a line with --quiet
+MOST_EFFECTS = 10  # most effects on a metric that are shown on the screen
 
 
 def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson = False, quiet: Quiet = False) -> None:
@@ -109,7 +109,7 @@ def show_study(directory: Path, metric_names: Sequence[str], as_json: bool) -> N
 
 
 def means(tables: StudyTables, metrics: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the rows of the summary."""
+    """Return the rows of the summary table."""
     names = ("configuration", *tables.factors, "metric", "n", "infinite", "label", "mean", "low", "high")
     return [{name: row[name] for name in names} for row in tables.summary if row["metric"] in metrics]
 
@@ -125,7 +125,7 @@ def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
 
 
 def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -> dict[str, str]:
-    """Print the effects on each metric, and return what they add up to."""
+    """Print the effects on each metric. Return a sentence for each metric that summarises them."""
     from mobilenet.lab.studies.effects import BEFORE_DELAYS, by_metric
     from mobilenet.lab.studies.sentences import changed_before, conclusions
 
@@ -150,7 +150,9 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
 
 
 def _effect_row(effect: Effect, tables: StudyTables, changed: Sequence[str]) -> tuple[str, ...]:
-    """Return the row of an effect. `changed`: what else the effects change, a column and its interval for each."""
+    """Return the table row of an effect. `changed` lists the other metrics that the effects change, which add a value
+    and an interval each.
+    """
     from mobilenet.lab.studies.sentences import changes_in_numbers, effect_in_numbers, effect_name
     from mobilenet.viz.words import probability
 
@@ -178,7 +180,9 @@ def _print_comparison(tables: StudyTables) -> None:
 
 
 def _in_brief(tables: StudyTables) -> list[str]:
-    """Return the delivery ratio, and a line for each comparison, in which the ratio is omitted if it gets long."""
+    """Return warnings, and one line for each comparison. If a line would be too long, it contains a short form and the
+    delivery ratio.
+    """
     from mobilenet.lab.studies.sentences import sentence
 
     comparison = tables.comparison or {}
@@ -197,7 +201,7 @@ def _in_brief(tables: StudyTables) -> list[str]:
 
 
 def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
-    """Return the delivery ratio, and the means of the first configurations."""
+    """Return warnings, and the means of the first configurations."""
     from mobilenet.viz.means_table import head_and_rows
 
     head, rows = head_and_rows(tables, metrics)
@@ -206,8 +210,8 @@ def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
 
 
 def verify_study(directory: Path, share: float, allow_code: bool, quiet: bool) -> str:
-    """Judge each run of a study again from its record, and return the worst answer. A share of the runs, evenly spaced,
-    is repeated.
+    """Judge each run of a study again from its record, and return the worst answer. A share of the runs, which are
+    evenly spaced, is repeated.
     """
     from mobilenet.cli.record_check import judge_recorded
     from mobilenet.lab.studies import StudyError

@@ -1,4 +1,4 @@
-"""Try the protocols and the simulator: hostile schedules, and speed."""
+"""The command that tests protocols and the simulator with many hostile schedules."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _require_radio(seed: int, protocol: str, mac: Mac | None, radio: Model | Non
 
 
 def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[str, Any]) -> NoReturn:
-    """Run and judge the schedules, print what is not valid, and exit."""
+    """Run and judge the schedules, print all that are not valid, and exit."""
     from mobilenet.lab.hunt.swarm.campaign import ENDED_BY_ERROR, Result, again, run_campaign
     from mobilenet.lab.hunt.swarm.plug_ins import is_plug_in
 
@@ -160,7 +160,8 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
             + ", ".join(f"{event} {number / count:.1f}" for event, number in sorted(event_counts.items()))
         )
     keep_option = f" --keep {quote(keep)}" if keep is not None else ""
-    violated.sort(key=lambda result: result.network == "adversary")  # which cannot be shrunk
+    # schedules of the adversary come last, because they cannot be shrunk
+    violated.sort(key=lambda result: result.network == "adversary")
     if violated and keep is not None and violated[0].network != "adversary":
         code = " --allow-code" if is_plug_in(others.get("protocol", DEFAULT)) else ""
         say(f"Next: mobilenet shrink {quote(keep / f'swarm-s{violated[0].seed}')}{code}")
@@ -170,11 +171,12 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
         say(f"Next: {again(seed + count, count, **others)}{keep_option}")
     if violated:
         raise typer.Exit(Exit.VIOLATED)
-    raise typer.Exit(Exit.BAD_INPUT if tally[ENDED_BY_ERROR] else Exit.FINE)  # as a run that a plug-in ends
+    # the exit code of a run that ends with an error of a plug-in
+    raise typer.Exit(Exit.BAD_INPUT if tally[ENDED_BY_ERROR] else Exit.FINE)
 
 
 def _programs(command: str, station_command: str, promises: str) -> str:
-    """Return the name that the swarm gives to programs."""
+    """Return the name that the swarm uses for these programs."""
     words = {}
     for option, role, text in (("--command", "host", command), ("--station-command", "station", station_command)):
         try:
@@ -187,13 +189,13 @@ def _programs(command: str, station_command: str, promises: str) -> str:
 
 
 def _require_a_protocol(protocol: str, allow_code: bool) -> None:
-    """Require a built-in name, or a plug-in's class whose code may run."""
+    """Require the name of a built-in protocol, or the class of a plug-in whose code may run."""
     from mobilenet.lab.hunt.swarm.plug_ins import is_plug_in, plug_in_kind, scene_of
     from mobilenet.simulation.plugin_code import require_allowed
 
     known = (*ON_THE_RADIO, SELECTIVE, *AMONG_PROCESSES)
     if is_plug_in(protocol):
         require_allowed(scene_of(1, protocol), allow_code)
-        plug_in_kind(protocol)  # raises an error unless it is a protocol
+        plug_in_kind(protocol)  # raises an error unless the class is a protocol
     elif protocol not in known:
         fail(f"--protocol {protocol}: expected one of {', '.join(known)}, or FILE.py:CLASS", Exit.BAD_INPUT)

@@ -1,4 +1,4 @@
-"""The command that inspects tracks and sites from outside, before anything is simulated."""
+"""The command that inspects a user's tracks and sites before a simulation."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _require_new(*targets: Path | None) -> None:
 
 
 def _write_sites(target: Path, near: Any) -> None:
-    """Write the stations that a host comes within range of."""
+    """Write the stations that are within range of a host at some time."""
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, near.as_table())
@@ -182,7 +182,7 @@ def _draw(inspection: Any, target: Path, file: Path, command: str) -> None:
 
 
 def _reading(format: str, coordinates: str, duplicates: str) -> dict[str, str]:
-    """Return the options for reading tracks that are not the usual ones."""
+    """Return the options for reading tracks that differ from the defaults."""
     from mobilenet.world.tracks import read
 
     chosen = {
@@ -203,7 +203,7 @@ def _again(
     anchors: dict[str, str | None],
     read_as: dict[str, Any],
 ) -> str:
-    """Return the command that repeats the inspection. `read_as`: options for reading."""
+    """Return the command that repeats the inspection. `read_as` contains the options for reading the tracks."""
     options = {
         "stations": stations and quote(stations),
         "radio-of": radio_of and quote(radio_of),
@@ -216,7 +216,7 @@ def _again(
 
 
 def _is_impossible(inspection: Any, scenario: Path | None, again: str) -> bool:
-    """Return whether no run can be made of the tracks, after printing the reason and a remedy."""
+    """Return whether the tracks are unsuitable for any run. If they are, print the reason and a remedy."""
     from mobilenet.scenario.starter import LONGEST_S
     from mobilenet.world.inspection import no_run
 
@@ -242,7 +242,7 @@ def _refuse_beside_a_scenario(**options: Any) -> None:
 
 
 def _by_scenario(file: Path, recorded: Any, origin: str | None, offset: str | None) -> Any:
-    """Return the stations' view according to a scenario, by its own radio and attachment."""
+    """Return the inspection of the tracks for the stations, the radio and the attachment of a scenario."""
     from mobilenet.network.radio.service import Place
     from mobilenet.network.radio_models import model_of
     from mobilenet.scenario import Scenario, load_scenario
@@ -283,7 +283,7 @@ def _stem(file: Path) -> str:
 
 
 def _is_exchanged(tracks: Any, inspection: Any) -> bool:
-    """Return whether most jumps disappear if longitudes and latitudes are swapped."""
+    """Return whether most jumps would disappear if longitudes and latitudes were swapped."""
     from mobilenet.parameters import ScenarioError
     from mobilenet.world.inspection import inspect
 

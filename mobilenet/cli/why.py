@@ -1,4 +1,6 @@
-"""Explain why deliveries were late: one of them, one message, a run, or the difference between two runs."""
+"""The command that explains why deliveries were late: a single delivery, a message, a run, or the difference of two
+runs.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,8 @@ def why(
         for directory in runs:
             with progress(quiet or as_json, "replaying") as update:
                 stories.append(stories_of(directory, update, allow_code))
-        allowed = " --allow-code" if allow_code else ""  # a replay needs it, and so does the next command
+        # the replay needs this option, and so does the command that is printed
+        allowed = " --allow-code" if allow_code else ""
         if message is not None:
             _require_delivery(stories[0], message, at)
         if out is not None and not of_handoffs:
@@ -116,7 +119,7 @@ def why(
 
 
 def _require_delivery(stories: Stories, message: str, at: str | None) -> None:
-    """Exit with an error unless a message, or a delivery, is on record."""
+    """Exit with an error unless the message, or the delivery, is in the record."""
     if message not in stories.record.broadcasts:
         example = next(iter(stories.record.broadcasts), None)
         known = f"; expected a message of this run, such as {example}" if example else ""

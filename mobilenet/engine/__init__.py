@@ -1,5 +1,5 @@
-"""Time, order and chance: the event queue, simpy's kernel over it, timers, named random streams, and the compiled hot
-path.
+"""Time, order and chance: the event queue, the kernel that runs simpy on it, timers, named random streams, and the
+compiled hot path.
 
-Knows       nothing of networks or protocols
+Knows       neither networks nor protocols
 """

@@ -1,8 +1,8 @@
 """Compile the modules on the hot path to machine code: `python -m mobilenet.engine.build_native`.
 
-Model     mypyc reads their types and writes C, the C compiler does the rest; the output is given its name once it is
-          complete
-Needs     mypy, setuptools, a C compiler and Python's headers. If one of them is missing, nothing is built, and
+Model     mypyc reads the type annotations and writes C, and the C compiler does the rest. The output gets its final
+          name only when it is complete
+Needs     mypy, setuptools, a C compiler and Python's headers. If one of them is missing, the build is skipped, and
           everything runs as Python
 Errors    exit status 0 in any case; a line on stderr reports what was built, or what is missing
 Source    ours: docs/performance.md
@@ -29,7 +29,7 @@ follow_imports = silent
 [mypy-numpy.*,scipy.*,pandas.*,pydantic.*,shapely.*,ruamel.*]
 follow_imports = skip
 follow_imports_for_stubs = true
-"""  # reading the types of large libraries would take longer than all the rest
+"""  # reading the types of large libraries would take longer than all other work
 
 SCRIPT = """
 import sys
@@ -50,12 +50,14 @@ setup(
     script_args=["-q", "build_ext", "--build-temp", scratch, "--build-lib", target],
 )
 """
-COMPILED_THERE = "MOBILENET_COMPILED_THERE"  # of `make dist`: where the same source may have been compiled
-FLAGS = ("CFLAGS", "CPPFLAGS", "LDFLAGS")  # of the caller's environment: what they would change is not in the digest
+# set by `make dist`: the folder where the same source may have been compiled
+COMPILED_THERE = "MOBILENET_COMPILED_THERE"
+# variables of the caller's environment that are ignored, because the digest does not cover their effects
+FLAGS = ("CFLAGS", "CPPFLAGS", "LDFLAGS")
 
 
 def obstacle() -> str | None:
-    """Return what is missing for compiling here, or None."""
+    """Return the reason why modules cannot be compiled on this machine, or None."""
     compiler = [*(os.environ.get("CC") or sysconfig.get_config_var("CC") or "").split(), "cc"][0]
     if shutil.which(compiler) is None:
         return f"C compiler not found ({compiler})"
@@ -71,8 +73,8 @@ def obstacle() -> str | None:
 
 
 def make() -> str | None:
-    """Compile the present source, and return in a line what went wrong. What was compiled before is removed once the
-    new modules exist.
+    """Compile the current source. Return an error message in one line, or None. Older compiled modules are removed once
+    the new ones exist.
     """
     target = folder()
     report = target.with_suffix(".failed")
@@ -98,8 +100,8 @@ def make() -> str | None:
                 if file.is_file():
                     with file.open("rb") as written:
                         os.fsync(written.fileno())
-            if not target.is_dir():  # else another process was faster
-                part.rename(target)  # whole, or not there
+            if not target.is_dir():  # otherwise another process was faster
+                part.rename(target)  # the modules appear all at once or not at all
         finally:
             shutil.rmtree(part, ignore_errors=True)
     for old in PLACE.iterdir():
@@ -109,7 +111,9 @@ def make() -> str | None:
 
 
 def main(tries_again: bool) -> None:
-    """Compile if that is needed and possible. `tries_again`: also after a failure, reporting what is missing."""
+    """Compile if that is needed and possible. With `tries_again`, also compile after an earlier failure, and report
+    what is missing.
+    """
     target = folder()
     if target.is_dir():
         return
@@ -143,7 +147,7 @@ def main(tries_again: bool) -> None:
 
 
 def renew() -> None:
-    """Recompile and use modules whose source was edited since they were compiled; report success or failure."""
+    """Recompile and use modules whose source was edited after they had been compiled. Report success or failure."""
     if native.is_outdated() and not any(name in sys.modules for name in native.MODULES):
         main(tries_again=False)
         native.use()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-Progress = Callable[[float, float], None]  # called with the seconds that are simulated, and how many there are
+# called with the seconds that have been simulated, and the total number of seconds
+Progress = Callable[[float, float], None]
 
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000

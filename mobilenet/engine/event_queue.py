@@ -1,14 +1,14 @@
 """The event calendar of one run, and its clock.
 
-Model     a pending event is a bare callable. The heap holds the events of the current bucket of time; later ones wait
-          in a list for their bucket, unsorted, so the heap stays short and in the cache however many timers there are.
-          An entry is its key and its callable. The key is one number, made of the time since the bucket began, the
-          priority and the sequence number, which counts what is scheduled: with thousands of nodes entries are read
-          from memory, and a tuple with one number in it is read faster than one with three
+Model     a pending event is a plain callable. The heap contains the events of the current time bucket. Later events
+          wait in an unsorted list for their bucket, so that the heap stays short and in the cache even with many
+          timers. An entry consists of a key and a callable. The key is one number, made of the time since the bucket
+          began, the priority and the sequence number, which counts scheduled events: with thousands of nodes, entries
+          are read from memory, and a tuple with one number is read faster than a tuple with three
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
-Errors    `at`: ValueError for a moment in the past. `run_until`: Runaway for a run that makes no progress, looked at
-          every million events
+Errors    `at`: ValueError for a time in the past. `run_until`: Runaway for a run that makes no progress, which is
+          checked every million events
 Source    ours: docs/architecture/time-and-chance.md
 """
 
@@ -19,20 +19,20 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-NORMAL: Final = 1  # simpy's priority of everything not urgent
-LOOK_EVERY: Final = 1_000_000  # events between two looks at whether time moves at all
-BUCKET_BITS: Final = 18  # of nanoseconds: a quarter of a millisecond
-PRIORITY_BITS: Final = 2  # -1 (simpy's, of the end of a run) to 2
-SEQUENCE_BITS: Final = 40  # together 60: Python's integers have digits of 30
+NORMAL: Final = 1  # simpy's priority of everything that is not urgent
+LOOK_EVERY: Final = 1_000_000  # events between two checks whether time advances
+BUCKET_BITS: Final = 18  # a bucket lasts 2^18 ns, a quarter of a millisecond
+PRIORITY_BITS: Final = 2  # for priorities from -1 (which simpy uses for the end of a run) to 2
+SEQUENCE_BITS: Final = 40  # together 60 bits, which are two 30-bit digits of a Python integer
 
 _TIME_SHIFT: Final = PRIORITY_BITS + SEQUENCE_BITS
 
 Action = Callable[[], None]
-Entry = tuple[int, Action]  # key, what
+Entry = tuple[int, Action]  # key and action
 
 
 class Runaway(Exception):
-    """The run makes no progress. The message has the time that it reached."""
+    """The run makes no progress. The message contains the time that the run reached."""
 
 
 class Calendar:
@@ -55,28 +55,28 @@ class Calendar:
         self.now = 0
         self.handled = 0
         self.max_events = sys.maxsize
-        self._sequence = -1  # the last number taken in the order of scheduling
-        self._until = -1  # the end of the present run_until
-        self._horizon = 0  # the heap holds what happens before, and nothing else
-        self._base = 0  # when the present bucket began: keys in the heap count from here
+        self._sequence = -1  # the last sequence number that was used
+        self._until = -1  # the end of the current call of run_until
+        self._horizon = 0  # the heap contains exactly the events before this time
+        self._base = 0  # beginning of the current bucket; keys in the heap count from here
         self._heap: list[Entry] = []
-        self._later: dict[int, list[Entry]] = {}  # the rest, by bucket
-        self._buckets: list[int] = []  # those of `later`, as a heap
+        self._later: dict[int, list[Entry]] = {}  # all other events, by bucket
+        self._buckets: list[int] = []  # the numbers of the buckets in `_later`, as a heap
 
     def at(self, time_ns: int, action: Action) -> None:
-        """Call `action` at `time_ns`, after everything already scheduled for that instant."""
+        """Call `action` at `time_ns`, after all actions that are already scheduled for that instant."""
         if time_ns < self.now:
             raise ValueError(f"cannot schedule at {time_ns} ns: the clock is already at {self.now} ns")
         self._sequence += 1
         self.put(time_ns, NORMAL, self._sequence, action)
 
     def sequence_number(self) -> int:
-        """Take another number in the order of scheduling, for users with their own calendar."""
+        """Return a new sequence number, for callers with a calendar of their own."""
         self._sequence += 1
         return self._sequence
 
     def put(self, time_ns: int, priority: int, sequence: int, action: Action) -> None:
-        """Schedule the entry as if it had been done when the sequence number was taken."""
+        """Schedule an action as if it had been scheduled when its sequence number was taken."""
         if time_ns < self._horizon:
             heappush(self._heap, (_key(time_ns - self._base, priority, sequence), action))
             return
@@ -90,24 +90,24 @@ class Calendar:
             later.append(entry)
 
     def advance_to(self, time_ns: int, sequence: int) -> bool:
-        """Advance the clock to the entry with that number, within an action. Return False if something is to happen
-        before, or the run ends.
+        """Advance the clock, within an action, to the entry with this time and sequence number. Return False if another
+        event is due before, or if the run ends before.
         """
         if time_ns > self._until:
             return False
         if time_ns >= self._horizon and self._buckets and self._buckets[0] <= time_ns >> BUCKET_BITS:
-            return False  # perhaps not; this is known when its entry comes up
+            return False  # another event may be due before; this is decided when the entry is reached
         if self._heap and self._heap[0][0] < _key(time_ns - self._base, NORMAL, sequence):
             return False
         self.now = time_ns
         return True
 
     def next_ns(self) -> int | None:
-        """Return when the next entry comes up."""
+        """Return the time of the next entry, or None if the calendar is empty."""
         return self._base + (self._heap[0][0] >> _TIME_SHIFT) if self._heap or self._open_next_bucket() else None
 
     def step(self) -> bool:
-        """Handle the next entry. Return False if there is none. Raise Runaway as `run_until` does."""
+        """Process the next entry. Return False if the calendar is empty. Raise Runaway as `run_until` does."""
         if not self._heap and not self._open_next_bucket():
             return False
         self.handled += 1
@@ -125,7 +125,7 @@ class Calendar:
             )
 
     def run_until(self, time_ns: int) -> None:
-        """Handle everything up to and including `time_ns`, then stop there."""
+        """Process everything up to and including `time_ns`, then stop there."""
         heap = self._heap
         self._until = time_ns
         while True:
@@ -154,7 +154,7 @@ class Calendar:
                 )
 
     def _open_next_bucket(self) -> bool:
-        """Open the next bucket, because the heap is empty. Return False if there is none."""
+        """Open the next bucket, because the heap is empty. Return False if there are no more buckets."""
         if not self._buckets:
             return False
         bucket = heappop(self._buckets)
@@ -166,5 +166,5 @@ class Calendar:
 
 
 def _key(since_ns: int, priority: int, sequence: int) -> int:
-    """Return a key that is lower for what happens first. A time before the bucket is negative, and lower too."""
+    """Return a key that is lower for an earlier event. The key of a time before the bucket is negative."""
     return (since_ns << _TIME_SHIFT) + ((priority + 1) << SEQUENCE_BITS) + sequence

@@ -1,7 +1,7 @@
 """Keep the garbage collector from slowing down runs.
 
-Model     objects built for a run live as long as it does, and those that it allocates die soon or live as long: looking
-          for cycles is a waste of time
+Model     objects that are built for a run live until its end, and those that the run allocates either die soon or live
+          until its end as well. A search for cycles would therefore find very little
 Source    ours: docs/performance.md
 """
 
@@ -26,8 +26,8 @@ def no_collections() -> Iterator[None]:
 
 
 def set_modules_aside() -> None:
-    """Keep the collector from visiting what was imported: it stays until the process ends, and visiting it during the
-    run and at the exit takes 0.1 s. Done once, since what tests call later is not all imported yet.
+    """Exclude imported modules from garbage collection. They stay until the process ends, and visiting them during the
+    run and at exit takes 0.1 s. This is done once, because in tests not everything is imported when it is first called.
     """
     if not gc.get_freeze_count():
         gc.freeze()

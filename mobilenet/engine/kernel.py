@@ -1,10 +1,10 @@
 """Simulated time: an integer number of nanoseconds, and simpy on top of it.
 
-Model     simpy's environment over a Calendar: simpy processes run on it unchanged, among plain calls
+Model     simpy's environment on top of a Calendar: simpy processes run on it unchanged, together with plain calls
 Units     integer nanoseconds
-Errors    `at`, `after`: ValueError for a moment in the past. They and `run_until`: TypeError for a time that is no
-          whole number (simpy's own delays are cut to one). `run_until`: Runaway for a run that makes no progress,
-          looked at every million events. ValueError for a priority that has no room
+Errors    `at`, `after`: ValueError for a time in the past. They and `run_until`: TypeError for a time that is not a
+          whole number (delays of simpy are truncated to whole numbers). `run_until`: Runaway for a run that makes no
+          progress, which is checked every million events. ValueError for a priority outside of -1 to 2
 Source    ours: docs/architecture/time-and-chance.md
 """
 
@@ -24,14 +24,14 @@ from simpy.events import NORMAL, Event, EventPriority
 from mobilenet.engine.clock import SECOND, ns
 from mobilenet.engine.event_queue import Action, Calendar
 
-Process = Generator[Event, Any, None]  # a simpy process before it has begun
+Process = Generator[Event, Any, None]  # a simpy process that has not begun
 
 
 class Kernel(simpy.Environment):
-    """The clock and the queue of one run. Two kernels in one process share nothing.
+    """The clock and the queue of one run. Two kernels in one process do not share any state.
 
-    `at` and `after` schedule a plain callable: no event object is built for it, which is what makes a frame cheap.
-    Code that does so for each frame or message uses the `calendar`, which does the same without a call in between.
+    `at` and `after` schedule a plain callable without an event object, which makes frames cheap. Code that does this
+    for each frame or message uses the `calendar` directly, which saves a call.
     """
 
     def __init__(self) -> None:
@@ -43,14 +43,14 @@ class Kernel(simpy.Environment):
         return self.calendar.now
 
     def at(self, time_ns: int, action: Action) -> None:
-        """Call `action` at `time_ns`, after everything already scheduled for that instant."""
+        """Call `action` at `time_ns`, after all actions that are already scheduled for that instant."""
         self.calendar.at(index(time_ns), action)
 
     def after(self, delay_ns: int, action: Action) -> None:
         self.calendar.at(self.calendar.now + index(delay_ns), action)
 
     def until(self, time_ns: int, priority: int = NORMAL) -> Event:
-        """Return an event at that time. Its place among the events of the same nanosecond is taken now."""
+        """Return an event that occurs at this time. Its order among the events of the same nanosecond is fixed now."""
         event = Event(self)
         event._ok, event._value = True, None
         calendar = self.calendar
@@ -58,31 +58,31 @@ class Kernel(simpy.Environment):
         return event
 
     def start(self, generator: Process) -> None:
-        """Begin a process: it runs at once until its first `yield`. A process of `process()` begins with its own event,
-        so after what follows in this callback.
+        """Begin a process, and run it at once until its first `yield`. By contrast, a process of `process()` begins
+        with an event, that is, after the remaining code of this callback.
         """
         first = next(generator, None)
         if first is not None:
             self.process(_go_on(first, generator))
 
     def run_until(self, time_ns: int) -> None:
-        """Handle everything up to and including `time_ns`, then stop there."""
+        """Process everything up to and including `time_ns`, then stop there."""
         self.calendar.run_until(index(time_ns))
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
-        """Schedule an event of simpy; it is handled like any other entry."""
+        """Schedule an event of simpy, which is processed like any other entry."""
         if not -1 <= priority <= 2:
             raise ValueError(f"the priority is {priority}, expected simpy's URGENT (0) or NORMAL (1), or -1 or 2")
         calendar = self.calendar
         calendar.put(calendar.now + int(delay), priority, calendar.sequence_number(), _Handling(self, event))
 
     def peek(self) -> float:
-        """Return when the next entry comes up; infinity if there is none."""
+        """Return the time of the next entry, or infinity if the queue is empty."""
         next_ns = self.calendar.next_ns()
         return math.inf if next_ns is None else next_ns
 
     def step(self) -> None:
-        """Handle the next entry."""
+        """Process the next entry. Raise EmptySchedule if the queue is empty."""
         if not self.calendar.step():
             raise EmptySchedule
 
@@ -92,11 +92,13 @@ def _go_on(first: Event, generator: Process) -> Process:
     yield from generator
 
 
-LONGEST_S = 1e12  # of a delay; no run lasts as long
+LONGEST_S = 1e12  # longest delay; runs do not last as long
 
 
 class Seconds(simpy.Environment):
-    """The clock and the queue of a kernel for processes that count seconds. No event happens at or after `end_ns`."""
+    """The clock and the queue of a kernel, for processes that count in seconds. Events at or after `end_ns` do not
+    occur.
+    """
 
     def __init__(self, kernel: Kernel, end_ns: int) -> None:
         super().__init__()
@@ -108,7 +110,7 @@ class Seconds(simpy.Environment):
         return self._kernel.now / SECOND
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
-        """Schedule an event of simpy. The delay becomes whole nanoseconds here, and only here."""
+        """Schedule an event of simpy. This is the only place where the delay is rounded to whole nanoseconds."""
         calendar = self._kernel.calendar
         at_ns = calendar.now + ns(delay)
         if at_ns < self._end_ns:
@@ -116,18 +118,18 @@ class Seconds(simpy.Environment):
             calendar.put(at_ns, priority, calendar.sequence_number(), action)
 
     def timeout(self, delay: float = 0, value: Any = None) -> simpy.Timeout:
-        """Return the event that comes `delay` seconds later."""
+        """Return an event that occurs after `delay` seconds."""
         if not isinstance(delay, Real) or not 0 <= delay <= LONGEST_S:
             raise ValueError(f"timeout: the delay is {delay!r}, expected seconds, 0 to {LONGEST_S:,.0f}")
         return simpy.Timeout(self, float(delay), value)
 
     @property
     def is_over(self) -> bool:
-        """Whether no further event happens."""
+        """Whether the time for events of this environment is over."""
         return self._kernel.now >= self._end_ns
 
     def is_own(self, event: Any) -> bool:
-        """Return whether a process of this environment can wait for it."""
+        """Return whether a process of this environment can wait for this object."""
         return isinstance(event, Event) and event.env is self
 
     def run(self, until: Any = None) -> Any:
@@ -140,12 +142,11 @@ class Seconds(simpy.Environment):
         return float(self.run())
 
     def _handle(self, handling: Action) -> None:
-        """Handle the event that is due."""
         handling()
 
 
 class _Handling:
-    """The handling of a due simpy event: Environment.step(), without the queue."""
+    """Processes a simpy event that is due, as Environment.step() does, but without the queue."""
 
     __slots__ = ("_event", "_kernel")
 
@@ -159,7 +160,7 @@ class _Handling:
         try:
             for callback in callbacks:
                 callback(event)
-        except StopSimulation:  # run(until=event) ends here; other waiters are called when it goes on
+        except StopSimulation:  # run(until=event) ends here; the remaining callbacks are called when the run continues
             event.callbacks = callbacks[callbacks.index(callback) + 1 :]
             self._kernel.schedule(event, EventPriority(-1))
             raise

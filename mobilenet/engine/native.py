@@ -1,11 +1,11 @@
-"""Use machine code for the modules under every frame, if it was compiled from exactly this source.
+"""Use machine code for the modules that handle every frame, if it was compiled from exactly this source.
 
-Model     mypyc compiles MODULES as they are, so there is one source and one behaviour, only faster. The result lies
-          in `mobilenet/__compiled__/DIGEST`. The digest covers the bytes of each module, of the modules that they
-          import from this package with their types, the Python and the machine. An edited module is interpreted
-          until it is compiled again, unless the edit touches only comments, docstrings and layout: then its syntax
-          tree is the one that was compiled. Trees are compared once for each digest: a link next to the compiled
-          modules keeps the answer yes, an empty file DIGEST.differs the answer no. Modules that cannot be loaded are
+Model     mypyc compiles MODULES without changes, so that there is one source with one behaviour. The result is stored
+          in `mobilenet/__compiled__/DIGEST`. The digest covers the bytes of each module, of the modules of this package
+          whose types they import, the Python version and the machine. An edited module is interpreted until it is
+          compiled again, unless the edit affects only comments, docstrings and layout: then its syntax tree is the one
+          that was compiled. Trees are compared once for each digest. If they are equal, a link next to the compiled
+          modules records this, and otherwise an empty file DIGEST.differs does. Modules that cannot be loaded are
           interpreted too. Protocols are never compiled: users change, subclass and break them
 Switch    MOBILENET_COMPILED=0 in the environment: interpret everything
 Makes it  build_native.py
@@ -26,8 +26,8 @@ from types import ModuleType
 
 PACKAGE = Path(__file__).parents[1]
 PLACE = PACKAGE / "__compiled__"
-TREES = "trees"  # next to compiled modules: the digest of the syntax trees from which they were compiled
-LIBRARY = "mobilenet__mypyc"  # the library that the modules share, as mypyc names it
+TREES = "trees"  # a file next to compiled modules with the digest of the syntax trees from which they were compiled
+LIBRARY = "mobilenet__mypyc"  # the shared library of the compiled modules, as mypyc names it
 MODULES = (
     "mobilenet.engine.event_queue",
     "mobilenet.simulation.hosts",
@@ -69,7 +69,7 @@ MODULES = (
     "mobilenet.why.stories",
     "mobilenet.why.stretches",
 )
-KNOWN = (  # modules whose types are compiled in
+KNOWN = (  # the machine code depends on the types in these modules
     "mobilenet.engine.clock",
     "mobilenet.engine.build_native",
     "mobilenet.engine.kernel",
@@ -87,7 +87,7 @@ KNOWN = (  # modules whose types are compiled in
 
 
 class Finder:
-    """Find MODULES in a folder of compiled ones, before Python looks for their source."""
+    """Finds MODULES in a folder of compiled modules, before Python looks for their source."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -103,12 +103,14 @@ def sources(names: Sequence[str] = MODULES) -> list[Path]:
 
 
 def folder() -> Path:
-    """Return the folder where the compiled modules of exactly this source are, or would be."""
+    """Return the folder for the modules that are compiled from exactly this source, whether it exists or not."""
     return PLACE / _digest(Path.read_bytes)
 
 
 def digest_of_trees() -> str:
-    """Digest the present code; comments, docstrings and layout do not count. Raise SyntaxError if a module has none."""
+    """Return a digest of the current code without comments, docstrings and layout. Raise SyntaxError if a module cannot
+    be parsed.
+    """
     return _digest(lambda path: _tree(path.read_bytes()))
 
 
@@ -124,7 +126,9 @@ def _tree(source: bytes) -> bytes:
 
 
 def _same_code(place: Path) -> Path | None:
-    """Return the folder of modules compiled from the same syntax trees, linked at this place from now on."""
+    """Return the folder of modules that were compiled from the same syntax trees, or None. A link at `place` then leads
+    to this folder.
+    """
     differs = place.with_suffix(".differs")
     if differs.exists():
         return None
@@ -134,7 +138,7 @@ def _same_code(place: Path) -> Path | None:
         return None
     for digest_file in PLACE.glob(f"*/{TREES}"):
         if digest_file.read_text() == trees:
-            with suppress(OSError):  # another process was faster, or the package cannot be written
+            with suppress(OSError):  # another process was faster, or the package is read-only
                 place.symlink_to(digest_file.parent.name)
             return digest_file.parent
     with suppress(OSError):
@@ -150,8 +154,9 @@ def _digest(read: Callable[[Path], bytes]) -> str:
 
 
 def _unpack(archive: Path) -> Path:
-    """Return the folder of the compiled modules that travelled in an archive with the package, as to Spark's executors:
-    next to it, since no library can be loaded from within. Modules of another Python or machine are not used.
+    """Extract compiled modules from the archive that contains the package, such as on Spark's executors, and return
+    their folder. It lies next to the archive, because a library cannot be loaded from within. Modules for another
+    Python version or machine are not used.
     """
     import shutil
     import zipfile
@@ -175,7 +180,7 @@ def _unpack(archive: Path) -> Path:
 
 
 def _find_compiled() -> Path | None:
-    """Return the compiled modules, if there are any of this source."""
+    """Return the folder of the modules that were compiled from this source, or None."""
     try:
         if PACKAGE.parent.is_file():
             place = _unpack(PACKAGE.parent)
@@ -184,18 +189,20 @@ def _find_compiled() -> Path | None:
             return None
         place = folder()
         return place if place.is_dir() else _same_code(place)
-    except (OSError, KeyError):  # e.g. a place that cannot be written
+    except (OSError, KeyError):  # for example, a folder that is read-only
         return None
 
 
 def use() -> None:
-    """Import MODULES compiled from now on, where they are; call this before any of them is imported."""
+    """Use the compiled versions of MODULES from now on, if they exist. Call this before any of these modules is
+    imported.
+    """
     if os.environ.get("MOBILENET_COMPILED") != "0" and (compiled_folder := _find_compiled()) is not None:
         finder = Finder(compiled_folder)
         sys.meta_path.insert(0, finder)
         try:
             import_module(LIBRARY)
-        except ImportError:  # of another system, or cut off
+        except ImportError:  # the library is for another system, or incomplete
             sys.meta_path.remove(finder)
 
 
@@ -204,7 +211,7 @@ def in_use() -> bool:
 
 
 def is_outdated() -> bool:
-    """Return whether they were compiled once, and their source was changed since."""
+    """Return whether modules were compiled once, but their source has changed since."""
     return (
         os.environ.get("MOBILENET_COMPILED") != "0"
         and not in_use()
@@ -213,7 +220,9 @@ def is_outdated() -> bool:
 
 
 def why_interpreted() -> str | None:
-    """Explain why modules are interpreted although the user did not ask for it, and what to do; None: they are not."""
+    """Return why modules are interpreted although the user did not ask for it, and a remedy. Return None if they are
+    compiled, or if the user asked for it.
+    """
     if in_use() or os.environ.get("MOBILENET_COMPILED") == "0":
         return None
     if (PACKAGE.parent / "make.py").is_file():

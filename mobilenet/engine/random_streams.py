@@ -1,7 +1,7 @@
 """Named random streams: one for each purpose and owner, all derived from the scenario's seed.
 
-Model     Philox, counter-based; the key is a hash of (seed, purpose, owner), so no stream depends on
-          how many numbers another one gave, nor on which other streams exist
+Model     Philox, which is counter-based. The key is a hash of (seed, purpose, owner), so that a stream depends neither
+          on the number of draws from other streams, nor on which other streams exist
 Units     none; draws are float64 in [0, 1)
 Source    Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (2011), through numpy; the naming is
           ours: docs/architecture/time-and-chance.md
@@ -20,39 +20,39 @@ import numpy as np
 
 T = TypeVar("T")
 
-BLOCK = 64  # draws that are fetched at once
+BLOCK = 64  # number of draws that are fetched together
 
 _PHILOX = np.random.Philox(key=0)
 _DRAW = np.random.Generator(_PHILOX)
 _NOTHING_LEFT = np.zeros(4, dtype=np.uint64)
-_lock = Lock()  # numpy's own lock cannot be held over two calls in all of its versions
+_lock = Lock()  # not all versions of numpy allow its own lock to be held across two calls
 
 
 def _new_lock() -> None:
     global _lock
-    _lock = Lock()  # another thread may have held it when this process was forked
+    _lock = Lock()  # another thread may have held the lock when this process was forked
 
 
 os.register_at_fork(after_in_child=_new_lock)
 
 
 def key_of(seed: int, purpose: str, owner: str) -> bytes:
-    """Return the key of the stream `(seed, purpose, owner)`, 16 bytes."""
+    """Return the key of the stream `(seed, purpose, owner)`, which has 16 bytes."""
     return hashlib.sha256(f"{seed}/{purpose}/{owner}".encode()).digest()[:16]
 
 
 def generator(seed: int, purpose: str, owner: str = "") -> np.random.Generator:
-    """Return the numpy generator of the stream `(seed, purpose, owner)`, at its beginning."""
+    """Return a numpy generator at the beginning of the stream `(seed, purpose, owner)`."""
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key_of(seed, purpose, owner), "little")))
 
 
 def block(key: bytes, number: int) -> array[float]:
-    """Return the draws from `number * BLOCK` on of the stream with this key, the next one last.
+    """Return the draws of the stream with this key from `number * BLOCK` on, in reverse order.
 
-    All streams take turns with one generator, put to the place of each: one of numpy's own for every purpose of every
-    node would be 1.5 KB, and thousands of nodes have to fit into the cache.
+    All streams share one generator, which is set to the position of the stream. A separate numpy generator for each
+    purpose and node would take 1.5 KB, and the streams of thousands of nodes have to fit into the cache.
     """
-    place = np.array([number * (BLOCK // 4), 0, 0, 0], dtype=np.uint64)  # four draws for each step of the counter
+    place = np.array([number * (BLOCK // 4), 0, 0, 0], dtype=np.uint64)  # each step of the counter yields four draws
     with _lock:
         _PHILOX.state = {
             "bit_generator": "Philox", "state": {"counter": place, "key": np.frombuffer(key, "<u8")},
@@ -63,7 +63,7 @@ def block(key: bytes, number: int) -> array[float]:
 
 
 class RandomNumbers(Protocol):
-    """The draws that the radio needs from a stream."""
+    """The methods of a stream that the radio uses."""
 
     __slots__ = ()
 
@@ -71,17 +71,19 @@ class RandomNumbers(Protocol):
 
 
 class Stream(RandomNumbers):
-    """Single draws from one stream, the same as `generator` gives, fetched in blocks since numpy is slow one by one."""
+    """Yields single draws from one stream, with the same values as `generator`. They are fetched in blocks, because
+    numpy is slow for single draws.
+    """
 
     __slots__ = ("_ahead", "_key", "_next")
 
     def __init__(self, seed: int, purpose: str, owner: str = "") -> None:
         self._key = key_of(seed, purpose, owner)
-        self._next = 0  # block
+        self._next = 0  # number of the next block
         self._ahead = array("d")
 
     def random(self) -> float:
-        """Return a number that is uniform in [0, 1)."""
+        """Return a number that is uniformly distributed in [0, 1)."""
         if not self._ahead:
             self._ahead = block(self._key, self._next)
             self._next += 1
@@ -91,7 +93,7 @@ class Stream(RandomNumbers):
         return low + (high - low) * self.random()
 
     def below(self, count: int) -> int:
-        """Return a whole number, uniform in 0..count-1."""
+        """Return a whole number that is uniformly distributed in 0..count-1."""
         return int(self.random() * count)
 
     def exponential(self, mean: float) -> float:

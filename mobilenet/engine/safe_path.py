@@ -1,10 +1,10 @@
-"""Start our own code in another Python process from where it is installed, never from the current folder.
+"""Start mobilenet's code in another Python process from where it is installed, and never from the current folder.
 
-Model     `python -m` and `python -c` look into the current folder first, so a typer.py lying there would run in place
-          of the real one, without consent. Commands that we write get -P. Where a library writes the command
-          (multiprocessing, Spark), the variable PYTHONSAFEPATH does the same. It is meant for that one process, so it
-          is removed there before any code of users runs: a user's program imports the modules next to it. A value
-          that the user has set stays
+Model     `python -m` and `python -c` look into the current folder first, so that a file typer.py in it would run
+          instead of the library, without the user's consent. Commands that mobilenet builds get -P. Where a library
+          builds the command (multiprocessing, Spark), the variable PYTHONSAFEPATH has the same effect. It is meant for
+          this one process, and is removed there before users' code runs, because a user's program imports the modules
+          next to it. A value that the user has set is kept
 Errors    none
 Source    ours: docs/guide/plug-ins.md; PYTHONSAFEPATH: docs.python.org/3/using/cmdline.html
 """
@@ -18,23 +18,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 VARIABLE = "PYTHONSAFEPATH"
-OURS = "mobilenet"  # any value but the empty one works; this one shows that we have set it
+OURS = "mobilenet"  # any value except the empty string works; this one shows that mobilenet has set it
 _setting = threading.RLock()
 
 
 def python(*words: str) -> list[str]:
-    """Return the command that runs this Python with a safe path."""
+    """Return the command that runs this Python interpreter with a safe path."""
     return [sys.executable, "-P", *words]
 
 
 def value() -> str:
-    """Return the value of PYTHONSAFEPATH for a process of ours: the user's value, or ours."""
+    """Return the value of PYTHONSAFEPATH for a process that mobilenet starts: the user's value, or `OURS`."""
     return os.environ.get(VARIABLE) or OURS
 
 
 @contextmanager
 def for_children() -> Iterator[None]:
-    """Give a safe path to the processes that are started meanwhile."""
+    """Give a safe path to all processes that are started within the block."""
     with _setting:
         before = os.environ.get(VARIABLE)
         os.environ[VARIABLE] = value()
@@ -48,6 +48,8 @@ def for_children() -> Iterator[None]:
 
 
 def not_for_programs() -> None:
-    """Remove our PYTHONSAFEPATH from this process, whose path is safe already, before it starts users' programs."""
+    """Remove PYTHONSAFEPATH from this process if mobilenet has set it, before users' programs are started. The path of
+    the process itself is safe already.
+    """
     if os.environ.get(VARIABLE) == OURS:
         del os.environ[VARIABLE]

@@ -1,8 +1,8 @@
-"""Temporary folders: each lasts as long as a block, and the next process removes what a killed one has left.
+"""Temporary folders: each one lasts as long as a block, and the next process removes the folders of killed processes.
 
 Model     a folder has the suffix .scratch once its process holds a lock on it, and a lock ends with its process. So a
           folder with the suffix and without a lock is abandoned
-Errors    OSError where no folder can be made
+Errors    OSError where a folder cannot be created
 Source    ours: docs/architecture/command-line.md
 """
 
@@ -22,7 +22,7 @@ SUFFIX = ".scratch"
 
 @contextmanager
 def scratch_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
-    """Make an empty folder for the block, in `place` or where the system has temporary files."""
+    """Create an empty folder for the block, in `place` or in the system's folder for temporary files."""
     parent = Path(tempfile.gettempdir()) if place is None else place
     prefix = f"mobilenet-{purpose}-" if place is None else f".{purpose}-"
     remove_abandoned(parent.absolute())
@@ -31,7 +31,7 @@ def scratch_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
     folder = bare.with_name(bare.name + SUFFIX)
     try:
         os.rename(bare, folder)
-        inner = folder / "files"  # its users may lock it
+        inner = folder / "files"  # a separate folder, because its users may lock it
         inner.mkdir()
         yield inner
     finally:
@@ -41,10 +41,10 @@ def scratch_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
 
 @cache
 def remove_abandoned(parent: Path) -> None:
-    """Remove what killed processes have left here; each process checks once."""
+    """Remove the folders that killed processes have left here. Each process does this once."""
     for left in parent.glob(f"*{SUFFIX}"):
         if left.name.startswith(("mobilenet-", ".")):
-            with suppress(OSError):  # in use: the lock is held
+            with suppress(OSError):  # the folder is in use: its process holds the lock
                 lock = lock_folder(left)
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(lock)

@@ -1,7 +1,7 @@
 """Timers that are restarted far more often than they expire.
 
-Model     moving the deadline back costs an assignment: the queue entry stays where it is and follows when its moment
-          comes
+Model     postponing the deadline costs only an assignment: the queue entry stays where it is, and is queued again for
+          the new deadline when it is due
 Units     integer nanoseconds
 Errors    ValueError for a deadline in the past, when the entry is queued
 Source    ours: docs/architecture/time-and-chance.md
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """An action at a later time, which is put off far more often than it happens. A stopped one never happens."""
+    """An action at a later time, which is postponed far more often than it occurs. If the deadline is stopped, the
+    action does not occur.
+    """
 
     __slots__ = ("_calendar", "_queued_ns", "deadline_ns")
 
     def __init__(self, kernel: Kernel) -> None:
         self._calendar: Calendar = kernel.calendar
-        self._queued_ns = -1  # when the queue entry that counts is due; -1: there is none
+        self._queued_ns = -1  # when the valid queue entry is due; -1: there is no such entry
         self.deadline_ns = -1  # -1: stopped
 
     @property
@@ -43,14 +45,16 @@ class Deadline:
         self.deadline_ns = -1
 
     def expire(self) -> None:
-        """Call the action, because the deadline has come."""
+        """Call the action, because the deadline has been reached."""
         raise NotImplementedError
 
     def __call__(self) -> None:
-        """Handle a queue entry that is due. The deadline itself is the entry, which saves an object for each."""
+        """Handle a queue entry that is due. The Deadline object itself is the entry, which saves an object for each
+        entry.
+        """
         now = self._calendar.now
         if now != self._queued_ns:
-            return  # an entry that an earlier deadline replaced
+            return  # a later entry that was replaced by an earlier deadline
         self._queued_ns = -1
         deadline = self.deadline_ns
         if deadline < 0:
@@ -64,7 +68,7 @@ class Deadline:
 
 
 class Timer(Deadline):
-    """Calls `action` when the deadline comes."""
+    """Calls `action` when the deadline is reached."""
 
     __slots__ = ("_action",)
 

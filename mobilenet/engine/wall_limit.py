@@ -1,8 +1,8 @@
-"""A limit of wall time for steps of users' code: it ends a step that never returns.
+"""A limit of wall time for steps of users' code, which ends a step that never returns.
 
-Model     a thread looks now and then how long the present step lasts, and raises TooLong in the thread that runs it.
-          So it works in any thread, and costs a step two readings. It does not reach into a call of C, such as
-          time.sleep, and comes behind it
+Model     a thread checks at intervals how long the current step has lasted, and raises TooLong in the thread that runs
+          the step. This works in any thread, and reads the clock only twice for each step. A call of C code, such as
+          time.sleep, is not interrupted, and TooLong is raised after it
 Units     seconds of wall time
 Source    ours: docs/guide/simpy.md
 """
@@ -16,16 +16,16 @@ from weakref import ReferenceType, ref
 
 
 class TooLong(BaseException):
-    """The step lasts too long. Not an Exception, so that a step seldom catches it."""
+    """The step lasts too long. This is not an Exception, so that users' code is unlikely to catch it."""
 
 
 class WallLimit:
-    """A limit to enter with `with` around each step, between `start` and `stop`."""
+    """A limit of wall time. Each step runs in a `with` block of this object, between `start` and `stop`."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self._thread = 0
-        self._begun_s: float | None = None  # start of the present step
+        self._begun_s: float | None = None  # start of the current step, or None between steps
         self._lock = Lock()
         self._stopped = Event()
 
@@ -48,7 +48,7 @@ class WallLimit:
             self._begun_s = None
 
     def look(self) -> None:
-        """End the present step if it lasts too long."""
+        """End the current step if it lasts too long."""
         with self._lock:
             if self._begun_s is not None and monotonic() - self._begun_s > self.limit_s:
                 raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
@@ -56,7 +56,7 @@ class WallLimit:
 
 
 def _watch(reference: ReferenceType[WallLimit], stopped: Event, every_s: float) -> None:
-    """Check until the limit is stopped, or a run that was never ended has been collected."""
+    """Check until the limit is stopped, or has been garbage-collected with a run that was never ended."""
     while not stopped.wait(every_s) and (limit := reference()) is not None:
         limit.look()
         del limit

@@ -1,10 +1,12 @@
-"""The radio of all nodes.
+"""Parameters of the radio of all nodes.
 
-Model     MODELS has the keys of each model of reception. Some keys mean something for one kind of MAC (ONLY) or for
-          some models only; with another one they are refused, and not among the values of the scenario
-Units     metres, Mb/s, dB, dBm, frames, bits, milliseconds
-Errors    pydantic.ValidationError: a rate that the mode does not have, a range within the communication range, a key of
-          another MAC or model
+Model     MODELS contains the keys of each model of reception. Some keys have a meaning for only one kind of MAC (ONLY),
+          or for only some models. Any other MAC or model rejects them, and they do not appear among the values of the
+          scenario.
+Units     Distances are in metres, rates in Mb/s, powers in dBm, ratios in dB, sizes in frames or bits, and times in
+          milliseconds.
+Errors    pydantic.ValidationError for a rate that the mode does not have, for a range within the communication range,
+          and for a key of another MAC or model.
 Source    IEEE 802.11-2016 for modes and rates; INET 4.2's AckingMac and unit disk radio for the defaults of acking,
           except its bit rate, which is inferred (docs/validation/paper.md); ours: docs/models/radio.md
 """
@@ -73,13 +75,13 @@ class WirelessParameters(DistanceTableKeys, SinrKeys, UnitDiskKeys):
 
     @model_validator(mode="after")
     def _of_this_band(self) -> WirelessParameters:
-        """Fill in from the mode what the path loss leaves open about the carrier."""
+        """Derive from the mode the parameters of the path loss that depend on the carrier and are not set."""
         explicit_keys, meaningful = self.path_loss.model_fields_set, MEANINGFUL[self.path_loss.model]
         usual = BANDS.get(self.mode, {}).items()
         missing = {key: value for key, value in usual if key in meaningful and key not in explicit_keys}
         if missing:
             in_band = self.path_loss.model_copy()
-            in_band.__dict__.update(missing)  # without marking these values as given
+            in_band.__dict__.update(missing)  # does not mark these values as set by the user
             self.__dict__["path_loss"] = in_band
         return self
 
@@ -96,7 +98,7 @@ class WirelessParameters(DistanceTableKeys, SinrKeys, UnitDiskKeys):
         return self
 
     def _foreign(self) -> list[str]:
-        """Return the keys of the other MACs and models."""
+        """Return the keys that belong to other MACs and models."""
         others = [names for mac, names in ONLY.items() if mac != self.mac]
         others += [tuple(self._of_other_models())]
         others += [("group_retries",)] if self.groupcast == "none" else []

@@ -1,7 +1,7 @@
-"""A schedule of the swarm's adversary, as scenario.yaml of its run has it.
+"""A schedule of the swarm's adversary, as it is written to scenario.yaml of its run.
 
-Model     a schedule is drawn from its seed, and played over its backbone with its protocol; the rest follows, and is
-          for readers and for the verifier, which derives from it what the run promises
+Model     a schedule is drawn from its seed, and played with its backbone and its protocol. The other keys inform
+          readers and the verifier, which derives from them what the run promises
 Units     seconds, nanoseconds, probabilities, as the names show
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/validation/trust.md
@@ -23,7 +23,7 @@ Share = Field(ge=0, le=1)
 
 
 class AdversaryAir(Parameters):
-    """How bad the radio was while the faults lasted."""
+    """The quality of the radio while the faults lasted, as probabilities and delays."""
 
     loss: float = Share
     duplicate: float = Share
@@ -36,7 +36,7 @@ class AdversaryAir(Parameters):
 
 class AdversarySchedule(Parameters):
     kind: ClassVar[str] = "adversary"
-    wireless: ClassVar[None] = None  # its air has no places
+    wireless: ClassVar[None] = None  # positions have no influence on this radio
     network: Literal["adversary"]
     seed: int = Field(ge=0)
     flavour: str

@@ -1,7 +1,6 @@
-"""The part that all kinds of scenarios share: they come from a file, are changed by options, and know the file's
-folder.
+"""The common part of all kinds of scenarios: they are read from a file, changed by options, and know the file's folder.
 
-Model     bytes → nodes that remember their line → overrides → the model → checks that see all groups together
+Model     bytes → nodes with their line numbers → overrides → the model → checks that involve several groups
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/guide/scenarios.md
 """
@@ -20,7 +19,7 @@ from mobilenet.scenario.error_messages import line, problems
 from mobilenet.scenario.yaml_reader import Node, in_python, override, parse, read
 from mobilenet.scenario.yaml_writer import to_yaml
 
-ITS_OWN = "scenario.yaml"  # the scenario's file in the directory of a run
+ITS_OWN = "scenario.yaml"  # name of the scenario file in the directory of a run
 
 
 class ScenarioFile(Parameters):
@@ -29,7 +28,7 @@ class ScenarioFile(Parameters):
 
     @classmethod
     def load(cls, path: str | Path, overrides: Sequence[str] = ()) -> Self:
-        """Load a scenario from a file; each override is `a.b=value`."""
+        """Load a scenario from a file. Each override has the form `a.b=value`."""
         path = Path(path)
         return cls.from_nodes(read(path, in_python(overrides)), path.parent)
 
@@ -37,7 +36,9 @@ class ScenarioFile(Parameters):
     def from_text(
         cls, text: str, overrides: Sequence[str] = (), folder: str | Path = ".", name: str = "scenario"
     ) -> Self:
-        """Load a scenario from text. `folder` is where its files are; `name` stands for it in messages."""
+        """Load a scenario from text. `folder` contains the files that the scenario names, and `name` identifies the
+        text in messages.
+        """
         root = parse(text.encode("utf-8", "surrogatepass"), name)
         return cls.from_nodes(override(root, in_python(overrides)), Path(folder))
 
@@ -53,23 +54,23 @@ class ScenarioFile(Parameters):
         return scenario
 
     def with_changes(self, overrides: Sequence[str]) -> Self:
-        """Return the scenario with other values."""
+        """Return the scenario with other values, which are given as text."""
         root = Node.of(self.model_dump(), getattr(self, "name", None) or "scenario")
         return self.from_nodes(override(root, in_python(overrides)), self._folder)
 
     def with_nodes(self, nodes: Mapping[str, Node]) -> Self:
-        """Return the scenario with other values of these keys, which need not be text first."""
+        """Return the scenario with other values of these keys, which are given as nodes."""
         rest = {key: value for key, value in self.model_dump().items() if key not in nodes}
         root = Node.of(rest, getattr(self, "name", None) or "scenario")
         root.value |= nodes
         return self.from_nodes(root, self._folder)
 
     def complete(self, root: Node) -> Self:
-        """Return the scenario with what follows from the files that it names."""
+        """Return the scenario with the values that follow from the files that it names."""
         return self
 
     def check(self, root: Node) -> None:
-        """Raise ScenarioError for what only shows when all groups are seen together."""
+        """Raise ScenarioError for problems that involve several groups of keys."""
 
     @property
     def folder(self) -> Path:
@@ -77,71 +78,71 @@ class ScenarioFile(Parameters):
 
     @property
     def lasts(self) -> str:
-        """The length of a run, in words."""
+        """The length of a run, as text."""
         raise NotImplementedError
 
     def estimated_events(self) -> int:
-        """Return how big the run is likely to be."""
+        """Return the estimated size of the run, in events."""
         raise NotImplementedError
 
     @property
     def events_of_joins(self) -> int:
-        """The number of estimated events that are messages on links because of the first joins."""
+        """The part of the estimated events that consists of messages on links for the first joins."""
         return 0
 
     @property
     def deliveries_due(self) -> int:
-        """The number of deliveries in a run that ends when everything is delivered."""
+        """The number of deliveries in a run that ends when everything is delivered, or 0 for other runs."""
         return 0
 
     @property
     def steady_from_s(self) -> float | None:
-        """The time from which a run goes on at an even pace, or None if it ends when everything is delivered."""
+        """The time from which a run proceeds at an even pace, or None if it ends when everything is delivered."""
         return None
 
     @property
     def longest_drain_s(self) -> float:
-        """The deadline for coming to rest, in seconds after the active part."""
+        """The time limit for coming to rest, in seconds after the active part."""
         return 0.0
 
     def events_of_drain(self) -> int:
-        """Return how many events the drain may add."""
+        """Return the number of events that the drain may add."""
         return 0
 
     def doubts_about_files(self) -> list[str]:
-        """Return what is probably not meant, in files that take long to read."""
+        """Return warnings about files whose contents are probably not intended. Reading these files may take long."""
         return []
 
     def warnings(self) -> list[str]:
-        """Return what can run, but is probably not meant, or does not work here."""
+        """Return warnings about a scenario that can run, but is probably not intended or does not work on this machine."""
         raise NotImplementedError
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """Yield the files that it names: the dotted path of the key, and the place of the file."""
+        """Yield the files that the scenario names, as (dotted path of the key, path of the file)."""
         yield from ()
 
     def patterns(self) -> Iterator[tuple[str, str]]:
-        """Yield what else its programs load: the dotted path of the key, and a pattern for files_matching."""
+        """Yield the other files that its programs load, as (dotted path of the key, pattern for files_matching)."""
         yield from ()
 
     def code(self) -> Iterator[tuple[str, str, str | None]]:
-        """Yield the custom code that it names: dotted path, the value there, and the file, if it is one."""
+        """Yield the custom code that the scenario names, as (dotted path of the key, value, file or None)."""
         yield from ()
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the values are equal; the folders do not matter."""
+        """Return whether the values are equal. The folders may differ."""
         return type(other) is type(self) and isinstance(other, ScenarioFile) and self.model_dump() == other.model_dump()
 
     __hash__ = None  # type: ignore[assignment]
 
 
 def code_of_metrics(metrics: Sequence[str]) -> Iterator[tuple[str, str, str | None]]:
-    """Yield the metrics in the form of ScenarioFile.code."""
+    """Yield the code of custom metrics in the form of ScenarioFile.code."""
     yield from ((f"metrics.{i}", name, name.rpartition(":")[0]) for i, name in enumerate(metrics))
 
 
 def files_of_metrics(metrics: Sequence[str], folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the metrics in the form of ScenarioFile.files."""
+    """Yield the files of custom metrics in the form of ScenarioFile.files."""
     yield from ((f"metrics.{i}", folder / name.rpartition(":")[0]) for i, name in enumerate(metrics))
 
 
@@ -161,8 +162,8 @@ def require_files(scenario: ScenarioFile, root: Node) -> None:
 
 
 def files_matching(folder: Path, pattern: str) -> list[Path]:
-    """Return a file, all files of a folder, or those that match a pattern such as lib/*.py; compiled Python is left
-    out, and so is what a pattern finds of the name scenario.yaml, which every run writes itself.
+    """Return a file, all files of a folder, or those that match a pattern such as lib/*.py. Compiled Python is omitted.
+    A pattern does not match scenario.yaml in the folder itself, because every run writes a file of this name.
     """
     own = folder / pattern
     if is_file(own):
@@ -172,12 +173,12 @@ def files_matching(folder: Path, pattern: str) -> list[Path]:
 
 
 def is_pattern(folder: Path, name: str) -> bool:
-    """Return whether this is the name of neither a file nor a folder."""
+    """Return whether this name is a pattern: it is neither a file nor a folder."""
     return not os.path.lexists(folder / name)
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a file of this name exists; too long names and those with a NUL are allowed."""
+    """Return whether a file of this name exists. The name may be too long or contain a NUL."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -185,5 +186,5 @@ def is_file(path: Path) -> bool:
 
 
 def effective(scenario: ScenarioFile) -> str:
-    """Return all values, defaults included, as YAML that loads to an equal scenario."""
+    """Return all values, including defaults, as YAML that loads to an equal scenario."""
     return to_yaml(scenario.model_dump())

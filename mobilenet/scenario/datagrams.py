@@ -1,6 +1,6 @@
 """The keys of a scenario for programs that use UDP and run in real time.
 
-Model     host A reaches host B at an address of that pair, whatever program runs on it
+Model     host A reaches host B at an address of this pair, regardless of the program that runs on B
 Units     ports
 Errors    pydantic.ValidationError, which the scenario turns into lines
 Source    ours: docs/guide/real-time.md
@@ -62,5 +62,5 @@ class Datagrams(RealTimePrograms):
 
     @property
     def prefix(self) -> str:
-        """The first two octets, as in 127.77."""
+        """The first two octets of all addresses, such as 127.77."""
         return ".".join(self.network.split(".")[:2])

@@ -1,9 +1,9 @@
 """How long do the tests of the failure detector take on a network? The shortest sufficient timeout, the number of
 tests, and whether the detector ever stops making mistakes.
 
-Model     all processes begin a round together, none has crashed, and the links carry nothing else. On the abstract
-          network an answer waits for its sender's own tests: they share a send server. So no shorter timeout
-          is enough; with crashes or traffic, a longer one may be needed
+Model     all processes begin a round together, no process has crashed, and the links carry nothing else. On the
+          abstract network an answer waits for the tests of the process that answers, because both use the same send
+          server. No shorter timeout is therefore sufficient; with crashes or traffic, a longer one may be needed
 Units     time units; messages
 Errors    none
 Source    ours: docs/protocols/vcube.md
@@ -18,7 +18,7 @@ from mobilenet.protocols.vcube.detector import HEADER_BYTES
 from mobilenet.protocols.vcube.topology import dimension
 from mobilenet.scenario.process_parameters import AbstractNetwork, DetectorParameters, WiredNetwork
 
-MOST_ROUTED = 256  # processes; beyond, every way counts as one link
+MOST_ROUTED = 256  # processes; with more of them, every path counts as one link
 
 
 def round_trip(network: AbstractNetwork | WiredNetwork, n: int) -> float:
@@ -44,8 +44,8 @@ def _over(network: WiredNetwork, links: int) -> float:
 
 
 def _links(network: WiredNetwork, n: int, apart: Sequence[int]) -> int:
-    """Return the links on the longest way between two processes that test each other, whose numbers differ by one of
-    these bits.
+    """Return the number of links on the longest path between two processes that test each other. Their numbers differ
+    in exactly one of these bits.
     """
     if network.edges is None or n > MOST_ROUTED:
         return 1
@@ -62,6 +62,6 @@ def _hops(hop: list[list[int]], i: int, to: int) -> int:
 
 
 def messages(detector: DetectorParameters, network: AbstractNetwork | WiredNetwork, n: int, span: float) -> int:
-    """Return the number of tests and answers within this time."""
+    """Return the number of tests and answers within this time span."""
     rounds = 1 + int(span / (detector.interval + round_trip(network, n)))
     return 2 * n * dimension(n) * rounds

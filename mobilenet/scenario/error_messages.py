@@ -1,7 +1,7 @@
-"""Turn pydantic's errors into one line each for a person: where, which key, what is wrong, what would be right.
+"""Turn pydantic's errors into one readable line each: where, which key, what is wrong, and what would be right.
 
-Model     a location among the values is followed through the nodes of the file; parts of it that only name
-          a branch of a union are passed over
+Model     a location in the values is followed through the nodes of the file. Elements of the location that only name
+          a branch of a union are skipped
 Units     none
 Errors    none
 Source    ours: docs/guide/scenarios.md
@@ -21,7 +21,7 @@ from mobilenet.quoting import pluralize
 from mobilenet.scenario.yaml_reader import DEFAULT, Node
 from mobilenet.scenario.yaml_writer import inline
 
-MOST_WORDED = 500  # problems that are worded in full: looking for what may have been meant takes time
+MOST_WORDED = 500  # problems that get a full description; it takes time to find out what may have been meant
 MOST_LINES = 20
 KINDS = {
     "int_type": "a whole number",
@@ -57,12 +57,12 @@ def problems(error: ValidationError, root: Node, model: type[BaseModel]) -> list
 
 
 def _is_long_enough(problem: Any) -> bool:
-    """Return whether a list that counts as too short only has wrong entries, which get their own lines."""
+    """Return whether a list counts as too short only because it has invalid entries, which are reported separately."""
     return problem["type"] == "too_short" and bool(len(problem["input"]) >= problem["ctx"]["min_length"])
 
 
 def line(root: Node, path: str, what: str) -> str:
-    """Return the line for a problem that we found ourselves, at a dotted path of keys."""
+    """Return the line for a problem that mobilenet itself has found, at a dotted path of keys."""
     node = root
     for key in path.split("."):
         inside, part = node.value, int(key) if key.isdecimal() else key
@@ -109,7 +109,7 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
     elif kind in KINDS or kind in BOUNDS:
         what = f"{_requirement(problem)}, got {_short(node)}"
     elif kind == "string_pattern_mismatch":
-        first = re.findall(r"[a-z]", context["pattern"].partition("(")[0])  # ^h(0|...)$ or ^[hs](0|...)$
+        first = re.findall(r"[a-z]", context["pattern"].partition("(")[0])  # the pattern is ^h(0|...)$ or ^[hs](0|...)$
         what = f"expected a name such as {first[0]}0 or {first[-1]}12, got {_short(node)}"
     elif kind in ("too_short", "too_long"):
         bound = context.get("min_length", context.get("max_length"))
@@ -122,7 +122,9 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
 
 
 def option_problem(error: ValidationError) -> str | None:
-    """Return what is wrong with the value of an option, or None if no key of a scenario has that problem."""
+    """Return what is wrong with the value of an option, or None if this is not a problem that keys of a scenario can
+    have.
+    """
     problem: Any = error.errors(include_url=False)[0]
     if problem["type"] not in KINDS and problem["type"] not in BOUNDS:
         return None
@@ -149,7 +151,7 @@ def _short(node: Node) -> str:
 
 
 def _suggestion(name: str, choices: Sequence[str], otherwise: str) -> str:
-    """Return the choice that was probably meant, or all of them."""
+    """Return the choice that was probably meant, or all choices if it is unclear."""
     close = get_close_matches(name, choices, 1, cutoff=0.7)
     close = close or [choice for choice in choices if name and choice.startswith(name + "_")]
     if not choices:
@@ -158,7 +160,7 @@ def _suggestion(name: str, choices: Sequence[str], otherwise: str) -> str:
 
 
 def _fields(annotation: Any, location: Sequence[Any]) -> set[str]:
-    """Return the keys of the group that a location leads to."""
+    """Return the keys of the group to which a location leads."""
     return {field for model in _models(annotation, location) for field in model.model_fields}
 
 
@@ -172,7 +174,7 @@ def _tags(annotation: Any, location: Sequence[Any], key: str) -> set[str]:
 
 
 def _names(field: FieldInfo) -> tuple[Any, ...]:
-    """Return the values of the key that distinguishes the branches of a union."""
+    """Return the possible values of the key that distinguishes the branches of a union."""
     return get_args(field.annotation) if get_origin(field.annotation) is Literal else (field.default,)
 
 

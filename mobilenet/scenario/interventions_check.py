@@ -1,4 +1,4 @@
-"""Check the interventions of a scenario: what they name exists, and none contradicts another.
+"""Check the interventions of a scenario: everything that they name exists, and they do not contradict each other.
 
 Units     seconds, metres
 Errors    none: problems are yielded
@@ -39,11 +39,11 @@ from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.track_mobility import Tracks
 
 FARTHEST_DRAG_M = 1e6
-MOST_NAMED = 12  # links
+MOST_NAMED = 12  # most links that a message lists
 
 
 def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
-    """Yield each problem as (dotted path, what is wrong there)."""
+    """Yield each problem as (dotted path, description)."""
     if scenario.hosts.count is not None and (objection := strangers(scenario, scenario.hosts.count)) is not None:
         yield objection
     there: set[tuple[tuple[str, ...], float]] = set()
@@ -91,21 +91,23 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
 def without_effect(
     scenario: MobileKeys, interventions: Sequence[AnyIntervention | Mapping[str, Any]]
 ) -> dict[int, str]:
-    """Return the places in this list of crashes of hosts that are certainly down, and of recoveries of those that are
-    up, each with the reason. If only the run shows which hosts are up, there are none.
+    """Return the interventions of this list that certainly have no effect: crashes of hosts that are down, and
+    recoveries of hosts that are up. The result maps their positions in the list to the reasons. It is empty if only the
+    run shows which hosts are up.
     """
     if isinstance(scenario.faults, PaperFaults | RandomFaults):
         return {}
     if isinstance(scenario.hosts.mobility, Tracks | OwnMobility) or scenario.own_processes:
-        return {}  # hosts appear and leave, or processes act on them
+        return {}  # hosts appear and leave, or processes crash and recover them
     listed = scenario.faults.outages if scenario.faults is not None else ()
     coming = [(ns(one.at_s), 0, number, one.host, "crash", ns(one.duration_s)) for number, one in enumerate(listed)]
     for place, one in enumerate(interventions):
         what, host, at_s = (_part(one, key) for key in ("do", "host", "at_s"))
         if what in ("crash", "recover") and isinstance(host, str) and isinstance(at_s, int | float):
-            coming.append((ns(at_s), 1, place, host, what, 0))  # by hand, after everything else in that nanosecond
+            # interventions act after everything else in their nanosecond
+            coming.append((ns(at_s), 1, place, host, what, 0))
     heapify(coming)
-    down: dict[str, int] = {}  # host -> the number of its present outage
+    down: dict[str, int] = {}  # host -> the number of its current outage
     reasons, outages = {}, 0
     while coming:
         time_ns, by_hand, place, host, what, rest = heappop(coming)
@@ -122,13 +124,13 @@ def without_effect(
 
 
 def no_effect(host: str, what: str) -> str:
-    """Return why a second crash, or a second recovery, is refused."""
+    """Return the reason why a crash of a host that is down, or a recovery of one that is up, is refused."""
     state, other = ("down", "recover") if what == "crash" else ("up", "crash")
     return f"{host} is already {state}, so {what} has no effect; expected {other}"
 
 
 def bears_losses(scenario: MobileKeys) -> bool:
-    """Return whether messages that are lost on a wire are sent again, over connections or by programs."""
+    """Return whether messages that are lost on a wire are sent again, by connections or by programs."""
     protocol = scenario.protocol
     return isinstance(protocol, RealTimePrograms) or "connections" in declaration_of(protocol).needs
 
@@ -138,7 +140,9 @@ def _part(one: AnyIntervention | Mapping[str, Any], key: str) -> Any:
 
 
 def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:
-    """Return the first intervention that names a missing host. `hosts`: their number at the beginning."""
+    """Return the first intervention that names a missing host, as (path, problem). `hosts` is the number of hosts at
+    the beginning.
+    """
     more = [one.at_s for one in added_hosts(scenario.interventions)]
     for place, one in enumerate(scenario.interventions):
         if not isinstance(one, OnHost) or number(one.host) < hosts:
@@ -158,7 +162,7 @@ def _link_problem(scenario: MobileKeys, sites: NDArray[np.float64], ends: tuple[
     try:
         wires = links(scenario.stations.backbone, sites.tolist())
     except ValueError:
-        return None  # reported already
+        return None  # objections() has reported this already
     if a != b and (b < len(sites) if wires is None else {(a, b), (b, a)} & set(wires)):
         return None
     if wires is None:

@@ -1,8 +1,8 @@
-"""The keys of a scenario for real software: programs in namespaces, whose IP packets travel over the network.
+"""The keys of a scenario for real software: programs in network namespaces, whose IP packets travel over the network.
 
-Model     each host is a machine with an address, a name and a device mob0. Host hN has the address network + N + 1,
-          station sN network + 128.0 + N + 1; stations without a program have none
-Units     bytes, and megabytes of 1024² bytes in limits, as keys show
+Model     each host is a machine with an address, a name and a device mob0. Host hN has the address network + N + 1, and
+          station sN has network + 128.0 + N + 1. Stations without a program have no address
+Units     bytes, and megabytes of 1024² bytes in limits, as the keys show
 Errors    pydantic.ValidationError, which the scenario turns into lines
 Source    ours: docs/guide/real-software.md
 """
@@ -20,13 +20,13 @@ from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine
 from mobilenet.scenario.real_time import RealTimePrograms
 
 NETWORK = r"^[0-9]{1,3}\.[0-9]{1,3}\.0\.0/16$"
-FIRST_STATION = 128 << 8  # added to the network's address
+FIRST_STATION = 128 << 8  # offset of the first station from the network's address
 Node = Annotated[str, Field(pattern=r"^[hs](0|[1-9][0-9]{0,4})$")]
 Folder = Annotated[str, Field(min_length=1, max_length=4000), WITHOUT_NUL]
 
 
 class Limits(Parameters):
-    """What the programs of each node may use together."""
+    """The resources that the programs of each node may use together."""
 
     processes: int = Field(
         default=64, ge=1, le=10_000, description="maximum number of processes and threads at the same time"
@@ -41,7 +41,7 @@ class Limits(Parameters):
 
 
 class Ip(RealTimePrograms):
-    """Any programs that use IP, in real time, each host in its own namespaces: mobilenet serve."""
+    """Any programs that use IP and run in real time under mobilenet serve. Each host has its own namespaces."""
 
     places: ClassVar[tuple[str, ...]] = ("{me}", "{address}")
     most_hosts: ClassVar[int] = 2000
@@ -85,7 +85,7 @@ class Ip(RealTimePrograms):
         return self
 
     def command_of(self, node: str) -> CommandLine | None:
-        """Return the command of a host or station, such as h3, or None if it has none."""
+        """Return the command of a node, such as h3, or None if the node has no command."""
         return self.commands.get(node, self.command if node[0] == "h" else None)
 
     def address_of(self, node: str) -> str:
@@ -94,7 +94,7 @@ class Ip(RealTimePrograms):
         return str(IPv4Network(self.network).network_address + first + int(node[1:]) + 1)
 
     def node_at(self, address: bytes) -> str | None:
-        """Return the node that an address, four bytes, would belong to, or None if it is outside the network."""
+        """Return the node to which an address of four bytes would belong, or None if it is outside the network."""
         number = int(IPv4Address(address)) - int(IPv4Network(self.network).network_address)
         if not 0 < number < 0xFFFF:
             return None

@@ -1,8 +1,8 @@
-"""Load a scenario of any kind, from a file, a dictionary, or one already loaded, with changes.
+"""Load a scenario of any kind from a file, a dictionary or an existing scenario, and apply changes to it.
 
-Model     text → nodes that remember their line, changed where asked (yaml_reader.py) → values, and checks that see all
-          of them together (base.py). Messages call changes as the caller wrote them: arguments of Python, or options of
-          the command line (`as_options`)
+Model     text → nodes with their line numbers, with the requested changes (yaml_reader.py) → values, and checks that
+          involve several groups (base.py). Messages name changes in the form in which the caller wrote them: as
+          arguments in Python, or as options of the command line (`as_options`)
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/guide/scenarios.md
 """
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from mobilenet.scenario.mobile import Scenario
     from mobilenet.scenario.processes import ProcessScenario
 
-AnyScenario: TypeAlias = "Scenario | ProcessScenario"  # in words, so that one kind of run does not import the other's
+AnyScenario: TypeAlias = "Scenario | ProcessScenario"  # a string, so that one kind of run does not import the other
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
-    """Load a file. With the key `processes` it is a scenario of processes, without it one of stations and hosts."""
+    """Load a file. With the key `processes` it is a scenario of processes, and otherwise one of stations and hosts."""
     path = Path(path)
     root = read(path)
     if isinstance(root.value, dict) and "scenario" in root.value and not {"stations", "processes"} & root.value.keys():
@@ -36,12 +36,12 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenari
 
 
 def from_nodes(root: Node, overrides: Sequence[str], folder: Path) -> AnyScenario:
-    """Load a scenario of either kind, by its keys. `folder` is where its files are."""
+    """Load a scenario of either kind, which follows from its keys. `folder` contains the files that it names."""
     return class_for(root.value).from_nodes(override(root, overrides), folder)
 
 
 def class_for(keys: Any) -> type[Scenario] | type[ProcessScenario]:
-    """Return the class of scenario that has these keys at the top."""
+    """Return the class of scenario that has these keys at the top level."""
     if isinstance(keys, Mapping) and "processes" in keys:
         from mobilenet.scenario.processes import ProcessScenario
 
@@ -56,7 +56,7 @@ def given_scenario(
     seed: int | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> AnyScenario:
-    """Return the scenario for the arguments of `run`."""
+    """Return the scenario that the arguments of `run` describe."""
     changes: list[str] = [*_changes(overrides)]
     if seed is not None:
         changes.append(Change(f"seed={seed}", f"seed={seed}"))
@@ -73,7 +73,7 @@ def given_scenario(
 
 
 def as_options(overrides: Sequence[str] | None, seed: int | None = None) -> list[str]:
-    """Return changes from the command line, which messages name by its options."""
+    """Return changes from the command line. Messages name these changes by their options."""
     options: list[str] = [Change(one, f"--set {one}") for one in overrides or ()]
     return options if seed is None else [*options, Change(f"seed={seed}", f"--seed {seed}")]
 
@@ -99,8 +99,8 @@ def _describe(value: Any) -> str:
 
 
 def plain_values(value: Any, where: str) -> Any:
-    """Return the values as a file could hold them: no numbers of numpy's, names of files as text. `where` stands for
-    the value in messages.
+    """Return the values in the form in which a file could hold them: numpy numbers become plain numbers, and paths
+    become text. `where` identifies the value in messages.
     """
     if isinstance(value, Mapping):
         return {str(key): plain_values(inside, f"{where}[{str(key)!r}]") for key, inside in value.items()}

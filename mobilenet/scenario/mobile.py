@@ -1,7 +1,7 @@
-"""A scenario: everything that decides how a run goes, checked before it begins.
+"""A scenario of hosts and stations: everything that determines a run, checked before the run begins.
 
-Model     the keys of mobile_keys.py, checked together by preflight.py. Files that it names are looked for in the
-          scenario's own folder.
+Model     the keys of mobile_keys.py, and the checks of preflight.py that involve several of them. Files that the
+          scenario names are searched in its folder.
 Errors    ScenarioError, one line for each problem: `dynamic.yaml:14: wireless.range: unknown key; did you mean
           'range_m'?`
 Source    ours: docs/guide/scenarios.md
@@ -29,8 +29,8 @@ from mobilenet.world.track_mobility import Tracks
 
 __all__ = ["OwnProtocol", "Scenario", "effective"]
 
-JOINED_AFTER_S = 5.0  # hosts that wanted to join
-HEADERS_BYTES = 60  # more than enough for a message in the stream of a cell
+JOINED_AFTER_S = 5.0  # estimated time until hosts that want to join have joined
+HEADERS_BYTES = 60  # sufficient for the headers of a message in the stream of a cell
 
 
 class Scenario(MobileKeys):
@@ -51,20 +51,22 @@ class Scenario(MobileKeys):
 
     @property
     def longest_wait_s(self) -> float | None:
-        """The longest that a node waits for others until it tries again, or None if it is not known."""
+        """The longest time for which a node waits for others before it tries again, or None if it is not known."""
         frame_s = Framing(self.wireless).datagram(self.workload.payload_bytes + HEADERS_BYTES)[1] / SECOND
         return declaration_of(self.protocol).longest_wait_s(self.protocol, self.all_hosts or 0, frame_s)
 
     @property
     def usual_drain_s(self) -> float:
-        """The deadline if drain_s is null: what waits may need as long again, and each node needs several tries."""
+        """The time limit that applies if drain_s is null. Waiting may double the time, and each node may need several
+        attempts.
+        """
         if isinstance(self.protocol, RealTimePrograms):
             return 60.0
         return max(120.0, self.duration_s + min(3600.0, 20 * (self.longest_wait_s or 0.0)))
 
     @property
     def longest_drain_s(self) -> float:
-        """The deadline in seconds after the active part."""
+        """The time limit for coming to rest, in seconds after the active part."""
         return self.usual_drain_s if self.drain_s is None else self.drain_s
 
     @property
@@ -100,7 +102,7 @@ class Scenario(MobileKeys):
         preflight.check(self, root)
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """Yield the files that it names: the dotted path of the key, and the place of the file."""
+        """Yield the files that the scenario names, as (dotted path of the key, path of the file)."""
         if isinstance(self.stations.layout, FileLayout):
             yield "stations.layout.file", self._folder / self.stations.layout.file
         if isinstance(self.hosts.mobility, Tracks):

@@ -1,8 +1,8 @@
 """The keys of a scenario of hosts and stations.
 
-Model     the parameter groups of the world, the radio, the backbone and the protocol, put together. Frozen. Their
-          combinations are checked in preflight.py
-Units     by the last part of each name
+Model     these classes combine the parameter groups of the world, the radio, the backbone and the protocol. They are
+          frozen. preflight.py checks combinations of keys
+Units     as the last part of each name shows
 Source    ours: docs/guide/scenarios.md
 """
 
@@ -30,7 +30,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class StationsParameters(Parameters):
-    """The stations and the network between them."""
+    """The stations, and the network between them."""
 
     layout: StationLayout = Field(description="positions of the stations")
     backbone: BackboneParameters = BackboneParameters()
@@ -41,7 +41,7 @@ class StationsParameters(Parameters):
 
 
 class RecordParameters(Parameters):
-    """What is recorded besides events and samples."""
+    """Tables that are recorded in addition to events and samples."""
 
     frames: bool = Field(default=False, description="record one row for each frame and node within its reach")
     messages: bool = Field(
@@ -59,7 +59,7 @@ class RecordParameters(Parameters):
 
 
 class LimitsParameters(Parameters):
-    """How big a run may become."""
+    """Limits on the size of a run."""
 
     max_events: int = Field(
         default=1_000_000_000,
@@ -134,18 +134,18 @@ class MobileKeys(ScenarioFile):
 
     @property
     def anchor(self) -> Anchor | None:
-        """The place of (0, 0): on Earth, or in the metres of files."""
+        """The origin (0, 0) of the plane: a position on Earth, or an offset in the metres of files."""
         return self.origin if self.offset_m is None else Offset(*self.offset_m)
 
     @property
     def most_loss(self) -> float:
-        """The highest random loss between a host and a station at any time."""
+        """The highest random loss between a host and a station at any time, including interventions."""
         everywhere = max(self.wireless.loss, *(one.loss for one in self.interventions if isinstance(one, Loss)), 0.0)
         return both_lose(everywhere, max(losses_at_hosts(self.interventions), default=0.0))
 
     @property
     def all_hosts(self) -> int | None:
-        """The final number of hosts, with those added by hand, or None if only the tracks have it."""
+        """The final number of hosts, including those that interventions add, or None if only the tracks determine it."""
         return None if self.hosts.count is None else self.hosts.count + len(added_hosts(self.interventions))
 
     @model_serializer(mode="wrap")

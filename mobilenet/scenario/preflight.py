@@ -1,12 +1,12 @@
-"""Check what only shows when the groups of a scenario are seen together.
+"""Check a scenario for problems that involve several groups of keys.
 
-Model     files exist, stations and hosts that are named exist, the backbone connects them, and the run is not
-          far bigger than a user could have meant. Its size is estimated as the messages on links that the joins of the
-          beginning cause, deliveries (each host gets each message), their way over the stations, and a few small
-          matters for each node and second; where tables of frames or messages are wanted, also their rows: a frame for
-          each of these things that is sent, and a row for each node that is in range of it. A drain is estimated apart,
-          since how long it lasts is not known here
-Units     events: things that happen, or rows that are written
+Model     files exist, stations and hosts that are named exist, the backbone connects the stations, and the run is not
+          far larger than the user could have intended. The estimated size is the sum of the messages on links for the
+          first joins, deliveries (each host receives each message), messages between stations, and a few small events
+          for each node and second. If tables of frames or messages are recorded, their rows are added: for each of
+          these frames, a row for each node in range. The drain is estimated separately, because its length is not known
+          here
+Units     events of the simulation, or rows that are written
 Errors    ScenarioError, all problems at once
 Source    ours: docs/guide/scenarios.md
 """
@@ -44,14 +44,14 @@ from mobilenet.world.tracks.read import is_lonlat
 from mobilenet.world.tracks.sites import read_sites
 
 ADVICE = "specify the position of (0, 0) on Earth with origin: {lon: ..., lat: ...}"
-SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples
-SENT_AGAIN = 1.5  # frames for each message and cell
-HOSTS_LOOKED_AT_IN_ONE = 100  # hosts that are checked on a tick for the price of one event
+SMALL_MATTERS_PER_S = 4  # for each node: acknowledgements, heartbeats, samples
+SENT_AGAIN = 1.5  # average number of frames for each message and cell
+HOSTS_LOOKED_AT_IN_ONE = 100  # checking this many hosts in a tick costs as much as one event
 
 
 def origin_of(scenario: MobileKeys, root: Node) -> Origin | None:
-    """Return the place of the plane on Earth: as given, or in the middle of the sites or tracks, if these have
-    longitudes and latitudes.
+    """Return the position of the plane on Earth: the value of the key, or the middle of the sites or tracks if they
+    have longitudes and latitudes.
     """
     layout, mobility = scenario.stations.layout, scenario.hosts.mobility
     if scenario.anchor is not None:
@@ -91,7 +91,7 @@ def check(scenario: MobileKeys, root: Node) -> None:
 
 
 def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
-    """Yield each problem as (dotted path, what is wrong there)."""
+    """Yield each problem as (dotted path, description)."""
     stations = scenario.stations
     sites = station_positions(stations.layout, scenario.folder, scenario.anchor)
     count = len(sites)
@@ -130,7 +130,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
 
 
 def _odd_programs(scenario: MobileKeys, protocol: RealTimePrograms, stations: int) -> Iterator[tuple[str, str]]:
-    """Yield what does not suit programs that run in real time."""
+    """Yield the values that are not suitable for programs that run in real time."""
     name, hosts = protocol.name, scenario.hosts.count
     if scenario.workload.arrivals != "none":
         yield "workload.arrivals", f"with {name}, only the programs start broadcasts; expected arrivals: none"
@@ -144,7 +144,7 @@ def _odd_programs(scenario: MobileKeys, protocol: RealTimePrograms, stations: in
 
 
 def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
-    """Yield the lists that name a missing host. `hosts`: their number at the beginning."""
+    """Yield the lists that name a missing host. `hosts` is the number of hosts at the beginning."""
     listed = {"workload.messages": {message.host for message in scenario.workload.messages}}
     if isinstance(scenario.faults, ExplicitFaults):
         listed["faults.outages"] = {outage.host for outage in scenario.faults.outages}
@@ -159,7 +159,7 @@ def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
 
 
 def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
-    """Yield a problem if hosts have nowhere to walk; one cell is enough."""
+    """Yield a problem if hosts cannot walk anywhere. It is sufficient to check one cell."""
     mobility = scenario.hosts.mobility
     if hosts == 0 or isinstance(mobility, Tracks):
         return
@@ -173,7 +173,7 @@ def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> 
 
 
 def warnings(scenario: MobileKeys) -> list[str]:
-    """Return what can run, but is probably not meant."""
+    """Return warnings about settings that can run, but are probably not intended."""
     declaration = declaration_of(scenario.protocol)
     unicast = "connections" in declaration.needs or declaration.unicasts(scenario.protocol)
     return [
@@ -192,13 +192,13 @@ def doubts_about_tracks(scenario: MobileKeys) -> list[str]:
 
 
 def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:
-    """Return a warning if cells do not touch."""
+    """Return a warning if there are cells that do not touch."""
     mobility = scenario.hosts.mobility
     if isinstance(mobility, Tracks) or mobility.area is not None:
         return []
     model = model_of(scenario.wireless)
     if model.is_narrow:
-        return []  # reported already
+        return []  # radio_preflight has reported this already
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
     ground = Coverage(sites, model.ground_m).ground
     parts = len(ground.geoms) if hasattr(ground, "geoms") else 1
@@ -212,7 +212,7 @@ def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:
 
 
 def check_world(scenario: MobileKeys) -> Population:
-    """Check the world, including imported tracks, which take long to read. Return all hosts' trajectories."""
+    """Check the world, including imported tracks, which take long to read. Return the trajectories of all hosts."""
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
     coverage = Coverage(sites, model_of(scenario.wireless).ground_m)
     population = trajectories(
@@ -223,8 +223,8 @@ def check_world(scenario: MobileKeys) -> Population:
 
 
 def require_size(scenario: MobileKeys, hosts: int) -> None:
-    """Refuse a run that is far bigger than its limit, or names hosts that never exist. `hosts`: their number at the
-    beginning, which may be known only from the tracks.
+    """Refuse a run that is larger than its limit, or that names hosts that never exist. `hosts` is the number of hosts
+    at the beginning, which may be known only from the tracks.
     """
     if (objection := interventions_check.strangers(scenario, hosts)) is not None:
         raise ScenarioError(": ".join(objection))
@@ -236,12 +236,12 @@ def require_size(scenario: MobileKeys, hosts: int) -> None:
 
 
 def estimated_events(scenario: MobileKeys) -> int:
-    """Return how big the run is likely to be; imported tracks are read for it."""
+    """Return the estimated size of the run in events. This reads imported tracks."""
     return round(_estimate(scenario, *_population(scenario)))
 
 
 def events_of_joins(scenario: MobileKeys) -> int:
-    """Return how many of the events are messages on links because of the first joins."""
+    """Return the number of these events that are messages on links for the first joins."""
     return round(_hops_of_joins(scenario, *_population(scenario)))
 
 
@@ -252,8 +252,8 @@ def _population(scenario: MobileKeys) -> tuple[int, NDArray[np.float64]]:
 
 
 def drain_events(scenario: MobileKeys, drain_s: float) -> int:
-    """Return the most further events if the run goes on for this time after its active part and stations send
-    everything again. There are never more than limits.max_events.
+    """Return an upper estimate of the further events if the run goes on for this time after its active part and
+    stations send everything again. It never exceeds limits.max_events.
     """
     hosts, sites = _population(scenario)
     frames_per_s, others_per_s = _per_s(scenario, hosts, len(sites))
@@ -296,7 +296,7 @@ def _hops_of_joins(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64])
     try:
         edges = links(scenario.stations.backbone, sites.tolist())
         between = 1 - 1 / stations if edges is None else mean_hops(edges, stations)
-    except ValueError:  # for edges or places that _objections reports
+    except ValueError:  # _objections reports such edges or positions
         return 0.0
     return hosts * declaration_of(scenario.protocol).hops_per_join(scenario.protocol, stations, between)
 
@@ -307,7 +307,7 @@ def _broadcasts(scenario: MobileKeys, hosts: int) -> float:
 
 
 def _per_s(scenario: MobileKeys, hosts: int, stations: int) -> tuple[float, float]:
-    """Return what happens each second without broadcasts: small frames, and tests and ticks."""
+    """Return the events of each second that do not depend on broadcasts: small frames, and tests and ticks."""
     frames_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
     frames_per_s += declaration_of(scenario.protocol).frames_per_s(scenario.protocol, hosts, stations)
     _, tests_per_s = _backbone(scenario, stations)
@@ -316,24 +316,24 @@ def _per_s(scenario: MobileKeys, hosts: int, stations: int) -> tuple[float, floa
 
 
 def _rows(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
-    """Return how many rows a frame has in the tables of the scenario."""
+    """Return the number of rows that one frame adds to the recorded tables."""
     return _in_range(scenario, hosts, sites) * (scenario.record.frames + scenario.record.messages)
 
 
 def _backbone(scenario: MobileKeys, stations: int) -> tuple[int, float]:
-    """Return messages on links for each broadcast, and tests of the failure detector per second. A way over several
-    links counts as one.
+    """Return the number of messages on links for each broadcast, and of tests of the failure detector per second. A
+    path over several links counts as one link.
     """
     backbone = scenario.stations.backbone
     copies = 2 if backbone.acknowledges else 1
     if not backbone.detects:
         return copies * stations, 0.0
-    tested = (stations - 1).bit_length()  # by each station in a round
+    tested = (stations - 1).bit_length()  # number of stations that each station tests in a round
     return copies * stations, 2 * stations * tested / (backbone.test_interval_s or TEST_INTERVAL_S)
 
 
 def _in_range(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
-    """Return the number of nodes within range of each other around a station, if hosts are spread evenly."""
+    """Return the number of nodes in the range of a station, if hosts are spread evenly."""
     reach_m = model_of(scenario.wireless).cell_m
     area = getattr(scenario.hosts.mobility, "area", None)
     if area is None:

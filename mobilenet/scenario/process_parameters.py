@@ -1,6 +1,6 @@
-"""The parameters of processes besides their protocol: network, detector, crashes, broadcasts.
+"""The parameters of processes other than their protocol: network, detector, crashes, broadcasts.
 
-Units     time units (t.u.) of the papers, 1 t.u. is 1 s of simulated time
+Units     time units (t.u.) of the papers; 1 t.u. is 1 s of simulated time
 Source    the papers on VCube; ours: docs/protocols/vcube.md
 """
 
@@ -15,8 +15,8 @@ from mobilenet.engine.clock import ns
 from mobilenet.network.wired.parameters import LinkParameters
 from mobilenet.parameters import KeyNotes, Parameters
 
-SHORTEST = 1e-9  # t.u.; the clock counts nanoseconds
-LONGEST = 1e7  # t.u.
+SHORTEST = 1e-9  # in t.u.; the clock counts nanoseconds
+LONGEST = 1e7  # in t.u.
 
 
 def _not_lost(time: float) -> float:
@@ -37,7 +37,7 @@ ProcessName = Annotated[str, Field(pattern=r"^p(0|[1-9]\d{0,5})$")]
 
 
 class Partition(Parameters):
-    """Some processes and all others receive nothing from each other for a while."""
+    """A period in which some processes and all others do not receive messages from each other."""
 
     since: Tu = Field(description="start of the partition; messages sent earlier still arrive")
     until: Tu = Field(description="end of the partition; later than `since`")
@@ -83,7 +83,7 @@ class AbstractNetwork(Parameters):
 
 
 class PacketNetwork(Parameters):
-    """The network of the paper on causal broadcast: a queue for each process, random link delays."""
+    """The network of the paper on causal broadcast: each process has a queue, and links have random delays."""
 
     kind: Literal["packet"] = "packet"
     processing: Tu = Field(default=1.0, description="t_pc: processing time, added to the delay of each packet")
@@ -98,7 +98,7 @@ class PacketNetwork(Parameters):
 
 
 class WiredNetwork(LinkParameters):
-    """The links used between stations, as a full mesh or hop by hop over given edges; all protocols."""
+    """The links that stations use, as a full mesh or hop by hop over given edges; it supports all protocols."""
 
     kind: Literal["wired"] = "wired"
 
@@ -107,7 +107,7 @@ Network = Annotated[AbstractNetwork | PacketNetwork | WiredNetwork, Field(discri
 
 
 class Mistake(Parameters):
-    """A planned false suspicion; the detector corrects it later."""
+    """A planned false suspicion, which the detector corrects later."""
 
     at: Tu = Field(description="time of the event")
     by: ProcessName = Field(description="the process that suspects")
@@ -141,14 +141,14 @@ class DetectorParameters(Parameters):
 
 
 class Crash(Parameters):
-    """A process crashes, and stays down."""
+    """The crash of a process, which does not recover."""
 
     process: ProcessName = Field(description="the process that crashes")
     at: Tu = Field(description="time of the event")
 
 
 class RandomCrashes(Parameters):
-    """Different processes, drawn from the seed, at times drawn uniformly."""
+    """Crashes of different processes, which are drawn from the seed, at times that are drawn uniformly."""
 
     count: int = Field(ge=1, le=100_000, description="number of processes that crash")
     earliest: Tu = Field(default=0.0, description="earliest time of a crash")
@@ -170,7 +170,7 @@ class RandomCrashes(Parameters):
 
     @property
     def whole(self) -> tuple[int, int]:
-        """The first and the last whole time."""
+        """The first and the last whole time in the interval."""
         return ceil(self.earliest), int(self.latest)
 
 
@@ -195,7 +195,7 @@ class Uniform(Parameters):
 
     @property
     def typical(self) -> float:
-        """The time by which each process has broadcast."""
+        """The time at which each source has certainly broadcast."""
         return self.latest
 
     @model_validator(mode="after")
@@ -206,26 +206,26 @@ class Uniform(Parameters):
 
 
 class Exponential(Parameters):
-    """Exponential intervals: the broadcasts of each process form a Poisson process."""
+    """Exponentially distributed intervals: the broadcasts of each process form a Poisson process."""
 
     kind: Literal["exponential"] = "exponential"
     mean: Tu = Field(default=1000.0, description="mean time between consecutive broadcasts of a process")
 
     @property
     def typical(self) -> float:
-        """Return the time of the first broadcast, as a typical moment to look at."""
+        """The mean time of the first broadcast."""
         return self.mean
 
 
 class Poisson(Parameters):
-    """Each source broadcasts a Poisson-distributed number of t.u. after 0."""
+    """The time at which each source broadcasts, in t.u., has a Poisson distribution."""
 
     kind: Literal["poisson"] = "poisson"
     mean: Tu = Field(default=1000.0, description="mean of the Poisson-distributed time at which each source broadcasts")
 
     @property
     def typical(self) -> float:
-        """Return the time of the first broadcast, as a typical moment to look at."""
+        """The mean time of the first broadcast."""
         return self.mean
 
 
@@ -233,7 +233,7 @@ Instants = Annotated[At | Uniform | Exponential | Poisson, Field(discriminator="
 
 
 class ProcessWorkload(Parameters):
-    """The broadcasts of processes."""
+    """The broadcasts that processes make."""
 
     sources: int | None = Field(
         default=None, ge=0, description="number of processes that broadcast, starting with p0; null: all"

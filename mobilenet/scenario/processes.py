@@ -1,7 +1,7 @@
-"""A scenario of processes on an abstract network, or on wires: no radio, no movement. What makes it one is the key
+"""A scenario of processes on an abstract network or on wires, without radio and movement. It is recognised by the key
 `processes`.
 
-Model     network, detector, crashes, workload and protocol, put together. Frozen
+Model     network, detector, crashes, workload and protocol, combined in one frozen object
 Units     time units (t.u.), 1 t.u. is 1 s of simulated time; bytes
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/protocols/vcube.md
@@ -49,7 +49,7 @@ from mobilenet.world.tracks.projection import Anchor
 
 
 class OwnBroadcast(ClassInFile):
-    """A custom broadcast, in a file next to the scenario; `name` is not needed if `class` is given."""
+    """A custom broadcast, in a file next to the scenario. `name` is not needed if `class` is given."""
 
     name: Literal["own"] = "own"
     order: Literal["none", "fifo", "causal"] | None = Field(
@@ -75,7 +75,7 @@ class OwnBroadcast(ClassInFile):
 
 
 class ProcessProgram(Program):
-    """Custom programs, in any language; `name` is not needed if `command` is given."""
+    """Custom programs, in any language. `name` is not needed if `command` is given."""
 
     command: CommandLine = Field(description="command that each process runs, as a list of words")
     order: Literal["none", "fifo", "causal"] = Field(
@@ -108,7 +108,7 @@ ProcessProtocol = Annotated[
 
 
 class ProcessRecord(Parameters):
-    """What is recorded besides events."""
+    """Optional records in addition to events."""
 
     buffers: bool = Field(default=True, description="record buffer sizes whenever they change; false: only at the end")
     programs: bool = Field(default=False, description="record one row for each line to or from programs")
@@ -116,7 +116,7 @@ class ProcessRecord(Parameters):
 
 
 class ProcessLimits(Parameters):
-    """How big a run may become."""
+    """Limits on the size of a run."""
 
     max_events: int = Field(
         default=1_000_000_000,
@@ -127,7 +127,7 @@ class ProcessLimits(Parameters):
 
 
 class ProcessScenario(ScenarioFile):
-    """A scenario of processes."""
+    """A scenario of processes: network, detector, crashes, workload and protocol."""
 
     kind = "processes"
     name: str | None = Field(
@@ -184,7 +184,7 @@ class ProcessScenario(ScenarioFile):
 
     @property
     def wires(self) -> Network:
-        """The network of the processes. They have no radio, cells or interventions, so what follows here is empty."""
+        """The network of the processes. They have no radio, cells or interventions, so the properties below are empty."""
         return self.network
 
     @property
@@ -210,7 +210,7 @@ class ProcessScenario(ScenarioFile):
 
     @property
     def may_hold(self) -> str | None:
-        """The buffer that need not drain."""
+        """The buffer that may stay filled at the end, if there is one."""
         return getattr(self.protocol, "may_hold", None)
 
     def complete(self, root: Node) -> Self:
@@ -310,7 +310,7 @@ class ProcessScenario(ScenarioFile):
             )
 
     def _too_late(self) -> Iterator[tuple[str, str]]:
-        """Yield planned events that would never happen."""
+        """Yield planned events that lie after the end of the run."""
         times = {"faults": [fault.at for fault in self.faults]}
         if self.random_faults is not None:
             times["random_faults.latest"] = [self.random_faults.latest]
@@ -328,7 +328,7 @@ class ProcessScenario(ScenarioFile):
         return self.processes if self.workload.sources is None else self.workload.sources
 
     def estimated_messages(self) -> int:
-        """Return the number of messages of the protocol, doubled if they are answered."""
+        """Return the estimated number of messages of the protocol, which is doubled if they are answered."""
         copies = self.processes.bit_length() if isinstance(self.protocol, DisjointPathsParameters) else 2
         again = self.processes if self.crashes and self.protocol.delivers == "agreement" else 1
         return self._sources * self.workload.messages * (self.processes - 1) * copies * min(again, 1 + self.crashes)
@@ -338,8 +338,8 @@ class ProcessScenario(ScenarioFile):
         return self._sources * self.workload.messages * self.processes
 
     def estimated_events(self) -> int:
-        """Return the messages of the protocol and of the detector. If it suspects correct processes in each round, the
-        run may never be at rest, so tests are counted to its end.
+        """Return the estimated number of messages of the protocol and of the detector. If the detector suspects correct
+        processes in each round, the run may never be at rest, so that tests are counted to its end.
         """
         detector, network = self.detector, self.network
         if (
@@ -351,13 +351,15 @@ class ProcessScenario(ScenarioFile):
         return self.estimated_messages() + tests(detector, network, self.processes, self.duration)
 
     def _planned_events(self) -> int:
-        """Return the estimate for a run that comes to rest when everything planned has happened."""
+        """Return the estimate for a run that comes to rest after all planned events."""
         if self.detector is None or isinstance(self.network, PacketNetwork):
             return self.estimated_messages()
         return self.estimated_messages() + tests(self.detector, self.network, self.processes, self._span(self.detector))
 
     def _span(self, detector: DetectorParameters) -> float:
-        """Return about how long everything takes: the last planned event, a detector round after a crash, a tree."""
+        """Return the approximate time for everything: the last planned event, a detector round after a crash, and the
+        paths through a tree.
+        """
         instants, drawn = self.workload.instants, self.random_faults
         last = instants.typical * (self.workload.messages if isinstance(instants, Exponential) else 1)
         last = max(
@@ -370,5 +372,5 @@ class ProcessScenario(ScenarioFile):
             last += detector.interval + detector.timeout
         assert not isinstance(self.network, PacketNetwork)
         hop = round_trip(self.network, self.processes) + getattr(self.protocol, "max_delay", 0.0)
-        # because rest is checked once per time unit
+        # At least 1, because the run checks once per time unit whether it is at rest.
         return min(self.duration, max(1.0, last + dimension(self.processes) * hop))

@@ -1,6 +1,6 @@
-"""The keys of a scenario for programs as nodes: commands, and what cannot be known without running them.
+"""The keys of a scenario for programs as nodes: commands, and facts that are not known without running the programs.
 
-Model     one command for each role. Words that are files next to the scenario go where the scenario goes
+Model     there is one command for each role. Words that are files next to the scenario are copied with the scenario
 Units     seconds, as the names show
 Errors    pydantic.ValidationError, which the scenario turns into lines
 Source    ours: docs/guide/programs.md
@@ -25,7 +25,7 @@ SAYS_HOW = (
     " python3"
 )
 RUN_BY = {".py": "python3", ".js": "node", ".pl": "perl", ".rb": "ruby", ".sh": "sh", ".lua": "lua"}
-# Endings of words that can only be meant as files of a program
+# A word with one of these endings can only mean a file of a program.
 OF_PROGRAMS = (".py", ".js", ".mjs", ".cjs", ".ts", ".pl", ".rb", ".sh", ".lua", ".php", ".jar", ".jl", ".tcl", ".r")
 
 
@@ -66,7 +66,7 @@ LoadedFiles = Annotated[
 
 
 def _for_both(value: Any) -> Any:
-    """Read one command as that of hosts and stations."""
+    """Use a single command for both hosts and stations."""
     if isinstance(value, (list, tuple)):
         return {"host": value, "station": value}
     if value is None or isinstance(value, (str, int, float)):
@@ -75,7 +75,7 @@ def _for_both(value: Any) -> Any:
 
 
 class Commands(Parameters):
-    """What hosts and stations run: a program and its arguments."""
+    """The commands of hosts and stations: a program and its arguments."""
 
     host: CommandLine = Field(description="command of each host, as a list of words")
     station: CommandLine = Field(description="command of each station, as a list of words")
@@ -85,12 +85,12 @@ CommandsOfHosts = Annotated[Commands, BeforeValidator(_for_both, json_schema_inp
 
 
 def command_in_words(command: tuple[str, ...]) -> str:
-    """Write a command as a person would type it."""
+    """Write a command as a user would type it."""
     return " ".join(command)
 
 
 def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the words that are files next to the scenario: the dotted path of each, and the place of the file."""
+    """Yield the words that are files next to the scenario, as (dotted path of the word, path of the file)."""
     for place, word in enumerate(command):
         path = Path(word)
         if not path.is_absolute() and ":" not in word and is_file(folder / path):
@@ -98,14 +98,14 @@ def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple
 
 
 def names_file(word: str) -> bool:
-    """Return whether a word of a command can only be meant as a file next to the scenario, whether it exists or not. A
-    word with a placeholder differs from node to node.
+    """Return whether a word of a command can only mean a file next to the scenario, whether the file exists or not. A
+    word with a placeholder does not count, because it differs from node to node.
     """
     return word.lower().endswith(OF_PROGRAMS) and not word.startswith(("-", "/")) and not {":", "{"} & {*word}
 
 
 def warnings_of(protocol: Any, folder: Path) -> Iterator[str]:
-    """Yield the problems that a run of a program would have on this machine. Another machine may be able to run it."""
+    """Yield the problems that a program would have on this machine. Another machine may be able to run it."""
     command = getattr(protocol, "command", None)
     for place, pattern in enumerate(getattr(protocol, "files", ())):
         left = sorted(path.name for path in folder.glob(pattern) if path.is_dir() and path.name != "__pycache__")
@@ -137,14 +137,14 @@ def _warnings(command: tuple[str, ...], key: str, folder: Path) -> Iterator[str]
 
 
 def why_not_started(program: Path) -> str:
-    """Return what would be right instead of a command that could not be started."""
+    """Return what is expected instead of a command that could not be started."""
     if not is_file(program):
         return "expected a program on the PATH, or a file next to the scenario"
     return _not_executable(program) or SAYS_HOW
 
 
 def _not_executable(program: Path) -> str | None:
-    """Return what an existing file lacks to be executable, or None."""
+    """Return why an existing file is not executable, and a remedy. Return None if it is executable."""
     if os.access(program, os.X_OK):
         return None
     what = RUN_BY.get(program.suffix)
@@ -153,7 +153,7 @@ def _not_executable(program: Path) -> str | None:
 
 
 class Program(Parameters):
-    """The keys for programs that scenarios of both kinds have."""
+    """The keys for programs that both kinds of scenarios have."""
 
     name: Literal["program"] = "program"
     files: LoadedFiles
@@ -170,5 +170,5 @@ class Program(Parameters):
         raise NotImplementedError
 
     def named_buffers(self, by_role: Mapping[str, tuple[str, ...]]) -> Any:
-        """Return the value of the key `buffers`, if programs have named them."""
+        """Return the buffers that programs have named, in the form of the key `buffers`."""
         raise NotImplementedError

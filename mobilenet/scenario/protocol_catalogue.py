@@ -1,4 +1,4 @@
-"""The protocols of hosts and stations that come with mobilenet: to add one, declare it and name it here.
+"""The protocols of hosts and stations that come with mobilenet. To add a protocol, declare it and list it here.
 
 Source    ours: docs/protocols/mobile-causal.md
 """
@@ -12,5 +12,5 @@ from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
 
 SELECTIVE = names.SELECTIVE
-DEFAULT = MobileCausal.name  # for swarms and new scenarios
+DEFAULT = MobileCausal.name  # the protocol of swarms and of new scenarios
 CATALOGUE: tuple[type[Declaration], ...] = (MobileCausal, TcpFlooding, BeaconLoad)

@@ -1,7 +1,8 @@
 """The group `protocol` of a scenario: one model for each protocol of the catalogue, and one for a plug-in.
 
-Model     a protocol's own parameters and its name; where it needs connections, those of TCP as well. What the
-          protocol declares (promises, needs, buffers) is returned by `declaration_of`, without running a plug-in's code
+Model     a model has the parameters of a protocol and its name, and those of TCP if the protocol needs connections.
+          `declaration_of` returns what the protocol declares (promises, needs, buffers), without running the code of
+          a plug-in
 Errors    pydantic.ValidationError, which the scenario turns into lines
 Source    ours: docs/guide/scenarios.md
 """
@@ -32,7 +33,7 @@ TCP = Field(
     default=TcpParameters(),
     description="TCP between hosts and stations, and between stations unless wired_tcp is given",
 )
-CLASS_OR_OFFER = r"[^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*"  # FILE.py:CLASS, or a package's name
+CLASS_OR_OFFER = r"[^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*"  # FILE.py:CLASS, or the name of an installed plug-in
 TRIES = "longest wait of a node before it tries again (docs/verdicts-and-metrics.md); "
 WIRED_TCP = Field(default=None, description="TCP between stations; null: as in tcp")
 
@@ -47,18 +48,19 @@ def _group(declaration: type[Declaration]) -> Any:
 
 GROUPS = {declaration.name: _group(declaration) for declaration in CATALOGUE}
 DECLARATIONS = {declaration.name: declaration for declaration in CATALOGUE}
-globals().update({group.__name__: group for group in GROUPS.values()})  # under this module, which they name as theirs
+# the models name this module as theirs, so it must contain them
+globals().update({group.__name__: group for group in GROUPS.values()})
 
 
 class OwnBuffers(Parameters):
-    """What is measured of the parties of a custom protocol, as their classes name it in BUFFERS."""
+    """The buffers of a custom protocol that are measured, by the names that its classes list in BUFFERS."""
 
     hosts: tuple[str, ...] = Field(default=(), max_length=100, description="buffers of each host")
     stations: tuple[str, ...] = Field(default=(), max_length=100, description="buffers of each station")
 
 
 class OwnProtocol(Parameters):
-    """A custom protocol; `name` is not needed if `class` is given."""
+    """A custom protocol. `name` is not needed if `class` is given."""
 
     model_config = ConfigDict(serialize_by_alias=True)
     name: Literal["own"] = "own"
@@ -102,7 +104,7 @@ class OwnProtocol(Parameters):
 
 
 class OwnProgram(Program):
-    """Custom programs, in any language; `name` is not needed if `command` is given."""
+    """Custom programs, in any language. `name` is not needed if `command` is given."""
 
     command: CommandsOfHosts = Field(description="commands of hosts and stations, or one list of words for both")
     promises: Promise = Field(
@@ -130,7 +132,7 @@ class OwnProgram(Program):
 
 
 class OwnDeclaration(Declaration):
-    """What is known of a plug-in without running its code: its trace has any details."""
+    """What is known about a plug-in without running its code. The details of its events may be arbitrary."""
 
     name: ClassVar[str] = "own"
 
@@ -141,7 +143,7 @@ class OwnDeclaration(Declaration):
 
 
 class OwnOverConnections(OwnDeclaration):
-    """What is known of a plug-in that needs connections."""
+    """What is known about a plug-in that needs connections."""
 
     needs = ("connections",)
 
@@ -157,7 +159,7 @@ class OwnOverConnections(OwnDeclaration):
 
 
 def declaration_of(protocol: Any) -> type[Declaration]:
-    """Return the declaration for the group `protocol` of a scenario. For a plug-in it needs no code."""
+    """Return the declaration for the group `protocol` of a scenario. The code of a plug-in is not run."""
     if isinstance(protocol, (OwnProgram, RealTimePrograms)):
         return OwnDeclaration
     if isinstance(protocol, OwnProtocol):
@@ -166,7 +168,7 @@ def declaration_of(protocol: Any) -> type[Declaration]:
 
 
 def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
-    """Return the buffers of each host and each station, by kind of node if they differ."""
+    """Return the buffers of hosts and stations: one list, or one for each kind of node if they differ."""
     if isinstance(protocol, RealTimePrograms):
         return []
     if not isinstance(protocol, (OwnProtocol, OwnProgram)):
@@ -187,7 +189,7 @@ def promise_of(protocol: Any) -> str | None:
 
 
 def delivers_to_all(protocol: Any) -> bool:
-    """Return whether every member is owed every message."""
+    """Return whether the protocol owes every message to every member."""
     is_own = isinstance(protocol, (OwnProtocol, OwnProgram, RealTimePrograms))
     to_all = protocol.delivers_to_all if is_own else declaration_of(protocol).delivers_to_all
     return to_all if to_all is not None else promise_of(protocol) == "causal"

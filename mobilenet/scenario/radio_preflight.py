@@ -15,7 +15,7 @@ from mobilenet.world.attachment import AttachmentParameters
 
 
 def objections(wireless: WirelessParameters, attachment: AttachmentParameters, place: Place) -> Iterator[Fault]:
-    """Yield each problem as (dotted path, what is wrong there)."""
+    """Yield each problem as (dotted path, description)."""
     read = MODELS[wireless.model].hysteresis
     for key in HYSTERESES:
         if key != read and key in attachment.model_fields_set and getattr(attachment, key) is not None:
@@ -28,7 +28,7 @@ def objections(wireless: WirelessParameters, attachment: AttachmentParameters, p
 
 
 def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bool) -> Iterator[str]:
-    """Yield what can run, but is probably not meant."""
+    """Yield warnings about settings that can run, but are probably not intended."""
     if wireless.groupcast != "none" and payload_bytes == 0:
         yield (
             "wireless.groupcast: has no effect with workload.payload_bytes: 0, because the MAC repeats only frames with"

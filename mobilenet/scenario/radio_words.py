@@ -1,7 +1,8 @@
-"""Describe the radio that was used in one line that can be quoted in a paper.
+"""Describe the radio of a run in one line that can be quoted in a paper.
 
-Model     of a study: that of its first configuration, and which keys are not the same in all
-Errors    none: buildings that cannot be counted are called by their file
+Model     for a study, the line describes the radio of the first configuration, and lists the keys that differ between
+          configurations
+Errors    none: if the buildings of a file cannot be counted, the file is named instead
 Source    ours: docs/guide/pictures.md
 """
 
@@ -25,14 +26,16 @@ from mobilenet.scenario.run_source import read_source
 from mobilenet.world.tracks.projection import Anchor
 
 STANDARDS = {"b": "802.11b", "g_mixed": "802.11g mixed with b", "g_erp": "802.11g", "g": "802.11g", "a": "802.11a"}
-Radio = RadioKeys  # for readers of runs
+Radio = RadioKeys  # the name under which readers of runs import it
 
 
 MOST_LEVELS = 6
 
 
 def radio_of_run(folder: Path) -> str | None:
-    """Return the radio of a run directory, or None for one without a radio, or with a scenario that cannot be read."""
+    """Return a description of the radio of a run directory. Return None if it has no radio or its scenario cannot be
+    read.
+    """
     try:
         scenario = read_source(folder / "scenario.yaml")
     except ScenarioError:
@@ -43,7 +46,9 @@ def radio_of_run(folder: Path) -> str | None:
 
 
 def radio_of_study(directory: Path) -> str | None:
-    """Return the radios of a study, as far as its configurations can be read, or None if none has a radio."""
+    """Return a description of the radios of a study, as far as its configurations can be read, or None if they have no
+    radio.
+    """
     radios: list[dict[str, Any]] = []
     words = ""
     for file in sorted(directory.glob("configurations/*/scenario.yaml")):
@@ -64,7 +69,7 @@ def radio_of_study(directory: Path) -> str | None:
 
 
 def _differing_keys(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the keys that all groups have and that differ, with their values if they are few and simple."""
+    """Yield the keys that all groups have and whose values differ, with these values if they are few and simple."""
     for key in groups[0] if groups else ():
         values = [group[key] for group in groups if key in group]
         different = [value for i, value in enumerate(values) if value not in values[:i]]
@@ -80,18 +85,22 @@ def _differing_keys(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def radio_keys(name: object) -> type[RadioKeys]:
-    """Return the declaration of the radio model of this name; for an unknown name, that of the unit disk."""
+    """Return the declaration of the radio model of this name, or that of the unit disk for an unknown name."""
     return MODELS.get(str(name), MODELS["unit_disk"])
 
 
 def power_of(scenario: Scenario, sites: NDArray[np.float64]) -> PowerService:
-    """Return the power of stations at `sites`, float64 (m, 2), at any place, if power decides."""
+    """Return an object that computes the received power of stations at `sites`, float64 (m, 2), at any position. It is
+    used for radio models in which power decides.
+    """
     place = Place(scenario.folder, scenario.anchor, scenario.seed)
     return power_service(scenario.wireless, sites, scenario.hosts.attachment, place)
 
 
 def radio_words(wireless: WirelessParameters, folder: Path, anchor: Anchor | None = None) -> str:
-    """Return the radio in words. `folder`, `anchor`: of the scenario, for its file of obstacles."""
+    """Return a description of the radio. `folder` and `anchor` are those of the scenario, and locate its file of
+    obstacles.
+    """
     place = Place(folder, anchor, 0)
     return "; ".join([_mac(wireless), *model_of(wireless).words(place), *_both(wireless)])
 

@@ -1,6 +1,6 @@
 """The declarations of a scenario about programs that run in real time, on any network.
 
-Model     what programs broadcast and deliver is read from lines that they write: two regular expressions select them
+Model     the broadcasts and deliveries of programs are read from their output: two regular expressions select the lines
 Errors    pydantic.ValidationError, which the scenario turns into lines
 Source    ours: docs/guide/real-time.md
 """
@@ -19,17 +19,17 @@ from mobilenet.parameters import Parameters
 from mobilenet.protocols.declaration import Promise
 from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine, LoadedFiles, files_of
 
-LONGEST_NAME_BYTES = 200  # of a file, without room for what is filled in
+LONGEST_NAME_BYTES = 200  # most bytes of a file name, without the text that replaces placeholders
 LONGEST_PATTERN = 500
 
 
 def _expression(*groups: str) -> AfterValidator:
-    """Return a regular expression with these groups, over the bytes of a line."""
+    """Return a validator for a regular expression with these groups, which is applied to the bytes of a line."""
 
     def check(value: str) -> str:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("error")  # a pattern whose meaning will change in the future
+                warnings.simplefilter("error")  # reject a pattern whose meaning will change in the future
                 pattern = re.compile(value.encode())
         except (re.error, RecursionError, OverflowError, ValueError, Warning) as error:
             raise ValueError(f"not a regular expression over bytes: {error}") from None
@@ -41,7 +41,7 @@ def _expression(*groups: str) -> AfterValidator:
 
 
 class Lines(Parameters):
-    """Regular expressions for the lines in which a program reports what it does, searched anywhere in a line."""
+    """Regular expressions for the lines in which a program reports its actions. A match may begin anywhere in a line."""
 
     broadcast: Annotated[str, _expression("number")] = Field(
         default=r"broadcast (?P<number>[0-9]+)",
@@ -62,7 +62,7 @@ class Lines(Parameters):
 
 
 class Stop(Parameters):
-    """How programs end that still run after the active part."""
+    """How programs are stopped that still run after the active part."""
 
     after_s: float | None = Field(
         default=None, ge=0, le=1e6,
@@ -72,9 +72,9 @@ class Stop(Parameters):
 
 
 class RealTimePrograms(Parameters):
-    """Programs that run in real time: mobilenet serve."""
+    """Programs that run in real time, under mobilenet serve."""
 
-    places: ClassVar[tuple[str, ...]]  # placeholders of a command
+    places: ClassVar[tuple[str, ...]]  # placeholders that a command may contain
     most_hosts: ClassVar[int]
     why_most: ClassVar[str]
     name: str
@@ -131,7 +131,7 @@ class RealTimePrograms(Parameters):
 
     @property
     def first_number(self) -> int:
-        """The number of h0 in commands, logs and lines."""
+        """The number that stands for h0 in commands, logs and lines."""
         return 0 if self.lines is None else self.lines.first_number
 
     def commands_by_key(self) -> Iterator[tuple[str, CommandLine]]:

@@ -1,6 +1,6 @@
-"""Read scenario.yaml of a run directory: a scenario, or a schedule of the swarm's adversary.
+"""Read scenario.yaml of a run directory, which is a scenario or a schedule of the swarm's adversary.
 
-Model     `network: adversary` distinguishes a schedule from a scenario
+Model     a schedule is recognised by `network: adversary`
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/run-directory.md, docs/validation/trust.md
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def read_source(path: Path) -> AnyScenario | AdversarySchedule:
-    """Read the source of a run, as strictly as a scenario."""
+    """Read the scenario or schedule of a run, with the same strictness as any scenario."""
     root = read(path)
     if isinstance(root.value, dict) and "network" in root.value and "processes" not in root.value:
         from mobilenet.scenario.adversary import AdversarySchedule
@@ -33,12 +33,12 @@ def read_source(path: Path) -> AnyScenario | AdversarySchedule:
 
 
 def copies_in(directory: Path, source: Any) -> set[str]:
-    """Return the names of the copies, in a run's directory, of the files that its scenario names. A file that a command
-    names is recognised by its ending if it no longer exists.
+    """Return the names of the copies in a run's directory of the files that its scenario names. A file that a command
+    names and that does not exist any more is recognised by its ending.
     """
     protocol = source.protocol
     files = [file for _, file in source.files()] if isinstance(source, ScenarioFile) else []
-    if (own := getattr(protocol, "file", None)) is not None:  # a schedule has it as well
+    if (own := getattr(protocol, "file", None)) is not None:  # schedules have this key as well
         files.append(directory / own)
     commands = [*getattr(protocol, "commands_by_role", dict)().values()]
     commands += [command for _, command in getattr(protocol, "commands_by_key", tuple)()]
@@ -51,12 +51,14 @@ def copies_in(directory: Path, source: Any) -> set[str]:
 
 
 def command_of(name: str, scenario: Any) -> str:
-    """Return the command that repeats a run, from the folder that holds its directory of that name."""
+    """Return the command that repeats a run. It is to be run in the folder that contains the run directory of this
+    name.
+    """
     verb = "serve" if scenario.protocol.name in REAL_TIME else "run"
     file, again = quote(Path(name) / "scenario.yaml"), quote(Path(name + "-again"))
     return f"mobilenet {verb} {file} --out {again}{permission(scenario)}"
 
 
 def permission(*scenarios: Any) -> str:
-    """Return ` --allow-code` if a command that runs these scenarios needs it, or nothing."""
+    """Return ` --allow-code` if a command that runs these scenarios needs it, or otherwise an empty string."""
     return " --allow-code" if any(any(scenario.code()) for scenario in scenarios) else ""

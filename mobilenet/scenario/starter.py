@@ -1,6 +1,6 @@
-"""Make a first scenario for a user's tracks.
+"""Create a first scenario for a user's tracks.
 
-Model     as long as the tracks last, at most LONGEST_S; without sites, cells side by side over where the hosts are
+Model     the run lasts as long as the tracks, but at most LONGEST_S. Without sites, cells cover the area of the tracks
 Errors    ScenarioError where that would be too many cells
 Source    ours: docs/guide/tracks.md
 """
@@ -27,8 +27,8 @@ def starter(
     tracks: dict[str, Any], sites: str | None, extent_m: tuple[float, float, float, float],
     times_s: tuple[float, float], range_m: float, anchor: Anchor | None
 ) -> str:  # fmt: skip
-    """Return the first scenario. `tracks` are the keys of hosts.mobility, `sites` is a file, both as seen from the
-    scenario's folder.
+    """Return the text of the scenario. `tracks` contains the keys of hosts.mobility, and `sites` is the file of the
+    stations or None. File names are relative to the scenario's folder.
     """
     begins_s, ends_s = times_s
     layout: dict[str, Any] = (
@@ -51,7 +51,7 @@ def starter(
 
 
 def cover(extent_m: tuple[float, float, float, float], range_m: float) -> list[list[float]]:
-    """Return stations in rows, with every second row shifted, so that cells overlap a little everywhere."""
+    """Return stations in rows, with every second row shifted, so that neighbouring cells overlap slightly."""
     west, south, east, north = extent_m
     apart = range_m * sqrt(3) * 0.95
     columns, rows = ceil((east - west) / apart) + 1, ceil((north - south) / (apart * sqrt(3) / 2)) + 1

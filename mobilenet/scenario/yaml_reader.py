@@ -1,11 +1,10 @@
-"""Read YAML strictly, a small and unsurprising part of version 1.2, into nodes that remember their line, and change
-their values.
+"""Read YAML strictly into nodes with their line numbers, and change the values of nodes.
 
-Model     mappings, lists and scalars of the 1.2 core schema; every value remembers its line.
+Model     only a small part of YAML 1.2 is accepted: mappings, lists and scalars of the core schema.
           Refused: duplicate keys, anchors, aliases, merge keys, tags, several documents, depth above 20, files
           above 1 MB, NaN and infinity, and whatever YAML 1.1 reads differently: yes, on, 010, 12:30:45, 1_000
 Units     none
-Errors    ScenarioError, `file.yaml:14: what is wrong`; a line counts from 1
+Errors    ScenarioError, `file.yaml:14: what is wrong`; lines are counted from 1
 Source    YAML 1.2.2, chapter 10.3 (core schema); ruamel.yaml cuts the text into events
 """
 
@@ -33,7 +32,7 @@ from mobilenet.parameters import ScenarioError
 
 MOST_BYTES = 1_000_000
 MOST_DEPTH = 20
-MOST_VALUES = 100_000  # keys and values: three to four seconds of reading
+MOST_VALUES = 100_000  # keys and values, which take three to four seconds to read
 MOST_DIGITS = 40
 
 NULL = re.compile(r"~|null|Null|NULL|")
@@ -55,14 +54,14 @@ SURPRISES = (
 
 @dataclass(slots=True)
 class Node:
-    """A value and its place in the file. In a mapping or list the values are nodes again."""
+    """A value and its location in the file. The items of a mapping or list are nodes as well."""
 
     value: Any
-    where: str  # `dynamic.yaml:14` or `--set seed=5`
+    where: str  # such as `dynamic.yaml:14` or `--set seed=5`
 
     @classmethod
     def of(cls, value: Any, where: str) -> Node:
-        """Return values that come from one place as nodes."""
+        """Convert values to nodes that all have the same location."""
         if isinstance(value, dict):
             return cls({key: cls.of(inside, where) for key, inside in value.items()}, where)
         if isinstance(value, (list, tuple)):
@@ -70,11 +69,11 @@ class Node:
         return cls(value, where)
 
     def at_place(self, where: str) -> Node:
-        """Return the same values, all from one place, for values that no file holds."""
+        """Return the same values with one location for all, for values that do not come from a file."""
         return Node.of(self.plain(), where)
 
     def plain(self) -> Any:
-        """Return the values without their places; lists become tuples."""
+        """Return the values without their locations. Lists become tuples."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -83,7 +82,7 @@ class Node:
 
 
 def read(path: Path, changes: Sequence[str] | None = None) -> Node:
-    """Return the nodes of a file. With `changes`, return those of a scenario with these values."""
+    """Return the nodes of a file. If there are `changes`, the file is a scenario, and they are applied to it."""
     if "\0" in str(path):
         raise ScenarioError(f"{str(path)[:80]!r}: cannot be read: its name contains a NUL character")
     try:
@@ -96,7 +95,7 @@ def read(path: Path, changes: Sequence[str] | None = None) -> Node:
 
 
 def parse(data: bytes, name: str) -> Node:
-    """Return the one document in a file's bytes, or in an option's value. `name` stands for it in messages."""
+    """Return the only document in the bytes of a file or in the value of an option. `name` identifies it in messages."""
     if len(data) > MOST_BYTES:
         raise ScenarioError(f"{name}: {len(data)} bytes, more than {MOST_BYTES}")
     try:
@@ -108,7 +107,7 @@ def parse(data: bytes, name: str) -> Node:
 
 
 def parse_value(text: str, option: str) -> Node:
-    """Return the value of an option, which stands for itself in messages."""
+    """Return the value of an option. `option` identifies it in messages."""
     if len(text) > MOST_BYTES:
         raise ScenarioError(f"{option[:80]}: too long")
     return _Reader(option, numbered=False).read(text)
@@ -126,7 +125,8 @@ class _Reader:
             mark = error.problem_mark or error.context_mark
             explanation = " ".join(str(part) for part in (error.context, error.problem) if part)
             raise ScenarioError(f"{self._where(mark)}: not YAML: {' '.join(explanation.split())}") from None
-        except (YAMLError, ValueError, UnicodeError) as error:  # control characters, or bytes that are not UTF-8
+        # the text contains control characters, or bytes that are not UTF-8
+        except (YAMLError, ValueError, UnicodeError) as error:
             position = getattr(error, "position", None)
             line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 1
             raise ScenarioError(
@@ -142,7 +142,7 @@ class _Reader:
     def _document(self, events: Iterator[Any]) -> Node:
         root: Node | None = None
         open_nodes: list[Node] = []
-        keys: list[tuple[str, Any] | None] = []  # for each open node, the key that waits for its value
+        keys: list[tuple[str, Any] | None] = []  # for each open mapping, the key whose value comes next
         for number, event in enumerate(events):
             if number > MOST_VALUES and hasattr(event, "start_mark"):
                 raise self._refuse(event, f"more than {MOST_VALUES} keys and values")
@@ -180,7 +180,7 @@ class _Reader:
             else:
                 key = keys[-1]
                 assert key is not None
-                node.where = self._where(key[1].start_mark)  # the line of the key is the useful one
+                node.where = self._where(key[1].start_mark)  # a reader looks for the line of the key
                 parent.value[key[0]] = node
                 keys[-1] = None
             if not isinstance(event, ScalarEvent):
@@ -209,7 +209,7 @@ class _Reader:
     def _scalar(self, event: Any) -> Any:
         text: str = event.value
         self._refuse_halves(event)
-        if event.style is not None and event.style != "":  # quoted or a block
+        if event.style is not None and event.style != "":  # quoted text, or a block of text
             return text
         if NULL.fullmatch(text):
             return None
@@ -233,11 +233,13 @@ class _Reader:
         return text
 
 
-DEFAULT = "default"  # no key has this word as a value
+DEFAULT = "default"  # this word is not a valid value of any key
 
 
 class Change(str):
-    """A change `a.b=value`, with its words for messages. Plain text appears as an option, `--set a.b=value`."""
+    """A change `a.b=value`, and the form in which messages name it. A plain string is named as the option `--set
+    a.b=value`.
+    """
 
     where: str
 
@@ -247,16 +249,16 @@ class Change(str):
         return change
 
     def __reduce__(self) -> tuple[type[Change], tuple[str, str]]:
-        return Change, (str(self), self.where)  # it may go to another process
+        return Change, (str(self), self.where)  # a change may be sent to another process, and `where` with it
 
 
 def in_python(overrides: Sequence[str]) -> list[Change]:
-    """Return the `overrides` of a caller in Python as changes. Those with their own words keep them."""
+    """Return the `overrides` of a caller in Python as changes. Existing Change objects are kept."""
     return [one if isinstance(one, Change) else Change(one, f"overrides: {one}") for one in overrides]
 
 
 def override(root: Node, changes: Sequence[str]) -> Node:
-    """Set values in the nodes of a scenario by `a.b=value`, and return the root. `a.b=default` omits the key."""
+    """Set values in the nodes of a scenario by `a.b=value`, and return the root. `a.b=default` removes the key."""
     if not isinstance(root.value, dict):
         raise ScenarioError(f"{root.where}: expected keys with values, such as `seed: 1`")
     for change in changes:

@@ -1,7 +1,7 @@
-"""Write a scenario as text again, with all defaults filled in.
+"""Write a scenario as YAML, with all defaults filled in.
 
-Model     YAML that the strict loader reads back into equal values: mappings in blocks, short ones and lists in one
-          line, every string in quotes unless it is a plain word
+Model     the strict loader reads the result back into equal values. Mappings are blocks, short mappings and lists take
+          one line, and every string is quoted unless it is a plain word
 Units     none
 Errors    none
 Source    ours: docs/guide/scenarios.md
@@ -15,7 +15,7 @@ from typing import Any
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*([./-][A-Za-z0-9_]+)*")
 NO_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan", "infinity"}
 WIDTH = 110
-FIRST = ("name", "shape", "model", "kind", "schedule")  # keys on which the rest of a group depends
+FIRST = ("name", "shape", "model", "kind", "schedule")  # keys on which the other keys of a group depend
 
 
 def to_yaml(values: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""One simulated run: a scenario is turned into nodes, a network and a protocol, and run.
+"""One simulated run: nodes, a network and a protocol are built from a scenario, and run.
 
-Knows       everything below; nothing that reads a run directory
+Knows       the packages below it, but not the modules that read a run directory
 """

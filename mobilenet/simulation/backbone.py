@@ -1,11 +1,11 @@
-"""How do stations reach each other? Over the paper's tree or a VCube broadcast, through one interface.
+"""How do stations reach each other? The paper's tree and the VCube broadcasts have one common interface.
 
-Model     tree: see wired/tree.py. VCube: each station runs its part of the protocol, with the causal layer above it and
-          every message of both on the links. Stations never fail. The detector of vcube_reliable really tests, on the
-          same links; what it believes wrongly it corrects. It never stops its background traffic by itself: when all
-          else is at rest it is stopped
-Units     the scenario's units at the border, integer nanoseconds and bytes inside
-Errors    none: the scenario is checked
+Model     tree: see wired/tree.py. VCube: each station runs one process of the broadcast, with the causal layer above
+          it, and all messages of both travel on the links. Stations never fail. The detector of vcube_reliable sends
+          real tests on the same links, and corrects its false suspicions. It never stops its background traffic by
+          itself: the run stops it when everything else is at rest
+Units     the scenario's units in the interface, integer nanoseconds and bytes inside
+Errors    none: the scenario has been checked before
 Source    ours: docs/models/wires.md, docs/models/backbone.md
 """
 
@@ -30,7 +30,9 @@ Positions = Sequence[Sequence[float]]
 
 
 class TreeBackbone:
-    """The backbone of the paper: messages flood the tree or are routed on it in one order, so it is causal as it is."""
+    """The backbone of the paper. Messages flood the tree or are routed on it, and links keep their order, so that the
+    tree is causal without a further layer.
+    """
 
     detectors: Sequence[Detector] = ()
     suspicions = 0
@@ -39,12 +41,14 @@ class TreeBackbone:
         self.network = tree
 
     def port(self, station: int, receive: Receive) -> WiredPort:
-        """Return how a station reaches the others; `receive(source, message)` gets what they send."""
+        """Return the port with which a station reaches the others. `receive(source, message)` is called with what they
+        send.
+        """
         return self.network.port(station, receive)
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether no message is on its way or waits."""
+        """Whether no message is in transit or waiting."""
         return not self.network.in_flight
 
     def stop_background_traffic(self) -> None:
@@ -93,7 +97,7 @@ class VCubeBackbone:
             self.tests_in_flight -= 1
 
     def timer(self, station: int, action: Callable[[], None]) -> Any:
-        """Return a station's timer. Stations do not crash, so their timers live as long as the run."""
+        """Return a timer of this station. It lasts for the whole run, because stations do not crash."""
         kernel = self.network.kernel
         if self.causes is None:
             return Timer(kernel, action)
@@ -105,13 +109,13 @@ class VCubeBackbone:
         return self.network.in_flight == self.tests_in_flight and all(layer.is_idle for layer in self.layers)
 
     def stop_background_traffic(self) -> None:
-        """Stop the detectors. Tests that they have sent are still answered."""
+        """Stop the detectors. Tests that they have already sent are still answered."""
         for detector in self.detectors:
             detector.stop()
 
 
 class StationPort:
-    """The links and the clock of one station."""
+    """The interface of one station to its links and its clock."""
 
     def __init__(self, backbone: VCubeBackbone, me: int, receive: Receive) -> None:
         self.me = me
@@ -131,7 +135,7 @@ class StationPort:
 
 
 class StationDetectorPort:
-    """The port of a station's detector, on the same links."""
+    """The port of a station's detector, which uses the same links as the station."""
 
     def __init__(self, backbone: VCubeBackbone, me: int, layer: StampedSends) -> None:
         self.me = me
@@ -163,8 +167,8 @@ def new_backbone(
     on_hop: Hop | None = None,
     causes: CauseLog | None = None,
 ) -> Backbone:
-    """Return the backbone of the stations at these places. `on_hop(a, b, message, bytes)` sees each message put on a
-    link, and `causes` notes the timers.
+    """Return the backbone of the stations at these positions. `on_hop(a, b, message, bytes)` is called for each message
+    that is put on a link, and `causes` logs the timers.
     """
     p, stations = parameters, len(positions)
     bits_per_s, delay_ns = round(p.bandwidth_mbps * 1_000_000), ns(p.delay_ms / 1000)

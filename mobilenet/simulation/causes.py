@@ -1,11 +1,11 @@
-"""The log of what led to what: which reception, timer or message on a wire made a node send, and what it carried.
+"""The log of causes: which reception, timer or wired message made a node send, and which messages did it send?
 
-Model     a handler runs when a frame has been received, when the node's own frame has left or is given up, when a timer
+Model     a handler runs when a frame has been received, when a frame of the node has left or is given up, when a timer
           fires, or when a message arrives over a wire. Each of these is a row, and so is everything that a handler
-          sends: its `cause` is the row of the handler. Rows are only added, so a row is named by its number. What the
-          world does to a node (a new cell, a crash, the application's broadcast) has no row: its consequences have the
-          cause -1.
-          The log costs nothing when it is not kept: nodes and links then call the functions that they always call
+          sends: its `cause` is the row of the handler. Rows are only appended, so that a row is identified by its
+          number. What happens to a node from outside (a new cell, a crash, a broadcast of the application) has no row,
+          and its consequences have the cause -1.
+          A run without the log pays nothing for it: nodes and links then call their usual functions
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/causes.md
 """
@@ -22,41 +22,42 @@ from mobilenet.network.wired.network import RECEIVED as ARRIVES
 from mobilenet.record.recorder import Recording
 from mobilenet.simulation.message_fields import carried_messages
 
-NONE = -1  # the number of no row
+NONE = -1  # stands for "no row"
 OUTCOMES = tuple("" if outcome == RECEIVED else f":{name}" for outcome, name in enumerate(SINR_OUTCOMES))
 
 
 class CauseLog:
-    """The log of one run."""
+    """Logs the causes of one run."""
 
     def __init__(self, kernel: Kernel, recording: Recording) -> None:
         assert recording.causes is not None
         self._calendar = kernel.calendar
         self._table = recording.causes
         self._events = recording.events
-        self._handler = NONE  # the row of the handler that runs, or ran last
+        self._handler = NONE  # row of the current or the last handler
         self._handler_ns = NONE
-        self._travelling: dict[tuple[int, int, int], deque[tuple[int, Any, str]]] = {}  # between processes
-        self._down: set[int] = set()  # processes
-        self.window = ""  # what held back the next segment of TCP
+        # messages between processes that are in transit
+        self._travelling: dict[tuple[int, int, int], deque[tuple[int, Any, str]]] = {}
+        self._down: set[int] = set()  # numbers of crashed processes
+        self.window = ""  # the window that held back the next segment of TCP
         self._queues: dict[str, deque[tuple[Frame, int, str]]] = {}  # sender -> its frames that may still be sent
-        self._is_queueing = False  # a frame is being handed to the MAC, which may have no room for it
+        self._is_queueing = False  # whether a frame is being handed to the MAC, whose queue may be full
 
     def cause(self) -> int:
-        """Return the row of the running handler. A handler ends within its instant."""
+        """Return the row of the running handler, or NONE. A handler ends in the nanosecond in which it begins."""
         return self._handler if self._handler_ns == self._calendar.now else NONE
 
     def _begin(self) -> None:
         self._handler, self._handler_ns = len(self._table), self._calendar.now
 
     def end(self) -> None:
-        """End the running handler."""
+        """Note the end of the running handler."""
         self._handler = NONE
 
     # --- the radio
 
     def queueing(self, node: str, enqueue: Callable[[Frame], bool]) -> Callable[[Frame], bool]:
-        """Return `enqueue` of this node's MAC, wrapped so that each frame is noted."""
+        """Return a version of `enqueue` of this node's MAC that logs each frame."""
         queue = self._queues.setdefault(node, deque())
 
         def note_and_enqueue(frame: Frame) -> bool:
@@ -76,7 +77,7 @@ class CauseLog:
         return note_and_enqueue
 
     def note_drop(self, node: str, message: Any) -> None:
-        """Note that the MAC of this node gives up the frame with the message, unless it only lacked room for it."""
+        """Note that the MAC of this node gives up the frame with the message, unless the queue was only full."""
         if self._is_queueing:
             return
         row = next((row for frame, row, _ in self._queues[node] if frame.message is message), NONE)
@@ -87,7 +88,7 @@ class CauseLog:
         )  # fmt: skip
 
     def on_sent(self, frame: Frame) -> None:
-        """Note that every receiver has had the frame: their handlers run next, and then the sender's."""
+        """Note that all receivers have processed the frame: their handlers run next, and then the sender's handler."""
         is_ack = frame.kind == ACK
         to = frame.to
         row, messages = self._queue_entry(frame.message if is_ack else frame)
@@ -105,8 +106,8 @@ class CauseLog:
         )  # fmt: skip
 
     def _queue_entry(self, frame: Frame) -> tuple[int, str]:
-        """Return the row in which the frame was queued, and the messages in it. Frames leave in order, so those before
-        it are over.
+        """Return the row in which the frame was queued, and the messages in the frame. Frames leave in order, so that
+        the entries before this one are removed.
         """
         queue = self._queues[frame.sender.name]
         for position, (waiting, row, messages) in enumerate(queue):
@@ -119,7 +120,9 @@ class CauseLog:
     # --- timers
 
     def timer(self, node: str, fire: Callable[[], None], action: Callable[[], None] | None = None) -> NotedTimer:
-        """Return a timer that notes when it fires, and where it was started. `action` names it if `fire` does not."""
+        """Return a timer that logs when it fires and what started it. The timer is named after `action`, or after
+        `fire` if there is no `action`.
+        """
         return NotedTimer(self, node, fire, fire if action is None else action)
 
     def note_timer(self, node: str, name: str, since_ns: int, cause: int) -> None:
@@ -135,7 +138,9 @@ class CauseLog:
     # --- wires
 
     def wire(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None]:
-        """Note that a message is put on the link from a to b. Return a function to call with its fate."""
+        """Note that a message is put on the link from a to b. Return a function that is called with the fate of the
+        message.
+        """
         row, kind, messages = len(self._table), type(message).__name__, " ".join(carried_messages(message))
         self._table.add(
             self._calendar.now, f"s{a}", "wire", self.cause(), kind, f"s{b}", messages, NONE, NONE, size_bytes,
@@ -156,7 +161,7 @@ class CauseLog:
     # --- between processes
 
     def sending(self, i: int, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        """Return the send function of process i, wrapped so that each message is noted."""
+        """Return a version of the send function of process i that logs each message."""
 
         def note_and_send(to: int, message: Any) -> None:
             row, size = len(self._table), message.size_bytes
@@ -172,20 +177,20 @@ class CauseLog:
         return note_and_send
 
     def note_loss(self, i: int, to: int, message: Any) -> None:
-        """Note that the network loses what process i has just sent."""
+        """Note that the network loses the message that process i has just sent."""
         if copies := self._travelling.get((i, to, id(message))):
             copies.pop()
             if not copies:
                 del self._travelling[i, to, id(message)]
 
     def note_crash(self, i: int) -> None:
-        """Note the crash of process i: it receives nothing from now on."""
+        """Note the crash of process i, which receives no messages from then on."""
         self._down.add(i)
         for key in [key for key in self._travelling if key[1] == i]:
             del self._travelling[key]
 
     def receiving(self, i: int, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        """Return the receive function of process i, wrapped so that each message is noted."""
+        """Return a version of the receive function of process i that logs each message."""
 
         def note_and_receive(sender: int, message: Any) -> None:
             copies = self._travelling.get((sender, i, id(message)))
@@ -204,7 +209,7 @@ class CauseLog:
 
 
 class NotedTimer:
-    """A node's timer, which wraps the kernel's."""
+    """A timer of a node that logs its starts and its actions. It wraps a timer of the kernel."""
 
     __slots__ = ("_action", "_cause", "_log", "_name", "_named", "_node", "_since_ns", "_timer")
 
@@ -218,13 +223,13 @@ class NotedTimer:
         self._timer: Any = None
 
     def over(self, timer: Any) -> NotedTimer:
-        """Set the kernel's timer, which calls `fire`, and return this one."""
+        """Set the kernel's timer, which calls `fire`, and return this object."""
         self._timer = timer
         return self
 
     @property
     def name(self) -> str:
-        """The name of the timer. A program's timer changes its name when it is used again."""
+        """The name of the timer. A timer of a program changes its name when the program uses it again."""
         return self._name or name_of(self._named)
 
     @property
@@ -245,6 +250,6 @@ class NotedTimer:
 
 
 def name_of(action: Callable[[], None]) -> str:
-    """Return a timer's name: the one given to its action (`timer_name`), or else the action's own."""
+    """Return the name of a timer: the `timer_name` of its action if there is one, or else the name of the action."""
     name = getattr(action, "timer_name", None) or getattr(action, "__name__", "timer")
     return str(name).removeprefix("_").removeprefix("on_").replace("<lambda>", "timer")

@@ -1,9 +1,9 @@
-"""Connections as a protocol sees them: TCP over the radio's acknowledged unicast, and over the links of the backbone.
+"""Connections as a protocol sees them: TCP over acknowledged unicast on the radio, and over the links of the backbone.
 
-Model     a node has an endpoint for each network that it is on, and upcalls go to the listener. A segment on the
-          radio is one acknowledged unicast frame; on the wire it crosses one link.
-          A crash forgets all connections without notice
-Units     integer nanoseconds; bytes of headers below TCP's own 20, which are in the segment
+Model     a node has an endpoint for each of its networks, and upcalls go to the listener. On the radio, a segment is
+          one acknowledged unicast frame; on a wire it crosses one link.
+          A crash discards all connections without notice
+Units     integer nanoseconds; bytes of the headers below TCP (TCP's own 20 are part of the segment)
 Source    ours: docs/models/tcp.md
 """
 
@@ -29,7 +29,7 @@ ENDLESS = {"max_retransmissions": 10**9, "connect_timeout_s": 1e9}
 
 
 class Channels:
-    """The connections of a node over one network, with their endpoint."""
+    """The connections of a node over one network, and their endpoint."""
 
     def __init__(self, context: Context, node: Node, parameters: TcpParameters) -> None:
         self.me = node.me
@@ -54,12 +54,12 @@ class Channels:
     # --- for the node
 
     def abort(self) -> None:
-        """Drop the connection because its node crashed."""
+        """Drop all connections because the node crashed."""
         self._endpoint.abort()
         self._client = None
 
     def on_segment(self, peer: int, segment: Segment) -> None:
-        """Handle a segment that arrived. What it completes is handed up before this returns."""
+        """Handle a segment that arrived. Messages that it completes are handed up before this returns."""
         endpoint = self._endpoint
         link = endpoint.links.get((peer, segment.target))
         taken = 0 if link is None else link.taken
@@ -75,7 +75,7 @@ class Channels:
         return self._kernel.now
 
     def timer(self, action: Callable[[], None]) -> Any:
-        """Return a timer. The connection stops it, so the node need not know it."""
+        """Return a timer. The connection stops it, so that the node does not have to."""
 
         def fire() -> None:
             action()
@@ -110,7 +110,7 @@ class Channels:
 
 
 class RadioChannels(Channels):
-    """The connections between hosts and stations."""
+    """The connections between hosts and stations over the radio."""
 
     def __init__(self, context: Context, node: Node, parameters: TcpParameters) -> None:
         super().__init__(context, node, parameters)
@@ -139,12 +139,16 @@ class RadioChannels(Channels):
         return self._node.counterpart(to)
 
     def hand_up(self, frame: Frame) -> None:
-        """Hand up a segment that came from the radio. Stations overhear nothing, since frames are addressed."""
+        """Hand up a segment that arrived by radio. Frames have an address, so that a node does not overhear segments
+        for others.
+        """
         self.on_segment(frame.sender.number, frame.message)
 
 
 class WiredChannels(Channels):
-    """The connections between a station and its neighbours. They never end, because a wire loses nothing."""
+    """The connections between a station and its neighbours. They never end, because connections on wires never time
+    out.
+    """
 
     def __init__(
         self,
@@ -155,8 +159,8 @@ class WiredChannels(Channels):
         header_bytes: int,
         at: Callable[[int], WiredChannels],
     ) -> None:
-        """Set up the channels. `header_bytes`: of a message on a wire, TCP's included; `at(station)`: the channels at
-        the other end of the wire.
+        """Set up the channels. `header_bytes` is the size of the headers of a wired message, TCP's included.
+        `at(station)` returns the channels at the other end of the wire.
         """
         super().__init__(context, node, parameters.model_copy(update=ENDLESS))
         if not isinstance(wires, Tree):

@@ -1,7 +1,8 @@
-"""The counts of a run: frames and messages by kind and outcome, on radio and wire.
+"""The counts of a run: frames and messages by kind and outcome, on the radio and on wires.
 
-Model     the medium and the links count as they go; here their counts become samples (running totals, so that any
-          window can be measured afterwards), counters.json, and on demand a row per frame or message and receiver
+Model     the medium and the links count all along. This module turns their counts into samples (running totals, so that
+          any window can be measured afterwards), counters.json, and on demand a row for each frame or message and
+          each of its receivers
 Units     integer nanoseconds, bytes
 Source    ours: docs/run-directory.md
 """
@@ -25,12 +26,12 @@ from mobilenet.simulation.message_fields import contents
 from mobilenet.simulation.nodes import byte_count, list_sizes
 
 FrameObserver = Callable[[Frame], None]
-HopObserver = Callable[[int, int, Any], None]  # called for a message when it is put on the link from a to b
-OUT_OF_RANGE = "out_of_range"  # of a message for one node that is too far away; no pair for the medium
+HopObserver = Callable[[int, int, Any], None]  # called when a message is put on the link from a to b
+OUT_OF_RANGE = "out_of_range"  # outcome of a message whose only receiver is too far away; the medium counts no pair
 
 
 def both(first: FrameObserver | None, second: FrameObserver | None) -> FrameObserver | None:
-    """Show a frame to one observer and then to the other."""
+    """Return an observer that passes each frame to the first observer and then to the second. Either may be None."""
     if first is None or second is None:
         return second if first is None else first
 
@@ -42,17 +43,19 @@ def both(first: FrameObserver | None, second: FrameObserver | None) -> FrameObse
 
 
 class Counters:
-    """The counts of one run."""
+    """Counts the frames and messages of one run."""
 
     def __init__(self, kernel: Kernel, recording: Recording) -> None:
         self._kernel = kernel
         self._recording = recording
         self._wired_kinds: dict[type, list[int]] = {}  # message class -> hops, bytes, payload bytes
-        self.on_hop: HopObserver | None = None  # an observer, such as a live page
+        self.on_hop: HopObserver | None = None  # called for each hop, such as by a live page
         self.causes = None if recording.causes is None else CauseLog(kernel, recording)
 
     def frame_observer(self) -> FrameObserver | None:
-        """Return an observer of every frame that was received, or None if the tables are not wanted."""
+        """Return an observer of each frame that is over, or None if neither the tables nor the log of causes is
+        recorded.
+        """
         on_sent = None if self.causes is None else self.causes.on_sent
         frames, messages, links = self._recording.frames, self._recording.messages, self._recording.links
         if frames is None and messages is None:
@@ -93,7 +96,9 @@ class Counters:
         return both(observe, on_sent)
 
     def wired_hop(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None] | None:
-        """Count a message that is put on the link from a to b. Return a function to call with its fate, or None."""
+        """Count a message that is put on the link from a to b. Return a function that is called with the fate of the
+        message, or None.
+        """
         kind = message.__class__
         tally = self._wired_kinds.get(kind)
         if tally is None:
@@ -127,7 +132,7 @@ class Counters:
         add = self._recording.samples.add
         sent = medium.by_kind.values()
         add(now, "network", "radio_frames", medium.frames)
-        if medium.retries:  # only frames with an ACK have retries
+        if medium.retries:  # only acknowledged frames are sent again
             add(now, "network", "radio_mac_retries", medium.retries)
         if medium.group_retries:
             add(now, "network", "radio_group_retries", medium.group_retries)
@@ -147,7 +152,8 @@ class Counters:
                 add(now, "network", prefix + outcome, count)
         add(now, "network", "wired_messages", sum(link.sent for link in wires.links.values()))
         add(now, "network", "wired_bytes", sum(link.bytes for link in wires.links.values()))
-        if lost := sum(link.lost for link in wires.links.values()):  # only where a link was cut or impaired by hand
+        # losses occur only if a link was cut or impaired by an intervention
+        if lost := sum(link.lost for link in wires.links.values()):
             add(now, "network", "wired_lost", lost)
 
     def counters(self, medium: Medium, wires: WiredNetwork, suspicions: int) -> dict[str, Any]:
@@ -179,8 +185,8 @@ class Counters:
                 "delivered": sum(link.delivered for link in links),
                 "bytes": sum(link.bytes for link in links),
                 "in_flight": wires.in_flight,
-                **({"lost": lost} if lost else {}),  # where links were cut or impaired by hand
-                **({"suspicions": suspicions} if suspicions else {}),  # suspicions of stations, which never fail
+                **({"lost": lost} if lost else {}),  # losses on links that an intervention cut or impaired
+                **({"suspicions": suspicions} if suspicions else {}),  # false suspicions: stations never fail
             },
             "by_message_type": kinds,
         }
@@ -196,7 +202,7 @@ def _outcomes(counts: list[int], outcomes: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _add(kinds: dict[str, dict[str, int]], name: str, tally: dict[str, int]) -> None:
-    """Count the messages of a class. Two classes may have the same name if they are in different modules."""
+    """Add the counts of a message class. Classes of different modules may have the same name."""
     before = kinds.get(name, {})
     kinds[name] = {key: before.get(key, 0) + count for key, count in tally.items()}
 

@@ -1,7 +1,7 @@
-"""The delay line for frames of an impaired host on their way to its MAC.
+"""The delay line that frames of an impaired host pass on their way to the MAC.
 
-Model     each frame enters the MAC's queue later by the delay at the time at which the host sent it, and never before
-          one that was sent earlier. The line holds any number of frames. A crash empties it
+Model     each frame enters the MAC's queue after the delay that is set when the host sends it, and never before an
+          earlier frame. The line holds any number of frames. A crash empties it
 Units     integer nanoseconds
 Source    ours: docs/models/world.md, "By hand"
 """
@@ -16,18 +16,18 @@ from mobilenet.network.radio.frame import Frame
 
 
 class DelayLine:
-    """A delay line in front of one MAC, whose `enqueue` is given."""
+    """A delay line in front of one MAC. `enqueue` is the function that queues a frame there."""
 
     def __init__(self, calendar: Calendar, enqueue: Callable[[Frame], bool]) -> None:
         self.delay_ns = 0
         self._calendar = calendar
         self._enqueue = enqueue
         self._waiting: deque[Frame] = deque()
-        self._last_ns = 0  # when the last one leaves
+        self._last_ns = 0  # when the last frame leaves the line
         self._life = 0
 
     def enqueue(self, frame: Frame) -> bool:
-        """Queue the frame as the MAC does; a frame that waits counts as accepted."""
+        """Queue the frame as the MAC does. A frame that is delayed counts as accepted."""
         now = self._calendar.now
         if not self.delay_ns and not self._waiting:
             return self._enqueue(frame)
@@ -43,7 +43,7 @@ class DelayLine:
         return True
 
     def clear(self) -> None:
-        """Discard the frames that wait, because the host crashed."""
+        """Discard the waiting frames, because the host crashed."""
         self._waiting.clear()
         self._last_ns = 0
         self._life += 1

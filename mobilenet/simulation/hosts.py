@@ -1,8 +1,9 @@
-"""A mobile host: its protocol's upcalls become the run's events, and the world acts on its protocol.
+"""A mobile host: the upcalls of its protocol become events of the run, and the environment acts on the protocol.
 
-Model     present or not, up or crashed, in a cell or in none; a member once its protocol has joined. A crash takes away
-          everything but the stable store and what was recorded. A host that is up is associated with the station of
-          its cell, and remains so while it is down: a station does not notice a crash
+Model     a host is present or absent, up or crashed, in a cell or out of coverage; it is a member once its protocol has
+          joined. A crash takes away everything except the stable store and what was recorded. A host that is up is
+          associated with the station of its cell. The association persists while the host is down, because a station
+          does not notice a crash
 Units     integer nanoseconds, bytes
 Errors    TypeError where a protocol passes something other than a whole number or a MessageId
 Source    ours: docs/architecture.md
@@ -21,7 +22,9 @@ from mobilenet.simulation.nodes import Context, Node, short_text, whole
 
 
 class HostNode(Node):
-    """A mobile host: present or not, up or crashed, in a cell or in none; a member once it has joined."""
+    """A mobile host. It is present or absent, up or crashed, in a cell or out of coverage, and a member once it has
+    joined.
+    """
 
     def __init__(
         self, context: Context, number: int, name: str, transceiver: Transceiver, mac: Mac, stable: Any
@@ -30,14 +33,14 @@ class HostNode(Node):
         self.stable = stable
         self.cell: int | None = None
         self.member = False
-        self.session: int | None = None  # of the last join or end of a handoff
+        self.session: int | None = None  # session of the last join or handoff
         self.covered = False
         self._associated: int | None = None  # the station that was last notified of an association
         self._handoff: int | None = None  # the session of the handoff in progress
-        self._held: list[str] | None = None  # deliveries during a broadcast
-        self._line: DelayLine | None = None  # of a host whose frames are or were delayed
+        self._held: list[str] | None = None  # messages delivered during the call of co_broadcast, or None outside of it
+        self._line: DelayLine | None = None  # set once the frames of this host are delayed
         self._events = context.recording.events
-        self.on_delivery: Callable[[str], None] | None = None  # for custom processes
+        self.on_delivery: Callable[[str], None] | None = None  # notifies the users' processes
 
     @property
     def up(self) -> bool:
@@ -71,7 +74,9 @@ class HostNode(Node):
             self.on_delivery(text)
 
     def note_asked(self, wish: str) -> None:
-        """Note that the host is asked to join or to leave. Recorded unless a plan lists all requests."""
+        """Record that the host is asked to join or to leave. This happens only in runs with users' processes, because
+        otherwise the plan lists all requests.
+        """
         self._record("asked", detail={"wish": wish})
 
     def joined(self, session: Any, station: Any) -> None:
@@ -107,7 +112,7 @@ class HostNode(Node):
     # --- what the world does to it
 
     def set_cell(self, cell: int | None) -> None:
-        """Move to the cell of the nearest station in range, or out of all cells."""
+        """Set the cell to that of the nearest station in range, or to None out of coverage."""
         self.cell = cell
         self.transceiver.serving = None if cell is None else self._context.station(cell)
         if cell is None and self.covered:
@@ -121,7 +126,7 @@ class HostNode(Node):
             self.sample()
 
     def boot(self) -> None:
-        """Power on, for the first time or after a crash, with a new protocol object on the stable store."""
+        """Power on, for the first time or after a crash, with a new protocol object that receives the stable store."""
         self.transceiver.up = True
         self.protocol = self._context.new_host(self)
         self._associate(self.cell)
@@ -133,7 +138,7 @@ class HostNode(Node):
         self.end()
 
     def end(self) -> None:
-        """End this life, by a crash or because the host is gone for good."""
+        """End the current life of the host, which crashes or disappears for good."""
         self._lose_volatile()
         self.halt()
         if self._line is not None:
@@ -142,7 +147,7 @@ class HostNode(Node):
         self.protocol = None
 
     def delay_frames(self, delay_ns: int) -> None:
-        """Delay the host's frames by this time from now on."""
+        """Delay the frames that the host sends from now on by this time."""
         if self._line is None:
             if not delay_ns:
                 return
@@ -152,7 +157,7 @@ class HostNode(Node):
         self._line.delay_ns = delay_ns
 
     def vanish(self) -> None:
-        """Remove the host for good."""
+        """Remove the host from the run for good."""
         self.end()
         self._associate(None)
 
@@ -167,7 +172,7 @@ class HostNode(Node):
                 stations[station].note_association(self.me, hook)
 
     def _lose_volatile(self) -> None:
-        """Empty the buffers that do not survive, and show them empty."""
+        """Empty the buffers that do not survive a crash, and record them as empty."""
         stable_names = getattr(self.protocol, "STABLE_BUFFERS", ())
         left = [
             size if name in stable_names else 0 for name, size in zip(self._buffer_names, self.buffers, strict=True)
@@ -188,7 +193,7 @@ class HostNode(Node):
         if self.protocol is None:
             self._record("refused", detail={"cause": "down"})
             return
-        self._held = []  # a protocol may deliver its own message at once: the broadcast comes first
+        self._held = []  # a protocol may deliver its own message at once, but the broadcast is recorded first
         message = self.protocol.co_broadcast(payload_bytes)
         held, self._held = self._held, None
         if message is None:

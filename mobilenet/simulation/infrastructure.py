@@ -1,9 +1,9 @@
-"""Apply manual faults to what otherwise never fails: links between stations, and radios.
+"""Apply interventions to the infrastructure, which never fails by itself: links between stations, and radios.
 
-Model     what is cut or switched is noted in the record when that takes effect. What is cut, or off, already stays as
-          it is. When the active part is over everything works again, and nothing is impaired. A station whose radio is
-          off goes on, and so does its wire: its radio frames are sent and lost, it hears nothing, and hosts stay with
-          it. A frame in the air goes on
+Model     a cut or a switch is recorded when it takes effect. Cutting a link or switching off a radio a second time
+          changes nothing. At the end of the active part, everything is repaired and no impairment remains. A station
+          whose radio is off continues to run, and its wires work: its frames are lost, it receives none, and its hosts
+          stay in its cell. A frame that is in the air is not stopped
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """
@@ -18,11 +18,11 @@ from mobilenet.protocols.datagram_relay import Moved
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.nodes import Context, Node
 
-Ends = tuple[int, int]  # of a link: two stations, the lower number first
+Ends = tuple[int, int]  # the two stations of a link, the lower number first
 
 
 class Infrastructure:
-    """The infrastructure of one run, and what has been done to it."""
+    """The infrastructure of one run, and the interventions that are in effect."""
 
     def __init__(
         self,
@@ -40,8 +40,9 @@ class Infrastructure:
         self._off: set[int] = set()
         self._hosts = hosts
         self._seed = context.seed
-        wires.spares = (Moved,)  # a station that never receives it would lose everything for the host
-        self._impaired: set[int] = set()  # hosts
+        # these messages are never lost: without them, a station would lose everything for the host
+        wires.spares = (Moved,)
+        self._impaired: set[int] = set()  # numbers of impaired hosts
         self._impaired_links: set[Ends] = set()
 
     def cut(self, ends: Ends, loses: bool) -> None:
@@ -69,14 +70,14 @@ class Infrastructure:
             self._stations[station].transceiver.up = True
 
     def impair_host(self, host: int, loss: float, delay_ns: int) -> None:
-        """Lose more of a host's frames, and delay those that it sends."""
+        """Raise the loss rate of a host's frames, and delay the frames that it sends."""
         node = self._hosts[host]
         self._impaired.add(host)
         self._medium.impair(node.transceiver, loss, Stream(self._seed, "impaired", node.name))
         node.delay_frames(delay_ns)
 
     def impair_link(self, ends: Ends, loss: float, delay_ns: int) -> None:
-        """Lose messages on a link, and delay them."""
+        """Lose some of the messages on a link, and delay the others."""
         self._impaired_links.add(ends)
         self._wires.impair(*ends, loss, delay_ns, lambda owner: Stream(self._seed, "impaired", owner))
 

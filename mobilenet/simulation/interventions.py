@@ -1,7 +1,8 @@
-"""Apply interventions, the changes that are made to a run by hand.
+"""Apply interventions: the changes to a run that are made by hand.
 
-Model     each is a simpy process that waits for its time. It comes after everything else in its nanosecond, so it makes
-          no difference whether it is in the scenario from the beginning, or is added while the run goes on
+Model     each intervention is a simpy process that waits for its time. It acts after everything else in its nanosecond.
+          It therefore does not matter whether the scenario contained it from the beginning or it was added during
+          the run
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """
@@ -33,12 +34,12 @@ from mobilenet.world.interventions import (
     in_order,
 )
 
-LAST = 2  # a priority of simpy's, after NORMAL
+LAST = 2  # a priority after simpy's NORMAL
 
 
 @dataclass(frozen=True)
 class Interventions:
-    """Carry out the interventions of one run. `add_host` creates a host at the given place."""
+    """Carries out the interventions of one run. `add_host` creates a host at a given position."""
 
     _kernel: Kernel
     _lifecycle: Lifecycle
@@ -52,8 +53,8 @@ class Interventions:
             self.begin_one(one)
 
     def begin_one(self, one: AnyIntervention) -> None:
-        """Begin an intervention now or later, behind all others of the same time. Raise ValueError if its time has
-        passed. Whether it makes sense is checked when a scenario is read, and not here.
+        """Schedule an intervention for now or later, after all others of the same time. Raise ValueError if its time
+        has passed. Whether an intervention makes sense is checked when the scenario is read, and not here.
         """
         if ns(one.at_s) < self._kernel.now:
             now_s = self._kernel.now / SECOND

@@ -1,7 +1,7 @@
 """The life of hosts as seen from outside: they appear, join, broadcast, crash, recover, leave, and disappear.
 
-Model     each behaviour is a simpy process. When it begins is a function of the scenario and its seed, and has its
-          place in ties from the beginning; the protocol has no influence on it
+Model     each behaviour is a simpy process. Its times depend only on the scenario and its seed, and not on the
+          protocol. Its order among simultaneous events is fixed from the beginning
 Units     integer nanoseconds
 Source    ours: docs/architecture.md, "A run"
 """
@@ -25,7 +25,7 @@ from mobilenet.world.workload import broadcast_times
 
 
 class Lifecycle:
-    """The processes of one run that act on hosts."""
+    """Runs the processes that act on the hosts of one run."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class Lifecycle:
         self._hosts = hosts
         self._trajectories = trajectories
         self._duration_ns = ns(scenario.duration_s)
-        self.pending: dict[int, str] = {}  # host -> join, leave or vanish: the request still to be met
-        self._joining: set[int] = set()  # hosts that were asked to join, and not to leave since
+        self.pending: dict[int, str] = {}  # host -> its open request: join, leave or vanish
+        self._joining: set[int] = set()  # hosts that were asked to join, and have not been asked to leave since
         self._gone: set[int] = set()  # hosts that left for good
         self._crashes = [0] * len(hosts)  # crashes of each host so far
-        self._workload, self._segment = scenario.workload, 0  # may be changed by hand
+        self._workload, self._segment = scenario.workload, 0  # an intervention may change the workload
 
     def begin(self) -> None:
         """Begin all processes that the protocol cannot influence. Their order decides ties."""
@@ -63,7 +63,7 @@ class Lifecycle:
     # --- processes
 
     def _stay(self, host: int, stay: Stay) -> Process:
-        """Let a host appear, join, and leave for good when its track ends."""
+        """Let a host appear and join, and leave for good when its track ends."""
         until = self._kernel.until
         appearing = until(stay.appears_ns)
         joining = None if stay.joins_ns is None else until(stay.joins_ns)
@@ -81,7 +81,7 @@ class Lifecycle:
             self._ask(host, "vanish")
 
     def _broadcast(self, host: int) -> Process:
-        """Let a host broadcast from now on, or from when it appears, until it leaves or the workload changes."""
+        """Let a host broadcast from now on, or from its appearance, until it leaves or the workload changes."""
         workload, segment, seed = self._workload, self._segment, self._scenario.seed
         start_ns = max(self._trajectories[host].appears_ns, self._kernel.now)
         for at_ns in broadcast_times(workload, seed, host, start_ns, self._duration_ns, segment):
@@ -91,12 +91,12 @@ class Lifecycle:
             self._hosts[host].offer(workload.payload_bytes)
 
     def _change(self, change: Change) -> Process:
-        """Ask a host to join or to leave: churn."""
+        """Ask a host to join or to leave, according to the plan of churn."""
         yield self._kernel.until(change.at_ns)
         self._ask(change.host, change.kind)
 
     def _fail(self, outage: Outage) -> Process:
-        """Crash the host that the plan names, or one in the cell that it names, and let it recover later."""
+        """Crash the host that the plan names, or a host in the cell that the plan names. Recover it later."""
         yield self._kernel.until(outage.at_ns)
         host = outage.host
         if host is None:
@@ -107,7 +107,7 @@ class Lifecycle:
         if self._crash(host):
             crash = self._crashes[host]
             yield self._kernel.timeout(outage.lasts_ns)
-            if crash == self._crashes[host]:  # the host was not recovered and crashed again by hand
+            if crash == self._crashes[host]:  # otherwise interventions have recovered the host and crashed it again
                 self._recover(host)
 
     def _insist(self, host: int) -> Process:
@@ -119,7 +119,7 @@ class Lifecycle:
     # --- by hand, or by processes of users
 
     def happen(self, what: str, host: int) -> None:
-        """Let a crash, recover, join, leave or broadcast happen, if that is possible now."""
+        """Carry out a crash, recover, join, leave or broadcast, if that is possible now."""
         if what == "crash":
             self._crash(host)
         elif what == "recover":
@@ -134,7 +134,7 @@ class Lifecycle:
             self._hosts[host].offer(payload_bytes)
 
     def add(self, host: int, x_m: float, y_m: float) -> None:
-        """Let a further host, whose node exists already, appear and join."""
+        """Let an additional host, whose node has already been created, appear and join."""
         self._crashes.append(0)
         self._movement.appear(host)
         self._movement.drag(host, x_m, y_m)
@@ -143,7 +143,7 @@ class Lifecycle:
         self._kernel.start(self._broadcast(host))
 
     def change_workload(self, change: Interval) -> None:
-        """Change the workload, and forget the broadcasts that were still to come."""
+        """Change the workload, and cancel the broadcasts that were still planned."""
         self._workload, self._segment = workload_after(self._workload, change), self._segment + 1
         for host, trajectory in enumerate(self._trajectories):
             if trajectory.appears_ns < self._duration_ns:
@@ -157,7 +157,7 @@ class Lifecycle:
                 continue
             if not host.up:
                 host.recover()
-        self._movement.tick()  # a host may have left coverage since the last one
+        self._movement.tick()  # a host may have left coverage since the last tick
         places = self._movement.positions()
         for host in self._hosts:
             if self._movement.present[host.me] and host.cell is None:
@@ -168,7 +168,7 @@ class Lifecycle:
     # --- at once
 
     def _ask(self, host: int, wish: str) -> None:
-        """Ask the host to join, to leave, or to leave for good. The last request counts."""
+        """Ask the host to join, to leave, or to leave for good. A new request replaces an open one."""
         if host in self._gone or self.pending.get(host) == "vanish":
             return
         if self._scenario.own_processes:
@@ -179,7 +179,7 @@ class Lifecycle:
             self._kernel.start(self._insist(host))
 
     def _try(self, node: HostNode, wish: str) -> bool:
-        """Return whether the request is met now."""
+        """Make a request once more, and return whether it has been met."""
         if node.protocol is None:
             return False
         is_out = node.protocol.is_out()
@@ -189,7 +189,8 @@ class Lifecycle:
                 self._joining.add(node.me)
                 node.protocol.join()
         else:
-            if not is_out or node.me in self._joining:  # a plug-in that waits to become a member may call itself out
+            # the protocol of a plug-in may report that it is out while it waits to become a member
+            if not is_out or node.me in self._joining:
                 node.protocol.leave()
             self._joining.discard(node.me)
             done = bool(node.protocol.is_out())
@@ -201,7 +202,7 @@ class Lifecycle:
         return done
 
     def _crash(self, host: int) -> bool:
-        """Crash a host. Return False if it is down, or not there."""
+        """Crash a host. Return False if the host is absent or already down."""
         if not self._hosts[host].up:
             return False
         self._crashes[host] += 1

@@ -1,11 +1,11 @@
-"""Read from a protocol's message what the record notes: its host, and the application message that it carries.
+"""Read from a protocol's message what the record notes about it: its host, and the application message that it carries.
 
-Model     protocols name the fields of their messages freely; only by their names `host`, `ses` (or the `ses` of a
-          request `rq`) and `id` are distinguished; everything else is detail. An envelope (a segment, a bundle, a
-          stamped message) with one message in it is about the subject of that message. A class with `has_no_body`
-          names other messages and carries none. A field of one of these names that is of another kind is detail, too.
-          Detail shows lists in lists, and envelopes in envelopes, up to 10 deep; deeper ones, a list within itself,
-          and lists for which no room is left, only by their class
+Model     protocols name the fields of their messages freely. Only the names `host`, `ses` (or the `ses` of a request
+          `rq`) and `id` have a meaning here; all other fields are detail. If an envelope (a segment, a bundle, a
+          stamped message) contains one message, its subject is that of the message. A class with `has_no_body` names
+          other messages, but does not carry them. A field with one of these names but another type is detail, too.
+          Detail shows nested lists and envelopes up to a depth of 10. Deeper ones, lists within themselves, and lists
+          beyond the limit of size are shown only by their class
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None
 Source    ours: docs/run-directory.md
 """
@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 from mobilenet.protocols.port import MessageId
 from mobilenet.record.schema import MOST_LISTED, names_in
 
-DEEPEST = 10  # lists in lists, and envelopes in envelopes
-MOST_WRITTEN = 20**3  # values, in the detail of one message, or characters of a text
-SHORTEST_CUT = 100  # characters: no shorter text is cut
+DEEPEST = 10  # depth of nested lists and of nested envelopes
+MOST_WRITTEN = 20**3  # most values in the detail of one message, and most characters of a text
+SHORTEST_CUT = 100  # texts up to this number of characters are never cut
 Subject = tuple[str | None, int | None, str | None]
 NOTHING: Subject = (None, None, None)
 
@@ -32,19 +32,19 @@ NOTHING: Subject = (None, None, None)
 class Contents(NamedTuple):
     host: str | None
     session: int | None
-    message: str | None  # the application message it carries
+    message: str | None  # the application message that the message carries
     detail: str | None
 
 
 def contents(message: Any) -> Contents:
-    """Return what the record notes of a message besides its kind and size."""
+    """Return what the record notes about a message besides its kind and size."""
     about, fields = _read(message)
     detail = {name: _plain(value) for name, value in fields.items() if value is not None}
     return Contents(*_subject(about, fields), json.dumps(detail) if detail else None)
 
 
 def _subject(about: Subject, fields: dict[str, Any]) -> Subject:
-    """Return the subject of a message with these fields; an envelope has the subject of the message in it."""
+    """Return the subject of a message with these fields. The subject of an envelope is that of the message in it."""
     for _ in range(DEEPEST):
         if about != NOTHING:
             break
@@ -56,8 +56,8 @@ def _subject(about: Subject, fields: dict[str, Any]) -> Subject:
 
 
 def _read(message: Any) -> tuple[Subject, dict[str, Any]]:
-    """Return the subject of a message itself, and its other fields. A field that has only the name of a subject, and
-    not its kind, is one of the others.
+    """Return the subject of a message, without looking into an envelope, and the other fields. A field with the name of
+    a subject but of another type is one of the other fields.
     """
     fields = _fields(message)
     host = fields.pop("host") if _fits(fields.get("host")) else None
@@ -72,7 +72,7 @@ def _read(message: Any) -> tuple[Subject, dict[str, Any]]:
 
 
 def _fits(value: Any) -> bool:
-    """Return whether a column of the record can hold this as a whole number."""
+    """Return whether a column of the record can hold this value as a whole number."""
     return isinstance(value, Integral) and not isinstance(value, bool) and -(2**63) <= int(value) < 2**63
 
 
@@ -86,17 +86,18 @@ def _is_pair(value: Any) -> bool:
 
 
 def carried_messages(message: Any) -> list[str]:
-    """Return the names of the application messages whose bodies are in a message: objects with `id` and a body or a
-    payload, or with a host (`host`, `origin`), `seq` and `body`, in it or in its lists, however deep; an object that is
-    there twice counts once. A pair of whole numbers in the message of a program may be such a name, so each is
-    returned.
+    """Return the names of the application messages whose bodies are in a message. An application message is an object
+    with `id` and a body or a payload, or with a host (`host`, `origin`), `seq` and `body`. It may be the message itself
+    or lie in its lists, at any depth. An object that occurs twice counts once. Every pair of whole numbers in the
+    message of a program is returned, because it may be such a name.
     """
     names, inside = _way(message)(message)
     left = [value for value in inside if type(value) is not int][::-1]
     if not left:
         return names
     names = [*names]
-    seen: dict[int, Any] = {id(message): message}  # the objects are kept, so that no other one gets the number
+    # references keep the objects alive, so that their ids are not used again
+    seen: dict[int, Any] = {id(message): message}
     while left:
         value = left.pop()
         is_list = type(value) in (tuple, list)
@@ -117,15 +118,15 @@ def _is_message(value: Any) -> bool:
     return has_fields and not isinstance(value, type)
 
 
-Look = tuple[list[str], Iterable[Any]]  # names of messages, and objects that may contain more
+Look = tuple[list[str], Iterable[Any]]  # names of messages, and objects that may contain further messages
 _KINDS: dict[type, Callable[[Any], Look]] = {}
 
 
 def _way(message: Any) -> Callable[[Any], Look]:
-    """Return the function that reads messages of this class; it is determined once."""
+    """Return the function that reads messages of this class. It is determined once for each class."""
     if (known := _KINDS.get(type(message))) is not None:
         return known
-    if getattr(message, "has_no_body", False):  # an acknowledgement names a message, and does not have its body
+    if getattr(message, "has_no_body", False):  # an acknowledgement names a message, but does not contain its body
         return _KINDS.setdefault(type(message), lambda m: ([], ()))
     names = _parts(message).keys()
     ways: list[Callable[[Any], Look | None]] = []
@@ -136,7 +137,7 @@ def _way(message: Any) -> Callable[[Any], Look]:
     if {"body", "seq"} <= names and ("host" in names or "origin" in names):
         ways.append(_by_number)
     if "says" in names and hasattr(message, "text") and hasattr(message, "value"):
-        ways.append(lambda m: (names_in(m.value), ()))  # a program's message
+        ways.append(lambda m: (names_in(m.value), ()))  # a message of a program
 
     def look(m: Any) -> Look:
         return next((answer for way in ways if (answer := way(m)) is not None), ([], _parts(m).values()))
@@ -145,7 +146,7 @@ def _way(message: Any) -> Callable[[Any], Look]:
 
 
 def _by_id(message: Any) -> Look | None:
-    """Read a broadcast between stations: its body is a message of stations, and it carries what that one carries."""
+    """Read a broadcast between stations. If its body is a message of stations, it carries the messages in that body."""
     if not _is_pair(getattr(message, "id", None)):
         return None
     body = getattr(message, "body", None)
@@ -182,7 +183,7 @@ def _fields(message: Any) -> dict[str, Any]:
 
 
 def _spread(values: Iterable[Any]) -> Iterator[Any]:
-    """Yield each value, and each value in lists of values or of pairs; a list that is there twice counts once."""
+    """Yield each value, and each value in nested tuples. A tuple that occurs twice counts once."""
     left, seen = [*values][::-1], set()
     while left:
         value = left.pop()
@@ -198,8 +199,8 @@ def _name(message: MessageId) -> str:
 
 
 def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) -> Any:
-    """Return the part of a value that JSON can hold; `outer`: the lists around it, `room`: how many of its values may
-    be written.
+    """Return the part of a value that JSON can hold. `outer` has the ids of the lists that contain the value, and
+    `room` is the number of its values that may be written.
     """
     if _is_id(value):
         return _name(value)
@@ -207,13 +208,14 @@ def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) ->
         return _name(value.id)
     is_list = isinstance(value, (tuple, list, set, frozenset)) and not hasattr(value, "size_bytes")
     if is_list or isinstance(value, Mapping):
-        room //= min(len(value), MOST_LISTED) or 1  # for each of them, so that the order of a set has no influence
+        # every item gets the same limit, so that the order of a set has no influence
+        room //= min(len(value), MOST_LISTED) or 1
         if id(value) in outer or len(outer) == DEEPEST or not room:
             return type(value).__name__
         outer = (*outer, id(value))
     if isinstance(value, Mapping):
         named = sorted(((_key(key), _plain(item, outer, room)) for key, item in value.items()), key=json.dumps)
-        return dict(named[:MOST_LISTED])  # in an order of ours, since a mapping may have been made from a set
+        return dict(named[:MOST_LISTED])  # sorted, because the mapping may have been made from a set
     if isinstance(value, (set, frozenset)) and is_list:
         return _in_order(value, outer, room)[:MOST_LISTED]
     if is_list:
@@ -229,20 +231,20 @@ def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) ->
 
 
 def _key(key: Any) -> str:
-    """Write the key of a mapping. The `str` of an object may contain its address."""
+    """Write the key of a mapping. `str` is not used for other objects, because it may contain an address in memory."""
     written = str(key) if isinstance(key, (str, bool, float, NoneType)) else _plain(key)
     return _text(written if isinstance(written, str) else json.dumps(written), 0)
 
 
 def _text(text: str, room: int) -> str:
-    """Write a text, or only its beginning if it is longer than its room."""
+    """Write a text, or its beginning if it is longer than `room` allows."""
     longest = max(room, SHORTEST_CUT)
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text)} characters)"
 
 
 def _in_order(values: Iterable[Any], outer: tuple[int, ...], room: int) -> list[Any]:
-    """Write the values of a set, sorted: numbers, texts and identifiers as such, all others by their text, since NaN
-    and some other values cannot be compared, and `<` of sets only asks whether one is part of the other.
+    """Write the values of a set in order. Numbers, texts and identifiers are sorted as such, and all others by their
+    text: NaN and some other values cannot be compared, and `<` between sets only tests for a subset.
     """
     kinds = {type(value) for value in values}
     if kinds == {str} or (kinds <= {bool, int, float} and all(value == value for value in values)):

@@ -1,10 +1,10 @@
-"""One run: a network and a protocol built from a scenario, run, and drained.
+"""One run of hosts and stations: a network and a protocol are built from a scenario, run, and drained.
 
-Model     workload, faults, churn and movement stop at duration_s; then crashed hosts recover, all hosts
-          stand still, hosts without a cell are put at the nearest covered place, and the run goes on until it
-          is quiescent (no buffer holds a message, nothing is in flight, the wire is empty) or drain_s is over
-Units     integer nanoseconds inside; the scenario's units at the border
-Errors    ScenarioError for errors that show only when the parts are put together, and for a run that makes no progress
+Model     workload, faults, churn and movement stop at duration_s. Then crashed hosts recover, all hosts stand still,
+          and hosts out of coverage are moved to the nearest covered position. The run goes on until it is quiescent
+          (all buffers are empty, and no message is in flight, on the radio or on a wire) or drain_s is over
+Units     integer nanoseconds inside; the scenario's units in the interface
+Errors    ScenarioError for errors that appear only when the parts are combined, and for a run that makes no progress
 Source    ours: docs/architecture.md, docs/models/world.md
 """
 
@@ -56,11 +56,12 @@ from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.own_process import fastest_mps
 
-LOOK_NS = 100 * MILLISECOND  # between two checks whether all has come to rest, or there is much to write down
+# time between two checks whether the run is quiescent, or whether there are many rows to write
+LOOK_NS = 100 * MILLISECOND
 
 
 class Simulation:
-    """The parts of one run. Two simulations in one process share nothing."""
+    """Holds the parts of one run. Two simulations in one process do not share any state."""
 
     @no_collections()
     def __init__(
@@ -70,10 +71,10 @@ class Simulation:
         run_folder: Path | None = None,
         real_time: RealTime | None = None,
     ) -> None:
-        """Build the parts. `allow_code`: the code of the scenario's plug-ins may run; without it a scenario with any is
-        refused. `run_folder`: where rows of the record and the standard error of its programs are written during the
-        run; None: the first stay in memory, the second is lost. `real_time`: the run keeps in step with the wall clock,
-        for programs that live in it.
+        """Build the parts. `allow_code` permits the code of the scenario's plug-ins to run; otherwise a scenario with
+        such code is refused. `run_folder` is the folder in which rows of the record and the standard error of programs
+        are written during the run. If it is None, the rows stay in memory and the standard error is lost. `real_time`
+        makes the run keep in step with the wall clock, for programs that run in real time.
         """
         require_allowed(scenario, allow_code)
         self.scenario = scenario
@@ -120,7 +121,7 @@ class Simulation:
         )
         parts = self.kernel, self.lifecycle, self.movement, self.nodes, self.world.trajectories
         self._own_processes = OwnProcesses(scenario, allow_code, *parts)
-        self._until_ns = 0  # end of the present stage
+        self._until_ns = 0  # end of the current stage
         self._is_at_rest = False
 
     # --- building
@@ -132,7 +133,7 @@ class Simulation:
         world = trajectories(
             scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder, scenario.anchor, mobility
         )
-        if scenario.hosts.count is None:  # the tracks determine how many there are
+        if scenario.hosts.count is None:  # the number of hosts follows from the tracks
             require_size(scenario, len(world.trajectories))
         return world._replace(speed_limit_mps=max(world.speed_limit_mps, fastest_mps(scenario.own_processes)))
 
@@ -201,7 +202,7 @@ class Simulation:
         return host
 
     def _add_host(self, x_m: float, y_m: float) -> None:
-        """Add a host at that place by hand."""
+        """Add a host at this position during the run."""
         number = len(self.hosts)
         self.world.trajectories.append(self.world.further(f"h{number}"))
         if self.world.names:
@@ -212,14 +213,14 @@ class Simulation:
         self._own_processes.add(self.hosts[number])
 
     def _new_host(self, node: HostNode) -> Any:
-        """Return the host's protocol, built on its stable store."""
+        """Return a new protocol object for the host, which receives the stable store."""
         return self._protocol.host(node, node.stable, self._parameters, len(self.stations))
 
     # --- running
 
     def run(self, progress: Progress | None = None, observers: Sequence[Observer] = ()) -> Outcome:
-        """Play the run. `progress(simulated_s, total_s)` is called about once per simulated second, and `observers` see
-        every event (observer.py).
+        """Play the run. `progress(simulated_s, total_s)` is called about once per simulated second, and the `observers`
+        receive every event (observer.py).
         """
         try:
             with no_collections():
@@ -232,8 +233,8 @@ class Simulation:
         return self.outcome()
 
     def stages(self, observers: Sequence[Observer] = ()) -> Iterator[int]:
-        """Yield the times up to which the run and its drain go on, one after the other, for a caller that drives it.
-        Before asking for the next time, the caller plays up to the last one with `play` and `step`.
+        """Yield the ends of the stages of the run and its drain, one after the other, for a caller that drives the run.
+        Before asking for the next time, the caller plays the run up to the last one with `play` and `step`.
         """
         self._watch = Watch(self.recording.events, (Totals(self._counters, self.medium, self.wires), *observers))
         self.parties.open()
@@ -248,14 +249,14 @@ class Simulation:
             yield self._stage(min(self.kernel.now + LOOK_NS, end_ns))
 
     def play(self, until_ns: int) -> None:
-        """Go on to that time, but not beyond the present stage."""
+        """Continue the run up to this time, but not beyond the current stage."""
         until_ns = min(until_ns, self._until_ns)
-        self.kernel.run_until(self.kernel.now)  # after a step there may be more at this time
+        self.kernel.run_until(self.kernel.now)  # after a step, other entries of this instant may be left
         while self.kernel.now < until_ns:
             self._go_on(min(self._watch.look(self.kernel.now), until_ns))
 
     def step(self) -> bool:
-        """Go on by one entry of the calendar. Return False if none is left in the present stage, which is over."""
+        """Process one entry of the calendar. Return False if the current stage has no further entry and is over."""
         next_ns = self.kernel.calendar.next_ns()
         if next_ns is None or next_ns > self._until_ns:
             self.play(self._until_ns)
@@ -266,25 +267,29 @@ class Simulation:
         return self.kernel.calendar.step()
 
     def intervene(self, scenario: Scenario, one: AnyIntervention) -> None:
-        """Apply the intervention now, after everything else of this nanosecond. `scenario`: the run's, including it."""
+        """Apply the intervention now, after everything else of this nanosecond. `scenario` is the scenario of the run
+        with this intervention added.
+        """
         self.scenario = scenario
         self._interventions.begin_one(one)
         self.kernel.run_until(self.kernel.now)
 
     def listen(self, on_frame: FrameObserver | None, on_hop: HopObserver | None) -> None:
-        """Pass an observer every frame that is received and every message put on a wire; None: no observer. Observing
-        changes nothing.
+        """Pass every received frame and every message that is put on a wire to an observer. None means no observer.
+        Observers do not affect the run.
         """
         self.medium.observe(both(self._counters.frame_observer(), on_frame))
         self._counters.on_hop = on_hop
 
     def close(self) -> None:
-        """Close what runs next to the simulation: programs and their sockets, and the clock of processes."""
+        """Close what runs outside of the simulation: programs and their sockets, and the time limit of users'
+        processes.
+        """
         self._own_processes.end()
         self.parties.end(self.kernel.now)
 
     def outcome(self) -> Outcome:
-        """Return how the run ended, once it has been played."""
+        """Return the outcome of a run that has been played."""
         self._counters.sample_totals(self.medium, self.wires)
         for node in self.nodes:
             node.sample_at_end()
@@ -296,19 +301,21 @@ class Simulation:
         return [*self.stations, *self.hosts]
 
     def outcome_now(self) -> Outcome:
-        """Return the present state, for observers. Nothing is recorded for it."""
+        """Return the current state, for observers. This adds no samples to the record."""
         return self._outcome(is_cut_off=True)
 
     def so_far(self) -> Outcome:
-        """Return the outcome of a run that a plug-in's error ended."""
+        """Return the outcome of a run that ended with the error of a plug-in."""
         self._counters.sample_totals(self.medium, self.wires)
         for node in self.nodes:
-            with suppress(BaseException):  # it failed there, or would fail again
+            with suppress(BaseException):  # the plug-in failed here, or may fail again
                 node.sample_at_end()
         return self._outcome(is_cut_off=True)
 
     def _outcome(self, is_cut_off: bool = False) -> Outcome:
-        """Return the outcome. If `is_cut_off`, the run ended early, and no code of a plug-in is called any more."""
+        """Return the outcome. `is_cut_off` means that the run ended early. Then the code of plug-ins is not called any
+        more.
+        """
         quiescent = self._is_at_rest and not is_cut_off
         self.recording.counters = self._counters.counters(self.medium, self.wires, self.backbone.suspicions)
         waiting = () if quiescent or is_cut_off else self._not_at_rest()
@@ -368,7 +375,9 @@ class Simulation:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
 
     def _go_on(self, until_ns: int) -> None:
-        """Go on to that time. In real time the run keeps step with the wall clock: no event is early."""
+        """Run up to this time. In real time the run keeps in step with the wall clock, so that events do not occur
+        early.
+        """
         if (pace := self.parties.pace) is None:
             self.kernel.run_until(until_ns)
             return

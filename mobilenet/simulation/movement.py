@@ -1,11 +1,11 @@
-"""Turn the trajectories of hosts into positions, cells and bins.
+"""Turn the trajectories of hosts into positions, cells and bins of the spatial index.
 
-Model     each host walks the legs of its trajectory; a crashed one stands still and later continues from there.
-          A tick checks together all hosts that can have come into another cell, or another bin of the spatial index,
-          since their last check. Positions between ticks are exact; only cell changes wait for the tick.
-Units     integer nanoseconds; metres; metres per nanosecond inside, m/s at the border
-Shapes    over hosts: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64 (n,), -1
-          for none, due int64 (n,): nothing about the host can change before
+Model     each host walks the legs of its trajectory. A crashed host stands still, and continues from there after its
+          recovery. A tick checks all hosts together that may have entered another cell, or another bin of the spatial
+          index, since their last check. Positions between ticks are exact; only changes of cell wait for the tick.
+Units     integer nanoseconds; metres; metres per nanosecond inside, m/s in the interface
+Shapes    one entry for each host: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64
+          (n,) with -1 for no cell, due int64 (n,): neither cell nor bin of the host can change before this time
 Source    ours: docs/models/world.md
 """
 
@@ -24,10 +24,12 @@ from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.mobility import Leg, Trajectory
 
-NOWHERE = 1e12  # where absent hosts are: out of every cell
+NOWHERE = 1e12  # the position of absent hosts, which is out of every cell
 FOREVER = 2**61  # nanoseconds
-TICKS_AHEAD = 5  # checking a few more is free, checking again is not
-NEARLY_M = 1e-3  # a host is looked at that much earlier than need be: rounding is far below
+# hosts that are due within this many ticks are checked as well, because checking a few more in one tick costs less than
+# a further check
+TICKS_AHEAD = 5
+NEARLY_M = 1e-3  # a host is checked this much earlier than necessary; rounding errors are far smaller
 
 
 class CellObserver(Protocol):
@@ -35,7 +37,7 @@ class CellObserver(Protocol):
 
 
 class Movement:
-    """The positions of all hosts, as they change."""
+    """Keeps track of the positions of all hosts."""
 
     def __init__(
         self,
@@ -65,14 +67,16 @@ class Movement:
         self._due = np.zeros(count, dtype=np.int64)
         self._legs: list[Iterator[Leg]] = [iter(()) for _ in range(count)]
         self._leg_ends = [Timer(kernel, _walk_on(self, host)) for host in range(count)]
-        self._paused: dict[int, tuple[float, float, int]] = {}  # host -> velocity, rest of its leg (-1: no end)
-        self._goals: list[tuple[float, float]] = [(0.0, 0.0)] * count  # end of the current leg
-        self._astray: set[int] = set()  # hosts dragged by hand, until the end of a leg
+        # host -> velocity and remaining time of its leg (-1: no end)
+        self._paused: dict[int, tuple[float, float, int]] = {}
+        self._goals: list[tuple[float, float]] = [(0.0, 0.0)] * count  # the end of each host's current leg
+        # hosts that an intervention moved and that have not reached the end of a leg since
+        self._astray: set[int] = set()
         self._frozen = False
         self._ticking = False
 
     def grow(self, transceiver: Transceiver) -> None:
-        """Add a further host, whose trajectory is the last one. It is not there yet."""
+        """Add a host, which is not present yet. Its trajectory is the last one of the list."""
         host = len(self._legs)
         self._transceivers.append(transceiver)
         self._places = np.vstack((self._places, np.full((1, 2), NOWHERE)))
@@ -86,7 +90,7 @@ class Movement:
         self._goals.append((0.0, 0.0))
 
     def start(self) -> None:
-        """Let hosts that are there from the beginning appear, then begin the ticks if any host ever moves."""
+        """Let the hosts appear that are present from the beginning. Then begin the ticks if any host ever moves."""
         for host, trajectory in enumerate(self._trajectories):
             if trajectory.appears_ns == 0:
                 self.appear(host)
@@ -107,7 +111,7 @@ class Movement:
         self.cell[host] = -1
 
     def pause(self, host: int) -> None:
-        """Stop a host. It walks the rest of the leg after resume()."""
+        """Stop a host. It continues its current leg after resume()."""
         if host in self._paused or self._frozen:
             return
         timer = self._leg_ends[host]
@@ -137,13 +141,13 @@ class Movement:
         self._frozen = True
 
     def place(self, host: int, x_m: float, y_m: float) -> None:
-        """Put a frozen host somewhere else."""
+        """Put a frozen host at another position."""
         self._set(host, x_m, y_m, 0.0, 0.0)
         self._neighbours.add(self._transceivers[host], self._kernel.now)
 
     def drag(self, host: int, x_m: float, y_m: float) -> None:
-        """Move a host elsewhere now. It goes on from there to the end of its leg at the same speed, and arrives earlier
-        or later; a stationary host stays there for as long as planned.
+        """Move a host elsewhere now. It continues from there to the end of its leg at the same speed, so that it
+        arrives earlier or later. A stationary host stays at the new position for as long as planned.
         """
         if not self.present[host]:
             return
@@ -161,7 +165,7 @@ class Movement:
         self._keep_ticking()
 
     def follow(self, host: int, legs: Iterator[Leg]) -> None:
-        """Let a host walk these legs from now on, or once it resumes."""
+        """Let a host follow these legs from now on, or from the time at which it resumes."""
         self._legs[host] = legs
         if host in self._paused:
             self._paused[host] = 0.0, 0.0, 0
@@ -170,7 +174,9 @@ class Movement:
             self._walk(host)
 
     def _way(self, host: int, x_m: float, y_m: float, speed: float) -> tuple[float, float, int | None]:
-        """Return the velocity from here to the end of the leg and the time it takes, None for a host that stands."""
+        """Return the velocity that leads to the end of the leg, and the time that it takes. The time is None for a host
+        that stands still.
+        """
         if speed == 0:
             return 0.0, 0.0, None
         dx, dy = self._goals[host][0] - x_m, self._goals[host][1] - y_m
@@ -180,18 +186,18 @@ class Movement:
         return dx / far_m * speed, dy / far_m * speed, max(1, round(far_m / speed))
 
     def positions(self, hosts: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Return where these hosts, or all, are now, float64 (n, 2). Absent hosts are far away."""
+        """Return the current positions of these hosts, or of all hosts, as float64 (n, 2). Absent hosts are far away."""
         return self._places[hosts] + self._velocities[hosts] * (self._kernel.now - self._since[hosts])
 
     def look(self, host: int) -> None:
-        """Find the cell of a host that has just appeared between two ticks."""
+        """Find the cell of a host that has appeared between two ticks."""
         cell = int(self._attachment.update(self.positions(np.array([host])), self.cell[[host]])[0])
         if cell != self.cell[host]:
             self.cell[host] = cell
             self._on_cell(host, cell)
 
     def tick(self) -> None:
-        """Check all hosts that are due, or due soon, for new cells and bins."""
+        """Check all hosts that are due now or soon for changes of cell and bin."""
         errors = self._attachment.errors(self._kernel.now // self._tick_ns, self._velocities)
         horizon_ns = self._kernel.now
         if errors is not None:  # assume the largest error for every host
@@ -223,7 +229,7 @@ class Movement:
                 self._neighbours.rebin(self._transceivers[host], x, y)
 
     def _keep_ticking(self) -> None:
-        """Schedule ticks while at least one host walks; otherwise nothing can change."""
+        """Schedule ticks while at least one host walks, because otherwise cells and bins cannot change."""
         if not self._ticking and not self._frozen and self._velocities.any():
             self._ticking = True
             self._kernel.after(self._tick_ns - self._kernel.now % self._tick_ns, self.tick)

@@ -1,8 +1,8 @@
-"""Nodes, in which a protocol meets the network through its port only. What only hosts do is in hosts.py.
+"""Nodes, where a protocol meets the network through its port. What only hosts do is in hosts.py.
 
-Model     a node runs handlers to completion, one at a time. A crash takes away everything but the stable
-          store: handlers, timers, the radio's queue. The protocol's calls of its port are recorded
-          here as the run's events; buffer sizes are sampled whenever a handler changed them.
+Model     a node runs handlers to completion, one at a time. A crash takes away everything except the stable store:
+          handlers, timers and the radio's queue. The protocol's calls of its port are recorded here as events of the
+          run, and buffer sizes are sampled whenever a handler has changed them.
 Units     integer nanoseconds, bytes
 Source    ours: docs/architecture.md
 """
@@ -29,8 +29,8 @@ from mobilenet.record.schema import LONGEST_NAME
 
 
 def whole(what: str, value: Any) -> int:
-    """Return a whole number from a protocol if the record can hold it. Reject values that only look like one, so that
-    it is recorded as it is.
+    """Return a whole number from a protocol if the record can hold it. Values that only resemble a whole number are
+    rejected, so that the record shows exactly what the protocol passed.
     """
     if type(value) is not int:
         raise TypeError(f"{what} is {value!r}, expected a whole number (int)")
@@ -54,7 +54,7 @@ def short_text(what: str, value: Any) -> str:
 
 
 def list_sizes(message: Any) -> list[tuple[str, int]]:
-    """Return the lengths of a message's lists, by their names."""
+    """Return the names and the lengths of the lists in a message."""
     return [
         (short_text("list_sizes: a name", name), whole("list_sizes: a length", length))
         for name, length in message.list_sizes()
@@ -62,18 +62,18 @@ def list_sizes(message: Any) -> list[tuple[str, int]]:
 
 
 def name_of(message: Any) -> str:
-    """Return the id in the notation of the record: h3:14."""
+    """Return the id in the notation of the record, such as h3:14."""
     if not isinstance(message, MessageId) or type(message.host) is not int or type(message.seq) is not int:
         raise TypeError(f"the message is {message!r}, expected a MessageId of two whole numbers")
     return f"h{message.host}:{message.seq}"
 
 
 class Context:
-    """The parts of a run that its nodes use. It is complete when the run begins, and only hosts are added.
+    """The parts of a run that its nodes use. All are set when the run begins; only hosts are added later.
 
-    stations, hosts: the transceivers of all, by number; new_host(node): the host's protocol, built on what survived;
-    associating: the stations whose protocol is to know which hosts are associated with them, by number;
-    causes: the log of what led to what (causes.py), if it is kept
+    `stations`, `hosts`: their transceivers, by number. `new_host(node)`: returns a protocol object for the host, which
+    receives the stable store. `associating`: the stations whose protocols are notified of associations, by number.
+    `causes`: the log of causes (causes.py), if it is recorded.
     """
 
     def __init__(
@@ -98,7 +98,9 @@ class Context:
         self._names: dict[Any, str] = {}
 
     def name(self, message: Any) -> str:
-        """Return the id as the record writes it, one object for all hosts, which speeds up writing a long record."""
+        """Return the id as the record writes it. All hosts share one string for each id, which speeds up writing a long
+        record.
+        """
         text = name_of(message)
         return self._names.setdefault(text, text)
 
@@ -114,13 +116,13 @@ class Context:
 
 
 class Node:
-    """The part that hosts and stations share: the port to the radio, the clock and the random stream."""
+    """The common part of hosts and stations: the port to the radio, the clock and the random stream."""
 
     def __init__(self, context: Context, number: int, name: str, transceiver: Transceiver, mac: Mac) -> None:
         self.me = number
         self.name = name
         self.transceiver = transceiver
-        self.protocol: Any = None  # None while crashed
+        self.protocol: Any = None  # None while the node is down
         self.buffers: tuple[int, ...] = ()
         self._buffer_names: tuple[str, ...] = ()
         self._context = context
@@ -132,7 +134,7 @@ class Node:
             self._enqueue = context.causes.queueing(name, mac.enqueue)
         self._random = Stream(context.seed, "protocol", name)
         self._timers: list[Timer] = []
-        self._channels: list[Any] = []  # connections.py; over the radio first
+        self._channels: list[Any] = []  # the channels of connections.py, those over the radio first
         self._samples = context.recording.samples
         transceiver.hand_up = self.hand_up
 
@@ -179,11 +181,11 @@ class Node:
 
     @property
     def channels(self) -> Any:
-        """The channels over the radio."""
+        """The channels over the radio, for protocols that use connections."""
         return self._channels[0]
 
     def use_channels(self, radio: Any, *others: Any) -> None:
-        """Use channels: from now on, the radio's frames are segments."""
+        """Use these channels: from now on, the frames of the radio are segments."""
         self._channels = [radio, *others]
         self.transceiver.hand_up = radio.hand_up
 
@@ -209,7 +211,7 @@ class Node:
         protocol = self.protocol
         if protocol is not None:
             protocol.on_receive(frame.sender.number, frame.message)
-            sizes = protocol.buffer_sizes()  # sample(), without its call
+            sizes = protocol.buffer_sizes()  # the body of sample(), inlined for speed
             if sizes != self.buffers:
                 self._note_buffers(sizes)
 
@@ -227,18 +229,18 @@ class Node:
 
     @property
     def timers(self) -> list[Timer]:
-        """All timers of the protocol, running or not."""
+        """All timers of the protocol, whether they run or not."""
         return self._timers
 
     @property
     def buffer_names(self) -> tuple[str, ...]:
-        """The names of `buffers`; empty before the first sample."""
+        """The names of `buffers`, or an empty tuple before the first sample."""
         return self._buffer_names
 
     # --- measuring
 
     def sample(self) -> None:
-        """Record the buffer sizes that changed."""
+        """Record the buffer sizes that have changed since the last sample."""
         if self.protocol is not None:
             sizes = self.protocol.buffer_sizes()
             if sizes != self.buffers:
@@ -258,13 +260,13 @@ class Node:
         self.buffers, self._buffer_names = sizes, names
 
     def sample_at_end(self) -> None:
-        """Sample every buffer once more, changed or not, so that a reader need not guess any."""
+        """Sample every buffer once more, whether it changed or not, so that a reader knows the final size of each."""
         self.sample()
         for name, size in zip(self._buffer_names, self.buffers, strict=True):
             self._samples.add(self._calendar.now, self.name, name, size)
 
     def halt(self) -> None:
-        """Stop all activity of the node: timers, connections, and frames in the radio's queue."""
+        """Stop all activity of the node: its timers, its connections, and the frames in the radio's queue."""
         if (on_end := getattr(self.protocol, "on_end", None)) is not None:
             on_end()
         for timer in self._timers:
@@ -276,7 +278,7 @@ class Node:
 
 
 class NodeTimer(Timer):
-    """A timer whose action may change buffers: they are sampled after it."""
+    """A timer whose action may change buffers. The buffers are sampled after the action."""
 
     __slots__ = ("_node",)
 
@@ -293,10 +295,10 @@ class NodeTimer(Timer):
 
 
 class StationNode(Node):
-    """A support station. It never fails, and ignores frames that it hears from other stations' cells.
+    """A support station. It never fails, and ignores frames that it overhears from the cells of other stations.
 
-    Where the protocol gives up silent hosts, the time of the last frame from each is noted here, below the protocol, so
-    that the record states how long a host was not heard, rather than what the protocol believes.
+    If the protocol gives up silent hosts, the time of the last frame from each host is noted here, below the protocol.
+    The record then states how long a host was not heard, rather than what the protocol believes.
     """
 
     def __init__(
@@ -332,7 +334,7 @@ class StationNode(Node):
             self._context.associating[self.me] = self
 
     def note_association(self, host: int, hook: str) -> None:
-        """Call the hook of this name for a host, if the protocol has it."""
+        """Call the hook of this name for a host, if the protocol has such a hook."""
         called = getattr(self.protocol, hook, None)
         if called is not None:
             called(host)

@@ -1,8 +1,8 @@
-"""An observer watches a run while it goes on: the recorder of totals, a progress bar, a live window.
+"""An observer watches a run in progress: examples are the recorder of totals, a progress bar and a live window.
 
-Model     a run is cut into slices of simulated time. Before each slice an observer receives the events since the last
-          one, in order of occurrence, and then the moment. Observing costs the hot path nothing and changes nothing: a
-          run has the same fingerprint with or without observers
+Model     a run is divided into slices of simulated time. Before each slice an observer receives the events since the
+          last one, in order of occurrence, and then the time. Observers do not slow down the hot path and do not affect
+          the run, which has the same fingerprint with and without them
 Units     integer nanoseconds
 Example   class Deliveries(Observer):
               count = 0
@@ -30,22 +30,22 @@ __all__ = ["Event", "Observer", "Watch"]
 
 
 class Observer:
-    """The base class of observers. Override what you need."""
+    """The base class of observers. Override the methods that you need."""
 
-    every_ns: int = SECOND  # the longest slice that it wants, in simulated time
+    every_ns: int = SECOND  # the longest slice that the observer accepts, in simulated time
 
     def on_event(self, event: Event) -> None:
-        """Handle an event of the slice that is over."""
+        """Handle an event of the slice that has ended."""
 
     def on_slice(self, now_ns: int) -> None:
-        """Handle the end of a slice (at the beginning there has been none), just before the next begins."""
+        """Handle the end of a slice, just before the next one begins. The first call comes at the beginning of the run."""
 
     def on_end(self, now_ns: int) -> None:
-        """Handle the end of the run. All of its events have been passed on."""
+        """Handle the end of the run. All of its events have been passed on before."""
 
 
 class Watch:
-    """The caller of the observers, each at its own pace."""
+    """Calls each observer at the end of its slices, which differ in length."""
 
     def __init__(self, events: EventLog, observers: Sequence[Observer]) -> None:
         self._events = events
@@ -53,10 +53,10 @@ class Watch:
         self._due_ns = [0] * len(observers)
         self._listeners = [o for o in observers if type(o).on_event is not Observer.on_event]
         self._next_row = 0
-        self._untold: list[tuple[Any, ...]] = []  # rows of the present slice that are in batches
+        self._untold: list[tuple[Any, ...]] = []  # rows of the current slice that have been moved into batches
 
     def restart(self, now_ns: int) -> None:
-        """Count slices from now on."""
+        """Begin a new slice for every observer."""
         self._due_ns = [now_ns] * len(self._observers)
 
     def look(self, now_ns: int) -> int:
@@ -74,7 +74,7 @@ class Watch:
             observer.on_end(now_ns)
 
     def keep_rows(self) -> None:
-        """Take the rows that the observers receive when the slice is over, before they go into batches."""
+        """Copy the rows that the observers receive at the end of the slice, before the rows are moved into batches."""
         if self._listeners:
             self._untold += self._events.rows(self._next_row)
         self._next_row = len(self._events)
@@ -89,7 +89,7 @@ class Watch:
 
 
 class Totals(Observer):
-    """The first observer of every run: it samples the running totals once per simulated second."""
+    """The first observer of every run. It samples the running totals once per simulated second."""
 
     def __init__(self, counters: Counters, medium: Medium, wires: WiredNetwork) -> None:
         self._counters = counters

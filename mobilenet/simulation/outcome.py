@@ -1,4 +1,4 @@
-"""The outcome of a run.
+"""The outcome of a run: its record, and how and when it ended.
 
 Units     integer nanoseconds, metres
 Source    ours: docs/architecture.md
@@ -13,22 +13,23 @@ from typing import Any
 from mobilenet.record.recorder import Recording
 from mobilenet.scenario import AnyScenario
 
-MOST = 20  # reasons that are listed
+MOST = 20  # most reasons that are listed
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a run, and what its manifest states about it."""
+    """Describes how a run ended, and what its manifest states about it."""
 
     recording: Recording
     simulated_ns: int
     quiescent: bool
-    scenario: AnyScenario  # with the values that became known only during the run
-    not_at_rest: Sequence[str] = ()  # the first nodes that were not at rest when it ended, each with the reason
-    facts: Mapping[str, Any] = field(default_factory=dict)  # of its kind of run, as manifest.json has them
+    scenario: AnyScenario  # includes the values that became known only during the run
+    not_at_rest: Sequence[str] = ()  # the first nodes that were not at rest at the end, each with the reason
+    # further entries of manifest.json, which depend on the kind of run
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def first_few(reasons: Iterable[str]) -> list[str]:
-    """Return the first reasons, and how many more there are."""
+    """Return the first reasons, followed by the number of further ones."""
     lines = list(reasons)
     return lines if len(lines) <= MOST else [*lines[:MOST], f"{len(lines) - MOST} more"]

@@ -1,7 +1,8 @@
 """Load the simpy processes of users, and begin each of them when its host appears.
 
-Model     each has an environment of its own, which counts seconds, and begins when its host has appeared. It takes what
-          its signature names, and sees the run only through `run`. Nothing of it happens after the active part
+Model     each process has an environment, which counts seconds, and begins when its host has appeared. It receives the
+          arguments that its signature names, and observes the run only through `run`. It does not act after the active
+          part
 Units     integer nanoseconds; the environments count seconds
 Errors    ScenarioError, one line, for a function that does not fit the declaration
 Source    ours: docs/guide/simpy.md
@@ -33,11 +34,11 @@ from mobilenet.world.own_process import OwnProcess, names
 
 BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 TAKES = ("env", "host", "world", "draws", "settings", "run")
-MOST_AT_ONCE = 1_000_000  # steps in one nanosecond
+MOST_AT_ONCE = 1_000_000  # most steps in one nanosecond
 
 
 class Own(NamedTuple):
-    """An entry of the scenario, with its code."""
+    """An entry of `own_processes` in the scenario, with the function that it names."""
 
     declared: OwnProcess
     name: str
@@ -71,7 +72,7 @@ def own_processes(scenario: Scenario, allow_code: bool) -> list[Own]:
 
 
 class OwnProcesses:
-    """The users' processes of one run."""
+    """Runs the users' processes of one run."""
 
     def __init__(
         self, scenario: Scenario, allow_code: bool, kernel: Kernel, lifecycle: Lifecycle, movement: Movement,
@@ -93,7 +94,7 @@ class OwnProcesses:
         self._steps = Steps(min(MOST_AT_ONCE, scenario.limits.max_events // 2))
 
     def begin(self) -> None:
-        """Begin all processes, in the order of the scenario and then of the hosts, which decides ties."""
+        """Begin all processes. Their order decides ties: first the order in the scenario, then that of the hosts."""
         if self._processes:
             self._limit.start()
         for one in self._processes:
@@ -102,7 +103,7 @@ class OwnProcesses:
                 self._kernel.start(self._wait_and_begin(one, host))
 
     def add(self, node: HostNode) -> None:
-        """Start for a host that is added by hand the processes that all hosts have."""
+        """Begin the processes that all hosts have for a host that an intervention adds."""
         self._appear_ns[node.name] = self._kernel.now
         self._nodes[node.name] = node
         self._observe(node)

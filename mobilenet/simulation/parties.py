@@ -1,8 +1,8 @@
-"""The parties of a run: the code of its protocol, or programs outside of the process, which the lab provides.
+"""The parties of a run: the code of its protocol, or programs in other processes, for which the lab is responsible.
 
-Model     a scenario whose protocol is listed in PROVIDERS is played by what that module of the lab returns; the core
-          knows only what Parties declares. Where the code of the protocol plays, nothing happens outside of the run
-Errors    ScenarioError: real time for others, or none for programs that live in it
+Model     if a scenario's protocol is listed in PROVIDERS, that module of the lab provides the parties. The core uses
+          only the methods that Parties declares. In other runs, the code of the protocol plays inside the simulation
+Errors    ScenarioError: real time is requested for another protocol, or missing for programs that run in real time
 Source    ours: docs/architecture/lab.md
 """
 
@@ -28,7 +28,9 @@ PROVIDERS = {
 
 
 class ProgramError(ScenarioError):
-    """A program's error, in one line. `is_input`: it is the program's fault, rather than a time limit."""
+    """An error of a program, in one line. `is_input` is true for an error of the program itself, and false for a time
+    limit.
+    """
 
     def __init__(self, message: str, is_input: bool = True) -> None:
         super().__init__(message)
@@ -36,8 +38,10 @@ class ProgramError(ScenarioError):
 
 
 class RealTime(NamedTuple):
-    """The request for real time. `hard_limit_ms`: the most lateness; None: any. `stopped`: returns what asked the run
-    to end, or nothing; called again and again. `begins`: called as the clock starts. `shell`: the node that runs a
+    """A request to run in real time.
+
+    `hard_limit_ms`: the largest lateness that is allowed, or None for any. `stopped`: called repeatedly; returns who
+    asked the run to end, or an empty string. `begins`: called when the clock starts. `shell`: the node that runs a
     shell instead of its program, and the descriptor of a pseudo-terminal for it.
     """
 
@@ -48,14 +52,14 @@ class RealTime(NamedTuple):
 
 
 class Parties:
-    """The parties of a protocol that mobilenet runs itself: nothing to open, to wait for or to end."""
+    """The default, for a protocol that mobilenet runs itself. Its methods do not open, wait for or end anything."""
 
-    pace: Any = None  # the wall clock (lab/programs/realtime/pace.py), if the run has to keep in step with it
-    new_process: Any = None  # makes one of n processes from its port and n; None: as the protocol declares it
-    own_clock: Sequence[str] = ()  # nodes that reported at the end that they act by their own clock
+    pace: Any = None  # the wall clock (lab/programs/realtime/pace.py), or None if the run is in virtual time
+    new_process: Any = None  # makes one of n processes from its port and n, or None if the protocol does this
+    own_clock: Sequence[str] = ()  # nodes that reported at the end that they also act by a clock of their own
 
     def declaration(self, protocol: Any) -> type[Declaration] | None:
-        """Return the classes of hosts and stations, or None if the protocol declares them."""
+        """Return the classes of hosts and stations, or None if the protocol itself declares them."""
         return None
 
     def as_played(self, scenario: AnyScenario) -> AnyScenario:
@@ -66,7 +70,7 @@ class Parties:
         """Begin the run. Raise ScenarioError if that is impossible."""
 
     def stopping(self, kernel: Kernel, protocol: Any) -> Process:
-        """Yield what happens to the parties after the active part, as a process of the kernel."""
+        """Stop the parties after the active part. This is a process of the kernel, which yields its events."""
         yield from ()
 
     def is_quiet(self) -> bool:
@@ -74,7 +78,7 @@ class Parties:
         return True
 
     def not_at_rest(self) -> list[str]:
-        """Return in words why the parties are not quiet."""
+        """Return the reasons why the parties are not quiet, in words."""
         return []
 
     def facts(self) -> Mapping[str, Any]:
@@ -82,8 +86,8 @@ class Parties:
         return {}
 
     def end(self, now_ns: int, is_owed: bool = False) -> None:
-        """End everything that lives outside the run. `is_owed`: a delivery is missing, so ask which nodes act by their
-        own clock.
+        """End everything that runs outside of the simulation. `is_owed` means that a delivery is missing, so that the
+        nodes are asked whether they act by a clock of their own.
         """
 
 
@@ -97,8 +101,8 @@ def parties_of(
 ) -> Parties:
     """Return the parties of a run of this scenario.
 
-    `counts`: what programs learn about the network; `errors_into`: the folder for their standard error, or None to
-    discard it; `now` returns the emulated time; `real_time`: only for programs that live in it.
+    `counts`: what programs learn about the network. `errors_into`: the folder for their standard error, or None to
+    discard it. `now`: returns the emulated time. `real_time`: only for programs that run in real time.
     """
     name = scenario.protocol.name
     if real_time is not None and name not in REAL_TIME:

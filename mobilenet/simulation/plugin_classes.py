@@ -1,8 +1,9 @@
-"""Check, before anything runs, that a plug-in's class has what its scenario needs.
+"""Check before a run that the class of a plug-in has everything that its scenario needs.
 
-Model     the network calls a class's hooks by name and by place, so each must be there and take as many arguments; what
-          a class names must be of the kind that is read. What it does with them shows when it runs
-Errors    ScenarioError, one line: the file and line of the class or of the hook, what is wrong, what would be right
+Model     the network calls the hooks of a class by name, with positional arguments. So each hook must exist and accept
+          that many arguments, and the attributes of the class must have the expected types. How the hooks behave shows
+          only in the run
+Errors    ScenarioError, one line: the file and line of the class or hook, what is wrong, and what would be right
 Source    ours: docs/guide/plug-ins.md
 """
 
@@ -18,7 +19,7 @@ from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.port import ASSOCIATION
 from mobilenet.simulation.plugin_code import repr_of, text_of
 
-Hooks = Mapping[str, tuple[str, ...]]  # name -> what it is called with
+Hooks = Mapping[str, tuple[str, ...]]  # name -> the arguments with which it is called
 
 PARTIES: Hooks = {
     "host": ("port", "stable", "settings", "stations"),
@@ -44,7 +45,7 @@ OF_PROCESSES: Hooks = {
     "on_up": ("process",),
 }
 HOOKS = frozenset({*OF_BOTH, *ON_THE_RADIO, *OF_HOSTS, *OF_STATIONS, *OF_STATIONS_IF_THERE, *ON_WIRES, *OF_PROCESSES})
-TO_BE_WRITTEN = {  # in derived classes; the base classes raise NotImplementedError
+TO_BE_WRITTEN = {  # a derived class must write these, because the base classes raise NotImplementedError
     "spread": (BaseHost.spread,),
     "on_receive": (BaseHost.on_receive, BaseStation.on_receive),
     "on_wired": (BaseStation.on_wired,),
@@ -64,7 +65,7 @@ def require_protocol(declaration: type[Declaration], reference: str) -> None:
         party: Any = getattr(declaration, role)
         _require_takes(party, PARTIES[role], str(getattr(party, "__name__", role)), reference)
         if not isinstance(party, type):
-            continue  # something that makes one
+            continue  # a function that makes a host or station
         needed = {**OF_BOTH, **hooks}
         if talks:
             needed |= ON_THE_RADIO if role == "host" else {**ON_THE_RADIO, **ON_WIRES}
@@ -116,7 +117,7 @@ def _require_takes(function: Any, arguments: tuple[str, ...], name: str, referen
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # built in: unknown
+        return  # a built-in function, whose signature is unknown
     try:
         signature.bind(*arguments)
     except TypeError:
@@ -150,12 +151,12 @@ def _require_names(place: Any, names: Any, called: str, reference: str) -> None:
 
 
 def _refuse(place: Any, reference: str, what: str) -> NoReturn:
-    one_line = " ".join(what.splitlines())  # the name of a class may have several
+    one_line = " ".join(what.splitlines())  # the name of a class may contain line breaks
     raise ScenarioError(f"protocol.class: {_where(place) or reference}: {one_line}")
 
 
 def _where(place: Any) -> str | None:
-    """Return file and line of a class or function, or None if they are unknown."""
+    """Return the file and line of a class or function, or None if they are unknown."""
     try:
         file, line = inspect.getsourcefile(place), inspect.getsourcelines(place)[1]
     except (OSError, TypeError, IndexError, SyntaxError):

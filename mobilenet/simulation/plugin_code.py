@@ -1,9 +1,9 @@
-"""Code that does not come with mobilenet: when may it run, how is it loaded, and which errors are its own?
+"""Code that does not come with mobilenet: when it may run, how it is loaded, and which errors are attributed to it.
 
-Model     a scenario names it as `file.py:Name`, next to the scenario, or by the name under which an installed package
-          offers it. It runs only with permission: a caller that starts a run from the outside calls `require_allowed`
-          first. A file is read and run once for each run, so that two runs share nothing
-Errors    ScenarioError, one line: code that is not allowed, that cannot be read, or that fails in the middle of a run
+Model     a scenario names code as `file.py:Name` in its own folder, or by the name under which an installed package
+          offers it. The code runs only with permission: a caller that starts a run from outside calls `require_allowed`
+          first. A file is read and run once for each run, so that two runs do not share state
+Errors    ScenarioError, one line: code that is not allowed, that cannot be read, or that fails during a run
 Source    ours: docs/guide/plug-ins.md
 """
 
@@ -34,7 +34,7 @@ GROUP = "mobilenet.protocols"
 
 
 def require_allowed(scenario: AnyScenario, allow_code: bool) -> None:
-    """Raise ScenarioError if a scenario has its own code, and that is not allowed."""
+    """Raise ScenarioError if a scenario contains code that is not allowed to run."""
     for key, reference, _ in scenario.code():
         _require(allow_code, key, reference)
 
@@ -49,8 +49,8 @@ def _require(allow_code: bool, key: str, reference: str) -> None:
 
 
 def load_named(key: str, reference: str, folder: Path, allow_code: bool) -> Any:
-    """Return the object that `reference` names; `key` is the scenario's key for it. This is the only place where
-    external code is read and run.
+    """Return the object that `reference` names; `key` is the scenario's key for it. This is the only function that
+    reads and runs external code.
     """
     _require(allow_code, key, reference)
     file, colon, name = reference.rpartition(":")
@@ -75,7 +75,7 @@ def _load_offered(key: str, reference: str) -> Any:
 
 
 class _Reading(NamedTuple):
-    """A file of code as it was read."""
+    """A file of code as it was read, and the module that it became."""
 
     source: bytes
     module: ModuleType
@@ -86,7 +86,7 @@ _readings: ContextVar[dict[Path, _Reading] | None] = ContextVar("readings", defa
 
 @contextmanager
 def reading_once() -> Iterator[None]:
-    """Read and run each file of code once within the block; two runs still share nothing."""
+    """Read and run each file of code only once within the block. Different blocks do not share modules."""
     if _readings.get() is not None:
         yield
         return
@@ -104,7 +104,7 @@ def source_that_ran(path: Path) -> bytes | None:
 
 
 def _module(path: Path) -> ModuleType:
-    """Return the file's module. What is read now is what runs, not a stale compiled version."""
+    """Return the module of a file. Its current source is compiled and run, and never a stale compiled version."""
     readings = _readings.get()
     if readings is not None and path.resolve() in readings:
         return readings[path.resolve()].module
@@ -113,7 +113,7 @@ def _module(path: Path) -> ModuleType:
     if spec is None or not isinstance(spec.loader, SourceLoader):
         raise ScenarioError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
+    sys.modules[name] = module  # dataclasses look up their module here
     try:
         source = path.read_bytes()
     except OSError as error:
@@ -131,7 +131,7 @@ def _module_name(path: Path) -> str:
 
 @contextmanager
 def _explain(name: str) -> Iterator[None]:
-    """Raise what goes wrong while code is read as a ScenarioError."""
+    """Turn an error that occurs while code is read into a ScenarioError."""
     try:
         yield
     except KeyboardInterrupt:
@@ -145,27 +145,29 @@ def _explain(name: str) -> Iterator[None]:
 
 
 class EarlyEnd(ScenarioError):
-    """An error that ended a run. `outcome`: what was recorded until then, if anything; `directory`: where that is."""
+    """An error that ended a run. `outcome` is what was recorded until then, if anything, and `directory` is the folder
+    with this record.
+    """
 
     outcome: Any = None
     directory: Path | None = None
 
     def __init__(self, message: str, is_input: bool = True) -> None:
-        """Keep the message. `is_input` is as in ScenarioError."""
+        """Store the message. `is_input` has the same meaning as in ScenarioError."""
         super().__init__(message)
         self.is_input = is_input
 
 
 class PluginError(EarlyEnd):
-    """An error in a plug-in while it ran; the original error is its `__cause__`."""
+    """An error that occurred in a plug-in while it ran. The original error is its `__cause__`."""
 
 
 @contextmanager
 def attributing_errors(
     scenario: AnyScenario, moment: Callable[[BaseException, list[Path]], str] = lambda error, files: ""
 ) -> Iterator[None]:
-    """Report errors in a plug-in's file with file and line, and not as errors of the emulator. `moment` states when and
-    where in the run they occurred.
+    """Report errors in a plug-in's file with file and line, and not as errors of the emulator. `moment` returns a text
+    that states when and where in the run an error occurred.
     """
     try:
         yield
@@ -204,8 +206,8 @@ def attributing_errors(
 
 
 def text_of(value: object, write: Callable[[Any], str] = str) -> str:
-    """Return the message of an error of a plug-in, or the text that `write` makes of one of its values, on one line;
-    empty if that fails.
+    """Return the message of a plug-in's error, or the text that `write` makes of one of its values, on one line. If
+    that fails, the text is empty.
     """
     try:
         return " ".join(write(value).split())[:200]
@@ -221,7 +223,7 @@ def repr_of(value: object) -> str:
 
 
 def class_of(value: object) -> str:
-    """Return the class name of a plug-in's value or error on one line. It may be any text."""
+    """Return the class name of a plug-in's value or error on one line. The name may be any text."""
     return text_of(type(value), lambda kind: kind.__name__)
 
 
@@ -234,7 +236,7 @@ def place_of(error: BaseException, path: Path, function: Any = None) -> str:
 
 
 def _place_of_raise(error: BaseException, path: Path) -> tuple[int, str] | None:
-    """Return line and function of the file where an error was last raised."""
+    """Return the line and the function in this file where an error was last raised."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     if own:
         return own[-1].lineno or 0, own[-1].name
@@ -242,8 +244,8 @@ def _place_of_raise(error: BaseException, path: Path) -> tuple[int, str] | None:
 
 
 def _not_callable_so(error: BaseException, module: str) -> tuple[int, str] | None:
-    """Return the function of a module that was called with arguments that it does not take. The call is ours, the
-    signature is not.
+    """Return the function of a module that was called with arguments that it does not accept. Such an error is raised
+    at the call in mobilenet, although its cause is the signature in the plug-in.
     """
     named = re.match(r"([\w.]+)\(\) (takes|missing|got)", str(error)) if isinstance(error, TypeError) else None
     target: Any = sys.modules.get(module)

@@ -1,9 +1,9 @@
 """What was a plug-in doing when it failed? The simulated time, the node, and the message or timer that it handled.
 
-Model     read from the frames of the error: the outermost one in a plug-in's file, or in a class that plug-ins derive
-          from, is the hook that was called, and its arguments are what it was called with. Nothing is noted while a run
-          goes on, so a run that does not fail pays nothing
-Units     integer nanoseconds inside, seconds in words
+Model     everything is read from the frames of the traceback. The outermost frame in a plug-in's file, or in a class
+          that plug-ins derive from, is the hook that was called, and its arguments show what it handled. Runs without
+          a failure have no cost, because nothing is noted in advance
+Units     integer nanoseconds inside, seconds in texts
 Source    ours: docs/guide/plug-ins.md
 """
 
@@ -20,7 +20,8 @@ from mobilenet.simulation import movement
 from mobilenet.simulation.plugin_classes import HOOKS
 from mobilenet.simulation.plugin_code import class_of
 
-CARRYING = {"on_receive": {"h": "s", "s": "h", "p": "p"}, "on_wired": {"s": "s"}, "on_message": {}}  # at -> from
+# receiver -> sender
+CARRYING = {"on_receive": {"h": "s", "s": "h", "p": "p"}, "on_wired": {"s": "s"}, "on_message": {}}
 OTHERS = ("__init__", "spread", "accepts", "on_open", "on_taken", "on_closed")
 
 WORDS = {
@@ -33,7 +34,9 @@ WORDS = {
 
 
 def moment(error: BaseException, now_ns: int, nodes: Iterable[Any], files: Sequence[Path]) -> str:
-    """Return when, where and at what an error was raised: `at 12.5 s at h3, handling Rumour from s1`."""
+    """Return when and where an error was raised, and what was handled then, as in `at 12.5 s at h3, handling Rumour
+    from s1`.
+    """
     text = f"at {now_ns / SECOND:.6f} s"
     if not files:
         return text
@@ -54,7 +57,7 @@ def _frames(error: BaseException) -> Iterable[FrameType]:
 
 
 def _names(nodes: Iterable[Any]) -> dict[int, str]:
-    """Return the names of nodes, and of the objects that stand for one, by identity."""
+    """Return the names of nodes, by the ids of their objects and of objects that belong to them."""
     names = {}
     for node in nodes:
         parts = (node, node.protocol, *getattr(node, "_channels", ()))
@@ -73,7 +76,7 @@ def _node(frames: Iterable[FrameType], names: dict[int, str]) -> str | None:
 
 
 def _walker(frames: Iterable[FrameType]) -> str | None:
-    """Return the host whose next leg a mobility model was asked for."""
+    """Return the host for which a mobility model was computing the next leg."""
     for frame in frames:
         if frame.f_code.co_filename == movement.__file__ and isinstance(frame.f_locals.get("host"), int):
             return f"h{frame.f_locals['host']}"

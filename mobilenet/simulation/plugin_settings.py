@@ -1,4 +1,4 @@
-"""The settings that a scenario gives to its own code, checked by the class that this code declares for them.
+"""The settings that a scenario passes to its own code. They are checked by the class that the code declares for them.
 
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/guide/plug-ins.md
@@ -16,7 +16,7 @@ from mobilenet.scenario.yaml_reader import Node
 
 
 def settings_for(plugin: Any, protocol: Any) -> Parameters:
-    """Return the scenario's protocol.settings, checked by the class's own Settings."""
+    """Return protocol.settings of the scenario, checked by the `Settings` class of the plug-in."""
     kind = getattr(plugin, "settings", None) or _NoSettings
     if not (isinstance(kind, type) and issubclass(kind, Parameters)):
         raise ScenarioError(
@@ -37,7 +37,7 @@ class _NoSettings(Parameters):
 
 
 def _nodes(value: Any, key: str) -> Node:
-    """Return the value in the form of one read from a file."""
+    """Convert the value to the form of a value that was read from a file."""
     inside = {name: _nodes(item, key) for name, item in value.items()} if isinstance(value, dict) else value
     inside = [_nodes(item, key) for item in value] if isinstance(value, (list, tuple)) else inside
     return Node(inside, key)

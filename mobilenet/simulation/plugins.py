@@ -1,7 +1,8 @@
 """The plug-ins of a run of hosts and stations: protocol and mobility model.
 
-Model     a protocol's class declares what protocols/declaration.py lists, and holds host and station; a mobility
-          model's class is like one of world/mobility.py. Their settings are checked as strictly as a scenario's keys
+Model     the class of a protocol contains the declarations that protocols/declaration.py lists, and the classes of host
+          and station. The class of a mobility model resembles those of world/mobility.py. Their settings are checked
+          as strictly as a scenario's keys
 Errors    ScenarioError, one line: a class that is not a protocol or mobility model, or whose declaration makes no sense
 Source    ours: docs/guide/plug-ins.md
 """
@@ -27,8 +28,8 @@ from mobilenet.world.mobility import OwnMobility
 def declaration_for(
     scenario: Scenario, allow_code: bool = False, parties: Parties | None = None
 ) -> tuple[type[Declaration], Any]:
-    """Return a scenario's protocol declaration and its parameters. A plug-in's code is run if that is allowed.
-    `parties`: those of the run, if it has any.
+    """Return a scenario's protocol declaration and its parameters. The code of a plug-in is run if that is allowed.
+    `parties` are the parties of the run, if it has any.
     """
     protocol = scenario.protocol
     if parties is not None and (declared := parties.declaration(protocol)) is not None:
@@ -50,7 +51,7 @@ def declaration_for(
 
 
 def mobility_for(scenario: Scenario, allow_code: bool = False) -> Any:
-    """Return the mobility model that a scenario brings along, or None if it uses a built-in one."""
+    """Return the mobility model that comes with a scenario, or None if the scenario uses a built-in model."""
     mobility = scenario.hosts.mobility
     if not isinstance(mobility, OwnMobility):
         return None
@@ -64,7 +65,9 @@ def mobility_for(scenario: Scenario, allow_code: bool = False) -> Any:
 
 
 def with_declared(scenario: Scenario, allow_code: bool = False) -> Scenario:
-    """Fill in the declarations of the plug-in's class, so that a run is judged without running its code."""
+    """Copy the declarations of the plug-in's class into the scenario, so that a run can be judged later without running
+    its code.
+    """
     own = scenario.protocol
     if not isinstance(own, OwnProtocol):
         return scenario
@@ -88,7 +91,9 @@ def with_declared(scenario: Scenario, allow_code: bool = False) -> Scenario:
 
 
 def settings_of_code(scenario: Scenario, allow_code: bool = False) -> dict[str, Parameters]:
-    """Return the settings that a scenario gives to its own code, by key, as the code declares them."""
+    """Return the settings that a scenario passes to its own code, as the code declares them. The result is indexed by
+    key.
+    """
     own = declaration_for(scenario, allow_code)[1] if isinstance(scenario.protocol, OwnProtocol) else None
     known = {"protocol.settings": own, "hosts.mobility.settings": mobility_for(scenario, allow_code)}
     return {key: settings for key, settings in known.items() if settings is not None}
@@ -109,7 +114,7 @@ def _declared_class(protocol: OwnProtocol, folder: Path, allow_code: bool) -> ty
 
 
 def _require_sense(protocol: OwnProtocol, plugin: type[Declaration]) -> None:
-    """Require that a plug-in's declarations have known values."""
+    """Require that a plug-in's declarations have valid values."""
     if not callable(plugin.stable):
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: stable is not a class; expected one such as"

@@ -1,6 +1,6 @@
 """The environment of users' processes: its clock, its limits, and how an error in a process ends the run.
 
-Units     seconds; of wall time for the limit
+Units     seconds; the limit is in seconds of wall time
 Errors    ProcessError, one line with file, line and process
 Source    ours: docs/guide/simpy.md
 """
@@ -26,18 +26,18 @@ class ProcessError(ScenarioError):
 
 
 class Origin(NamedTuple):
-    """Where a process comes from, for messages."""
+    """The origin of a process, for error messages."""
 
     key: str  # key in the scenario
     path: Path
-    owner: str  # `bus of h0`
+    owner: str  # such as `bus of h0`
 
     def problem(self, text: str) -> ProcessError:
         return ProcessError(f"{self.key}: {text}, in process {self.owner}")
 
 
 class Steps:
-    """A counter of the steps of all processes in one nanosecond."""
+    """Counts the steps of all processes in one nanosecond."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -45,7 +45,7 @@ class Steps:
         self._now_ns, self._count = -1, 0
 
     def are_too_many(self, now_ns: int) -> bool:
-        """Count one more step, and return whether there are more than `most`."""
+        """Count one more step, and return whether there have been more than `most`."""
         self.total += 1
         self._count = self._count + 1 if now_ns == self._now_ns else 1
         self._now_ns = now_ns
@@ -53,22 +53,22 @@ class Steps:
 
 
 class Ended(BaseException):
-    """A sign that the run has ended within an action of a process."""
+    """Raised in a process to end it, because its action ended the run."""
 
 
 class Environment(Seconds):
-    """The environment of one process and of those that it begins. It checks each of their steps."""
+    """The environment of one process and of the processes that it begins. It checks each of their steps."""
 
     def __init__(self, kernel: Kernel, end_ns: int, origin: Origin, limit: WallLimit, steps: Steps) -> None:
         super().__init__(kernel, end_ns)
         self._origin = origin
         self._limit = limit
         self._steps = steps
-        self._foreign: BaseException | None = None  # an error of the protocol, which no process may see
-        self._alive: dict[Any, Any] = {}  # processes that have not ended, with their generators
+        self._foreign: BaseException | None = None  # an error of the protocol, which processes must not catch
+        self._alive: dict[Any, Any] = {}  # processes that have not ended, and their generators
 
     def process(self, generator: Any) -> Any:
-        """Begin a process, as simpy does."""
+        """Begin a process, as in simpy."""
         if not inspect.isgenerator(generator):
             raise TypeError(f"env.process({cut(repr(generator), 80)}): expected a generator such as f(env)")
         guarded: Any = self._guard(generator)
@@ -83,13 +83,13 @@ class Environment(Seconds):
         return super().is_over or self._limit.is_stopped
 
     def close(self) -> None:
-        """End all processes, once the run is over: what they do then has no effect."""
+        """End all processes after the run. What they do while they end has no effect."""
         for generator in self._alive.values():
             with suppress(BaseException):
                 generator.close()
 
     def act(self, action: Callable[..., None], *words: Any) -> None:
-        """Act on the network. An error there ends the run, and a process can neither catch it nor learn from it."""
+        """Act on the network. An error in the action ends the run, and the process can neither catch it nor see it."""
         if self.is_over:
             return
         try:
@@ -99,12 +99,12 @@ class Environment(Seconds):
             raise Ended from None
 
     def _handle(self, handling: Action) -> None:
-        """Handle the next event. An error that no process has caught names file, line and process."""
+        """Handle the next event. An error that processes do not catch is reported with file, line and process."""
         steps = self._steps.total
         try:
             with self._limit:
                 super()._handle(handling)
-            if steps == self._steps.total:  # callbacks, or processes that simpy began itself
+            if steps == self._steps.total:  # the event had only callbacks, or processes that simpy began itself
                 self._count_step()
         except (ProcessError, KeyboardInterrupt):
             raise
@@ -142,7 +142,7 @@ class Environment(Seconds):
                 raise self._origin.problem(f"{_place(generator)}: {what}")
             try:
                 step, value = generator.send, (yield event)
-            except Exception as error:  # the event failed, or the process is interrupted
+            except Exception as error:  # the event failed, or the process was interrupted
                 step, value = generator.throw, error
 
 

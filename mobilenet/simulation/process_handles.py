@@ -1,9 +1,9 @@
-"""The handles that users' processes hold: hosts that they act on, the world, and the run that they may observe.
+"""The objects that users' processes receive: hosts on which they act, the world, and the run if they may observe it.
 
-Model     an action happens within the call and returns nothing of the run, so a process without `run` is a function of
-          the scenario and its seed. A process waits only for events of its own environment
+Model     an action takes place within the call and returns no information about the run. A process without `run`
+          therefore depends only on the scenario and its seed. A process can wait only for events of its environment
 Units     metres, seconds, bytes
-Errors    ValueError for a place, a speed or a payload that the scenario does not allow, and for unknown names
+Errors    ValueError for a position, a speed or a payload that the scenario does not allow, and for unknown names
 Source    ours: docs/guide/simpy.md
 """
 
@@ -27,7 +27,9 @@ SLOWEST_MPS = 0.001
 
 
 class Host:
-    """A host, as one process sees it. A request while it is down or out is treated as one from any other cause."""
+    """A host, as one process sees it. Requests while the host is down or absent are treated like requests from the
+    plan.
+    """
 
     def __init__(
         self, name: str, env: Environment, lifecycle: Lifecycle, movement: Movement,
@@ -42,8 +44,8 @@ class Host:
         self._payload_bytes = payload_bytes
 
     def go_to(self, x_m: float, y_m: float, speed_mps: float) -> Any:
-        """Go straight there from now on, and return the event of the arrival. The host stops while it is down; another
-        call of go_to replaces this one, whose event then never comes.
+        """Go there in a straight line from now on, and return the event of the arrival. The host stands still while it
+        is down. Another call of go_to replaces this one, whose event then never occurs.
         """
         if self._speed_limit_mps is None:
             raise ValueError("go_to needs the key speed_limit_mps in the process's entry of the scenario")
@@ -68,7 +70,7 @@ class Host:
         yield standing_leg(x_m, y_m)
 
     def broadcast(self, payload_bytes: int | None = None) -> None:
-        """Offer the host a message of that payload, by default the workload's."""
+        """Offer the host a message to broadcast. The default payload is that of the workload."""
         if payload_bytes is None:
             payload_bytes = self._payload_bytes
         if type(payload_bytes) is not int or not 0 <= payload_bytes <= self._payload_bytes:
@@ -85,11 +87,11 @@ class Host:
         self._happen("recover")
 
     def join(self) -> None:
-        """Ask the host to join. The last request counts."""
+        """Ask the host to join. A new request replaces an open one."""
         self._happen("join")
 
     def leave(self) -> None:
-        """Ask the host to leave. The last request counts."""
+        """Ask the host to leave. A new request replaces an open one."""
         self._happen("leave")
 
     def _happen(self, what: str) -> None:
@@ -97,14 +99,14 @@ class Host:
 
 
 class World:
-    """The hosts that exist when the process begins."""
+    """Gives access to the hosts that exist when the process begins."""
 
     def __init__(self, hosts: Sequence[Host]) -> None:
         self.hosts = tuple(hosts)
 
 
 class Deliveries:
-    """The messages that hosts have delivered so far, and the events that wait for the next."""
+    """Collects the messages that hosts have delivered so far, and the events of processes that wait for the next one."""
 
     def __init__(self) -> None:
         self.messages: dict[str, list[str]] = {}
@@ -123,7 +125,7 @@ class Deliveries:
 
 
 class Run:
-    """The part of a run that a process may see. A host or station is given by its handle or its name."""
+    """The part of a run that a process may observe. Hosts and stations are given by their handles or names."""
 
     def __init__(self, env: Environment, nodes: Mapping[str, Node], movement: Movement, deliveries: Deliveries) -> None:
         self._env = env
@@ -142,11 +144,11 @@ class Run:
         return x_m, y_m
 
     def is_up(self, host: Host | str) -> bool:
-        """Return whether the host is there and has not crashed."""
+        """Return whether the host is present and has not crashed."""
         return self._host(host).up
 
     def is_member(self, host: Host | str) -> bool:
-        """Return whether the host has joined and not left."""
+        """Return whether the host has joined and has not left."""
         return self._host(host).member
 
     def deliveries(self, host: Host | str) -> list[str]:
@@ -160,7 +162,7 @@ class Run:
         return event
 
     def buffer(self, node: Host | str, name: str) -> int:
-        """Return how many messages a buffer of a host or station holds."""
+        """Return the number of messages in a buffer of a host or station."""
         there = self._node(node)
         buffers = there.buffer_names or getattr(there.protocol, "BUFFERS", None)
         if buffers is not None and name not in buffers:

@@ -1,6 +1,6 @@
 """Which hosts and stations were not at rest when a run ended, and why? The record of events may not show this.
 
-Model     the same questions that decide whether a run is at rest, in words
+Model     the reasons correspond to the conditions that decide whether a run is at rest
 Units     messages
 Source    ours: docs/run-directory.md
 """
@@ -15,7 +15,7 @@ from mobilenet.simulation.nodes import Node, StationNode
 
 
 def is_nobody(stations: Sequence[StationNode], hosts: Sequence[HostNode]) -> bool:
-    """Return whether all nodes have settled and hold nothing, and all hosts are served where they are."""
+    """Return whether all nodes have settled with empty buffers, and every host is served in its cell or has left."""
     nodes: list[Node] = [*stations, *hosts]
     if not all(node.protocol is None or node.protocol.settled() and not any(node.buffers) for node in nodes):
         return False
@@ -35,7 +35,7 @@ def of_hosts(
     wires_in_flight: int,
     backbone_is_at_rest: bool,
 ) -> Iterator[str]:
-    """Yield what keeps hosts and stations from rest; `pending`: what a host still has to do."""
+    """Yield the reasons why hosts and stations are not at rest. `pending` contains the open requests to hosts."""
     for number, kind in pending.items():
         yield f"h{number} still has to {kind}"
     for node in (*stations, *hosts):

@@ -1,7 +1,8 @@
-"""Keep a scenario with its run: the effective values, and copies of the files that it names.
+"""Store a scenario with its run: the effective values, and copies of the files that it names.
 
-Model     what is kept repeats the run from its own directory, wherever that is: a name in the scenario is the name of
-          its copy, and the files that a pattern matched are listed, since in the directory it would match the run's own
+Model     a run can be repeated from its directory, even if the directory is moved. In the stored scenario, a file name
+          is the name of its copy, and the files that a pattern matched are listed, because in the directory the
+          pattern would match files of the run itself
 Errors    ScenarioError for files that cannot be copied
 Source    ours: docs/run-directory.md
 """
@@ -22,14 +23,14 @@ from mobilenet.scenario.base import ITS_OWN, files_matching, is_pattern
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.simulation.plugin_code import source_that_ran
 
-OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # file names of a run directory
+OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # names of files in a run directory
 OF_ERRORS = re.compile(r"[hps]\d+\.stderr\.txt")
-MOST_MATCHING = 1000  # files that the kept scenario lists
+MOST_MATCHING = 1000  # most files that the stored scenario lists
 
 
 def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any] | None = None) -> dict[Path, str]:
-    """Write the effective scenario, or other `values`, and copies of the files that it names; of code, the version that
-    ran. Return the names of the copies.
+    """Write the effective scenario, or other `values`, and copies of the files that it names. Code is copied in the
+    version that ran. Return the names of the copies.
     """
     values = _with_lists(scenario.model_dump() if values is None else values)
     loaded = loaded_files(scenario)
@@ -42,7 +43,8 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
         place: Any = int(key) if isinstance(group, list) else key
         named, colon, what = group[place].rpartition(":") if ":" in group[place] else (group[place], "", "")
         name = copies.setdefault(file.resolve(), copy_name(named, copies.values()))
-        if os.path.normpath(named) != name:  # a path with a slash keeps it
+        # the name changes; a program that was named with a slash still needs one
+        if os.path.normpath(named) != name:
             is_program = path.startswith("protocol.command") and "/" in named
             group[place] = f"{'./' if is_program else ''}{name}{colon}{what}"
     if any(True for _ in scenario.patterns()):
@@ -52,14 +54,15 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
         if (ran := source_that_ran(file)) is not None:
             (directory / name).write_bytes(ran)
         else:
-            shutil.copy(file, directory / name)  # a program stays executable
+            shutil.copy(file, directory / name)  # this keeps the permission to execute a program
     (directory / ITS_OWN).write_text(to_yaml(values), encoding="utf-8")
     return {file: copies[file.resolve()] for _, file in scenario.files()}
 
 
 def words_anywhere(text: str, copies: Mapping[Path, str], folder: Path) -> str:
-    """Name files as the run's directory does, and omit addresses of objects, so that a repeat of the run has the same
-    text. `copies`: as `write_scenario` returns them; `folder`: the scenario's.
+    """Replace the paths of files by their names in the run's directory, and omit addresses of objects, so that a
+    repetition of the run has the same text. `copies` is the result of `write_scenario`, and `folder` is that of the
+    scenario.
     """
     names = {str(place): name for file, name in copies.items() for place in (file, file.resolve())}
     for place in sorted(names, key=len, reverse=True):
@@ -68,7 +71,9 @@ def words_anywhere(text: str, copies: Mapping[Path, str], folder: Path) -> str:
 
 
 def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
-    """Return the files that programs load, by the names of their copies. Raise ScenarioError for names of run files."""
+    """Return the files that programs load, by the names of their copies. Raise ScenarioError for a file with the name
+    of a file in a run directory.
+    """
     files = {}
     for key, pattern in scenario.patterns():
         matching = files_matching(scenario.folder, pattern)
@@ -78,7 +83,7 @@ def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
         for file in matching:
             name = str(file.relative_to(scenario.folder))
             if is_pattern(scenario.folder, pattern) and OF_ERRORS.fullmatch(name):
-                continue  # a run keeps the standard error of its programs under such names
+                continue  # a run stores the standard error of its programs under such names
             if name.split(os.sep)[0] in OWN_NAMES or OF_ERRORS.fullmatch(name):
                 raise ScenarioError(f"{key}: {name!r} is the name of a file in a run directory; expected another name")
             files[name] = file
@@ -86,8 +91,8 @@ def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
 
 
 def _without_patterns(scenario: AnyScenario, loaded: Container[str]) -> list[str]:
-    """Return what `files` names, with each pattern replaced by the files that it matched. In the run's directory a
-    pattern would match the run's own files. `loaded`: the names of copies.
+    """Return the entries of `files`, with each pattern replaced by the files that it matched. In the run's directory, a
+    pattern would also match files of the run itself. `loaded` contains the names of copies.
     """
     names: dict[str, None] = {}
     for _, pattern in scenario.patterns():
@@ -100,7 +105,7 @@ def _without_patterns(scenario: AnyScenario, loaded: Container[str]) -> list[str
 
 
 def _with_lists(value: Any) -> Any:
-    """Return the value with lists and dictionaries that can be changed."""
+    """Return the value with mutable lists and dictionaries."""
     if isinstance(value, dict):
         return {key: _with_lists(inside) for key, inside in value.items()}
     return [_with_lists(inside) for inside in value] if isinstance(value, (list, tuple)) else value

@@ -1,5 +1,5 @@
-"""The world, which protocols do not see: ground, stations, movement, crashes, joins and leaves, and what applications
-send.
+"""The world, which protocols cannot see: the ground, the stations, the movement of hosts, crashes, joins and leaves,
+and the messages that applications send.
 
-Knows       the engine and tracks; nothing of networks, protocols or scenarios
+Knows       The world uses the engine and tracks. It does not depend on networks, protocols or scenarios.
 """

@@ -1,12 +1,12 @@
 """Decide which station a host uses.
 
-Model     geometric, without beacons: the nearest station within range; a host keeps its station while that is in
-          range and no other one is nearer by at least the hysteresis. While it walks, a host may judge by a place
-          with an error, drawn again on each tick: near the middle between two stations it then goes back and forth, as
-          real ones do. A stationary host knows where it is. The error belongs to the host and the tick only
-Units     metres
-Shapes    stations float64 (m, 2); hosts float64 (n, 2); cells int64 (n,), -1 where there is none
-Errors    none
+Model     The rule is geometric and does not use beacons: a host uses the nearest station within range. It keeps its
+          station while that station is in range and no other station is nearer by at least the hysteresis. A walking
+          host may use a position with an error, which is drawn again on each tick. Near the middle between two
+          stations, such a host changes back and forth between them, as real ones do. A stationary host knows its
+          position exactly. The error depends only on the host and the tick.
+Units     Distances are in metres.
+Shapes    stations are float64 (m, 2). hosts are float64 (n, 2). cells are int64 (n,), with -1 for hosts out of range.
 Source    ours: docs/models/world.md
 """
 
@@ -19,11 +19,13 @@ from pydantic import Field
 from mobilenet.engine.random_streams import generator
 from mobilenet.parameters import Parameters
 
-DENSE = 64  # up to this number of stations all distances are computed; beyond, a tree is used
+DENSE = 64  # up to this number of stations, all distances are computed; with more stations, a tree is used
 
 
 class AttachmentParameters(Parameters):
-    """Which station a host uses: the nearest one in range or, with the radio model sinr, the strongest."""
+    """Rules for the choice of a station: a host uses the nearest one in range or, with the radio model sinr, the
+    strongest.
+    """
 
     hysteresis_m: float | None = Field(
         default=5.0,
@@ -46,7 +48,7 @@ class AttachmentParameters(Parameters):
 
     @property
     def nearer_m(self) -> float:
-        """The hysteresis that is used if distances decide."""
+        """The hysteresis in metres for models in which distances decide."""
         return 5.0 if self.hysteresis_m is None else self.hysteresis_m
 
     tick_ms: int = Field(
@@ -66,13 +68,14 @@ class Attachment:
         self._seed = seed
         self._tree = None
         if len(self._stations) > DENSE:
-            from scipy.spatial import cKDTree  # a tenth of a second, which runs with few stations need not wait for
+            # This import takes a tenth of a second, which runs with few stations do not need to spend.
+            from scipy.spatial import cKDTree
 
             self._tree = cKDTree(self._stations)
 
     def errors(self, tick: int, velocities: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return by how much each host misjudges its place on this tick, float64 (n, 2) in metres, if it walks; None if
-        none does.
+        """Return the position errors of all hosts on this tick, float64 (n, 2) in metres, with zeros for hosts that do
+        not walk. Return None if all errors are zero.
         """
         if not self._error_m or not velocities.any():
             return None
@@ -81,13 +84,13 @@ class Attachment:
         return errors
 
     def update(self, xy: NDArray[np.float64], current: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the cells of hosts at `xy` that were in the cells `current`, which is not changed."""
+        """Return the new cells of hosts at `xy` whose previous cells are `current`. This array is not changed."""
         return self.look(xy, current)[0]
 
     def look(
         self, xy: NDArray[np.float64], current: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the cells, as `update` does, and float64 (n,): how far each may walk before its cell can change."""
+        """Return the cells, like `update`, and float64 (n,): how far each host may walk before its cell can change."""
         if self._tree is None:
             dx = xy[:, :1] - self._x
             dy = xy[:, 1:] - self._y
@@ -96,27 +99,29 @@ class Attachment:
             nearest = distances.argmin(axis=1)
             rows = np.arange(len(xy))
             to_nearest, nearest_squared = distances[rows, nearest], squares[rows, nearest]
-            # -1 names the last station; it is ruled out below
+            # The index -1 selects the last station. The result for it is discarded below.
             to_current, current_squared = distances[rows, current], squares[rows, current]
             to_second = np.partition(distances, 1)[:, 1] if len(self._stations) > 1 else np.inf
         else:
-            # Which of several equally near stations is found depends on the query, so each host is queried separately.
-            # If none is in range the result is number m, which has no meaning.
+            # If several stations are equally near, the result depends on the query, so the nearest one is queried
+            # separately. If no station is in range, the result is the number m, which is not a station.
             _, nearest = self._tree.query(xy, distance_upper_bound=np.nextafter(self._range, np.inf))
             to_nearest, to_second = self._tree.query(xy, 2)[0].T
             nearest_squared = self._squares(xy, np.minimum(nearest, len(self._stations) - 1))
             current_squared = self._squares(xy, current)
             to_current = np.sqrt(current_squared)
-        range2 = self._range * self._range  # as the medium computes it: an attached host is heard at this place
+        # Computed as in the medium, so that an attached host is certain to be heard at this position.
+        range2 = self._range * self._range
         keeps = (current >= 0) & (current_squared <= range2) & (to_current - to_nearest < self._hysteresis)
         cells = np.where(keeps, current, np.where(nearest_squared <= range2, nearest, -1))
-        # No distance changes by more than the host walks, so no difference of two by more than twice that.
+        # A distance changes by at most the length of the walk, so a difference of two distances changes by at most
+        # twice that.
         to_ours = np.where(keeps, to_current, to_nearest)
         to_other = np.where(cells == nearest, to_second, to_nearest)
         to_another = np.minimum(self._range - to_ours, (self._hysteresis + to_other - to_ours) / 2)
         return cells, np.where(cells >= 0, to_another, to_nearest - self._range)
 
     def _squares(self, xy: NDArray[np.float64], stations: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the squared distances of hosts, each to its station."""
+        """Return the squared distance of each host to its station."""
         dx, dy = (xy - self._stations[stations]).T
         return np.asarray(dx * dx + dy * dy, dtype=np.float64)

@@ -1,11 +1,11 @@
-"""When hosts join and leave while the run goes on.
+"""Decide when hosts join and leave during the run.
 
-Model     at random: a member leaves after an exponential time and comes back after an exponential time; some are
-          not members at the beginning. Or a list, which is complete for the hosts in it; a host whose first
-          entry is `join` is not a member at the beginning. Nothing changes after the run's active part.
-          Hosts from imported tracks join and leave with their tracks, and these changes come on top.
-Units     seconds in parameters, integer nanoseconds in changes
-Errors    none here
+Model     Changes are random, or they are listed. At random, a member leaves after an exponential time and returns after
+          an exponential time, and some hosts are not members at the beginning. A list is complete for the hosts that it
+          contains. A host whose first entry is `join` is not a member at the beginning. Membership does not change
+          after the active part of the run. Hosts from imported tracks also join and leave with their tracks, in
+          addition to these changes.
+Units     Parameters are in seconds, and changes in integer nanoseconds.
 Source    ours: docs/models/world.md
 """
 
@@ -20,7 +20,7 @@ from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import HostName, Parameters, number
 
 Kind = Literal["join", "leave"]
-ASKED_AGAIN_NS = 100 * MILLISECOND  # a request to join or leave is repeated this often until it is met
+ASKED_AGAIN_NS = 100 * MILLISECOND  # interval at which a request to join or leave is repeated until it is granted
 
 
 class Change(NamedTuple):
@@ -30,12 +30,12 @@ class Change(NamedTuple):
 
 
 class Plan(NamedTuple):
-    absent_at_start: frozenset[int]  # the hosts that are not members at the beginning
-    changes: list[Change]  # in order; join and leave alternate for each host
+    absent_at_start: frozenset[int]  # hosts that are not members at the beginning
+    changes: list[Change]  # in order of time; for each host, join and leave alternate
 
 
 class ListedChange(Parameters):
-    """One host joins or leaves."""
+    """An entry of the list: one host joins or leaves."""
 
     host: HostName = Field(description="host that joins or leaves")
     at_s: float = Field(ge=0, le=1e6, description="time of the change")
@@ -45,7 +45,7 @@ class ListedChange(Parameters):
 
 
 class ChurnParameters(Parameters):
-    """When hosts join and leave while the run goes on."""
+    """Parameters that determine when hosts join and leave during the run."""
 
     leave_rate_per_host_per_min: float = Field(
         default=0.0,
@@ -85,7 +85,7 @@ NO_CHURN = Plan(frozenset(), [])
 
 
 def changes(parameters: ChurnParameters | None, seed: int, hosts: int, end_ns: int) -> Plan:
-    """Return all changes before `end_ns`, in order."""
+    """Return all changes before `end_ns`, in order of time."""
     if parameters is None:
         return NO_CHURN
     listed: dict[int, list[Change]] = {}
@@ -103,7 +103,9 @@ def changes(parameters: ChurnParameters | None, seed: int, hosts: int, end_ns: i
 
 
 def _random(parameters: ChurnParameters, stream: Stream, host: int, end_ns: int) -> list[Change]:
-    """Return the changes up to the first after the end, which gives the host's initial state."""
+    """Return the changes of a host, up to and including the first one after the end, whose kind determines the host's
+    initial state.
+    """
     member = stream.random() < parameters.initial_fraction
     drawn_changes: list[Change] = []
     at_ns = 0

@@ -1,10 +1,11 @@
-"""The ground that the cells cover, and the ground that hosts may walk on.
+"""The area that the cells cover, and the area in which hosts may walk.
 
-Model     a cell is a disk. Questions about single points are answered from distances, exactly; shapes are made of
-          polygons inscribed in the disks, 128 corners each, so all of an area is covered (the rim lacks 4 cm at 120 m)
-Units     metres, square metres
-Shapes    stations float64 (n, 2)
-Errors    ScenarioError for an area without ground
+Model     A cell is a disk. Queries about single points are answered exactly, from distances. Shapes consist of polygons
+          with 128 corners that are inscribed in the disks, so every point of a shape is covered. (The rim outside the
+          polygon is at most 4 cm wide for a radius of 120 m.)
+Units     Distances are in metres, and areas in square metres.
+Shapes    stations are float64 (n, 2).
+Errors    ScenarioError if the area in which hosts walk is empty.
 Source    ours: docs/models/world.md
 """
 
@@ -28,7 +29,7 @@ Box = tuple[Metres, Metres, Metres, Metres]
 
 
 class AreaParameters(Parameters):
-    """A box with holes, instead of the covered ground."""
+    """A box with holes, in which hosts walk instead of in the covered area."""
 
     box_m: Box = Field(description="[west, south, east, north], with west < east and south < north")
     hole_boxes_m: tuple[Box, ...] = Field(
@@ -56,7 +57,7 @@ class AreaParameters(Parameters):
 
 
 def solid(shape: shapely.Geometry) -> shapely.Polygon | shapely.MultiPolygon:
-    """Return the polygons of a shape, prepared for many queries."""
+    """Return the polygons of a shape, prepared for a large number of queries."""
     parts = [
         part for part in shapely.get_parts(shape) if isinstance(part, shapely.Polygon) and part.area > LEAST_AREA_M2
     ]
@@ -68,7 +69,7 @@ def solid(shape: shapely.Geometry) -> shapely.Polygon | shapely.MultiPolygon:
 
 
 class Coverage:
-    """The area that the disks of all stations cover together."""
+    """The area that is covered by the disks of all stations."""
 
     def __init__(self, stations_m: NDArray[np.float64], range_m: float) -> None:
         self.stations_m = stations_m
@@ -76,7 +77,7 @@ class Coverage:
 
     @cached_property
     def disks(self) -> Any:
-        """The disks as Shapely polygons, one for each station."""
+        """The disks as polygons of Shapely, one for each station."""
         return shapely.buffer(shapely.points(self.stations_m), self.range_m, quad_segs=CORNERS_OF_A_QUARTER)
 
     @cached_property
@@ -85,14 +86,14 @@ class Coverage:
 
     @cached_property
     def overlaps(self) -> shapely.Geometry:
-        """The area in which two disks or more overlap."""
+        """The area that is covered by at least two disks."""
         first, second = shapely.STRtree(self.disks).query(self.disks, predicate="intersects")
         once = first < second
         return shapely.union_all(shapely.intersection(self.disks[first[once]], self.disks[second[once]]))
 
     @cached_property
     def holes(self) -> list[shapely.Polygon]:
-        """The uncovered areas that are surrounded by coverage."""
+        """The uncovered areas that are completely surrounded by covered area."""
         return [shapely.Polygon(ring) for part in shapely.get_parts(self.ground) for ring in part.interiors]
 
     @property
@@ -100,8 +101,8 @@ class Coverage:
         return float(self.ground.area)
 
     def _squares(self, x_m: float, y_m: float) -> NDArray[np.float64]:
-        """Return the squared distances to all stations, as the medium and the attachment compute them: at the rim all
-        three must agree.
+        """Return the squared distances to all stations. They are computed as in the medium and in the attachment,
+        because all three have to agree at the rim of a disk.
         """
         dx, dy = self.stations_m.T - np.array([[x_m], [y_m]])
         return np.asarray(dx * dx + dy * dy, dtype=np.float64)
@@ -110,12 +111,13 @@ class Coverage:
         return bool((self._squares(x_m, y_m) <= self.range_m * self.range_m).any())
 
     def nearest_covered(self, x_m: float, y_m: float) -> tuple[float, float]:
-        """Return the covered point nearest to this one, which is itself if it is covered."""
+        """Return the covered point that is nearest to this one. If this point is covered, return the point itself."""
         if self.contains(x_m, y_m):
             return x_m, y_m
         sx, sy = self.stations_m[int(self._squares(x_m, y_m).argmin())].tolist()
         inwards = 1e-12
-        while True:  # far from the origin coordinates are coarse, so the point may be on the wrong side
+        # Far from the origin, coordinates have a low resolution, so the point may still be outside the disk.
+        while True:
             share = self.range_m * (1 - inwards) / hypot(x_m - sx, y_m - sy)
             x, y = sx + (x_m - sx) * share, sy + (y_m - sy) * share
             if self.contains(x, y):

@@ -1,13 +1,13 @@
-"""When hosts crash, and for how long.
+"""Decide when hosts crash, and how long they are down.
 
-Model     `paper`: one host of a given station's cell at regular moments, each outage longer than the one before;
-          the host is chosen when the moment has come, by the outage's draw among those attached there.
-          `explicit`: a list. `random`: each host crashes after an exponential time up, for an exponential time.
-          No host crashes after the end of the run's active part; outages may last beyond it.
-Units     seconds in parameters, integer nanoseconds in outages
-Errors    none here
-Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
-          Section V.C, for `paper`; ours: docs/models/world.md
+Model     `paper`: at regular intervals, one host in the cell of a given station crashes, and each outage is longer than
+          the previous one. The host is chosen at the time of the crash, among the hosts that are attached to the
+          station, by a number that was drawn for the outage. `explicit`: outages are listed. `random`: each host
+          crashes after an exponential uptime, and is down for an exponential time. Hosts do not crash after the end of
+          the active part of the run, but outages may extend beyond it.
+Units     Parameters are in seconds, and outages in integer nanoseconds.
+Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020), Section
+          V.C, for `paper`; ours: docs/models/world.md
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from mobilenet.parameters import HostName, Parameters, StationName, number
 class Outage(NamedTuple):
     at_ns: int
     lasts_ns: int
-    host: int | None  # None: a host in the station's cell
+    host: int | None  # if None, one of the hosts in the station's cell is chosen
     station: int | None
-    draw: float  # in [0, 1), chooses among the station's hosts
+    draw: float  # a number in [0, 1) that determines the choice among the station's hosts
 
 
 class PaperFaults(Parameters):
-    """At regular intervals, one host in the cell of a station crashes, each time for longer."""
+    """At regular intervals, one host in the cell of a station crashes. Each outage is longer than the previous one."""
 
     schedule: Literal["paper"] = "paper"
     station: StationName = Field(default="s3", description="station in whose cell a host crashes each time")
@@ -43,7 +43,7 @@ class PaperFaults(Parameters):
 
 
 class Fault(Parameters):
-    """A host crashes, and recovers later."""
+    """A crash of one host, which recovers after the outage."""
 
     host: HostName = Field(description="host that crashes")
     at_s: float = Field(ge=0, le=1e6, description="time of the crash")
@@ -51,7 +51,7 @@ class Fault(Parameters):
 
 
 class ExplicitFaults(Parameters):
-    """Hosts crash at the listed times."""
+    """Hosts crash at the times in a list."""
 
     schedule: Literal["explicit"] = "explicit"
     outages: tuple[Fault, ...] = Field(
@@ -70,7 +70,7 @@ class ExplicitFaults(Parameters):
 
 
 class RandomFaults(Parameters):
-    """Each host crashes at random times; uptimes and outages are exponentially distributed."""
+    """Each host crashes at random times. Uptimes and outages are exponentially distributed."""
 
     schedule: Literal["random"] = "random"
     rate_per_host_per_min: float = Field(gt=0, le=600, description="mean number of crashes per minute of uptime")
@@ -84,7 +84,7 @@ FaultsParameters = Annotated[Faults, Field(discriminator="schedule")]
 
 
 def outages(faults: Faults | None, seed: int, hosts: int, end_ns: int) -> list[Outage]:
-    """Return all outages that begin before `end_ns`, in order."""
+    """Return all outages that begin before `end_ns`, in order of time."""
     all_outages: list[Outage] = []
     if isinstance(faults, PaperFaults):
         stream = Stream(seed, "faults", faults.station)

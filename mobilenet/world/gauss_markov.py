@@ -1,12 +1,12 @@
-"""Gauss-Markov walking: each velocity depends on the one before.
+"""Gauss-Markov mobility: each velocity depends on the previous one.
 
-Model     each component of the velocity is, step by step, v' = alpha v + sqrt(1 - alpha^2) sigma n, with n standard
-          normal; sigma is such that the mean of the speed is the one asked for (the speed is Rayleigh distributed;
-          five times the mean, which one step in 300 million exceeds, is the limit).
-          The border reflects the step and the velocity like a mirror. The start is uniform with a stationary velocity.
-Units     metres, metres per second, seconds; integer nanoseconds in legs
-Shapes    edges of the area: float64 (k,) each for the beginning and the vector
-Errors    none
+Model     On each step, each component of the velocity becomes v' = alpha v + sqrt(1 - alpha^2) sigma n, where n is
+          standard normal. sigma is chosen such that the mean speed has the configured value. The speed is Rayleigh
+          distributed, and is limited to five times the mean, which one step in 300 million would exceed. The border
+          reflects the step and the velocity like a mirror. The initial position is uniform, and the initial velocity
+          has the stationary distribution.
+Units     Distances are in metres, speeds in metres per second, and times in seconds. Legs use integer nanoseconds.
+Shapes    edges of the area are float64 (k,), with separate arrays for their beginnings and vectors.
 Source    Liang, Haas: Predictive distance-based mobility management (1999), in two independent dimensions without drift
 """
 
@@ -28,12 +28,13 @@ from mobilenet.world.coverage import AreaParameters
 from mobilenet.world.ground import Ground
 from mobilenet.world.trajectory import Leg
 
-KEEP_OFF_M = 1e-6  # distance from the border at which a host turns round
-MOST_REFLECTIONS = 20  # in one step; beyond, the host waits in its corner for the next step
+KEEP_OFF_M = 1e-6  # distance from the border at which a host turns
+# Maximum number of reflections in a step; after that, the host waits in its corner for the next step.
+MOST_REFLECTIONS = 20
 
 
 class GaussMarkov(Parameters):
-    """Each velocity depends on the previous one; hosts are reflected at the border."""
+    """Hosts walk with velocities that depend on the previous ones, and are reflected at the border."""
 
     model: Literal["gauss_markov"] = "gauss_markov"
     speed_mps: float = Field(
@@ -59,7 +60,7 @@ class GaussMarkov(Parameters):
 
 
 class Walls:
-    """The border of an area, at which hosts are reflected."""
+    """The border of an area, which reflects hosts."""
 
     def __init__(self, area: shapely.Polygon | shapely.MultiPolygon) -> None:
         begins, vectors = [], []
@@ -72,7 +73,9 @@ class Walls:
         self._dx, self._dy = np.concatenate(vectors).T.copy()
 
     def hit(self, x: float, y: float, dx: float, dy: float) -> tuple[float, float, float] | None:
-        """Return the first wall along (dx, dy), its distance as a share and its direction, or None for a free way."""
+        """Return the first wall that a step by (dx, dy) hits: its distance as a share of the step, and the direction of
+        the wall. Return None if the step does not hit a wall.
+        """
         across = dx * self._dy - dy * self._dx
         from_x, from_y = self._x - x, self._y - y
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -98,14 +101,14 @@ def legs(parameters: GaussMarkov, ground: Ground, walls: Walls, stream: Stream) 
             length = hypot(dx, dy)
             if length == 0:
                 break
-            longer = 1 + 2 * KEEP_OFF_M / length  # look a little further than we go
+            longer = 1 + 2 * KEEP_OFF_M / length  # look slightly further than the host walks
             wall = walls.hit(x, y, dx * longer, dy * longer)
             if wall is None:
                 yield Leg(left_ns, x, y, vx, vy)
                 x, y, left_ns = x + dx, y + dy, 0
                 break
             share, wall_x, wall_y = wall
-            square = abs(dx * wall_y - dy * wall_x) / length  # sine of the angle between way and wall
+            square = abs(dx * wall_y - dy * wall_x) / length  # sine of the angle between the path and the wall
             share = min(1.0, max(0.0, share * longer - KEEP_OFF_M / max(square, 1e-9) / length))
             part_ns = int(share * left_ns)
             if part_ns > 0:
@@ -124,6 +127,6 @@ def legs(parameters: GaussMarkov, ground: Ground, walls: Walls, stream: Stream) 
 
 
 def _normal_pair(stream: Stream) -> tuple[float, float]:
-    """Draw two standard normal numbers (Box and Muller 1958)."""
+    """Draw two standard normal numbers with the method of Box and Muller (1958)."""
     radius, angle = sqrt(-2 * log(1 - stream.random())), 2 * pi * stream.random()
     return radius * cos(angle), radius * sin(angle)

@@ -1,11 +1,11 @@
-"""The ground that hosts walk on.
+"""The area in which hosts walk.
 
-Model     a polygon, or several; points are drawn from it uniformly: from the box around it, until one lies inside.
-          Where the box is nearly empty (cells that lie far from each other) this would take for ever, so there a
-          polygon is drawn by its area first, and the box is that of the polygon. Two points that see each other lie in
-          the same polygon
-Units     metres
-Errors    ScenarioError where it is too thin to place a host
+Model     The area is a polygon, or several. A point is drawn uniformly: points are drawn from the bounding box until
+          one lies inside the area. If the box is nearly empty, because cells are far apart, this would take too long.
+          In this case, a polygon is drawn first, with a probability proportional to its area, and then a point from the
+          bounding box of this polygon. Two points that see each other always lie in the same polygon.
+Units     Distances are in metres.
+Errors    ScenarioError if the area is too narrow to place a host in it.
 Source    ours: docs/models/world.md
 """
 
@@ -21,11 +21,11 @@ from mobilenet.parameters import ScenarioError
 TRIES = 100_000
 
 
-LEAST_SHARE = 1 / 300  # share of the box around all
+LEAST_SHARE = 1 / 300  # below this share of the bounding box, the box counts as nearly empty
 
 
 class Ground:
-    """An area from which points are drawn."""
+    """An area from which points are drawn at random."""
 
     def __init__(self, area: shapely.Polygon | shapely.MultiPolygon) -> None:
         self.area = area
@@ -33,7 +33,7 @@ class Ground:
         self._box = area.bounds
         self.west, self.south, self.east, self.north = self._box
         self.convex = area.equals(area.convex_hull)
-        self._parts: list[shapely.Polygon] = []  # only if the box is nearly empty
+        self._parts: list[shapely.Polygon] = []  # the polygons, if the box is nearly empty
         if area.area < LEAST_SHARE * shapely.box(*self._box).area:
             self._parts = shapely.get_parts(area).tolist()
             shapely.prepare(self._parts)
@@ -42,7 +42,7 @@ class Ground:
 
     @property
     def diameter_m(self) -> float:
-        """The greatest distance between two points that see each other."""
+        """An upper bound on the distance between two points that see each other."""
         boxes = [part.bounds for part in self._parts] or [self._box]
         return max(hypot(east - west, north - south) for west, south, east, north in boxes)
 
@@ -50,7 +50,9 @@ class Ground:
         return _inside(self._part(stream, self._areas_m2), stream)
 
     def pair(self, stream: Stream) -> tuple[float, float, float, float]:
-        """Return two points, uniform over all pairs, or over those in one polygon if the box is nearly empty."""
+        """Return two points with a uniform distribution over all pairs. If the box is nearly empty, both points are in
+        the same polygon.
+        """
         if not self._parts:
             return *self.point(stream), *self.point(stream)
         part = self._part(stream, self._squares)

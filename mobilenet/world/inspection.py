@@ -1,13 +1,14 @@
-"""What are tracks like, and what would cells see of them, before anything is simulated?
+"""Describe imported tracks, and what cells would see of them, before a simulation.
 
-Model     a host is there from one sample to the next, unless a gap lies between: for a span of time each, of no
-          length for a single sample. Host time is the length of all spans, and the picture draws the same ones. For
-          cells hosts are looked at every step_s (1 s, more where that would be more than MOST_LOOKS), straight
-          between two samples, within spans. A handoff is expected where a host's cell by the rule of attachment.py, or
-          by that of the scenario that is given, is not the last one it had, also after a time out of reach. What joins,
-          leaves and ticks cost is not in it, so a run has a few less; nor does a host err about its place
-Units     seconds, metres
-Errors    ScenarioError, see formats
+Model     A host is present from one sample to the next, unless there is a gap between them. Each uninterrupted presence
+          is a span; a single sample is a span of length zero. Host time is the total length of all spans, and the
+          picture shows the same spans. For the statistics of cells, the position of each host is evaluated every step_s
+          (1 s, or more if this would exceed MOST_LOOKS evaluations), by linear interpolation within spans. A handoff is
+          expected if the cell of a host differs from its previous cell, even after a time out of reach. The cell is
+          determined by the rule of attachment.py, or by that of the given scenario. Joins, leaves and ticks are not
+          modelled, so a run has slightly fewer handoffs. Errors of position are not modelled either.
+Units     Times are in seconds, and distances in metres.
+Errors    ScenarioError, see tracks/.
 Source    ours: docs/guide/tracks.md
 """
 
@@ -29,8 +30,9 @@ from mobilenet.world.tracks.source import short
 MOST_LOOKS = 4_000_000
 JUMP_MPS = 70.0  # 250 km/h
 LONG_GAP_S = 10.0
-LONGEST_GAP_S = 1e6  # the limit of max_gap_s
-LEAST_S = float(Tracks.model_fields["leave_before_end_s"].default)  # a host there for no longer is not part of a run
+LONGEST_GAP_S = 1e6  # the upper limit of the parameter max_gap_s
+# Hosts that are present for at most this time do not take part in a run.
+LEAST_S = float(Tracks.model_fields["leave_before_end_s"].default)
 
 
 class Finding(NamedTuple):
@@ -41,19 +43,19 @@ class Finding(NamedTuple):
 
 @dataclass
 class Cells:
-    """The cells, as they would serve the hosts of the tracks."""
+    """Statistics of the cells, as they would serve the hosts of the tracks."""
 
     stations_m: NDArray[np.float64]
     range_m: float
     moments_s: Floats
-    # host seconds that each of these samples represents: until the next, or the end of the span
+    # The host seconds that each sample represents: until the next sample, or until the end of the span.
     looked_s: Floats
-    covered_s: Floats  # of the samples, in reach of a station
-    handoffs_m: NDArray[np.float64]  # (n, 2): where they are expected
+    covered_s: Floats  # the part of looked_s in reach of a station
+    handoffs_m: NDArray[np.float64]  # (n, 2): positions of expected handoffs
     step_s: float
     busiest: int  # maximum number of hosts in one cell at once
-    unused: int  # stations that never serve a host
-    rule: str  # how the serving station is chosen, in words
+    unused: int  # number of stations that never serve a host
+    rule: str  # description of how the serving station is chosen
 
     @property
     def covered_share(self) -> float:
@@ -68,12 +70,12 @@ class Cells:
 class Inspection:
     recorded: RecordedSamples
     host_s: float
-    interval_s: tuple[float, float, float]  # 5, 50, 95 %
-    speed_mps: tuple[float, float, float, float]  # 5, 50, 95 %, most; each second of a track counts the same
-    speeds: tuple[Floats, Floats]  # of all steps, and how long each lasted
+    interval_s: tuple[float, float, float]  # 5, 50 and 95 % quantiles
+    speed_mps: tuple[float, float, float, float]  # 5, 50 and 95 % quantiles and the maximum, weighted by time
+    speeds: tuple[Floats, Floats]  # speed and duration of each step
     gaps: list[Finding]
     jumps: list[Finding]
-    begins: NDArray[np.int64]  # the samples at which spans begin; each lasts to the sample before the next one's
+    begins: NDArray[np.int64]  # indices of the first samples of spans; a span ends before the next one begins
     cells: Cells | None = None
     extent_m: tuple[float, float, float, float] = field(init=False)  # west, south, east, north
 
@@ -87,22 +89,24 @@ class Inspection:
         return np.append(self.begins[1:], len(self.recorded.t_s)) - 1
 
     def present(self, edges_s: Floats) -> Floats:
-        """Return the average number of hosts between each two of these times: host seconds by seconds."""
-        t_s = self.recorded.t_s - edges_s[0]  # small numbers, for the sums
+        """Return the average number of hosts between each pair of consecutive times: host seconds divided by seconds."""
+        t_s = self.recorded.t_s - edges_s[0]  # small numbers, which make the sums more precise
         gone_s = _since(t_s[self.begins], edges_s - edges_s[0]) - _since(t_s[self.ends], edges_s - edges_s[0])
         return np.maximum(0.0, np.round(np.diff(gone_s) / np.diff(edges_s), 9))
 
     def longest_s(self) -> float:
-        """Return the length of a run with the host that stays longest: gaps are bridged there."""
+        """Return the time between the first and the last sample of the host that stays longest, including gaps."""
         first = self.recorded.first
         return float((self.recorded.t_s[first[1:] - 1] - self.recorded.t_s[first[:-1]]).max())
 
     def window_s(self, limit_s: float) -> tuple[float, float] | None:
-        """Return the earliest time at which a run of at most limit_s has a host for more than LEAST_S, or None."""
+        """Return the beginning and the end of a run of at most limit_s in which a host is present for more than
+        LEAST_S, as early as possible. Return None if there is no such run.
+        """
         t_s, first = self.recorded.t_s, self.recorded.first
         begins_s, ends_s = t_s[first[:-1]], t_s[first[1:] - 1]
         since_s, until_s = float(begins_s.min()), float(ends_s.max())
-        if self.recorded.waypoints:  # a host at its last waypoint stays there
+        if self.recorded.waypoints:  # a host remains at its last waypoint
             return since_s, until_s if until_s - since_s > LEAST_S else since_s + limit_s
         if (np.minimum(ends_s, since_s + limit_s) - begins_s > LEAST_S).any():
             return since_s, until_s
@@ -117,14 +121,14 @@ class Inspection:
 
 
 class AttachmentRule(NamedTuple):
-    """The rule by which hosts attach, and its words for a caption."""
+    """A rule by which hosts attach to stations, and its description for a caption."""
 
     attachment: Attachment
     words: str
 
 
 def nearest(stations_m: NDArray[np.float64], range_m: float) -> AttachmentRule:
-    """Return the default rule of a scenario."""
+    """Return the default rule of a scenario, which chooses the nearest station."""
     hysteresis_m = AttachmentParameters().nearer_m
     words = f"the nearest station, with a hysteresis of {hysteresis_m:g} m"
     return AttachmentRule(Attachment(stations_m, range_m, hysteresis_m), words)
@@ -137,8 +141,8 @@ def inspect(
     max_gap_s: float = LONG_GAP_S,
     attached: AttachmentRule | None = None,
 ) -> Inspection:
-    """Inspect tracks that are `recorded` on the plane. `attached`: the rule by which hosts attach, by default to the
-    nearest station in range.
+    """Inspect tracks that are `recorded` on the plane. `attached` is the rule by which hosts attach to stations. By
+    default, they attach to the nearest station in range.
     """
     gap_s, speed_mps = steps(recorded)
     known = np.isfinite(gap_s)
@@ -158,7 +162,9 @@ def inspect(
 
 
 def no_run(inspection: Inspection, limit_s: float) -> tuple[str, str] | None:
-    """Return why no run of at most limit_s can be made of these tracks, and what would help; None if one can."""
+    """Return the reason why a run of at most limit_s cannot be made of these tracks, and advice for the user. Return
+    None if it can be made.
+    """
     gap = max(inspection.gaps, key=lambda gap: gap.value, default=None)
     if gap is not None and gap.value + 1 > LONGEST_GAP_S:
         return (
@@ -180,14 +186,16 @@ def no_run(inspection: Inspection, limit_s: float) -> tuple[str, str] | None:
 
 
 def _since(moments_s: Floats, until_s: Floats) -> Floats:
-    """Return how many seconds have passed since all of these times together, until each of those."""
+    """Return for each time in `until_s` the sum of the seconds that have passed since those of the `moments_s` that are
+    not later.
+    """
     ordered = np.sort(moments_s)
     past = np.searchsorted(ordered, until_s, side="right")
     return np.asarray(past * until_s - np.append(0.0, np.cumsum(ordered))[past])
 
 
 def _findings(recorded: RecordedSamples, wrong: Any, values: Floats) -> list[Finding]:
-    """Return the findings in the order of the file."""
+    """Return the findings in the order in which they appear in the file."""
     findings = [
         Finding(int(recorded.line[i]), recorded.names[recorded.host[i]], float(values[i]))
         for i in np.flatnonzero(wrong)
@@ -252,7 +260,7 @@ def _cells(
 
 
 def _looks(recorded: RecordedSamples, long: Any, step_s: float) -> tuple[Any, Any, Any, Any]:
-    """Return (tick, host, place, seconds that it represents) of all samples, sorted by tick."""
+    """Return (tick, host, position, seconds that the sample represents) for all samples, sorted by tick."""
     ticks, hosts, places, lasting = [], [], [], []
     bounds = recorded.first.tolist()
     for number, (a, b) in enumerate(pairwise(bounds)):

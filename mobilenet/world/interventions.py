@@ -1,13 +1,13 @@
-"""Interventions in a run at given times: by hand, or written in a scenario.
+"""Interventions in a run at given times. They are made by hand, or listed in a scenario.
 
-Model     each takes effect at its time, after everything else that was to happen in that nanosecond; of two at one time
-          the first in the list comes first, and they are not of one host. An impossible intervention (a crash of a host
-          that is already down, which only the run shows) has no effect. A host that was crashed by hand stays down
-          until it is recovered by hand, or the active part ends; so does a link that was cut, until it is repaired, and
-          a station whose radio was switched off. A host or a link that was impaired remains so until it is impaired
-          otherwise, or the active part ends
-Units     seconds, metres in parameters; integer nanoseconds in times
-Errors    none here
+Model     Each intervention takes effect at its time, after all other events of that nanosecond. If there are two at the
+          same time, the first one in the list takes effect first, and they must not concern the same host. An
+          impossible intervention has no effect. An example is the crash of a host that is already down, which only the
+          run can reveal. A host that was crashed by hand stays down until it is recovered by hand, or until the active
+          part ends. The same applies to a link that was cut, until it is repaired, and to a station whose radio was
+          switched off. A host or a link that was impaired remains in this state until the impairment is changed, or
+          until the active part ends.
+Units     Parameters are in seconds and metres, and times in integer nanoseconds.
 Source    ours: docs/models/world.md
 """
 
@@ -30,14 +30,14 @@ class _AtATime(Parameters):
 
 
 class OfHost(_AtATime):
-    """An action of a host, or on a host."""
+    """An intervention that makes one host crash, recover, join, leave or broadcast."""
 
     do: Literal["crash", "recover", "join", "leave", "broadcast"] = Field(description="kind of intervention")
     host: HostName = Field(description="host that the intervention affects")
 
 
 class Drag(_AtATime):
-    """Move a host to another position, from which it walks on."""
+    """Move a host to another position, from which it continues to walk."""
 
     do: Literal["drag"] = Field(description="kind of intervention")
     host: HostName = Field(description="host that is moved")
@@ -45,14 +45,14 @@ class Drag(_AtATime):
 
 
 class Loss(_AtATime):
-    """Change the probability of random loss from now on."""
+    """Change the probability of random loss from this time on."""
 
     do: Literal["loss"] = Field(description="kind of intervention")
     loss: float = Field(ge=0, le=1, description="new value of wireless.loss")
 
 
 class Interval(_AtATime):
-    """Change how often hosts broadcast from now on."""
+    """Change how often hosts broadcast from this time on."""
 
     do: Literal["interval"] = Field(description="kind of intervention")
     interval_s: float = Field(ge=0.001, le=1e6, description="new value of workload.interval_s")
@@ -63,13 +63,13 @@ class _OfLink(_AtATime):
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The two stations, the lower number first: a link has no direction."""
+        """The numbers of the two stations, in increasing order, because a link has no direction."""
         a, b = sorted(map(number, self.link))
         return a, b
 
 
 class Cut(_OfLink):
-    """Cut a wired link, which then holds all messages that are sent over it."""
+    """Cut a wired link. By default, the link then holds all messages that are sent over it."""
 
     do: Literal["cut"] = Field(description="kind of intervention")
     loses: bool = Field(
@@ -79,27 +79,27 @@ class Cut(_OfLink):
 
 
 class Mend(_OfLink):
-    """Restore a wired link, which first delivers the messages that it has held."""
+    """Repair a wired link, which first delivers the messages that it has held."""
 
     do: Literal["mend"] = Field(description="kind of intervention")
 
 
 class OfStation(_AtATime):
-    """A station's radio sends and hears nothing from now on, or again."""
+    """Switch the radio of a station off or on. While it is off, the station neither sends nor receives frames."""
 
     do: Literal["radio_off", "radio_on"] = Field(description="kind of intervention")
     station: StationName = Field(description="station that the intervention affects")
 
 
 class Add(_AtATime):
-    """Add a host, with the next free number, which then joins."""
+    """Add a host with the next free number. The host then joins."""
 
     do: Literal["add"] = Field(description="kind of intervention")
     to_m: tuple[float, float] = Field(description="position at which the host appears, [x, y]")
 
 
 class Impair(_AtATime):
-    """Make a host's radio worse from now on, or as good as before."""
+    """Impair the radio of a host from this time on. The default values restore it."""
 
     do: Literal["impair"] = Field(description="kind of intervention")
     host: HostName = Field(description="host that the intervention affects")
@@ -112,7 +112,7 @@ class Impair(_AtATime):
 
 
 class ImpairLink(_OfLink):
-    """Make a wired link worse from now on, or as good as before."""
+    """Impair a wired link from this time on. The default values restore it."""
 
     do: Literal["impair_link"] = Field(description="kind of intervention")
     loss: float = Field(
@@ -132,7 +132,9 @@ Intervention = Annotated[AnyIntervention, Field(discriminator="do")]
 
 
 def concerns(one: AnyIntervention) -> tuple[str, ...]:
-    """Return the host, link or station that the intervention is applied to; nothing if it is applied to all."""
+    """Return the host, the station, or the two ends of the link that an intervention applies to. Return an empty tuple
+    if it applies to all.
+    """
     if isinstance(one, OnHost):
         return (one.host,)
     if isinstance(one, Cut | Mend | ImpairLink):
@@ -146,12 +148,12 @@ def in_order(interventions: Sequence[AnyIntervention]) -> list[AnyIntervention]:
 
 
 def added_hosts(interventions: Sequence[AnyIntervention]) -> list[Add]:
-    """Return the hosts added by hand, in the order of their numbers."""
+    """Return the interventions that add hosts, in the order of the hosts' numbers."""
     return [one for one in in_order(interventions) if isinstance(one, Add)]
 
 
 def losses_at_hosts(interventions: Sequence[AnyIntervention]) -> list[float]:
-    """Return the highest additional loss of each host that is impaired."""
+    """Return the highest additional loss of each impaired host, sorted."""
     most: dict[str, float] = {}
     for one in interventions:
         if isinstance(one, Impair):
@@ -160,12 +162,16 @@ def losses_at_hosts(interventions: Sequence[AnyIntervention]) -> list[float]:
 
 
 def both_lose(one: float, other: float) -> float:
-    """Return the probability that something is lost for one of two reasons. If one is 0, it is exactly the other."""
+    """Return the probability of a loss for at least one of two independent reasons. If one probability is 0, the result
+    is exactly the other one.
+    """
     return one + other - one * other
 
 
 def segments(interventions: Sequence[AnyIntervention]) -> list[Interval]:
-    """Return the changes of the workload, in order. From the n-th on, counted from 1, hosts follow its segment."""
+    """Return the changes of the workload in order of time. After the n-th change, counted from 1, hosts follow segment
+    n.
+    """
     return [one for one in in_order(interventions) if isinstance(one, Interval)]
 
 
@@ -177,7 +183,7 @@ def offers(
     appears_ns: int,
     end_ns: int,
 ) -> list[int]:
-    """Return when the application of a host wants to broadcast, in nanoseconds, in order."""
+    """Return the times in nanoseconds at which the application of a host wants to broadcast, in order."""
     times_ns: list[int] = []
     changes = segments(interventions)
     begins_ns = [0, *(ns(change.at_s) for change in changes)]
@@ -198,5 +204,5 @@ def offers(
 
 
 def workload_after(workload: WorkloadParameters, change: Interval) -> WorkloadParameters:
-    """Return the workload after the change."""
+    """Return the parameters of the workload after the change."""
     return workload.model_copy(update={"interval_s": change.interval_s})

@@ -1,10 +1,10 @@
-"""Place the stations.
+"""Determine the positions of the stations.
 
-Model     a hexagon numbers its centre first, then ring by ring from the east, counter-clockwise;
-          a grid goes row by row from the south-west; a list and a file keep their order
-Units     metres
-Shapes    float64 (n, 2)
-Errors    ScenarioError for a file that cannot be read, with its line
+Model     A hexagon numbers its centre first, and then the stations ring by ring, counter-clockwise from the east. A
+          grid is numbered row by row from the south-west. A list and a file keep their order.
+Units     Distances are in metres.
+Shapes    positions are float64 (n, 2).
+Errors    ScenarioError for a file that cannot be read, with the line.
 Source    ours: docs/models/world.md
 """
 
@@ -24,7 +24,7 @@ from mobilenet.world.tracks.sites import MOST_STATIONS, read_sites
 
 
 class HexagonLayout(Parameters):
-    """Rings around a central station, on a triangular grid."""
+    """Rings of stations around a central station, on a triangular grid."""
 
     shape: Literal["hexagon"] = "hexagon"
     rings: int = Field(
@@ -34,7 +34,7 @@ class HexagonLayout(Parameters):
 
 
 class GridLayout(Parameters):
-    """A square grid, numbered row by row from the south-west."""
+    """A square grid of stations, numbered row by row from the south-west."""
 
     shape: Literal["grid"] = "grid"
     columns: int = Field(ge=1, le=100, description="number of stations from west to east")
@@ -43,7 +43,7 @@ class GridLayout(Parameters):
 
 
 class PointsLayout(Parameters):
-    """A list of positions."""
+    """A list of the positions of the stations."""
 
     shape: Literal["points"] = "points"
     points_m: tuple[Point, ...] = Field(
@@ -52,7 +52,7 @@ class PointsLayout(Parameters):
 
 
 class FileLayout(Parameters):
-    """A table of positions in a file."""
+    """A file with a table of the positions of the stations."""
 
     shape: Literal["csv"] = "csv"
     file: str = Field(
@@ -68,7 +68,7 @@ Layout = HexagonLayout | GridLayout | PointsLayout | FileLayout
 
 
 def station_positions(layout: Layout, folder: Path, anchor: Anchor | None = None) -> NDArray[np.float64]:
-    """Return the position of each station; a file is looked for in `folder`."""
+    """Return the position of each station. File names are relative to `folder`."""
     if isinstance(layout, HexagonLayout):
         return hexagon(layout.rings, layout.spacing_m)
     if isinstance(layout, GridLayout):
@@ -89,7 +89,7 @@ def hexagon(rings: int, spacing_m: float) -> NDArray[np.float64]:
 
 
 def names(layout: Layout, folder: Path) -> list[str] | None:
-    """Return the names of stations in a file, or None if it has none."""
+    """Return the names of stations from a file. Return None if there is no file, or if it does not contain names."""
     if not isinstance(layout, FileLayout):
         return None
     site_names = read_sites(folder / layout.file).names

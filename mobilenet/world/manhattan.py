@@ -1,13 +1,14 @@
-"""Manhattan mobility: driving on a grid of streets.
+"""Manhattan mobility: hosts drive on a grid of streets.
 
-Model     streets run from west to east and from south to north, at equal distances; one between two crossings exists
-          where its whole width lies in the area. A host keeps to its lane, on the right, and draws a speed for each
-          block. Where four streets meet it goes straight on, left or right with the probabilities asked for; elsewhere
-          each way but the one back is equally likely, and at a dead end it turns round. So at each crossing each street
-          is left as often as it is entered, which makes all directions of all streets equally likely: the start is
-          drawn among them, in proportion to the time that each takes, as in random_waypoint
-Units     metres, metres per second, seconds; integer nanoseconds in legs
-Errors    ScenarioError where no block fits into the area, or too many do
+Model     Streets run from west to east and from south to north, at equal distances. There is a street between two
+          crossings if its whole width lies in the area. A host keeps to its lane on the right, and draws a speed for
+          each block. Where four streets meet, it goes straight on, left or right with the configured probabilities. At
+          other crossings, it chooses each direction except the one back with the same probability. At a dead end, it
+          turns round. Each street is therefore left as often as it is entered at each crossing, and all directions of
+          all streets are equally likely. The initial state is drawn among them in proportion to the time that each one
+          takes, as in random_waypoint.
+Units     Distances are in metres, speeds in metres per second, and times in seconds. Legs use integer nanoseconds.
+Errors    ScenarioError if the area does not contain a block, or contains too many.
 Source    ETSI TR 101 112 (UMTS 30.03, 1998), annex B; 3GPP TR 37.885 (2019), 6.1.2, for lanes; Aschenbruck et al.:
           BonnMotion (SIMUTools 2010). The argument for the steady state is ours: docs/models/manhattan.md
 """
@@ -36,12 +37,12 @@ VECTORS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 MOST_CROSSINGS = 250_000
 
 Block = Annotated[float, Field(ge=1, le=100_000)]
-Crossing = tuple[int, int]  # number of its street from south to north, and from west to east
+Crossing = tuple[int, int]  # row (from south to north) and column (from west to east) of the crossing
 Place = tuple[float, float]
 
 
 class Manhattan(Parameters):
-    """Hosts drive on a grid of streets and turn at random where streets cross."""
+    """Hosts drive on a grid of streets, and turn at random at crossings."""
 
     model: Literal["manhattan"] = "manhattan"
     block_m: tuple[Block, Block] = Field(
@@ -81,7 +82,7 @@ class Manhattan(Parameters):
 
     @property
     def half_width_m(self) -> float:
-        """Half the width of a street: all lanes of one direction."""
+        """Half the width of a street, which consists of all lanes in one direction."""
         return self.lanes * self.lane_width_m
 
     def walk(self, ground: Ground) -> Callable[[Stream], Iterator[Leg]]:
@@ -89,10 +90,11 @@ class Manhattan(Parameters):
 
 
 class Streets:
-    """The streets that fit into an area, by their crossings.
+    """The streets that fit into an area, described by their crossings.
 
-    x_m, y_m float64: where streets run; ways bool (y, x, 4): whether a street leaves a crossing to the east, north,
-    west and south; starts int64 (n, 3): crossing and direction of each one-way street.
+    x_m and y_m are float64: the coordinates at which streets run. ways is bool (y, x, 4): whether a street leaves a
+    crossing to the east, north, west and south. starts is int64 (n, 3): the crossing and the direction of each one-way
+    street.
     """
 
     def __init__(self, parameters: Manhattan, ground: Ground) -> None:
@@ -119,7 +121,7 @@ class Streets:
             )
 
     def next_way(self, stream: Stream, at: Crossing, heading: int, turn_probability: float) -> int:
-        """Draw the direction in which a host goes on from a crossing."""
+        """Draw the direction in which a host continues from a crossing."""
         ahead = [way % 4 for way in (heading, heading + 1, heading - 1) if self.ways[(*at, way % 4)]]
         if len(ahead) < 3:
             return stream.one_of(*ahead) if ahead else (heading + 2) % 4
@@ -128,8 +130,8 @@ class Streets:
         return stream.one_of(*ahead[1:])
 
     def corner(self, at: Crossing, heading: int, way: int, off_m: float) -> Place:
-        """Return where the lane at this distance from the middle meets that of the next street or, for a host that
-        turns round, passes the middle of the crossing.
+        """Return the point where the lane at this distance from the middle of the street meets the lane in the next
+        street. For a host that turns round, return the point where the lane passes the middle of the crossing.
         """
         right_x, right_y = VECTORS[(heading - 1) % 4]
         if (heading - way) % 2:
@@ -138,18 +140,20 @@ class Streets:
 
 
 def _middles(low_m: float, high_m: float, block_m: float) -> NDArray[np.float64]:
-    """Return where parallel streets run, so that the margins on both sides are equal."""
+    """Return the coordinates of parallel streets, such that the margins on both sides are equal."""
     blocks = max(0, int((high_m - low_m) / block_m + 1e-9))
     return np.asarray((low_m + high_m) / 2 + block_m * (np.arange(blocks + 1) - blocks / 2), dtype=np.float64)
 
 
 def _lie_inside(ground: Ground, boxes: NDArray[np.object_]) -> NDArray[np.bool_]:
-    """Return whether the area covers each box, which rounding may have made a little larger."""
+    """Return whether the area covers each box. There is a small tolerance, because rounding may have enlarged the
+    boxes.
+    """
     return np.asarray(shapely.covers(ground.area.buffer(1e-6), boxes))
 
 
 class Setout(NamedTuple):
-    """The start of a host on a block: the crossing, the direction, and the place in its lane."""
+    """The state of a host at the beginning of a block: the crossing, the direction, and its position in the lane."""
 
     at: Crossing
     heading: int
@@ -172,7 +176,9 @@ def _block(
     setout: Setout,
     is_certain_to_stop: bool = False,
 ) -> tuple[list[Leg], Setout]:
-    """Draw speed, stop and direction. Return the legs up to the beginning of the next block, and that beginning."""
+    """Draw a speed, a stop and a direction. Return the legs up to the beginning of the next block, and the state at
+    this beginning.
+    """
     heading, (east, north) = setout.heading, VECTORS[setout.heading]
     at = (setout.at[0] + north, setout.at[1] + east)
     speed_mps = stream.uniform(*parameters.speed_mps)
@@ -190,18 +196,19 @@ def _block(
 
 
 def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: float) -> tuple[list[Leg], Setout]:
-    """Draw a moment of the steady state. Return what is left of the block in which it falls, and the next block. The
-    moment is in a stop or on the way in proportion to the longest times that these can take, and redrawn if they take
-    less.
+    """Draw a moment of the steady state. Return the rest of the block that contains this moment, and the beginning of
+    the next block. The probabilities of a moment in a stop and of one in motion are proportional to the longest times
+    that these can take. If the stop or the drive is shorter, the moment is drawn again.
     """
-    longest_m = max(parameters.block_m) + 4 * off_m  # from the outer corner of one turn to that of the next, and round
+    # From the outer corner of one turn to the outer corner of the next one, and the way round at a dead end.
+    longest_m = max(parameters.block_m) + 4 * off_m
     driving_s, stop_s = longest_m / parameters.speed_mps[0], parameters.stop_s[1]
     stopping_s = parameters.stop_probability * stop_s
     while True:
         is_in_stop = stream.random() * (driving_s + stopping_s) < stopping_s
         row, column, heading = streets.starts[stream.below(len(streets.starts))].tolist()
         at = (row, column)
-        # backwards in time, turns are as likely as forwards
+        # In reversed time, turns have the same probabilities.
         before = (streets.next_way(stream, at, (heading + 2) % 4, parameters.turn_probability) + 2) % 4
         inwards, outwards = (heading, before) if (before - heading) % 4 == 2 else (before, heading)
         begins = streets.corner(at, inwards, outwards, off_m)

@@ -1,12 +1,13 @@
 """The trajectories of all hosts of a scenario.
 
-Model     one mobility model for all; each host draws from its own stream ("mobility", its name), and a group of hosts
-          from its own. A model is a group of parameters with `speed_limit_mps`, which no host ever exceeds, and
-          `walk(ground)`, which gives for a host's stream the legs that it follows. To add one, write such a class and
-          name it in `Mobility`; a plug-in's class (`hosts.mobility.class`) is the same, and names nothing
-Units     metres, seconds, integer nanoseconds
-Errors    ScenarioError for a file that cannot be used, for an area too thin to walk in, and for a plug-in's host that
-          walks faster than its scenario allows
+Model     All hosts use the same mobility model. Each host draws from its own random stream ("mobility", its name), and
+          so does each group of hosts. A model is a class of parameters with `speed_limit_mps`, which hosts never
+          exceed, and `walk(ground)`, which returns a function from the stream of a host to the legs that the host
+          follows. To add a model, write such a class and include it in `Mobility`. The class of a plug-in
+          (`hosts.mobility.class`) has the same form, but does not need to be registered.
+Units     Distances are in metres, and times in seconds or integer nanoseconds.
+Errors    ScenarioError for a file that cannot be used, for an area that is too narrow to walk in, and for a plug-in
+          whose hosts walk faster than the scenario allows.
 Source    ours: docs/models/world.md
 """
 
@@ -39,14 +40,14 @@ from mobilenet.world.trajectory import Leg, Trajectory, standing_leg
 __all__ = ["HostsParameters", "Leg", "OwnMobility", "Population", "Static", "Trajectory", "Walk", "trajectories"]
 
 MOST_HOSTS = 100_000
-HARDLY_FASTER = 1 + 1e-6  # than the limit: legs last whole nanoseconds
-FARTHEST_M = 1_000_000  # from (0, 0), as for all places of a scenario
-NEARLY_THERE_M = 1e-3  # rounding is far below
+HARDLY_FASTER = 1 + 1e-6  # tolerance for the speed limit, because the durations of legs are rounded to nanoseconds
+FARTHEST_M = 1_000_000  # distance from (0, 0), as for all positions of a scenario
+NEARLY_THERE_M = 1e-3  # rounding errors are much smaller
 Walk = Callable[[Stream], Iterator[Leg]]
 
 
 class Static(Parameters):
-    """Hosts are placed uniformly in the area and do not move."""
+    """Hosts are placed uniformly in the area, and do not move."""
 
     model: Literal["static"] = "static"
     area: AreaParameters | None = Field(
@@ -62,7 +63,7 @@ class Static(Parameters):
 
 
 class OwnMobility(ClassInFile):
-    """A custom mobility model, in a file next to the scenario; not needed if `class` is given."""
+    """A custom mobility model in a file next to the scenario. The key `model` is not needed if `class` is given."""
 
     model: Literal["own"] = "own"
     speed_limit_mps: float = Field(
@@ -81,7 +82,7 @@ Mobility = Annotated[
 
 
 class HostsParameters(Parameters):
-    """How many hosts there are, how they move, and which stations they use."""
+    """Parameters of the hosts: how many there are, how they move, and which stations they use."""
 
     count: int | None = Field(
         default=None, ge=0, le=MOST_HOSTS, description="number of hosts; required unless they come from a file"
@@ -100,10 +101,10 @@ class HostsParameters(Parameters):
 
 class Population(NamedTuple):
     trajectories: list[Trajectory]  # trajectories of h0, h1, ...
-    speed_limit_mps: float  # no host is ever faster
-    skipped_tracks: int  # imported tracks that were too short to join and leave
-    names: dict[str, str]  # h0 -> its name in an imported file
-    further: Callable[[str], Trajectory]  # returns the trajectory of a host added by hand, by its name
+    speed_limit_mps: float  # an upper limit on the speed of all hosts
+    skipped_tracks: int  # number of imported tracks that were too short for joining and leaving
+    names: dict[str, str]  # name of a host, such as h0 -> name in the imported file
+    further: Callable[[str], Trajectory]  # returns the trajectory of a host that is added by hand, given its name
 
 
 def trajectories(
@@ -115,8 +116,9 @@ def trajectories(
     anchor: Anchor | None = None,
     own: Any = None,
 ) -> Population:
-    """Return the trajectories of all hosts. A file is looked for in `folder`. `anchor`: where (0, 0) lies in it; `own`:
-    the plug-in's model of an OwnMobility, without which its hosts have trajectories that cannot be followed.
+    """Return the trajectories of all hosts. File names are relative to `folder`. `anchor` is the position of (0, 0) in
+    the file. `own` is the plug-in's model for OwnMobility. Without it, the hosts have trajectories that raise an error
+    when they are followed.
     """
     mobility = hosts.mobility
     if isinstance(mobility, Tracks):
@@ -141,7 +143,7 @@ def trajectories(
 
 
 def _stays(host: str) -> Trajectory:
-    """Return the trajectory of a host without a track: it stays where it is put."""
+    """Return the trajectory of a host without a track, which stays at the position where it is placed."""
     return Trajectory(lambda: iter((standing_leg(0.0, 0.0),)))
 
 
@@ -165,7 +167,7 @@ def _wrong(mobility: OwnMobility, what: str) -> ScenarioError:
 
 
 def _walk_of(mobility: OwnMobility, walk: Any) -> Walk:
-    """Return a plug-in's result of walk(ground), if it can be called."""
+    """Return the result of a plug-in's walk(ground). Raise ScenarioError if it is not callable."""
     if not callable(walk):
         raise _wrong(
             mobility,
@@ -176,7 +178,9 @@ def _walk_of(mobility: OwnMobility, walk: Any) -> Walk:
 
 
 def _legs_of(mobility: OwnMobility, legs: Any) -> Iterator[Any]:
-    """Return the legs that a plug-in returned for a host, if they are iterable."""
+    """Return an iterator over the legs that a plug-in returned for a host. Raise ScenarioError if they are not
+    iterable.
+    """
     try:
         return iter(legs)
     except TypeError:
@@ -196,7 +200,9 @@ def _is_finite(value: object) -> bool:
 
 
 def _require_place(mobility: OwnMobility, leg: Leg) -> None:
-    """Require that the numbers of a leg are numbers, and lie in the world."""
+    """Raise ScenarioError unless the coordinates and the velocity of a leg are finite numbers, and the leg begins near
+    enough to (0, 0).
+    """
     for pair, what in (((leg.x_m, leg.y_m), "begins at"), ((leg.vx_mps, leg.vy_mps), "has the velocity")):
         if not all(map(_is_finite, pair)):
             raise _wrong(mobility, f"a leg {what} {_repr(pair)}, expected two finite numbers")
@@ -208,7 +214,7 @@ def _require_place(mobility: OwnMobility, leg: Leg) -> None:
 
 def _within_the_limit(mobility: OwnMobility, walk: Walk, stream: Stream) -> Iterator[Leg]:
     limit_mps = mobility.speed_limit_mps
-    here: tuple[float, float] | None = None  # end of the last leg
+    here: tuple[float, float] | None = None  # end of the previous leg
     for leg in _legs_of(mobility, walk(stream)):
         if not isinstance(leg, Leg):
             raise _wrong(mobility, f"{_repr(leg)} is not a Leg; see between() in mobilenet/world/trajectory.py")

@@ -1,8 +1,8 @@
-"""The declaration of a user's process: a generator function in a file, and the hosts that it acts on.
+"""The declaration of a user's process: a generator function in a file, and the hosts on which it acts.
 
-Model     `check` and the verifier load no code, so the declaration contains what they need: the speed that hosts never
-          exceed, and whether the process observes the run
-Units     metres per second
+Model     `check` and the verifier do not load code. The declaration therefore contains what they need: the maximum
+          speed of hosts, and whether the process observes the run.
+Units     Speeds are in metres per second.
 Source    ours: docs/guide/simpy.md
 """
 
@@ -55,13 +55,17 @@ class OwnProcess(Parameters):
 
 
 def fastest_mps(processes: Sequence[OwnProcess], host: str | None = None) -> float:
-    """Return the highest speed that these processes may give a host, or to any; a process of the world may move all."""
+    """Return the highest speed that these processes may give to a host, or to any host if `host` is None. A process of
+    the world may move all hosts.
+    """
     acting = [one for one in processes if host is None or isinstance(one.hosts, str) or host in one.hosts]
     return max((one.speed_limit_mps or 0.0 for one in acting), default=0.0)
 
 
 def names(processes: Sequence[OwnProcess]) -> list[str]:
-    """Return a unique name for each process: that of its function, with a number if several have the same."""
+    """Return a unique name for each process. This is the name of its function, followed by a number if several
+    processes have the same function.
+    """
     functions = [one.function for one in processes]
     repeats = [functions[:place].count(function) for place, function in enumerate(functions)]
     return [f"{one}-{count + 1}" if count else one for one, count in zip(functions, repeats, strict=True)]

@@ -1,13 +1,14 @@
-"""Random waypoint mobility, in its steady state from the first moment on, unless asked to start uniform.
+"""Random waypoint mobility. By default, it is in the steady state from the beginning; a uniform start can be requested.
 
-Model     a host walks straight to a point drawn uniformly from those that it can reach without leaving the area,
-          pauses, and draws the next. The chain of waypoints is reversible, and in equilibrium a pair of successive
-          ones is uniform over all pairs that see each other. A moment drawn at random falls into a leg and its
-          pause in proportion to how long they last, and uniformly within them. So the start is drawn like this:
-          a pair of points; refused unless they see each other; a speed and a pause; refused again but with
-          probability (their duration) / (the longest possible one); then a moment within.
-Units     metres, seconds; integer nanoseconds in legs
-Errors    ScenarioError where the area is too thin to place a host
+Model     A host walks straight to a point that is drawn uniformly from those that it can reach without leaving the
+          area, pauses, and draws the next point. The chain of waypoints is reversible. In equilibrium, a pair of
+          successive waypoints is uniform over all pairs that see each other. A random moment falls into a leg and its
+          pause with a probability proportional to their duration, and is uniform within them. The initial state is
+          therefore drawn as follows. First, a pair of points is drawn, and rejected unless they see each other. Then a
+          speed and a pause are drawn. Everything is accepted only with the probability (their duration) / (the longest
+          possible duration). Finally, a moment within this duration is drawn.
+Units     Distances are in metres, and times in seconds. Legs use integer nanoseconds.
+Errors    ScenarioError if the area is too narrow to place a host in it.
 Source    Le Boudec, Vojnovic: Perfect simulation and stationarity of a class of mobility models (INFOCOM 2005)
 """
 
@@ -29,7 +30,7 @@ from mobilenet.world.trajectory import Leg, between, standing_leg
 
 
 class RandomWaypoint(Parameters):
-    """Hosts walk straight to a random point that they can reach, pause, and walk on to the next."""
+    """Hosts walk straight to a random point that they can reach, pause, and then walk to the next point."""
 
     model: Literal["random_waypoint"] = "random_waypoint"
     speed_mps: Annotated[Range, Within(0.001, 1000, times=1000)] = Field(
@@ -70,7 +71,9 @@ def legs(parameters: RandomWaypoint, ground: Ground, stream: Stream) -> Iterator
 def _begin_underway(
     parameters: RandomWaypoint, ground: Ground, stream: Stream
 ) -> Generator[Leg, None, tuple[float, float]]:
-    """Yield the rest of a leg and its pause, from a moment drawn at random. Return the place where it ends."""
+    """Yield the remaining part of a leg and its pause, beginning at a random moment. Return the position at the end of
+    the leg.
+    """
     slow, fast = parameters.speed_mps
     short, long = parameters.pause_s
     longest_s = ground.diameter_m / slow + long

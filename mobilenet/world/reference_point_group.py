@@ -1,12 +1,13 @@
-"""Reference point group mobility: hosts that move together.
+"""Reference point group mobility, in which hosts move in groups.
 
-Model     the centre of each group walks by random waypoint. Each host has a reference point, uniform in a disk around
-          the centre, which follows the centre. Every so often the host draws a distance and a direction from this
-          point, both uniform, and gets there at constant velocity, which adds to the group's. So no host is ever
-          farther from the centre than both radii together, and the centre keeps so far from the border. The start is
-          in the steady state: that of random waypoint, and a moment drawn at random between two draws of the host
-Units     metres, metres per second, seconds; integer nanoseconds in legs
-Errors    ScenarioError where no group fits into the area
+Model     The centre of each group follows random waypoint mobility. Each host has a reference point, which is uniform
+          in a disk around the centre and moves with the centre. At regular intervals, the host draws a distance and a
+          direction from this point, both uniform. It moves there at a constant velocity, which is added to the velocity
+          of the group. The distance of a host from the centre is therefore at most the sum of both radii, and the
+          centre keeps this distance from the border. The initial state is the steady state: that of random waypoint for
+          the centre, and a random moment between two draws for the host.
+Units     Distances are in metres, speeds in metres per second, and times in seconds. Legs use integer nanoseconds.
+Errors    ScenarioError if the area is too small for a group.
 Source    Hong, Gerla, Pei, Chiang: A group mobility model for ad hoc wireless networks (MSWiM 1999)
 """
 
@@ -32,7 +33,7 @@ Radius = Annotated[float, Field(ge=0, le=100_000)]
 
 
 class ReferencePointGroup(Parameters):
-    """Groups of hosts move together, and each host moves a little around its place in the group."""
+    """Hosts move in groups, and each host moves within a small distance of its place in the group."""
 
     model: Literal["reference_point_group"] = "reference_point_group"
     groups: int = Field(ge=1, le=100_000, description="number of groups; host h5 is in group 5 modulo groups")
@@ -59,8 +60,8 @@ class ReferencePointGroup(Parameters):
         return self.speed_mps[1] + 2 * self.deviation_m / self.deviation_step_s
 
     def walk(self, ground: Ground) -> Callable[[Stream, Stream], Iterator[Leg]]:
-        """Return a function that yields the legs for the streams of a host and of its group."""
-        # because a circle's polygon lies inside it
+        """Return a function that takes the streams of a host and of its group, and yields the legs of the host."""
+        # The polygon of a circle lies inside the circle. The division makes it large enough.
         off_m = (self.group_radius_m + self.deviation_m) / cos(pi / 4 / CORNERS_OF_A_QUARTER)
         try:
             inner = solid(ground.area.buffer(-off_m, quad_segs=CORNERS_OF_A_QUARTER))
@@ -73,7 +74,7 @@ class ReferencePointGroup(Parameters):
 
 
 def legs(parameters: ReferencePointGroup, ground: Ground, stream: Stream, of_group: Stream) -> Iterator[Leg]:
-    """Yield the legs of a host. `ground`: that of the centres."""
+    """Yield the legs of a host. `ground` is the area in which the centres of groups move."""
     waypoints = RandomWaypoint(speed_mps=parameters.speed_mps, pause_s=parameters.pause_s)
     centre = random_waypoint.legs(waypoints, ground, of_group)
     around = _deviations(parameters, stream)
@@ -92,7 +93,7 @@ def legs(parameters: ReferencePointGroup, ground: Ground, stream: Stream, of_gro
 
 
 def _deviations(parameters: ReferencePointGroup, stream: Stream) -> Iterator[Leg]:
-    """Yield legs around the group's centre, the first one begun some time ago."""
+    """Yield legs relative to the centre of the group. The first leg has begun some time ago."""
     far_m, angle = parameters.group_radius_m * sqrt(stream.random()), 2 * pi * stream.random()
     own_x, own_y = far_m * cos(angle), far_m * sin(angle)
     step_ns = ns(parameters.deviation_step_s)

@@ -1,12 +1,13 @@
-"""Imported movement: the places of hosts over time, as other programs record them.
+"""Imported movement: the positions of hosts over time, as other programs record them.
 
-Model     straight at constant speed from sample to sample. Hosts are numbered in the order of their first line.
-          One appears at its first sample and leaves shortly before its last one, where it then stands until it is
-          out. A track that is cut by the end of the run does not leave, nor one of waypoints (ns-2, BonnMotion,
-          ONE): it stands at the last one. One too short for joining and leaving is skipped, and counted.
-Units     seconds and metres. Legs: integer nanoseconds
-Errors    ScenarioError with file, line and column
-Source    ours: docs/models/world.md, docs/guide/tracks.md; formats/ reads the files
+Model     Hosts move straight at a constant speed from sample to sample. They are numbered in the order of their first
+          lines. A host appears at its first sample, and asks to leave shortly before its last sample. At its last
+          sample it stops, until it has left. A host does not leave if the end of the run cuts its track, or if its
+          track consists of waypoints (ns-2, BonnMotion, ONE), since it then remains at the last waypoint. A track that
+          is too short for joining and leaving is skipped and counted.
+Units     Times are in seconds, and distances in metres. Legs use integer nanoseconds.
+Errors    ScenarioError with file, line and column.
+Source    ours: docs/models/world.md, docs/guide/tracks.md; tracks/ reads the files
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from mobilenet.world.tracks.samples import RecordedSamples
 from mobilenet.world.tracks.source import short
 from mobilenet.world.trajectory import Leg, Trajectory, between, standing_leg
 
-SLOWEST_MPS = 0.1  # for hosts that move at all; an airliner makes 0.003 degrees a second
-MOSTLY = 0.8  # share of the time of all hosts
+SLOWEST_MPS = 0.1  # hosts that move are rarely slower; an airliner flies at 0.003 degrees per second
+MOSTLY = 0.8  # share of the total time of all hosts
 
 
 class Tracks(Parameters):
-    """Hosts follow tracks from a file, which were recorded or computed by another program."""
+    """Hosts follow tracks from a file, which another program has recorded or computed."""
 
     model: Literal["tracks"] = "tracks"
     file: str = Field(
@@ -100,17 +101,17 @@ class Tracks(Parameters):
         return self
 
     def read(self, folder: Path) -> RecordedSamples:
-        """Return the file's samples, as the file has them."""
+        """Return the samples of the file in its own coordinates."""
         return read_tracks(folder / self.file, self.format, self.coordinates, self.id, self.duplicates)
 
     @property
     def are_worlds_of_their_own(self) -> bool:
-        """Whether another seed causes other movement."""
+        """Whether a different seed leads to different movement."""
         return self.random_start_s > 0 or self.random_hosts is not None or self.random_share is not None
 
 
 class Track(NamedTuple):
-    """The positions of a host with their times, which are in order and never equal."""
+    """The positions of a host and their times, which strictly increase."""
 
     t_s: Floats
     x_m: Floats
@@ -119,7 +120,7 @@ class Track(NamedTuple):
 
 class ImportedTracks(NamedTuple):
     trajectories: list[Trajectory]
-    names: list[str]  # names in the file
+    names: list[str]  # names of the hosts in the file
     too_short: int
     speed_limit_mps: float
 
@@ -127,7 +128,9 @@ class ImportedTracks(NamedTuple):
 def import_tracks(
     parameters: Tracks, folder: Path, duration_s: float, anchor: Anchor | None = None, seed: int = 0
 ) -> ImportedTracks:
-    """Return the hosts of the file that are there during the run; `seed`: for what is drawn."""
+    """Return the hosts of the file that are present during the run. `seed` is used for everything that is drawn at
+    random.
+    """
     start_s = parameters.start_s + parameters.random_start_s * float(generator(seed, "tracks", "start").random())
     run_ends_s = start_s + duration_s
     window_ends_s = run_ends_s if parameters.end_s is None else min(parameters.end_s, run_ends_s)
@@ -168,12 +171,14 @@ def import_tracks(
 
 
 def _is_kept(share: float | None, seed: int, name: str) -> bool:
-    """Decide by the track's own draw, so that the result does not depend on other tracks in the file."""
+    """Decide whether a track is used. The random number depends on the name of the track only, so the result does not
+    depend on other tracks in the file.
+    """
     return share is None or float(generator(seed, "tracks, share", name).random()) < share
 
 
 def _some(trajectories: dict[str, Trajectory], parameters: Tracks, seed: int) -> dict[str, Trajectory]:
-    """Return a random subset in the order of the file; a larger subset contains the smaller ones."""
+    """Return a random subset in the order of the file. With the same seed, a larger subset contains all smaller ones."""
     if parameters.random_hosts is None:
         return trajectories
     drawn = sorted(trajectories, key=lambda name: (float(generator(seed, "tracks, hosts", name).random()), name))
@@ -183,7 +188,7 @@ def _some(trajectories: dict[str, Trajectory], parameters: Tracks, seed: int) ->
 
 
 def require_continuous(recorded: RecordedSamples, max_gap_s: float, max_speed_mps: float) -> None:
-    """Refuse tracks with gaps or jumps."""
+    """Raise ScenarioError if tracks have gaps or jumps."""
     gap_s, speed_mps = steps(recorded)
 
     def gap_message(i: int) -> str:
@@ -204,7 +209,9 @@ def require_continuous(recorded: RecordedSamples, max_gap_s: float, max_speed_mp
 
 
 def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
-    """Return how long after the same host's last sample each one is, and the speed between; nan for first samples."""
+    """Return the time since the previous sample of the same host, and the speed between both samples. The values for
+    the first sample of each host are nan.
+    """
     first = np.r_[True, recorded.host[1:] != recorded.host[:-1]]
     gap_s, dx, dy = (np.diff(v, prepend=v[:1]) for v in (recorded.t_s, recorded.x, recorded.y))
     gap_s[first] = np.nan
@@ -213,8 +220,8 @@ def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
 
 
 def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
-    """Return a warning if the coordinates may be degrees, since as metres all hosts would stay in one cell and hardly
-    move. Empty otherwise.
+    """Return a warning if the coordinates may be degrees, because as metres they would keep all hosts in one cell and
+    nearly motionless. Return an empty string if there is no doubt.
     """
     wide_m, high_m = (float(np.ptp(v)) for v in (recorded.x, recorded.y))
     fits = np.abs(recorded.x).max() <= 180 and np.abs(recorded.y).max() <= 90
@@ -222,7 +229,8 @@ def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
         return ""
     gap_s, speed_mps = steps(recorded)
     is_slow = np.nan_to_num(speed_mps) < SLOWEST_MPS
-    if not np.nansum(gap_s * is_slow) >= MOSTLY * np.nansum(gap_s):  # a lost fix is far away for a moment
+    # Not every step needs to be slow, because a wrong position fix causes a short jump.
+    if not np.nansum(gap_s * is_slow) >= MOSTLY * np.nansum(gap_s):
         return ""
     can_be_chosen = recorded.format != "ns2"
     return (
@@ -237,7 +245,7 @@ def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
 
 
 def extend_to(track: Track, until_s: float) -> Track:
-    """Extend a track: the host stays at its end until then."""
+    """Extend a track until the given time. The host stays at the last position."""
     if track.t_s[-1] >= until_s:
         return track
     return Track(
@@ -246,7 +254,7 @@ def extend_to(track: Track, until_s: float) -> Track:
 
 
 def cut(track: Track, begin_s: float, end_s: float) -> Track | None:
-    """Return the part of a track within a window, with samples where it crosses the window's ends."""
+    """Return the part of a track within a time window, with interpolated samples at the ends of the window."""
     t_s = track.t_s
     if t_s[-1] <= begin_s or t_s[0] >= end_s:
         return None

@@ -1,9 +1,9 @@
-"""The trajectory of a host, for all mobility models.
+"""The trajectory of a host, which all mobility models produce.
 
-Model     a host follows straight legs at constant speed, from the moment it appears. Legs are made one by one, as
-          they are needed, and count the host's own moving time: while a host is crashed its legs wait.
-Units     integer nanoseconds, metres, metres per second
-Errors    none
+Model     From the moment at which it appears, a host follows straight legs at constant speeds. Legs are computed one by
+          one when they are needed. Their times count only while the host moves: the legs of a crashed host are
+          suspended.
+Units     Times are integer nanoseconds, distances are in metres, and speeds in metres per second.
 Source    ours: docs/models/world.md
 """
 
@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 
 class Leg(NamedTuple):
-    duration_ns: int | None  # None: for ever
-    x_m: float  # the start of the leg
+    duration_ns: int | None  # None for an unlimited time
+    x_m: float  # x_m and y_m are the start of the leg
     y_m: float
     vx_mps: float
     vy_mps: float
@@ -24,12 +24,12 @@ class Leg(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """A trajectory. Calling `legs` starts again each time, with the same legs."""
+    """The path of a host. Each call of `legs` begins from the start and yields the same legs."""
 
     legs: Callable[[], Iterator[Leg]]
     appears_ns: int = 0
-    disappears_ns: int | None = None  # the path ends here; after it the host stays at its end and may leave
-    leaves_ns: int | None = None  # when the host asks to leave, so as to be out by then
+    disappears_ns: int | None = None  # end of the path; after that, the host stays there and may leave
+    leaves_ns: int | None = None  # when the host asks to leave, early enough to have left at the end of the path
 
 
 def standing_leg(x_m: float, y_m: float) -> Leg:
@@ -37,13 +37,13 @@ def standing_leg(x_m: float, y_m: float) -> Leg:
 
 
 def between(x_m: float, y_m: float, to_x_m: float, to_y_m: float, duration_ns: int) -> Leg:
-    """Return the leg from here to there within the duration."""
+    """Return the leg from (x_m, y_m) to (to_x_m, to_y_m) with this duration."""
     seconds = duration_ns / 1e9
     return Leg(duration_ns, x_m, y_m, (to_x_m - x_m) / seconds, (to_y_m - y_m) / seconds)
 
 
 def rest_of(leg: Leg, elapsed_ns: int) -> Leg | None:
-    """Return what is left of a leg that ends, after this time, or None if nothing is."""
+    """Return the remaining part of a leg of limited duration after the elapsed time, or None if the leg has ended."""
     assert leg.duration_ns is not None
     if elapsed_ns >= leg.duration_ns:
         return None

@@ -1,8 +1,8 @@
-"""When do hosts broadcast?
+"""Decide when hosts broadcast messages.
 
-Model     each host by itself: at exponential intervals, at equal ones with a random phase, by a list, or never
-Units     seconds in parameters, integer nanoseconds in times
-Errors    none here
+Model     Each host broadcasts independently of the others: at exponential intervals, at equal intervals with a random
+          phase, at the times in a list, or never.
+Units     Parameters are in seconds, and times in integer nanoseconds.
 Source    ours: docs/models/world.md
 """
 
@@ -19,14 +19,14 @@ from mobilenet.parameters import HostName, Parameters, number
 
 
 class ListedMessage(Parameters):
-    """A host broadcasts once."""
+    """A message in the list: a host broadcasts once."""
 
     host: HostName = Field(description="host that broadcasts")
     at_s: float = Field(ge=0, le=1e6, description="time of the broadcast")
 
 
 class WorkloadParameters(Parameters):
-    """When hosts broadcast, and how much."""
+    """Parameters that determine when hosts broadcast, and the size of their messages."""
 
     arrivals: Literal["exponential", "periodic", "explicit", "none"] = Field(
         default="exponential",
@@ -66,8 +66,8 @@ class WorkloadParameters(Parameters):
 def broadcast_times(
     parameters: WorkloadParameters, seed: int, host: int, start_ns: int, stop_ns: int, segment: int = 0
 ) -> Iterator[int]:
-    """Yield the moments from `start_ns` to before `stop_ns` at which a host broadcasts, in nanoseconds. `segment`: how
-    many manual changes of the workload came before; each has its own draws.
+    """Yield the times in nanoseconds, from `start_ns` to before `stop_ns`, at which a host broadcasts. `segment` is the
+    number of manual changes of the workload before this time. Each segment has its own random numbers.
     """
     if parameters.arrivals == "explicit":
         own = sorted(ns(message.at_s) for message in parameters.messages if number(message.host) == host)

@@ -1,4 +1,5 @@
-"""The loss of a link between two places: distance, walls, shadows of obstacles that are not drawn, and fading.
+"""The loss of a link between two points: path loss by distance, walls, shadowing by obstacles that are not drawn, and
+fading.
 
-Knows       the engine and tracks; nothing of frames, nodes or scenarios
+Knows       The propagation uses the engine and tracks. It does not depend on frames, nodes or scenarios.
 """

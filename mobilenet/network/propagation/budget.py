@@ -1,12 +1,14 @@
 """Compute the total loss of a link between two places.
 
-Model     path loss by the exact distance; shadowing and walls between both places rounded to half metres. With umi,
-          walls decide whether there is a line of sight (none is cut), and have no other effect; without them a second
-          field of the kind of the shadows does, compared with 3GPP's probability. Beyond `reach_m` nothing arrives
-Units     metres; hundredths of a dB, whole (cdb); where a gain outweighs all losses a loss is negative
-Shapes    places: float64 (n, 2)
-Same bits the same from a to b as back, for one and for many, in any order: the cache (Kept) saves work and
-          changes nothing
+Model     The path loss is computed from the exact distance. Shadowing and walls are evaluated between the two points
+          rounded to half metres. With umi, walls only decide whether there is a line of sight: there is one if the link
+          crosses no wall. If a scenario with umi has no walls, a second random field of the same kind as the shadowing
+          is compared with 3GPP's probability of a line of sight. Nothing is received beyond `reach_m`.
+Units     Distances are in metres. Losses are integers in hundredths of a dB (cdb); a loss is negative if the gains
+          exceed the losses.
+Shapes    Arrays of points are float64 (n, 2).
+Same bits The loss from a to b equals the loss from b to a. It is the same for one link and for many, in any order of
+          calls. The cache (CachedPath) saves time and does not affect results.
 Source    3GPP TR 38.901 (2017), 7.4.2; ours: docs/models/propagation.md
 """
 
@@ -33,22 +35,24 @@ EVEN: Final = SURE // 2
 
 
 class CachedPath:
-    """The path between two places: its loss, and a number below `SURE` that decides the line of sight."""
+    """The path between two points: its loss, and a number below `SURE` that decides whether there is a line of sight."""
 
     __slots__ = ("ax", "ay", "bx", "by", "chance", "cost", "walls_due")
 
     def __init__(self) -> None:
-        self.ax: i64 = 1 << 60  # nowhere
+        self.ax: i64 = 1 << 60  # an impossible coordinate, because the entry is empty
         self.ay: i64 = 0
         self.bx: i64 = 0
         self.by: i64 = 0
         self.cost: i64 = 0
         self.chance: i64 = 0
-        self.walls_due = False  # the loss of the walls is not in it yet
+        self.walls_due = False  # True while `cost` does not include the loss of the walls yet
 
 
 class LinkBudget:
-    """The losses of one scenario. `plain` is a table by whole centimetres, for when only the distance counts."""
+    """Computes the losses of all links of one scenario. `plain` is a table of losses by whole centimetres, which exists
+    only if nothing but the distance matters.
+    """
 
     def __init__(
         self,
@@ -66,13 +70,15 @@ class LinkBudget:
         self._shadows = ShadowField(seed, "shadows", spread.decorrelation_m) if self._sigma else None
         self._sights = ShadowField(seed, "line of sight", spread.decorrelation_m) if umi and walls is None else None
         self._priced = walls is not None and not umi
-        self._tables: list[list[int]] = []  # 2 * stations + line of sight
+        self._tables: list[list[int]] = []  # index: 2 * (number of stations among both ends) + (1 with a line of sight)
         for stations in range(3):
             for line_of_sight in (False, True):
                 self._tables.append(loss_table(path_loss, reach_m, stations if umi else 1, line_of_sight or not umi))
-        # The chance must be below this number for a line of sight, by whole centimetres
+        # For each distance in whole centimetres: there is a line of sight if the chance of the path is below this
+        # number.
         self._in_sight: list[int] | None = sight_table(reach_m) if self._sights is not None else None
-        from scipy.special import ndtr  # a tenth of a second, which a run by the unit disk need not wait for
+        # This import takes a tenth of a second, which runs with the unit disk do not need to spend.
+        from scipy.special import ndtr
 
         self._chances: list[int] = np.rint(SURE * ndtr(np.arange(-CLIP, CLIP + 1) / ONE)).astype(np.int64).tolist()
         self._cache = [CachedPath() for _ in range(KEPT)]
@@ -80,14 +86,14 @@ class LinkBudget:
         self.plain: list[int] | None = self._tables[0] if is_plain else None
 
     def loss_cdb(self, ax: float, ay: float, a_is_station: bool, bx: float, by: float, b_is_station: bool) -> int:
-        """Return the loss of one link."""
+        """Return the loss of one link in hundredths of a dB."""
         return self.loss_up_to_cdb(ax, ay, a_is_station, bx, by, b_is_station, UNREACHABLE)
 
     def loss_up_to_cdb(
         self, ax: float, ay: float, a_is_station: bool, bx: float, by: float, b_is_station: bool, most_cdb: i64
     ) -> int:
-        """Return the loss exactly up to `most_cdb`, and beyond it any higher value. Walls, which take most of
-        the time, are then only examined where the other losses stay below it.
+        """Return the exact loss if it is at most `most_cdb`, or else any higher value. Walls take most of the time, so
+        they are only examined if the other losses are at most `most_cdb`.
         """
         dx = ax - bx
         dy = ay - by
@@ -124,7 +130,7 @@ class LinkBudget:
             chance = SURE if cuts > 0 else 0
         if self._shadows is not None:
             shadow: i64 = self._shadows.between(ax, ay, bx, by)
-            cost += (shadow * self._sigma + 2048) >> 12  # by ONE, rounded
+            cost += (shadow * self._sigma + 2048) >> 12  # divided by ONE and rounded
         if self._sights is not None:
             chance = self._chances[self._sights.between(ax, ay, bx, by) + CLIP]
         entry.ax = ax
@@ -137,7 +143,7 @@ class LinkBudget:
         return entry
 
     def _cut(self, entry: CachedPath) -> None:
-        """Add the loss of the walls."""
+        """Add the loss of the walls to the cached path."""
         entry.walls_due = False
         walls = self._walls
         if walls is not None:

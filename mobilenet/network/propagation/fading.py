@@ -1,9 +1,12 @@
-"""Multipath fading: how much a frame gains or loses at a receiver because its waves take many paths.
+"""Multipath fading: how much power a frame gains or loses at a receiver because its waves take many paths.
 
-Model     Nakagami: the power is gamma distributed with shape m and mean 1, with another m from `near_m` on. The
-          distribution is cut into 2^14 equally likely pieces, each with the gain in its middle
-Units     hundredths of a dB, whole (cdb); metres; draws are whole numbers below 2^32
-Same bits every query looks up a whole number; a test holds the tables against their digests
+Model     Nakagami fading: the power is gamma distributed with shape m and mean 1. A different m applies from the
+          distance `near_m` on. The distribution is divided into 2^14 equally likely intervals, and the gain in the
+          middle of an interval represents all of it.
+Units     Gains are integers in hundredths of a dB (cdb), distances are in metres, and random draws are integers below
+          2^32.
+Same bits Each query looks up an integer in a table. A test compares the digests of the tables with their expected
+          values.
 Source    Nakagami: The m-Distribution (1960); ns-3's NakagamiPropagationLossModel for the shapes
 """
 
@@ -19,7 +22,7 @@ PIECES = 1 << 14
 
 
 class Fading:
-    """The gains of one scenario."""
+    """Contains the fading gains of one scenario."""
 
     def __init__(self, parameters: FadingParameters) -> None:
         self._near = gains_cdb(parameters.m_near)
@@ -28,14 +31,18 @@ class Fading:
         self.most_cdb: int = max(self._near[-1], self._far[-1])
 
     def gain_cdb(self, u: int, distance_m: float) -> int:
-        """Return the gain for `u`, a uniform number from 0 to 2^32 - 1 drawn for the frame and the receiver."""
-        return (self._near if distance_m < self._near_m else self._far)[u >> 18]  # 2^32 / PIECES
+        """Return the gain for `u`, a uniform integer from 0 to 2^32 - 1 that was drawn for this frame and this
+        receiver.
+        """
+        # The interval: u divided by 2^32 / PIECES.
+        return (self._near if distance_m < self._near_m else self._far)[u >> 18]
 
 
 @cache
 def gains_cdb(m: float) -> list[int]:
-    """Return the gains of equally likely pieces, in rising order."""
-    from scipy.special import gammaincinv  # a tenth of a second, which a run without fading need not wait for
+    """Return the gains of the equally likely intervals in increasing order."""
+    # This import takes a tenth of a second, which runs without fading do not need to spend.
+    from scipy.special import gammaincinv
 
     powers = gammaincinv(m, (np.arange(PIECES) + 0.5) / PIECES) / m
     known: dict[int, int] = {}

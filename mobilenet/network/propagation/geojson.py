@@ -1,13 +1,14 @@
 """Read polygons from GeoJSON.
 
-Model     a FeatureCollection, a Feature or a geometry. Polygon and MultiPolygon are read, also within
-          GeometryCollections; points and lines are passed over. Where a feature has a property `building`, as
-          OpenStreetMap's have, only those are taken that do (other than "no"). A third coordinate is passed over.
-          `crs`, which older files have, decides whether numbers are degrees if it names a system that is known here;
-          degrees of any system are taken as WGS 84's. RFC 7946 does not know `crs`, and means degrees always; null
-          there means a plane that has no place on Earth
-Units     as the file has them
-Errors    ScenarioError, `town.geojson: feature 3 ('Town hall'): ...`, features counted from 1
+Model     The file contains a FeatureCollection, a Feature or a geometry. Polygons and MultiPolygons are read, also
+          inside GeometryCollections; points and lines are ignored. If any feature has a property `building`, as in data
+          from OpenStreetMap, then only features whose `building` has a value other than "no" are read. A third
+          coordinate is ignored. Older files have a member `crs`. If it names a coordinate system that this module
+          recognizes, it decides whether the numbers are degrees. Degrees of every system are treated as WGS 84. RFC
+          7946 does not define `crs`, and always means degrees. A `crs` of null means a plane without a position on
+          Earth.
+Units     Coordinates are returned in the units of the file.
+Errors    ScenarioError, such as `town.geojson: feature 3 ('Town hall'): ...`. Features are counted from 1.
 Source    RFC 7946 (2016); Butler et al.: The GeoJSON Format Specification (2008) for `crs`; EPSG Geodetic Parameter
           Dataset for the codes
 """
@@ -45,7 +46,7 @@ PROJECTED = (range(2000, 4000), range(20_000, 33_000))
 
 
 class _Constant(NamedTuple):
-    """The value NaN or Infinity, which JSON does not have and many programs write."""
+    """The value NaN or Infinity, which is not part of JSON but is written by many programs."""
 
     name: str
 
@@ -81,12 +82,12 @@ def _parse(text: str, file: str, constants: list[_Constant]) -> Any:
         raise ScenarioError(f"{file}:{error.lineno}:{error.colno}: neither GeoJSON nor XML: {error.msg}") from None
     except RecursionError:
         raise ScenarioError(f"{file}: nested too deeply; expected GeoJSON") from None
-    except ValueError:  # thousands of digits
+    except ValueError:  # a number with thousands of digits
         raise ScenarioError(f"{file}: contains a number with too many digits") from None
 
 
 def _refuse_constants(parts: list[tuple[str, Any]]) -> None:
-    """Refuse constants that JSON lacks, naming the first part that has one."""
+    """Raise an error if a part contains a constant that is not part of JSON. The error names the first such part."""
     for where, part in parts:
         left = [part]
         while left:
@@ -140,14 +141,14 @@ def _properties(feature: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_building(feature: dict[str, Any]) -> bool | None:
-    """Return whether the feature is a building, or None if the file leaves it open."""
+    """Return whether the feature is a building, or None if it has no property `building`."""
     properties = _properties(feature)
     return properties["building"] not in (None, False, "no") if "building" in properties else None
 
 
 def _polygons(geometry: Any, where: str, depth: int = 0) -> Iterator[list[Any]]:
-    """Yield the coordinates of each polygon."""
-    if geometry is None:  # a feature without a place
+    """Yield the coordinates of each polygon of the geometry."""
+    if geometry is None:  # the feature has no geometry
         return
     if depth > DEEPEST:
         raise ScenarioError(f"{where}: collections nested more than {DEEPEST} levels deep")

@@ -1,13 +1,15 @@
 """Read buildings from a file.
 
-Model     GeoJSON, or SUMO's polygons if it begins as XML does; packed by gzip or not. SUMO marks what is in degrees,
-          and GeoJSON's `crs` if it names a known system. Else its numbers are degrees if all of them can be, and their
-          extent makes no sense in metres: the median polygon is less than 0.05 wide and high (a post), or all together
-          less than 1 (a cupboard), or less than 5 and most numbers are finer than a millimetre. Others that can be
-          degrees are degrees as well, as RFC 7946 has it, unless `crs` is null or that would put them farther than
-          1000 km from the origin. Buildings may overlap or touch wall to wall, see walls.py
-Units     metres or degrees; whole centimetres from there on
-Errors    ScenarioError, one line: the file, the polygon, what is wrong, what was expected
+Model     The file contains SUMO's polygons if it begins like XML, and GeoJSON otherwise. It may be compressed with
+          gzip. SUMO marks shapes that are in degrees, and so does a `crs` in GeoJSON that names a recognized system. If
+          the file does not declare the unit, and all numbers are in the range of degrees, they are taken as degrees if
+          their extent makes no sense in metres: the median polygon is less than 0.05 wide and high (in metres, a post),
+          or all polygons together measure less than 1 (a cupboard), or less than 5 while most numbers are finer than a
+          millimetre. All other numbers in the range of degrees are degrees too, as RFC 7946 requires, unless `crs` is
+          null or a corner would be farther than 1000 km from the origin. Buildings may overlap or share a wall, see
+          walls.py.
+Units     Files are in metres or degrees. The result is in whole centimetres.
+Errors    ScenarioError, one line with the file, the polygon, the problem, and what was expected.
 Source    ours: docs/models/propagation.md
 """
 
@@ -29,7 +31,7 @@ from mobilenet.world.tracks.projection import FARTHEST_M, Anchor, Offset, Origin
 from mobilenet.world.tracks.source import head, open_tracks, path_text
 
 MOST_BYTES = 100_000_000
-POST = 0.05  # metres; degrees would be 5 km
+POST = 0.05  # in metres; as degrees, this would be 5 km
 CUPBOARD = 1.0
 KIOSK = 5.0
 DECIMALS = 3
@@ -37,13 +39,13 @@ CM = 100
 
 
 def walls(parameters: ObstaclesParameters, folder: Path, origin: Anchor | None = None) -> Walls:
-    """Return the obstacles between places; `file` is looked for in `folder`."""
+    """Return the walls of the buildings. The path `file` is relative to `folder`."""
     buildings = read_buildings(folder / parameters.file, origin)
     return Walls(buildings, round(100 * parameters.per_wall_db), round(100 * parameters.per_metre_db))
 
 
 def read_buildings(path: Path, origin: Anchor | None = None) -> list[Building]:
-    """Return the corners of the buildings on the plane."""
+    """Return the buildings with the corners of their outlines in the plane of the scenario."""
     shapes = _read(path)
     if not shapes.all:
         raise ScenarioError(f"{shapes.file}: contains no buildings; expected polygons")
@@ -68,7 +70,7 @@ def _read(path: Path) -> Shapes:
 
 
 def _are_lonlat(shapes: Shapes, origin: Anchor | None) -> bool:
-    """Decide whether the numbers are degrees, if the file does not."""
+    """Decide whether those numbers are degrees for which the file does not declare the unit."""
     unsaid = [shape for shape in shapes.all if shape.lonlat is None]
     corners = [[corner for ring in shape.rings for corner in ring] for shape in unsaid]
     everything = np.array([corner for each in corners for corner in each])
@@ -139,7 +141,7 @@ def _on_plane(shape: Shape, ring: Corners, origin: Anchor | None) -> Corners:
 
 
 def _is_near(lon: NDArray[np.float64], lat: NDArray[np.float64], origin: Origin) -> NDArray[np.bool_]:
-    """Return which points are within the greatest distance that is allowed."""
+    """Return which points are within the maximum distance from the origin."""
     x, y = to_plane(lon, lat, origin)
     return (np.hypot(x, y) <= FARTHEST_M) & (np.abs(lon - origin.lon) < 90)
 

@@ -1,9 +1,9 @@
-"""The scenario's parameters for the path between two antennas.
+"""Parameters of a scenario that describe the path between two antennas.
 
-Model     some keys mean something for one model of path loss only (ONLY); with another one they are refused, and not
-          among the values of the scenario
+Model     Some keys have a meaning for only one model of path loss (ONLY). Any other model rejects them, and they do not
+          appear among the values of the scenario.
 Units     dB, metres, GHz
-Errors    pydantic.ValidationError: a key of another model, breaks that do not rise
+Errors    pydantic.ValidationError for a key that belongs to another model, or for breaks that do not increase.
 Source    ns-3's defaults (LogDistancePropagationLossModel, ThreeLogDistancePropagationLossModel,
           NakagamiPropagationLossModel); 3GPP TR 38.901 (2017); Gudmundson: Correlation Model for Shadow Fading in
           Mobile Radio Systems (1991); Sommer, Eckhoff, German, Dressler: A Computationally Inexpensive Empirical Model
@@ -30,7 +30,7 @@ Break = Annotated[float, Field(gt=0, le=100_000)]
 
 
 class PathLossParameters(Parameters):
-    """What a link loses by its length."""
+    """Path loss: how the power of a signal decreases with the length of the link."""
 
     model: Literal["log_distance", "three_slope", "free_space", "umi"] = Field(
         default="log_distance",
@@ -71,7 +71,7 @@ class PathLossParameters(Parameters):
         return self
 
     def _foreign(self) -> list[str]:
-        """Return the keys of the other models."""
+        """Return the keys that belong to other models of path loss."""
         return [name for name in type(self).model_fields if name != "model" and name not in ONLY[self.model]]
 
     @model_serializer(mode="wrap")
@@ -81,7 +81,7 @@ class PathLossParameters(Parameters):
 
 
 class ShadowingParameters(Parameters):
-    """Shadowing by obstacles that are not drawn: the same for every frame between two places."""
+    """Shadowing by obstacles that are not drawn. It is the same for every frame between the same two points."""
 
     sigma_db: float = Field(default=7.0, ge=0, le=30, description="standard deviation over positions")
     decorrelation_m: float = Field(
@@ -90,7 +90,7 @@ class ShadowingParameters(Parameters):
 
 
 class FadingParameters(Parameters):
-    """Fading by many paths of different lengths: each frame has a random gain at each receiver, on average one."""
+    """Fading by many paths of different lengths. Each frame has a random gain at each receiver, whose mean is one."""
 
     model: Literal["nakagami"] = Field(
         default="nakagami", description="distribution of fading; nakagami: the power is gamma distributed"
@@ -103,7 +103,7 @@ class FadingParameters(Parameters):
 
 
 class ObstaclesParameters(Parameters):
-    """Buildings that weaken what crosses them."""
+    """Buildings that weaken the signals that pass through them."""
 
     file: str = Field(min_length=1, max_length=1000, description="file of buildings, GeoJSON or SUMO's poly.xml")
     per_wall_db: float = Field(default=9.0, ge=0, le=100, description="loss for each wall that a link crosses")

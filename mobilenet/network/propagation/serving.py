@@ -1,8 +1,9 @@
-"""Which station does a host receive best at a place?
+"""Find the station that a host receives best at a given point.
 
-Model     mean power: path loss, shadowing and walls, no fading. The strongest station, the first of several; a host
-          keeps its own while that is received and no other is stronger by the hysteresis or more
-Units     metres, hundredths of a dB and dBm
+Model     The mean power decides. It includes path loss, shadowing and walls, but no fading. A host uses the strongest
+          station, or the first one if several are equally strong. It keeps its current station while it receives that
+          station and no other station is stronger by the hysteresis or more.
+Units     Distances are in metres, losses in hundredths of a dB, and powers in hundredths of a dBm.
 Source    ours: docs/models/sinr.md
 """
 
@@ -15,12 +16,14 @@ SILENT = -1_000_000
 
 
 class Serving:
-    """The serving stations of one scenario. Each host calls it on each tick, so it is compiled."""
+    """Finds the serving station of each host in one scenario. This class is compiled, because each host calls it on
+    each tick.
+    """
 
     def __init__(
         self, budget: LinkBudget, stations_m: list[tuple[float, float]], tx_cdbm: int, least_cdbm: int, reach_m: float
     ) -> None:
-        """Set up the search. No station is received with `least_cdbm` from farther away than `reach_m`."""
+        """Set up the search. The caller guarantees that no station is received with `least_cdbm` beyond `reach_m`."""
         self._budget = budget
         self._x = [x for x, _ in stations_m]
         self._y = [y for _, y in stations_m]
@@ -29,7 +32,9 @@ class Serving:
         self._reach2 = reach_m * reach_m
 
     def power(self, station: int, x: float, y: float) -> int:
-        """Return the power in hundredths of a dBm: SILENT beyond the reach, below the least where it is too weak."""
+        """Return the received power in hundredths of a dBm, or SILENT beyond the reach. If the station is too weak to
+        be received, the value is not exact, but it is below the required minimum.
+        """
         dx = x - self._x[station]
         dy = y - self._y[station]
         if dx * dx + dy * dy > self._reach2:
@@ -38,7 +43,7 @@ class Serving:
         return self._tx - self._budget.loss_up_to_cdb(self._x[station], self._y[station], True, x, y, False, most_cdb)
 
     def best(self, x: float, y: float) -> tuple[int, int]:
-        """Return the strongest station at a place, and its power; NOBODY and SILENT where none is within its reach."""
+        """Return the strongest station at a point and its power, or NOBODY and SILENT if no station is in reach."""
         best, strongest = NOBODY, SILENT
         for station in range(len(self._x)):
             power = self.power(station, x, y)

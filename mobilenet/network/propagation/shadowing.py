@@ -1,18 +1,21 @@
-"""Shadowing by obstacles that are not drawn: a fixed number for each pair of places.
+"""Shadowing by obstacles that are not drawn: a fixed number for each pair of points.
 
-Model     a sum of WAVES waves over the four coordinates of two places, normal over seeds and over places, of variance
-          1. An end that moves by s leaves a correlation of exp(-s / decorrelation_m), both ends the product of two.
-          The wave vectors at each end are drawn from the spectrum of that correlation, their lengths one from each of
-          WAVES equally likely parts of it, and four in a row in evenly spread directions, so that a single world is
-          nearly as correlated as all together.
-          The same from a to b as back: with f the sum, g(a, b) = (f(a, b) + f(b, a)) / sqrt(2 (1 + rho)), rho =
-          exp(-2 |a - b| / decorrelation_m) the correlation of both. The two of a wave are one product, cos(v (a + b) +
-          phi) cos(w (a - b)), v and w half the sum and half the difference of its vectors at both ends. Where the ends
-          are as close as the decorrelation, an end that moves leaves more correlation: what it walks away from is also
-          the way back
-Units     places in whole half metres; ONE is a standard deviation, values end at CLIP of them; angles in 2^-30 turns
-Shapes    a, b int64 (n, 2)
-Same bits whole numbers all the way; the wave vectors come from draws by only + - * / and square roots
+Model     The shadowing is a sum of WAVES waves over the four coordinates of the two points. It is normally distributed
+          over seeds and over points, with variance 1. If one end moves by s, the correlation with the former value is
+          exp(-s / decorrelation_m). If both ends move, it is the product of both correlations. The wave vectors of each
+          end are drawn from the spectrum of this correlation. The spectrum is divided into WAVES equally likely parts,
+          and each part supplies the length of one vector. Each group of four consecutive vectors has evenly spread
+          directions. A single world is therefore nearly as correlated as the average of all worlds. The value is
+          symmetric: if f is the sum, then g(a, b) = (f(a, b) + f(b, a)) / sqrt(2 (1 + rho)), where rho = exp(-2 |a - b|
+          / decorrelation_m) is the correlation between f(a, b) and f(b, a). For each wave, the sum of both directions
+          is one product, cos(v (a + b) + phi) cos(w (a - b)), where v and w are half the sum and half the difference of
+          its vectors at both ends. If the ends are as close together as decorrelation_m, the correlation after a move
+          is higher than stated above, because the end that moves affects both f(a, b) and f(b, a).
+Units     Points are in whole half metres. ONE is a standard deviation, and values are clipped at CLIP. Angles are in
+          units of 2^-30 turns.
+Shapes    The arrays of points a and b are int64 (n, 2).
+Same bits All arithmetic uses integers. The wave vectors are computed from random draws with + - * / and square roots
+          only.
 Source    Gudmundson: Correlation Model for Shadow Fading in Mobile Radio Systems (1991); Wang, Tameh, Nix: Joint
           Shadowing Process in Urban Peer-to-Peer Radio Channels (2008); the stratified draws are ours
 """
@@ -33,10 +36,10 @@ if TYPE_CHECKING:
 GRID_M: Final = 0.5
 WAVES: Final = 32
 ONE: Final = 4096
-CLIP: Final = 14336  # 3.5
+CLIP: Final = 14336  # 3.5 standard deviations
 TURN: Final = 1 << 30
-STEPS: Final = 64  # number of steps in the table of distances, for each decorrelation_m
-LAST: Final = 384  # step at 6 decorrelation_m: from there on the way back is another one
+STEPS: Final = 64  # number of steps for each decorrelation_m in the table of distances
+LAST: Final = 384  # the step at 6 * decorrelation_m; at greater distances, both directions are practically uncorrelated
 SHIFT: Final = 37
 ROUND: Final = 1 << 36
 PI: Final = 3.141592653589793
@@ -44,7 +47,7 @@ SQRT_HALF: Final = 0.7071067811865476
 
 
 class Wave:
-    """One wave of the sum: half the sum and half the difference of its vectors at both ends, and its phase."""
+    """One wave of the sum: half the sum (v) and half the difference (w) of its vectors at both ends, and its phase."""
 
     __slots__ = ("phase", "vx", "vy", "wx", "wy")
 
@@ -57,18 +60,18 @@ class Wave:
 
 
 class ShadowField:
-    """A world of shadows with this decorrelation."""
+    """A random field of shadowing with a given decorrelation distance."""
 
     def __init__(self, seed: int, purpose: str, decorrelation_m: float) -> None:
         self._waves = _waves(seed, purpose, decorrelation_m)
         self._scale = GRID_M / decorrelation_m * STEPS
-        # For the sum over waves, of 2^28 for each at most
+        # Factors that normalize the sum over the waves. Each wave contributes at most 2^28 to this sum.
         self._norms = [
             round(2.0**22 / math.sqrt(WAVES * (1 + math.exp(-2 * step / STEPS)))) for step in range(LAST + 1)
         ]
 
     def between(self, ax: i64, ay: i64, bx: i64, by: i64) -> int:
-        """Return the shadowing between two places, in units of 1/ONE."""
+        """Return the shadowing between two points, in units of 1/ONE of a standard deviation."""
         sx: i64 = ax + bx
         sy: i64 = ay + by
         dx: i64 = ax - bx
@@ -78,11 +81,11 @@ class ShadowField:
         w: i64
         sign: i64
         square: i64
-        for wave in self._waves:  # `_cosines` twice, without its call
+        for wave in self._waves:  # the body contains the code of `_cosines` twice, which saves the calls
             v = ((wave.vx * sx + wave.vy * sy + wave.phase) & 0x3FFFFFFF) - 0x20000000
             w = ((wave.wx * dx + wave.wy * dy) & 0x3FFFFFFF) - 0x20000000
             sign = v >> 63
-            v = (((v ^ sign) - sign) >> 14) - 16384  # its amount first, so that a cosine is even
+            v = (((v ^ sign) - sign) >> 14) - 16384  # the absolute value, which makes the cosine exactly even
             square = (v * v) >> 14
             v = (v * (25730 - ((square * (10530 - ((square * 1187) >> 14))) >> 14))) >> 14
             sign = w >> 63
@@ -102,7 +105,9 @@ class ShadowField:
         return value
 
     def between_many(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the shadowing between many pairs of places; one place may stand for all of its side."""
+        """Return the shadowing between many pairs of points. If one of the arrays has a single row, it is paired with
+        every row of the other array.
+        """
         sx, sy = (a + b).T
         dx, dy = (a - b).T
         total = np.zeros(len(sx), dtype=np.int64)
@@ -115,7 +120,9 @@ class ShadowField:
 
 
 def _cosines(angles: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 2^14 times the cosine, within 4: sin(pi/2 z) for z from -1 to 1, a polynomial fitted by least squares."""
+    """Return 2^14 times the cosine, with an error of at most 4. The cosine is computed as sin(pi/2 z) for z from -1 to
+    1, by a polynomial that was fitted by least squares.
+    """
     z = (abs((angles & 0x3FFFFFFF) - 0x20000000) >> 14) - 16384
     square = (z * z) >> 14
     return (z * (25730 - ((square * (10530 - ((square * 1187) >> 14))) >> 14))) >> 14
@@ -137,7 +144,7 @@ def _waves(seed: int, purpose: str, decorrelation_m: float) -> list[Wave]:
 
 
 def _vectors(draw: np.random.Generator, decorrelation_m: float) -> list[tuple[float, float]]:
-    """Return wave vectors in turns for each step of the grid, in order of rising length."""
+    """Return wave vectors in order of increasing length. Their unit is turns for each step of the grid."""
     vectors = []
     for part, u in enumerate(draw.random(WAVES).tolist()):
         if part % 4 == 0:
@@ -145,7 +152,7 @@ def _vectors(draw: np.random.Generator, decorrelation_m: float) -> list[tuple[fl
         longer = (WAVES - part - u) / WAVES  # share of the spectrum
         turns = math.sqrt(1 / (longer * longer) - 1) / decorrelation_m * GRID_M / (2 * PI)
         vectors.append((turns * x, turns * y))
-        x, y = (x - y) * SQRT_HALF, (x + y) * SQRT_HALF  # by an eighth of a turn
+        x, y = (x - y) * SQRT_HALF, (x + y) * SQRT_HALF  # rotate the direction by an eighth of a turn
     return vectors
 
 

@@ -1,6 +1,6 @@
-"""Polygons as a file has them, before it is checked whether they are buildings.
+"""Polygons as they are read from a file, before they are checked and converted to buildings.
 
-Errors    ScenarioError: too many corners
+Errors    ScenarioError for too many corners.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ Corners = list[tuple[float, float]]
 
 
 class Shape(NamedTuple):
-    where: str  # `town.geojson: feature 3 ('Town hall')`, for messages
-    rings: list[Corners]  # its outline, then its courts; the last corner may be the first one again
-    lonlat: bool | None  # None: not in the file
+    where: str  # the position in the file for messages, such as `town.geojson: feature 3 ('Town hall')`
+    rings: list[Corners]  # the outline, followed by the courtyards; the last corner of a ring may repeat the first one
+    lonlat: bool | None  # whether the numbers are degrees, or None if the file does not declare it
 
 
 class Shapes:
-    """All polygons of a file. `is_on_earth`: its numbers may be degrees; False: it declares that they are not."""
+    """All polygons of a file. `is_on_earth` is False if the file declares that its numbers are not degrees."""
 
     def __init__(self, file: str, is_on_earth: bool = True) -> None:
         self.file = file

@@ -1,12 +1,13 @@
-"""Which walls does the straight line between two places cross, and how far does it run inside?
+"""Find the walls that the straight line between two points crosses, and the length of the line inside buildings.
 
-Model     each edge of each building, those of its courts too, is a wall. Each building counts separately: where two
-          stand wall to wall a line cuts two walls, and a metre in two that overlap counts twice. A place is thought a
-          little to the east, and by far less to the north, of its numbers. So no place lies on a wall, no line runs
-          along one or through a corner, and a line that goes in and out again cuts an even number
-Units     whole centimetres, hundredths of a dB (cdb)
-Same bits products of whole numbers below 2^63 decide; the length inside is a sum of whole 1/256 cm, one for each wall.
-          The same from a to b as back
+Model     Each edge of a building is a wall, and so are the edges of its courtyards. Each building counts separately:
+          where two buildings stand wall to wall, a line crosses two walls, and a metre inside two overlapping buildings
+          counts twice. Each point is treated as if it were a tiny distance to the east of its coordinates, and a far
+          smaller distance to the north. In this way, no point lies on a wall, no line runs along a wall or through a
+          corner, and a line that enters a building and leaves it again crosses an even number of walls.
+Units     Coordinates and lengths are in whole centimetres, losses in hundredths of a dB (cdb).
+Same bits Decisions depend only on products of integers below 2^63. The length inside is a sum of integers in units of
+          1/256 cm, one for each wall. The result from a to b is the same as from b to a.
 Source    Sommer, Eckhoff, German, Dressler: A Computationally Inexpensive Empirical Model of IEEE 802.11p Radio
           Shadowing in Urban Environments (2011); Edelsbrunner, Mücke: Simulation of Simplicity (1990)
 """
@@ -20,16 +21,17 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 Ring = list[tuple[int, int]]
-Building = list[Ring]  # its outline, then its courts; the last corner is joined to the first
+# The outline, followed by the courtyards; the last corner of a ring is connected to the first one.
+Building = list[Ring]
 
-PART: Final = 256  # parts of a centimetre
+PART: Final = 256  # units of length in a centimetre
 NARROWEST_CM: Final = 1000
 MARGIN_CM: Final = 2
 
 
 class Edge:
-    """An edge from (x, y) by (ex, ey), downwards or to the east, so that a place on it is on its left; whether its
-    building lies on the left.
+    """An edge from (x, y) to (x + ex, y + ey). It runs downwards or, if it is horizontal, to the east, so a point on
+    the edge counts as being on its left. `left` states whether the building is on the left.
     """
 
     __slots__ = ("ex", "ey", "last_query", "left", "x", "y")
@@ -40,11 +42,13 @@ class Edge:
         self.ex: i64 = ex
         self.ey: i64 = ey
         self.left = left
-        self.last_query: i64 = 0  # the last question about it
+        self.last_query: i64 = 0  # number of the last query that examined this edge
 
 
 class Cell:
-    """A square of the ground: the edges that may touch it, and how many buildings contain its south-west corner."""
+    """A square cell of the ground: the edges that may touch the cell, and how many buildings contain its south-west
+    corner.
+    """
 
     __slots__ = ("depth", "edges")
 
@@ -54,7 +58,7 @@ class Cell:
 
 
 class Walls:
-    """All buildings, in square cells: a query examines the cells that its line passes."""
+    """All buildings, arranged in square cells. A query examines only the cells through which its line passes."""
 
     def __init__(self, buildings: list[Building], per_wall_cdb: int = 900, per_metre_cdb: int = 40) -> None:
         self._per_wall: i64 = per_wall_cdb
@@ -78,21 +82,22 @@ class Walls:
         self._measure_depths()
 
     def loss_cdb(self, ax: i64, ay: i64, bx: i64, by: i64) -> int:
-        """Return the loss of the walls between two places."""
+        """Return the loss that walls cause between two points."""
         inside = self._length_inside_cm(ax, ay, bx, by)
         return self._walls * self._per_wall + (inside * self._per_metre + 50) // 100
 
     def cut(self, ax: i64, ay: i64, bx: i64, by: i64) -> tuple[int, int]:
-        """Return how many walls a link crosses, and how many centimetres of it lie inside."""
+        """Return how many walls a link crosses, and how many centimetres of the link are inside buildings."""
         inside = self._length_inside_cm(ax, ay, bx, by)
         return self._walls, inside
 
     def _length_inside_cm(self, ax: i64, ay: i64, bx: i64, by: i64) -> i64:
-        """Return how many centimetres of the line lie inside. The number of walls is left in `_walls`."""
+        """Return how many centimetres of the line are inside buildings. The number of walls is stored in `_walls`."""
         self._walls = 0
         if ax == bx and ay == by:
             return 0
-        if ay > by or (ay == by and ax < bx):  # upwards or to the west: what lies on the line is on its left
+        # Let the line run upwards or to the west, so that a point on it counts as being on its left.
+        if ay > by or (ay == by and ax < bx):
             ax, ay, bx, by = bx, by, ax, ay
         dx: i64 = bx - ax
         dy: i64 = by - ay
@@ -131,7 +136,9 @@ class Walls:
         return (parts + PART // 2) // PART
 
     def _span(self, row: i64, ax: i64, ay: i64, bx: i64, by: i64) -> tuple[i64, i64]:
-        """Return the columns in which the line from a up to b may pass this row: possibly too many, never too few."""
+        """Return the first and the last column through which the line from a up to b may pass in this row. The range
+        may be too wide, but it is never too narrow.
+        """
         low = float(max(ay, self._south + row * self._width))
         high = float(min(by, self._south + (row + 1) * self._width))
         slope = float(bx - ax) / float(by - ay) if by > ay else 0.0
@@ -155,7 +162,7 @@ class Walls:
                 self._cells[row * self._columns + column].edges.append(edge)
 
     def _measure_depths(self) -> None:
-        """Measure the depth of every cell's corner, row by row from the west, where it is 0."""
+        """Measure the depth at the corner of each cell, row by row from the western border, where the depth is 0."""
         for row in range(self._rows):
             y: i64 = self._south + row * self._width
             depth: i64 = 0
@@ -166,7 +173,7 @@ class Walls:
                 depth += _deeper(cell, x, y, x + self._width, y)
 
     def _depth(self, x: i64, y: i64) -> i64:
-        """Return how many buildings contain a place."""
+        """Return how many buildings contain a point."""
         column: i64 = (x - self._west) // self._width
         row: i64 = (y - self._south) // self._width
         if not (0 <= column < self._columns and 0 <= row < self._rows):
@@ -178,7 +185,9 @@ class Walls:
 
 
 def _deeper(cell: Cell, ax: i64, ay: i64, bx: i64, by: i64) -> i64:
-    """Return how many more buildings contain the second of two places; the line between them lies within the cell."""
+    """Return how many more buildings contain the second point than the first. The line between both points lies within
+    the cell.
+    """
     if ay > by or (ay == by and ax <= bx):
         return -_deeper(cell, bx, by, ax, ay) if (ax, ay) != (bx, by) else 0
     dx: i64 = bx - ax
@@ -195,7 +204,7 @@ def _deeper(cell: Cell, ax: i64, ay: i64, bx: i64, by: i64) -> i64:
 
 def _edges(ring: Ring, is_court: bool) -> list[Edge]:
     around = sum(ax * by - ay * bx for (ax, ay), (bx, by) in zip(ring, [*ring[1:], ring[0]], strict=True))
-    left = (around > 0) != is_court  # the building, when going round
+    left = (around > 0) != is_court  # whether the building is on the left when one follows the ring
     edges = []
     for (ax, ay), (bx, by) in zip(ring, [*ring[1:], ring[0]], strict=True):
         if by < ay or (by == ay and bx > ax):
@@ -206,7 +215,9 @@ def _edges(ring: Ring, is_court: bool) -> list[Edge]:
 
 
 def _width(wide: int, high: int, edges: list[Edge]) -> int:
-    """Return the width of the cells: at most as many cells as edges, even on a narrow strip, and few to each edge."""
+    """Return the width of the cells. There are at most as many cells as edges, even on a narrow strip, and an edge
+    touches only a few cells on average.
+    """
     count = max(len(edges), 1)
     lengths = sum(abs(int(edge.ex)) - int(edge.ey) for edge in edges)  # ey is never positive
     return max(NARROWEST_CM, math.isqrt(2 * wide * high // count), 2 * (wide + high) // count, lengths // (4 * count))

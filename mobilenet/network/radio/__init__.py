@@ -1,1 +1,3 @@
-"""The radio: how long a frame lasts (phy), who may send when (mac), which nodes hear it and what collides (medium)."""
+"""The radio: how long a frame lasts (phy), which node may send and when (mac), which nodes hear a frame, and which
+frames collide (medium).
+"""

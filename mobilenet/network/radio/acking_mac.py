@@ -1,18 +1,17 @@
-"""A MAC without carrier sense: each frame is sent at once, and a unicast frame waits for a perfect
-acknowledgement.
+"""A MAC without carrier sense: each frame is sent at once, and a unicast frame waits for a perfect acknowledgement.
 
-Model     no carrier sense, no back-off, no retries. A broadcast frame, or one without `acknowledged`, is over
-          when it has left, and the next one follows it without a gap. An acknowledged one blocks the queue: the
-          receiver's acknowledgement is out of band, so it takes no time, is never lost, and comes in the instant in
-          which the last bit arrives; without it the frame is given up `timeout_ns` after its first bit was sent (but
-          not before a receiver could have had all of it). What is lost is lost: the layers above must send again.
-          All datagrams are sent as broadcasts are: INET would acknowledge them as well (the
-          delay of paper/static.yaml was 0.4 and 8 % longer with that, on two seeds).
-          Full duplex: a sender also receives. Else sending aborts receiving, as with every other MAC
-Units     integer nanoseconds
+Model     There is no carrier sense, no back-off and no retransmission. A broadcast frame, or a frame without
+          `acknowledged`, is finished when it has left, and the next one follows without a gap. A frame with
+          `acknowledged` blocks the queue. The receiver's acknowledgement is out of band: it takes no time, is never
+          lost, and comes in the instant in which the last bit arrives. Without it, the sender gives up the frame
+          `timeout_ns` after it sent the first bit, but not before a receiver could have received all of the frame. Lost
+          frames are not repaired; the layers above must send again. All datagrams are sent like broadcasts. INET would
+          acknowledge them as well, which made the delay of paper/static.yaml 0.4 and 8 % longer on two seeds. In full
+          duplex, a sender also receives. Otherwise, sending aborts a reception, as with every other MAC.
+Units     Times are integer nanoseconds.
 Source    the behaviour of AckingMac in INET 4 as its documentation has it (no real medium access, optional
-          acknowledgement out of band); own code. Wilhelm, Arantes and Sens (2020) name no MAC, that it was this one
-          is inferred: docs/validation/paper.md
+          acknowledgement out of band); own code. Wilhelm, Arantes and Sens (2020) name no MAC, that it was this one is
+          inferred: docs/validation/paper.md
 """
 
 from __future__ import annotations
@@ -25,7 +24,9 @@ from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class Acking(Mac):
-    """A MAC whose deadline is the end of its wait: for the frame in the air, its acknowledgement, or a timeout."""
+    """A MAC without carrier sense. Its deadline is the end of what it waits for: the frame in the air, the
+    acknowledgement of that frame, or a timeout.
+    """
 
     __slots__ = ("_arrives_at", "_in_air", "_last", "_leaves_until", "_timeout_ns")
 
@@ -34,14 +35,17 @@ class Acking(Mac):
     ) -> None:
         super().__init__(kernel, medium, transceiver, queue_frames)
         self._timeout_ns = timeout_ns
-        self._in_air: Frame | None = None  # the first of the queue, once it is sent
-        self._arrives_at = NEVER  # when the receiver has all of it; NEVER: not sent, or over
-        self._leaves_until = NEVER  # the transmitter is busy: outlives a crash, as the frame in the air does
-        self._last: Frame | None = None  # the previous frame, whose end may still be on its way
+        self._in_air: Frame | None = None  # the first frame of the queue, once it is sent
+        # The time at which the addressee has received all of the frame. NEVER if the frame was not sent, or if this
+        # time has passed.
+        self._arrives_at = NEVER
+        # The transmitter is busy until this time. A crash does not change this, because the frame stays in the air.
+        self._leaves_until = NEVER
+        self._last: Frame | None = None  # the previous frame, whose end may not have reached all receivers yet
 
     def take_turn(self) -> None:
         now = self._calendar.now
-        if now < self._leaves_until:  # what a crashed node was sending is still on its way
+        if now < self._leaves_until:  # a frame that the node sent before it crashed is still leaving
             self.start_at(self._leaves_until)
             return
         frame = self._queue[0]
@@ -85,7 +89,8 @@ class Acking(Mac):
                 client.on_sent(frame.message)
             else:
                 client.on_dropped(frame.message)
-        if self._queue and not self.running:  # else the client has handed over another frame, and it is sent
+        # If the timer is running, the client has queued another frame, which is being sent.
+        if self._queue and not self.running:
             self.take_turn()
 
     def reset(self) -> None:
@@ -94,6 +99,8 @@ class Acking(Mac):
         self._in_air = None
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """Do nothing, because the sender has the acknowledgement already."""
+        """Hand up a frame that is addressed to this node. No acknowledgement is sent, because the sender has it
+        already.
+        """
         if frame.to is self._transceiver:
             self._transceiver.hand_up(frame)

@@ -1,16 +1,16 @@
-"""When may a node send? CSMA/CA with back-off, and acknowledged unicast.
+"""Decide when a node may send: CSMA/CA with back-off, and acknowledged unicast.
 
-Model     802.11 DCF without RTS. Before each frame DIFS (EIFS after a broken frame)
-          and a back-off of 0..CW slots; idle time already elapsed is credited, so after a long silence
-          a frame leaves at once. When the medium gets busy the slots that remain are kept, rounded up,
-          and DIFS is paid again. A timer that expires in the very instant in which energy arrives sends.
-          Since the end of every frame in the air is known, deferring moves a deadline; nothing is polled.
-          Broadcast frames, and unicast frames without `acknowledged`: no ACK, no retry, CW stays CWmin.
-          Groupcast with unsolicited retries: a station sends each broadcast frame with data several times, each after a
-          back-off from CWmin, before its next frame; the receiver drops duplicates.
-          Acknowledged: ACK after SIFS, CW doubles up to CWmax, retry_limit attempts, others keep NAV,
-          the receiver drops duplicates; after a missing ACK slots count from the timeout.
-Units     integer nanoseconds, slots
+Model     802.11 DCF without RTS. Each frame is preceded by DIFS (EIFS after a broken frame) and a back-off of 0..CW
+          slots. Idle time that has already elapsed counts, so after a long silence a frame leaves at once. When the
+          medium becomes busy, the remaining slots are kept, rounded up, and DIFS has to pass again. If a timer expires
+          in the very instant in which energy arrives, the node still sends. Because the end of every frame in the air
+          is known, deferring only moves a deadline, and polling is not necessary. Broadcast frames, and unicast frames
+          without `acknowledged`, have no ACK and no retry, and CW stays at CWmin. In groupcast with unsolicited
+          retries, a station sends each broadcast frame with data several times before its next frame, each time after a
+          back-off from CWmin. The receiver drops duplicates. An acknowledged frame is answered by an ACK after SIFS. CW
+          doubles up to CWmax, there are at most retry_limit attempts, and other nodes respect the NAV. The receiver
+          drops duplicates. After a missing ACK, slots count from the timeout.
+Units     Times are integer nanoseconds or numbers of slots.
 Source    IEEE 802.11-2016, 10.3; IEEE 802.11-2020, 10.23.2.12, for groupcast; the semantics of INET 4.5's Contention
           module; or ours: docs/models/radio.md
 """
@@ -30,8 +30,8 @@ from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class Acknowledgement(NamedTuple):
-    """The acknowledgement of frames at one rate. An ACK must have begun to arrive within `wait_ns`: SIFS, a slot and
-    the preamble.
+    """The acknowledgement of frames at one rate. An ACK must have begun to arrive within `wait_ns`, which consists of
+    SIFS, a slot and the preamble.
     """
 
     rate_mbps: float
@@ -40,7 +40,7 @@ class Acknowledgement(NamedTuple):
 
 
 class Rules:
-    """The rules that all MACs of one network share, computed once."""
+    """The rules that all MACs of a network share. They are computed only once."""
 
     __slots__ = (
         "acks", "difs_ns", "eifs_ns", "group_retries", "mode", "queue_frames", "retry_limit", "sifs_ns", "slot_ns",
@@ -51,15 +51,16 @@ class Rules:
         self.slot_ns = mode.slot_ns
         self.sifs_ns = mode.sifs_ns
         self.difs_ns = mode.difs_ns
-        self.eifs_ns = mode.eifs_ns if eifs else 0  # 0: a broken frame does not cause a wait
-        self.windows = [mode.cw_min]  # the largest number of slots that may be drawn, by number of failed attempts
+        self.eifs_ns = mode.eifs_ns if eifs else 0  # with 0, a broken frame does not cause a wait
+        # The largest number of slots that may be drawn, indexed by the number of failed attempts.
+        self.windows = [mode.cw_min]
         for _ in range(retry_limit):
             self.windows.append(min(2 * self.windows[-1] + 1, mode.cw_max))
         self.mode = mode
         self.queue_frames = queue_frames
         self.retry_limit = retry_limit
         self.group_retries = group_retries
-        self.acks: dict[float, Acknowledgement] = {}  # by the rate of the frame
+        self.acks: dict[float, Acknowledgement] = {}  # acknowledgements by the rate of the acknowledged frame
 
     def ack(self, rate_mbps: float) -> Acknowledgement:
         known = self.acks.get(rate_mbps)
@@ -73,7 +74,7 @@ class Rules:
 
 
 class Dcf(Mac):
-    """802.11's distributed coordination function. The deadline is the end of the back-off."""
+    """The distributed coordination function of 802.11. The deadline is the end of the back-off."""
 
     __slots__ = (
         "_ack_timer", "_attempts", "_backoff", "_before_freeze", "_eifs_until", "_frozen_at", "_last_heard",
@@ -88,19 +89,19 @@ class Dcf(Mac):
         self._backoff = backoff
         self._start_over()
         self._ack_timer = Timer(kernel, self._ack_missed)
-        self._last_heard: dict[int, int] = {}  # sender -> number of its last frame that its MAC may repeat
+        self._last_heard: dict[int, int] = {}  # sender -> number of its last repeatable frame
 
     def _start_over(self) -> None:
         self._slots = 0
         self._attempts = 0
         self._eifs_until = NEVER
-        self._not_before = NEVER  # the timeout of a missing ACK
-        self._frozen_at = NEVER  # when the count last stopped, and the time before that
+        self._not_before = NEVER  # no slot counts before this time, the timeout of a missing ACK
+        self._frozen_at = NEVER  # when the count of slots last stopped
         self._before_freeze = (0, 0)
 
     def reset(self) -> None:
-        """Drop the queue and all timers of a node that crashed: nothing that waited is sent, without notice. A frame in
-        the air goes on.
+        """Drop the queue and all timers of a node that crashed. Frames that were waiting are not sent, and their
+        clients are not notified. A frame that is in the air continues.
         """
         self._queue.clear()
         self.stop()
@@ -112,14 +113,14 @@ class Dcf(Mac):
     # --- contention
 
     def take_turn(self) -> None:
-        """Draw a back-off for the first frame of the queue and wait for it."""
+        """Draw a back-off for the first frame of the queue, and wait until it is over."""
         transceiver = self._transceiver
         rules = self._rules
         now = self._calendar.now
         self._slots = slots = int(self._backoff.random() * (rules.windows[self._attempts] + 1))
         transceiver.contending = True
         self._frozen_at = NEVER
-        if now < transceiver.busy_from:  # energy is on its way, but not here yet
+        if now < transceiver.busy_from:  # energy is approaching, but has not arrived here yet
             idle_since = transceiver.idle_since
         else:
             idle_since = transceiver.busy_until
@@ -129,12 +130,15 @@ class Dcf(Mac):
             self.defer(transceiver.busy_from)
 
     def defer(self, first: int) -> None:
-        """Defer to energy from `first` on (the transceiver knows until when): keep the remaining slots, rounded up."""
+        """Defer to energy that arrives at `first`, and keep the remaining slots, rounded up. The transceiver knows when
+        the energy ends.
+        """
         expiry = self.deadline_ns
         if expiry <= first:
-            return  # sends before, or in the same instant: cannot have sensed it
+            return  # the node sends before the energy arrives, or in the same instant, and cannot have sensed it
         if first < self._frozen_at:
-            # Sent later than what stopped the count, but from nearer: it stopped the count.
+            # This energy was sent later than the energy that stopped the count, but from a shorter distance. It arrives
+            # first, so it is what stops the count.
             expiry, self._slots = self._before_freeze
         else:
             self._before_freeze = (expiry, self._slots)
@@ -145,38 +149,38 @@ class Dcf(Mac):
         self._wait()
 
     def _wait(self) -> None:
-        """Count the slots from DIFS (or more) after the medium gets idle."""
+        """Start to count the slots, beginning DIFS or more after the medium becomes idle."""
         self.start_at(self._after_idle(self._transceiver.busy_until) + self._slots * self._rules.slot_ns)
 
     def _after_idle(self, idle_since: int) -> int:
-        """Return the time from which slots count."""
+        """Return the time from which slots are counted."""
         start = idle_since + self._rules.difs_ns
         if start < self._eifs_until:
             start = self._eifs_until
         return start if start > self._not_before else self._not_before
 
     def on_fcs_error(self, end: int) -> None:
-        """Wait for EIFS after a frame that ended at `end` and arrived broken while we contend."""
+        """Wait for EIFS after a frame that ended at `end` and arrived broken while this node was contending."""
         eifs_ns = self._rules.eifs_ns
         if eifs_ns > 0:
             self._eifs_until = end + eifs_ns
             self._wait()
 
     def on_good_frame(self) -> None:
-        """End EIFS after a frame that arrived whole while we contend."""
+        """End the EIFS because a frame has arrived intact while this node was contending."""
         if self._eifs_until > self._transceiver.busy_until:
             self._eifs_until = NEVER
             self._wait()
 
     def expire(self) -> None:
-        """Send the first frame of the queue, because the back-off is over."""
+        """Send the first frame of the queue, because its back-off is over."""
         self._transceiver.contending = False
         self._medium.start(self._queue[0])
 
     def on_sent(self, frame: Frame) -> None:
-        """Go on after the medium reports that the frame has left, and has been received where it could be."""
+        """Continue after the medium has reported that the frame has ended at all of its receivers."""
         if not self._queue or self._queue[0] is not frame:
-            return  # an ACK, or a frame from before a crash
+            return  # an ACK, or a frame that was sent before a crash
         if frame.acknowledged:
             self._ack_timer.start_at(frame.start_ns + frame.duration_ns + self._rules.ack(frame.rate_mbps).wait_ns)
         elif frame.number and frame.retries < self._rules.group_retries:
@@ -187,13 +191,13 @@ class Dcf(Mac):
             self._finish(frame, delivered=True)
 
     def _repeats(self, frame: Frame) -> bool:
-        """Return whether this is a station's broadcast frame with data."""
+        """Return whether this frame is a broadcast frame with data that is sent by a station."""
         if not self._rules.group_retries or frame.to is not None:
             return False
         return self._transceiver.is_station and frame.message.payload_bytes > 0
 
     def is_new(self, frame: Frame) -> bool:
-        """Return whether a frame is not a repetition of the last one that its sender's MAC may repeat."""
+        """Return whether a frame differs from the last repeatable frame of its sender, and remember it."""
         if self._last_heard.get(frame.sender.index) == frame.number:
             return False
         self._last_heard[frame.sender.index] = frame.number
@@ -214,7 +218,9 @@ class Dcf(Mac):
     # --- acknowledged unicast
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """Take an ACK or an acknowledged frame, for this node or overheard, that ended here at `end`."""
+        """Handle an ACK or an acknowledged frame that ended here at `end`, whether it is addressed to this node or to
+        another one.
+        """
         transceiver = self._transceiver
         if frame.kind == ACK:
             if frame.to is transceiver and self._queue and self._queue[0] is frame.message and self._ack_timer.running:
@@ -226,7 +232,8 @@ class Dcf(Mac):
             if transceiver.contending:
                 self.defer(end)
             return
-        # The frame is handed up when the last receiver has it: beyond 2 998 m up to 7 ns after SIFS is over here.
+        # The medium calls this method when the last receiver has the frame. Beyond 2 998 m, that is up to 7 ns after
+        # SIFS has ended at this node.
         self._calendar.at(max(end + self._rules.sifs_ns, self._calendar.now), lambda: self._acknowledge(frame))
         if self.is_new(frame):
             transceiver.hand_up(frame)
@@ -240,7 +247,7 @@ class Dcf(Mac):
 
     def _ack_missed(self) -> None:
         now = self._calendar.now
-        if self._transceiver.lock_until > now:  # something is arriving: it may be the ACK
+        if self._transceiver.lock_until > now:  # a frame is arriving, and it may be the ACK
             self._ack_timer.start_at(self._transceiver.lock_until + self._rules.slot_ns)
             return
         frame = self._queue[0]

@@ -1,6 +1,6 @@
 """A frame in the air, and its possible outcomes at each node in range.
 
-Units     integer nanoseconds, bytes
+Units     Times are integer nanoseconds, and sizes are in bytes.
 Source    ours: docs/models/radio.md
 """
 
@@ -18,7 +18,7 @@ HALF_DUPLEX: Final = 3
 RANDOM: Final = 4
 RECEIVER_DOWN: Final = 5
 OUTCOMES = ("received", "collision", "never_attempted", "half_duplex", "random", "receiver_down")
-# only with sinr
+# The following outcomes occur only with the model sinr.
 BIT_ERRORS: Final = 6
 PREAMBLE_MISSED: Final = 7
 SINR_OUTCOMES = (*OUTCOMES, "bit_errors", "preamble_missed")
@@ -28,14 +28,16 @@ ACK: Final = 1
 
 
 class Client(Protocol):
-    """The sender of a frame through the MAC, which is notified of its outcome."""
+    """The sender of a frame. The MAC notifies it of the outcome."""
 
     def on_sent(self, message: Any) -> None: ...
     def on_dropped(self, message: Any) -> None: ...
 
 
 class Frame:
-    """One transmission. `to` None: a broadcast; `acknowledged`: unicast that waits for an acknowledgement."""
+    """One transmission. If `to` is None, it is a broadcast. If `acknowledged` is true, it is a unicast that waits for
+    an acknowledgement.
+    """
 
     __slots__ = (
         "acknowledged",
@@ -82,14 +84,16 @@ class Frame:
         self.client = client
         self.acknowledged = acknowledged
         self.kind = kind
-        self.number = 0  # set by the sender's MAC if it may repeat the frame: for the receiver's duplicate filter
+        # Set by the sender's MAC if it may repeat the frame, so that the receiver can detect duplicates.
+        self.number = 0
         self.retries = 0
-        self.settled: Transceiver | None = None  # the receiver whose random loss is drawn already
-        self.serial = 0  # among all that were ever in the air, set by the medium
+        self.settled: Transceiver | None = None  # the receiver for which the random loss has already been drawn
+        self.serial = 0  # number among all frames that have ever been in the air, set by the medium
         self.start_ns = 0
-        self.x_m = self.y_m = 0.0  # where it was sent, with sinr
-        self.receivers: list[Transceiver] = []  # nodes in reach, by index
-        self.outcomes: list[int] = []  # parallel to receivers, as is
-        self.delays_ns: list[int] = []  # the propagation delay to each
-        self.sinrs_cdb: list[int] = []  # the lowest at each receiver, if frames are watched; NEVER: not received
-        self.powers_cdbm: list[int] = []  # with sinr: its power at each receiver, in hundredths of a dBm
+        self.x_m = self.y_m = 0.0  # with sinr: the position from which it was sent
+        self.receivers: list[Transceiver] = []  # nodes in reach, sorted by index
+        self.outcomes: list[int] = []  # one for each receiver, in the same order
+        self.delays_ns: list[int] = []  # propagation delay to each receiver
+        # If frames are observed: the lowest SINR at each receiver, or NEVER if it did not receive the frame.
+        self.sinrs_cdb: list[int] = []
+        self.powers_cdbm: list[int] = []  # with sinr: the power at each receiver, in hundredths of a dBm

@@ -1,9 +1,9 @@
-"""What surrounds a message on the radio, and how long does the whole frame last?
+"""Compute the headers that surround a message on the radio, and the duration of the whole frame.
 
-Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, with groupcast QoS Control 2, FCS 4 bytes) in the air time
-          of its mode, at one rate for broadcasts and one for acknowledged unicast. acking: a MAC header and a PHY
-          header of given sizes, no preamble, one rate
-Units     integer nanoseconds, Mb/s, bytes
+Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, with groupcast QoS Control 2, FCS 4 bytes), which takes the
+          airtime of its mode. There is one rate for broadcasts and one for acknowledged unicast. acking: a MAC header
+          and a PHY header of configured sizes, without a preamble, and with a single rate.
+Units     Times are integer nanoseconds, rates are in Mb/s, and sizes are in bytes.
 Source    phy.py for dcf; for acking the sizes that INET 4.2 has by default: docs/models/radio.md
 """
 
@@ -23,7 +23,9 @@ QOS_CONTROL_BYTES = 2
 
 
 class Framing:
-    """The framing of one network. Messages have few different sizes, so each is computed once."""
+    """The framing of one network. Messages have only a few different sizes, so the result for each size is computed
+    only once.
+    """
 
     def __init__(self, wireless: RadioKeys) -> None:
         self._wireless = wireless
@@ -35,7 +37,9 @@ class Framing:
         self._segments: dict[int, tuple[int, int]] = {}
 
     def datagram(self, size_bytes: int) -> tuple[int, int]:
-        """Return size and airtime of the frame that carries this payload in a UDP datagram, without acknowledgement."""
+        """Return the size and the airtime of the frame that carries this payload in a UDP datagram without
+        acknowledgement.
+        """
         known = self._datagrams.get(size_bytes)
         if known is None:
             in_all = size_bytes + UDP_BYTES + IP_BYTES + self._link_bytes
@@ -43,11 +47,15 @@ class Framing:
         return known
 
     def acknowledged_datagram(self, size_bytes: int) -> tuple[int, int]:
-        """Return size and airtime of a frame that the MAC acknowledges."""
+        """Return the size and the airtime of a frame that carries this payload in a UDP datagram and is acknowledged by
+        the MAC.
+        """
         return self.segment(size_bytes + UDP_BYTES)
 
     def segment(self, size_bytes: int) -> tuple[int, int]:
-        """Return size and airtime of the acknowledged frame for a TCP segment of this size, header included."""
+        """Return the size and the airtime of the acknowledged frame for a TCP segment of this size, which includes the
+        header.
+        """
         known = self._segments.get(size_bytes)
         if known is None:
             in_all = size_bytes + IP_BYTES + self._link_bytes
@@ -57,13 +65,13 @@ class Framing:
     def _airtime_ns(self, size_bytes: int, rate_mbps: float) -> int:
         if self._is_plain:
             bits = self._wireless.phy_header_bits + 8 * size_bytes
-            # from the rate as it is written, because 0.7 is not a binary fraction
+            # Convert the rate from its decimal text, because a number such as 0.7 is not exact in binary.
             return ceil(bits * MICROSECOND / Fraction(repr(rate_mbps)))
         return MODES[self._wireless.mode].airtime_ns(size_bytes, rate_mbps)
 
 
 def link_bytes(wireless: RadioKeys) -> int:
-    """Return the bytes that the link adds to a packet."""
+    """Return how many bytes the link layer adds to a packet."""
     if wireless.mac == "acking":
         return wireless.mac_header_bytes
     return LLC_MAC_FCS_BYTES + (0 if wireless.groupcast == "none" else QOS_CONTROL_BYTES)

@@ -1,6 +1,7 @@
-"""The keys of `wireless` that every model of reception shares: those of the MACs, and what other code asks a model for.
+"""The configuration keys of `wireless` that all models of reception share: the keys of the MACs, and the properties
+that other code reads from a model.
 
-Units     metres, Mb/s, dB, frames, bits, milliseconds
+Units     Distances are in metres, rates in Mb/s, ratios in dB, sizes in frames or bits, and times in milliseconds.
 Source    IEEE 802.11-2016 for modes and rates; INET 4.2's AckingMac for the defaults of acking, except its bit rate,
           which is inferred (docs/validation/paper.md); ours: docs/models/radio.md
 """
@@ -20,7 +21,7 @@ BANDS: dict[str, dict[str, float]] = {"a": {"reference_loss_db": 46.68, "frequen
 
 
 class RadioKeys(Parameters):
-    """The choice of a MAC and of a model. Each model declares the keys that only it reads in a class of its own."""
+    """The choice of a MAC and of a model. Keys that only one model reads are declared in the class of that model."""
 
     by_distance: ClassVar[bool] = True
     """Whether a frame's receivers are the nodes within a distance of its sender."""
@@ -98,29 +99,33 @@ class RadioKeys(Parameters):
 
     @property
     def group_copies(self) -> int:
-        """The number of times that a station sends each group frame with data."""
+        """How many times a station sends each group frame with data."""
         return 1 if self.groupcast == "none" else 1 + self.group_retries
 
     @property
     def unicast_mbps(self) -> float:
-        """The rate of unicast frames with the MAC `dcf`, in Mbit/s."""
+        """The rate of unicast frames with the MAC `dcf`, in Mb/s."""
         return self.unicast_rate_mbps or (11 if self.mode == "b" else 24)
 
     @property
     def reservation_ns(self) -> int:
-        """The time for which an acknowledged frame reserves the medium after its end: SIFS and its acknowledgement."""
+        """The time for which an acknowledged frame reserves the medium after its end. It consists of SIFS and the
+        acknowledgement.
+        """
         if self.mac != "dcf":
             return 0
         mode = MODES[self.mode]
         return mode.sifs_ns + mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(self.unicast_mbps))
 
     def farthest_m(self) -> float:
-        """Return the longest distance at which a frame may be received, or 0 if distance does not decide."""
+        """Return the longest distance at which a frame may be received, or 0 if the distance does not decide about
+        reception.
+        """
         return 0.0
 
 
 class DistanceKeys(RadioKeys):
-    """What models that go by distances have in common."""
+    """The keys that are common to all models in which distances decide."""
 
     interference_range_m: float | None = Field(
         default=None,

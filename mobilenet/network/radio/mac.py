@@ -1,10 +1,10 @@
-"""The MAC that every node has: a queue, and an answer to what arrives.
+"""The MAC of every node: a queue of frames, and the response to arriving frames.
 
-Model     one drop-tail queue; its first frame is the one that the kind of MAC is busy with: dcf.py (802.11's CSMA/CA)
-          or acking_mac.py (no carrier sense at all). The medium calls `on_sent` when all receivers have had a frame
-          of this MAC, `take_unicast` for each that received an acknowledged one, and the other three only while the
-          transceiver contends
-Units     integer nanoseconds, frames
+Model     There is one drop-tail queue. Its first frame is the one that the MAC is currently sending. How the MAC sends
+          depends on its kind: dcf.py (802.11's CSMA/CA) or acking_mac.py (no carrier sense at all). The medium calls
+          `on_sent` when all receivers have had a frame of this MAC, and `take_unicast` for each node that received an
+          acknowledged frame. It calls the other three methods only while the transceiver is contending.
+Units     Times are integer nanoseconds, and the length of the queue is in frames.
 Source    ours: docs/models/radio.md
 """
 
@@ -18,7 +18,7 @@ from mobilenet.network.radio.transceiver import Transceiver
 
 
 class Mac(Deadline):
-    """The sending side of one node, and its answers to unicast frames."""
+    """The sending side of a node, and its responses to unicast frames."""
 
     __slots__ = ("_medium", "_most_frames", "_number", "_queue", "_transceiver")
 
@@ -27,8 +27,8 @@ class Mac(Deadline):
         self._medium = medium
         self._transceiver = transceiver
         self._most_frames = queue_frames
-        self._queue: list[Frame] = []  # short: a list is smaller than a deque
-        self._number = 0  # number of frames that the MAC may repeat
+        self._queue: list[Frame] = []  # a list, because the queue is short and a deque would take more memory
+        self._number = 0  # number of the last repeatable frame
         transceiver.mac = self
 
     @property
@@ -36,7 +36,9 @@ class Mac(Deadline):
         return len(self._queue)
 
     def enqueue(self, frame: Frame) -> bool:
-        """Send the frame when its turn comes. Return False if the queue is full and the frame is dropped."""
+        """Queue the frame, which is sent when its turn comes. Return False if the queue is full and the frame is
+        dropped.
+        """
         queue = self._queue
         if len(queue) >= self._most_frames:
             self._medium.queue_drops += 1
@@ -52,37 +54,39 @@ class Mac(Deadline):
         return True
 
     def _repeats(self, frame: Frame) -> bool:
-        """Return whether the frame is repeated without being asked for."""
+        """Return whether the MAC repeats the frame unsolicited."""
         return False
 
     def take_turn(self) -> None:
-        """Take the first frame of the queue as the next to be sent."""
+        """Start to send the first frame of the queue."""
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Drop the queue and all timers of a node that crashed: nothing that waited is sent, without notice. A frame in
-        the air goes on.
+        """Drop the queue and all timers of a node that crashed. Frames that were waiting are not sent, and their
+        clients are not notified. A frame that is in the air continues.
         """
         raise NotImplementedError
 
     # --- called by the medium
 
     def on_sent(self, frame: Frame) -> None:
-        """Note that the frame has left, and has been received where it could be."""
+        """Handle the end of a frame of this MAC, which all receivers have had by now."""
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """Take an ACK or an acknowledged frame, for this node or overheard, that ended here at `end`."""
+        """Handle an ACK or an acknowledged frame that ended here at `end`, whether it is addressed to this node or to
+        another one.
+        """
         raise NotImplementedError
 
     def is_new(self, frame: Frame) -> bool:
-        """Return whether a group frame that arrived whole was not received before."""
+        """Return whether a group frame that arrived intact has not been received before."""
         return True
 
     def defer(self, first: int) -> None:
-        """Defer to energy that arrives at `first` (the transceiver knows until when)."""
+        """Defer to energy that arrives at `first`. The transceiver knows when the energy ends."""
 
     def on_fcs_error(self, end: int) -> None:
-        """Note that a frame that ended at `end` arrived broken."""
+        """Handle the arrival of a broken frame that ended at `end`."""
 
     def on_good_frame(self) -> None:
-        """Note that a frame arrived whole."""
+        """Handle the arrival of an intact frame."""

@@ -1,15 +1,15 @@
-"""The medium between a sender and all nodes that hear it, for every model of reception.
+"""The medium between a sender and all nodes that hear it. It is the base of the media of all models of reception.
 
-Model     positions are frozen for the whole frame; a sender cannot receive, unless full duplex; an independent
-          random loss, and another one for each impaired node that sends or receives the frame. What becomes of a frame
-          at each node is a kind of medium's: unit_disk/ (a distance decides) or sinr/ (power, noise,
-          interference). Consequences are settled when a frame starts and when the last receiver has it, so layers
-          above receive at most one propagation delay late, while every comparison between frames, and all of the MAC's
-          timing, uses the exact nanosecond of the node concerned
-Units     integer nanoseconds, metres, bytes
-Counts    frames by kind, and pairs (frame, receiver) by outcome; the kind of medium defines a frame's receivers. The
-          MAC's acknowledgements have separate counters and are in no other, except `airtime_ns`
-Errors    none: parameters are validated with the scenario
+Model     Positions are frozen for the duration of a frame. A sender cannot receive, except in full duplex. Frames are
+          lost independently at random, with an additional loss for each impaired node that sends or receives the frame.
+          The subclass decides about the outcome of a frame at each node: unit_disk/ (a distance decides) or sinr/
+          (power, noise and interference decide). Outcomes take effect when a frame starts and when the last receiver
+          has it, so the layers above receive a frame at most one propagation delay late. All comparisons between
+          frames, and all timing of the MAC, use the exact nanosecond at the node concerned.
+Units     Times are integer nanoseconds, distances are in metres, and sizes are in bytes.
+Counts    Frames are counted by kind, and pairs (frame, receiver) by outcome. The subclass defines the receivers of a
+          frame. Acknowledgements of the MAC have separate counters. Only `airtime_ns` includes them as well.
+Errors    None. Parameters are validated with the scenario.
 Source    ours: docs/models/radio.md
 """
 
@@ -30,7 +30,7 @@ Observer = Callable[[Frame], None]
 
 
 class Medium:
-    """The medium of one run."""
+    """Base class of the medium of one run."""
 
     def __init__(
         self,
@@ -42,64 +42,66 @@ class Medium:
         listens: bool = True,
         full_duplex: bool = False,
     ) -> None:
-        """Set up the medium. `outcomes`: the possible outcomes of a pair; `full_duplex`: a sender goes on receiving."""
+        """Set up the medium. `outcomes` are the possible outcomes of a pair. With `full_duplex`, a node can receive
+        while it sends.
+        """
         self._calendar: Calendar = kernel.calendar
         self.neighbours = neighbours
         self.outcomes = outcomes
-        self.airtime_ns = 0  # of all frames and of the MAC's acknowledgements
-        # (from a station, message class) -> frames, bytes, payload bytes
+        self.airtime_ns = 0  # airtime of all frames, including the acknowledgements of the MAC
+        # (sent by a station, class of the message) -> numbers of frames, bytes and payload bytes
         self.by_kind: dict[tuple[bool, type], list[int]] = {}
         self.acks = 0
         self.ack_bytes = 0
         self.retries = 0
-        self.group_retries = 0  # unsolicited
+        self.group_retries = 0  # repetitions of broadcast frames that were not requested
         self.queue_drops = 0
-        self.given_up = 0  # frames that were never acknowledged
+        self.given_up = 0  # frames for which no acknowledgement arrived
         self._started = 0
-        self._in_air: dict[int, Frame] = {}  # by serial
+        self._in_air: dict[int, Frame] = {}  # frames by serial number
         self.pairs = [0] * len(outcomes)
         self.addressed_pairs = [0] * len(outcomes)
         self.ack_pairs = [0] * len(outcomes)
         self.addressed_ack_pairs = [0] * len(outcomes)
-        self.loss = loss  # probability of random loss, for frames that have not ended yet
-        self._impaired: dict[int, float] = {}  # by index: the loss of what the node sends and receives
+        self.loss = loss  # probability of random loss; a change also affects frames that have not ended yet
+        self._impaired: dict[int, float] = {}  # index of a node -> loss of the frames that it sends and receives
         self._impaired_draws: dict[int, RandomNumbers] = {}
         self._observer = observer
         self._full_duplex = full_duplex
-        self._listens = listens  # False: nothing is handed up, beacons are only for the statistics
+        self._listens = listens  # if False, frames are not handed up, because beacons only matter for the statistics
 
     @property
     def frames(self) -> int:
-        """The number of frames that have been on the air; each attempt of the MAC counts."""
+        """The number of frames that have been on the air. Each attempt of the MAC counts."""
         return sum(tally[0] for tally in self.by_kind.values())
 
     def add(self, transceiver: Transceiver) -> None:
-        """Put the node on this medium."""
+        """Add the node to this medium."""
 
     def observe(self, observer: Observer | None) -> None:
-        """Show frames to an observer from now on, once all receivers have had them."""
+        """Pass each frame to an observer from now on, as soon as all receivers have had it."""
         self._observer = observer
 
     def start(self, frame: Frame, before: Frame | None = None) -> None:
-        """Begin to radiate the frame from the sender's transceiver; it sends one at a time, and a frame is in the air
-        once at a time.
+        """Begin to send the frame from the transceiver of its sender. A transceiver sends one frame at a time, and the
+        same frame cannot be in the air twice at the same time.
 
-        `before`: the sender's last frame, if this one may follow it without a gap. A sender that comes closer has a
-        shorter delay now, but what it sends cannot overtake what it has sent: no receiver hears it before it has the
-        whole previous frame.
+        `before` is the last frame of the sender, if this frame may follow it without a gap. If the sender has come
+        closer, the propagation delay is shorter now, but this frame cannot overtake the previous one: a receiver hears
+        it only after the end of the whole previous frame.
         """
         raise NotImplementedError
 
     def drop_out(self, node: Transceiver) -> None:
-        """Drop a node that crashes or vanishes: what it was receiving is lost to it."""
+        """Remove a node that crashes or vanishes. It loses the frame that it was receiving."""
         raise NotImplementedError
 
     def _let_go(self, node: Transceiver) -> None:
-        """Unlock the node from its frame, which is still in the air."""
+        """Unlock the node from its frame, which remains in the air."""
         node.lock_until = NEVER
 
     def _abort_reception(self, sender: Transceiver, now: int, end: int) -> None:
-        """Abort receiving because the node sends, even of a frame that is still on its way here."""
+        """Abort a reception because the node sends. This includes a frame that has not reached the node yet."""
         if sender.lock_until > now:
             self._lose(sender, HALF_DUPLEX)
             self._let_go(sender)
@@ -107,38 +109,40 @@ class Medium:
         if end > sender.free_from:
             sender.free_from = end
         sender.sense(now, end)
-        if sender.contending:  # an ACK goes out while a frame waits
+        if sender.contending:  # the node sends an ACK while another frame waits
             sender.mac.defer(now)
 
     def _lose(self, node: Transceiver, outcome: int) -> None:
-        """Lose the frame that the node is locked on, unless it is lost already."""
+        """Set the outcome of the frame that the node is locked on, unless the frame is already lost."""
         frame = self._in_air[node.lock_frame]
         i = frame.receivers.index(node)
         if frame.outcomes[i] == RECEIVED:
             frame.outcomes[i] = outcome
 
     def settle(self, frame: Frame) -> bool:
-        """Return whether the addressee has received the frame. Called in the instant in which the last bit arrives
-        there: nothing that comes later can change the outcome, so it is decided now, before the last receiver has the
+        """Return whether the addressee has received the frame. This is called in the instant in which the last bit
+        arrives there. Later events cannot change the outcome, so it is decided now, before the last receiver has the
         frame.
         """
         assert frame.to is not None
         i = frame.receivers.index(frame.to)
-        if frame.serial in self._in_air and frame.outcomes[i] == RECEIVED:  # otherwise `finish` was faster
+        if frame.serial in self._in_air and frame.outcomes[i] == RECEIVED:  # otherwise, `finish` has already decided
             frame.settled = frame.to
             if self._is_lost(frame, frame.to):
                 frame.outcomes[i] = RANDOM
         return frame.outcomes[i] == RECEIVED
 
     def impair(self, node: Transceiver, loss: float, draws: RandomNumbers) -> None:
-        """Lose what the node sends and receives with this probability, for all frames that have not ended yet."""
+        """Lose frames that the node sends or receives with this probability. This includes frames that have not ended
+        yet.
+        """
         self._impaired.pop(node.index, None)
         if loss > 0:
             self._impaired[node.index] = loss
             self._impaired_draws.setdefault(node.index, draws)
 
     def _is_lost(self, frame: Frame, node: Transceiver) -> bool:
-        """Draw whether a receiver loses a frame, by the scenario's loss or an impairment."""
+        """Draw whether a receiver loses a frame, because of the scenario's loss or an impairment."""
         if self.loss > 0 and node.loss_draws is not None and node.loss_draws.random() < self.loss:
             return True
         return bool(self._impaired) and (self._is_lost_at(frame.sender.index) or self._is_lost_at(node.index))
@@ -148,10 +152,10 @@ class Medium:
         return loss > 0 and self._impaired_draws[index].random() < loss
 
     def _decide(self, frame: Frame) -> None:
-        """Decide what is not known before the last bit has arrived. There is nothing to decide if distances decide."""
+        """Decide the outcomes that are unknown until the last bit has arrived. There are none in models by distance."""
 
     def finish(self, frame: Frame) -> None:
-        """Finish a frame that every receiver has had: count it, hand it up, and let the MACs go on."""
+        """Finish a frame that has ended at every receiver: count it, hand it up, and let the MACs continue."""
         del self._in_air[frame.serial]
         receivers = frame.receivers
         outcomes = frame.outcomes
@@ -170,7 +174,8 @@ class Medium:
         frame.sender.mac.on_sent(frame)
         delays = frame.delays_ns
         listens = self._listens or answered
-        # receivers[i].contending, without a hold of the node: one line of the cache less
+        # The conditions use receivers[i].contending without holding a reference to the node, which saves an access to
+        # one more cache line.
         for i, outcome in enumerate(outcomes):
             if outcome == RECEIVED:
                 if receivers[i].contending:
@@ -195,7 +200,8 @@ class Medium:
             tally[1] += frame.psdu_bytes
             tally[2] += frame.message.payload_bytes
             pairs, addressed = self.pairs, self.addressed_pairs
-        else:  # counted when it ends, like a frame: one may be in the air at the end of a run
+        else:
+            # Acknowledgements are counted when they end, like frames; one may still be in the air at the end of a run.
             self.acks += 1
             self.ack_bytes += frame.psdu_bytes
             pairs, addressed = self.ack_pairs, self.addressed_ack_pairs
@@ -224,7 +230,7 @@ def _add(counts: list[int], outcomes: list[int]) -> None:
 
 
 class End:
-    """The queue entry of a frame's end; cheaper than a closure."""
+    """The calendar entry for the end of a frame. An object of this class is cheaper than a closure."""
 
     __slots__ = ("_frame", "_medium")
 

@@ -1,9 +1,10 @@
-"""The interface of a model of reception: everything that the rest of the program asks of it.
+"""The interface of a model of reception, with everything that the other parts of the program need from it.
 
-Model     a model is a folder in radio/: keys.py (its keys, entered in MODELS of network/wireless.py), medium.py (what
-          becomes of a frame at each node; compiled) and model.py, whose Model is a subclass of RadioModel
-Units     metres
-Errors    ScenarioError for files that the keys name and that cannot be used
+Model     A model is a folder in radio/. It contains keys.py (its keys, which are registered in MODELS of
+          network/wireless.py), medium.py (which decides about the outcome of a frame at each node, and is compiled) and
+          model.py, whose class Model is a subclass of RadioModel.
+Units     Distances are in metres.
+Errors    ScenarioError for files that are named by the keys and cannot be used.
 Source    ours: docs/models/radio.md
 """
 
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
     from mobilenet.network.radio.medium import Medium, Observer
     from mobilenet.network.radio.neighbours import Neighbours
 
-Fault = tuple[str, str]  # dotted path of a key, what is wrong there
+Fault = tuple[str, str]  # the dotted path of a key, and a description of the error
 
 
 class RadioModel(ABC):
-    """A model of reception with the keys of one scenario."""
+    """A model of reception with the values of its keys in one scenario."""
 
     keys: ClassVar[type[RadioKeys]]
     is_certain: ClassVar[bool]
@@ -41,66 +42,70 @@ class RadioModel(ABC):
     @property
     @abstractmethod
     def cell_m(self) -> float:
-        """The distance up to which a station serves hosts, without obstacles in the way."""
+        """The distance up to which a station serves hosts if there are no obstacles."""
 
     @property
     def ground_m(self) -> float:
-        """The distance from a station within which hosts walk if the scenario gives no area."""
+        """The maximum distance of hosts from a station if the scenario does not define an area."""
         return self.cell_m
 
     @property
     def serving_reach_m(self) -> float:
-        """The distance beyond which no station serves a host."""
+        """The distance beyond which hosts are not served by a station."""
         return self.cell_m
 
     @property
     def half_heard_m(self) -> float:
-        """The distance at which half of a station's frames are noticed in silence, without obstacles in the way."""
+        """The distance at which half of a station's frames are detected if the medium is silent and there are no
+        obstacles.
+        """
         return self.cell_m
 
     @property
     @abstractmethod
     def reach_m(self) -> float:
-        """The distance beyond which a frame affects no node."""
+        """The distance beyond which a frame does not affect other nodes."""
 
     @property
     @abstractmethod
     def range_key(self) -> str:
-        """The key that decides first how far stations are received."""
+        """The key that primarily determines how far stations are received."""
 
     @property
     def surely_heard(self) -> bool:
-        """Whether a node in range is heard again and again under load, so that silence means something."""
+        """Whether a node in range is certain to be heard repeatedly, even under load, so that silence is meaningful."""
         return False
 
     @abstractmethod
     def words(self, place: Place) -> Iterator[str]:
-        """Yield how frames are received, in parts of a line that can be quoted in a paper."""
+        """Yield a description of how frames are received, in parts of a line that can be quoted in a paper."""
 
     @abstractmethod
     def attachment_words(self, rule: AttachmentParameters) -> str:
-        """Return which station a host uses."""
+        """Return a description of which station a host uses."""
 
     def faults(self, place: Place) -> Iterator[Fault]:
-        """Yield what prevents the model from running with these keys."""
+        """Yield errors in these keys that prevent the model from running."""
         return iter(())
 
     def warnings(self, payload_bytes: int, sends_unicast: bool) -> Iterator[str]:
-        """Yield warnings of what can run, but is probably not meant."""
+        """Yield warnings about settings that are valid but probably not intended."""
         return iter(())
 
     @property
     def is_narrow(self) -> bool:
-        """Whether hardly any nodes hear each other, which `warnings` reports."""
+        """Whether hardly any nodes hear each other. `warnings` reports this."""
         return False
 
     @abstractmethod
     def service(self, sites: NDArray[np.float64], rule: AttachmentParameters, place: Place) -> Service:
-        """Return the service of stations at `sites`, float64 (m, 2)."""
+        """Return the service of stations at `sites`, an array float64 (m, 2)."""
 
     @abstractmethod
     def medium(
         self, kernel: Kernel, neighbours: Neighbours, service: Service, seed: int, observer: Observer | None,
         listens: bool,
     ) -> Medium:  # fmt: skip
-        """Return the medium of one run. `observer`: sees each frame when all have it; `listens`: see Medium."""
+        """Return the medium of one run. `observer` is called with each frame when all receivers have had it. For
+        `listens`, see Medium.
+        """

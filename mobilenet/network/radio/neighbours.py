@@ -1,9 +1,10 @@
-"""Which nodes may be in range of a sender? A nearly exact list, at nearly no cost.
+"""Find the nodes that may be in range of a sender. The list is nearly exact, and takes very little time.
 
-Model     Square bins as wide as the longest range; around them a candidate list per node (a Verlet list):
-          all nodes within range plus a margin, good until two of them could have used the margin up.
-          The medium tests the exact distance of the candidates, so the list may hold too many, never too few.
-Units     metres, integer nanoseconds
+Model     The plane is divided into square bins that are as wide as the longest range. Each node has a list of
+          candidates (a Verlet list): all nodes within the range plus a margin. The list is valid until two nodes could
+          have moved by the whole margin. The medium tests the exact distance of the candidates, so the list may contain
+          too many nodes, but it never lacks one.
+Units     Distances are in metres, and times are integer nanoseconds.
 Source    Verlet, Computer "Experiments" on Classical Fluids I (1967) for the margin; ours: docs/models/radio.md
 """
 
@@ -19,9 +20,9 @@ _by_index = attrgetter("index")
 
 
 class Neighbours:
-    """A spatial index of transceivers that move at most at `speed_mps`.
+    """A spatial index of transceivers that move with a speed of at most `speed_mps`.
 
-    A node's bin is renewed by `rebin` (every tick of the mobility) and may lag behind it by `lag_m`.
+    The bin of a node is updated by `rebin` on each tick of the mobility, so the node may be up to `lag_m` away from it.
     """
 
     def __init__(self, range_m: float, speed_mps: float, tick_ns: int) -> None:
@@ -29,12 +30,12 @@ class Neighbours:
         self.margin_m = max(0.1 * range_m, 4 * lag_m) if speed_mps > 0 else 0.0
         self.width_m = range_m + self.margin_m + 2 * lag_m
         self._reach2 = (range_m + self.margin_m) ** 2
-        # Two nodes that approach each other use the margin up at twice the speed.
+        # Two nodes that approach each other cover the margin at twice the speed.
         self._good_for_ns = int(self.margin_m / (2 * speed_mps) * SECOND) if speed_mps > 0 else FOREVER
         self._bins: dict[tuple[int, int], list[Transceiver]] = {}
 
     def add(self, transceiver: Transceiver, now: int) -> None:
-        """Add a node that appears, or jumps."""
+        """Add a node that appears, or that jumps to another position."""
         self.remove(transceiver)
         x, y = transceiver.position(now)
         self._put(transceiver, (int(x // self.width_m), int(y // self.width_m)))
@@ -48,20 +49,20 @@ class Neighbours:
             transceiver.bin = None
 
     def rebin(self, transceiver: Transceiver, x_m: float, y_m: float) -> None:
-        """Move a node that walked on to (x_m, y_m)."""
+        """Update the bin of a node that has moved to (x_m, y_m)."""
         place = (int(x_m // self.width_m), int(y_m // self.width_m))
         if place != transceiver.bin and transceiver.bin is not None:
             self._bins[transceiver.bin].remove(transceiver)
             self._put(transceiver, place)
 
     def candidates(self, transceiver: Transceiver, now: int) -> tuple[Transceiver, ...]:
-        """Return all other nodes that can be in range now, by index."""
+        """Return all other nodes that may be in range now, sorted by index."""
         if now >= transceiver.candidates_until:
             x, y = transceiver.position(now)
             reach2 = self._reach2
             candidates = []
             for other in self._around(transceiver):
-                elapsed = now - other.since_ns  # Transceiver.position, without its call
+                elapsed = now - other.since_ns  # these lines replace a call of Transceiver.position, to save time
                 dx = other.x_m + other.vx * elapsed - x
                 dy = other.y_m + other.vy * elapsed - y
                 if dx * dx + dy * dy <= reach2 and other is not transceiver:
@@ -72,7 +73,7 @@ class Neighbours:
         return transceiver.candidates
 
     def _forget_around(self, transceiver: Transceiver) -> None:
-        """Mark all lists that can contain the node for renewal."""
+        """Invalidate all lists that may contain the node."""
         for other in self._around(transceiver):
             other.candidates_until = NEVER
 

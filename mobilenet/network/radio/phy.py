@@ -1,8 +1,8 @@
-"""How long does a frame occupy the medium, and how long are the waits between frames?
+"""Compute how long a frame occupies the medium, and how long the waits between frames are.
 
-Model     DSSS/CCK with the long preamble; OFDM in 20 MHz; no bit errors
-Units     integer nanoseconds, Mb/s, bytes of PSDU (MAC header and FCS included)
-Errors    ValueError for a rate that the mode does not have
+Model     DSSS/CCK with the long preamble, and OFDM in 20 MHz. There are no bit errors.
+Units     Times are integer nanoseconds, rates are in Mb/s, and sizes are bytes of PSDU (MAC header and FCS included).
+Errors    ValueError for a rate that does not exist in the mode.
 Source    IEEE 802.11-2016, clauses 15-18 (timing), 10.3 (interframe spaces), 10.7 (rate of control responses)
 """
 
@@ -23,7 +23,7 @@ OFDM_SYMBOL_NS = 4 * MICROSECOND
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One 802.11 mode set with its contention parameters."""
+    """A mode of 802.11 with its rates and contention parameters."""
 
     name: str
     slot_ns: int
@@ -31,8 +31,8 @@ class Mode:
     cw_min: int
     cw_max: int
     rates_mbps: tuple[float, ...]
-    basic_rates_mbps: tuple[float, ...]  # rates that ACKs use
-    signal_extension_ns: int  # after an OFDM frame in the 2.4 GHz band
+    basic_rates_mbps: tuple[float, ...]  # rates at which ACKs are sent
+    signal_extension_ns: int  # idle time after an OFDM frame in the 2.4 GHz band
 
     @property
     def difs_ns(self) -> int:
@@ -40,21 +40,21 @@ class Mode:
 
     @property
     def eifs_ns(self) -> int:
-        """The wait after a frame that arrived broken: an ACK at the slowest basic rate might follow it."""
+        """The wait after a frame that arrived broken. It leaves time for an ACK at the slowest basic rate."""
         return self.sifs_ns + self.airtime_ns(ACK_BYTES, self.basic_rates_mbps[0]) + self.difs_ns
 
     def airtime_ns(self, psdu_bytes: int, rate_mbps: float) -> int:
-        """Return the duration of the preamble, header and payload of one frame."""
+        """Return the duration of a frame, including its preamble and header."""
         if rate_mbps not in self.rates_mbps:
             raise ValueError(f"802.11 mode {self.name} has no rate of {rate_mbps} Mb/s")
         if rate_mbps in DSSS_RATES:
             return DSSS_PREAMBLE_NS + ceil(8 * psdu_bytes * MICROSECOND / rate_mbps)
         bits_per_symbol = rate_mbps * OFDM_SYMBOL_NS / MICROSECOND
-        symbols = ceil((16 + 8 * psdu_bytes + 6) / bits_per_symbol)  # service field, PSDU, tail
+        symbols = ceil((16 + 8 * psdu_bytes + 6) / bits_per_symbol)  # service field, PSDU and tail
         return OFDM_PREAMBLE_NS + symbols * OFDM_SYMBOL_NS + self.signal_extension_ns
 
     def ack_rate_mbps(self, rate_mbps: float) -> float:
-        """Return the fastest basic rate of the same modulation family that is not faster than the frame."""
+        """Return the fastest basic rate of the same modulation family that does not exceed the rate of the frame."""
         family = DSSS_RATES if rate_mbps in DSSS_RATES else OFDM_RATES
         slower = [rate for rate in self.basic_rates_mbps if rate in family and rate <= rate_mbps]
         return slower[-1] if slower else self.basic_rates_mbps[0]

@@ -1,6 +1,6 @@
-"""Where are hosts served, and what does a model of reception need from the scenario for that?
+"""Describe where hosts are served, and what a model of reception needs from the scenario to decide this.
 
-Units     metres
+Units     Distances are in metres.
 Source    ours: docs/models/world.md
 """
 
@@ -16,7 +16,9 @@ from mobilenet.world.tracks.projection import Anchor
 
 
 class Place(NamedTuple):
-    """The place of a scenario: the folder that files are relative to, where (0, 0) is on Earth, and the seed."""
+    """The context of a scenario: the folder to which file names are relative, the position of (0, 0) on Earth, and the
+    seed.
+    """
 
     folder: Path
     anchor: Anchor | None
@@ -25,7 +27,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Service:
-    """The area in which hosts are served, and the station that serves each."""
+    """The area in which hosts are served, and the rule that assigns a station to each host."""
 
     coverage: Coverage
     attachment: Attachment

@@ -1,10 +1,10 @@
-"""The medium's view of one node: where it is, what it is receiving, what it senses.
+"""The state of one node on the medium: where it is, what it is receiving, and what it senses.
 
-Model     the medium writes, the MAC reads. A period of sensed energy is kept as three instants, so a
-          node that has nothing to send costs no event: [idle_since, busy_from) was idle, [busy_from,
-          busy_until) is busy, and it is idle again from busy_until on. Both ends may lie in the
-          future, since a frame's end is known when it starts.
-Units     integer nanoseconds, metres, metres per nanosecond
+Model     The medium writes the state, and the MAC reads it. A period of sensed energy is stored as three instants, so a
+          node that has no frame to send does not cause any events: the medium was idle in [idle_since, busy_from), it
+          is busy in [busy_from, busy_until), and it is idle again from busy_until on. Both ends of the busy period may
+          be in the future, because the end of a frame is known when it starts.
+Units     Times are integer nanoseconds, distances are in metres, and speeds in metres per nanosecond.
 Source    ours: docs/models/radio.md
 """
 
@@ -23,7 +23,7 @@ NEVER: Final = -(10**18)
 
 
 class Transceiver:
-    """One node on the medium."""
+    """The state of one node on the medium."""
 
     __slots__ = (
         "air_d2", "air_until", "bin", "busy_from", "busy_until", "candidates", "candidates_until", "contending",
@@ -32,11 +32,13 @@ class Transceiver:
     )  # fmt: skip
 
     def __init__(self, index: int, name: str, number: int, is_station: bool) -> None:
-        # Every frame reads these first fourteen fields at every node that it reaches. Compiled they lie in this order,
-        # in two lines of the cache (the object takes 256 bytes with its header, and so begins with one): with thousands
-        # of nodes they come from memory, and a third line would take its time.
+        # Every frame reads these first fourteen fields at every node that it reaches. In the compiled class, they are
+        # stored in this order, in two cache lines. (The object takes 256 bytes with its header, and therefore begins at
+        # a cache line.) With thousands of nodes, the fields have to be loaded from memory, and a third cache line would
+        # take additional time.
 
-        # Position at since_ns and velocity: exact at any later moment until the next move().
+        # The position at since_ns, and the velocity. They determine the exact position at any later time until the next
+        # move().
         self.x_m = self.y_m = 0.0
         self.vx = self.vy = 0.0
         self.since_ns = 0
@@ -44,28 +46,32 @@ class Transceiver:
         # Carrier sense.
         self.busy_until = self.busy_from = self.idle_since = NEVER
 
-        # Reception. A frame that arrives from free_from on finds silence and a receiver that does not send.
+        # Reception. A frame that arrives at free_from or later finds a silent medium and a receiver that is not
+        # sending.
         self.free_from = NEVER
         self.lock_until = NEVER
-        self.lock_frame = 0  # the serial of the frame that it is locked on: no reference, which would be one more line
-        self.serving: Transceiver | None = None  # the station of a host, for counting the nodes addressed
+        # The serial of the frame that the node is locked on; a reference to the frame would need another cache line.
+        self.lock_frame = 0
+        self.serving: Transceiver | None = None  # the station that serves this host, for counting the addressed nodes
         self.up = True
         self.contending = False
 
-        # The parts of free_from; what the node is locked on counts as being in the air, noted or not.
+        # The components of free_from. The frame that the node is locked on counts as being in the air, even if
+        # air_until does not include it yet.
         self.is_station = is_station
         self.air_until = NEVER
         self.transmit_until = NEVER
-        # of the locked frame, and the least in the air since it was last silent: kept for capture only
+        # The squared distances of the locked frame, and of the nearest frame in the air since the medium was last
+        # silent. They are maintained for capture only.
         self.lock_d2 = 0.0
         self.air_d2 = 0.0
 
         self.hand_up: Callable[[Frame], None] = _ignore
         self.mac: Mac
-        self.index = index  # over all nodes; ties between receivers go by it
-        self.number = number  # among its kind
+        self.index = index  # number among all nodes, which breaks ties between receivers
+        self.number = number  # number among the hosts or among the stations
         self.name = name
-        self.loss_draws: RandomNumbers | None = None  # of the random loss at this receiver
+        self.loss_draws: RandomNumbers | None = None  # random numbers for the loss at this receiver
         self.bin: tuple[int, int] | None = None
         self.candidates: tuple[Transceiver, ...] = ()
         self.candidates_until = NEVER
@@ -75,11 +81,13 @@ class Transceiver:
         return self.x_m + self.vx * elapsed, self.y_m + self.vy * elapsed
 
     def move(self, now: int, x_m: float, y_m: float, vx: float, vy: float) -> None:
-        """Place the node here, with this velocity in metres per nanosecond from now on."""
+        """Place the node at this position. From now on, it moves with this velocity in metres per nanosecond."""
         self.x_m, self.y_m, self.vx, self.vy, self.since_ns = x_m, y_m, vx, vy, now
 
     def sense(self, start: int, end: int) -> None:
-        """Sense energy from `start` to `end`; calls come in order of sending, not quite in order of time."""
+        """Record that energy is sensed from `start` to `end`. Calls come in the order of sending, which may differ
+        slightly from the order of arrival.
+        """
         if self.busy_until < start:
             self.idle_since = self.busy_until
             self.busy_from = start
@@ -92,4 +100,4 @@ class Transceiver:
 
 
 def _ignore(frame: Frame) -> None:
-    """Ignore a frame: no MAC is attached yet."""
+    """Ignore a frame, because a MAC is not attached yet."""

@@ -1,1 +1,1 @@
-"""TCP: a reliable, ordered stream of messages over anything that loses, repeats and reorders what it carries."""
+"""TCP: a reliable, ordered stream of messages over any network that loses, repeats and reorders packets."""

@@ -1,14 +1,15 @@
-"""Limit the bytes in flight: slow start, congestion avoidance, fast retransmit, fast recovery.
+"""Limit the bytes in flight with slow start, congestion avoidance, fast retransmit and fast recovery.
 
-Model     RFC 5681 in bytes. In congestion avoidance each acknowledgement adds MSS * MSS / cwnd (equation 3), fractions
-          kept; hence delayed acknowledgements halve the growth, as the formula of Mathis with C = 0.87 has it.
-          newreno: RFC 6582, the impatient variant; a full acknowledgement sets cwnd by its option 1.
-          reno: RFC 5681, 3.2: the first new acknowledgement ends the recovery. none: duplicates are ignored.
-Names     cwnd window, ssthresh threshold, SMSS mss, recover recover (one past the highest byte sent, so RFC 6582's + 1)
-Deviates  RFC 6582 starts recover at the initial sequence number, and by its letter the very first segment could not be
-          repaired by fast retransmit; here, as in BSD and Linux, it can
-Left out  byte counting (RFC 3465), validation of a cwnd that is not used (RFC 7661), ECN, SACK
-Units     bytes
+Model     RFC 5681 in bytes. In congestion avoidance, each acknowledgement adds MSS * MSS / cwnd (equation 3), and
+          fractions are kept. Delayed acknowledgements therefore halve the growth, as in the formula of Mathis with C =
+          0.87. newreno is the impatient variant of RFC 6582; a full acknowledgement sets cwnd by its option 1. reno is
+          RFC 5681, 3.2: the first new acknowledgement ends the recovery. With none, duplicates are ignored.
+Names     The RFCs' cwnd is window, ssthresh is threshold, SMSS is mss, and recover is recover (one past the highest
+          byte sent, which is RFC 6582's value + 1).
+Deviates  RFC 6582 initializes recover with the initial sequence number. Taken literally, this rules out fast retransmit
+          for the very first segment. Here, as in BSD and Linux, the first segment can be repaired in this way.
+Left out  Byte counting (RFC 3465), validation of a cwnd that is not used (RFC 7661), ECN and SACK.
+Units     All sizes are in bytes.
 Source    RFC 5681, 3 and 4.1; RFC 6582, 3.2; RFC 3042
 """
 
@@ -16,11 +17,11 @@ from __future__ import annotations
 
 from mobilenet.network.tcp.parameters import TcpParameters
 
-MAX_WINDOW = 2**30  # RFC 7323, 2.3: what window scaling can express
+MAX_WINDOW = 2**30  # the largest window that window scaling can express, RFC 7323, 2.3
 
 
 def initial_window(mss: int) -> int:
-    """Return the initial window IW in bytes. RFC 5681, 3.1"""
+    """Return the initial window IW in bytes (RFC 5681, 3.1)."""
     if mss > 2190:
         return 2 * mss
     if mss > 1095:
@@ -45,26 +46,27 @@ class Congestion:
         self._initial = initial_window(mss) if segments is None else segments * mss
         if syn_lost:
             self._initial = mss  # RFC 5681, 3.1
-        self._credit = 0  # what congestion avoidance owes the window, in bytes times the window
+        self._credit = 0  # growth that congestion avoidance has not yet added to the window, in bytes times the window
         self.window = self._initial
         self.threshold = MAX_WINDOW
         self.recover = 0
         self.recovering = False
-        self.duplicates = 0  # acknowledgements in a row that repeat the last one
-        self.partials = 0  # partial acknowledgements of this recovery
+        self.duplicates = 0  # number of successive acknowledgements that repeat the previous one
+        self.partials = 0  # number of partial acknowledgements in this recovery
 
     @property
     def allowance(self) -> int:
-        """The number of bytes that may be in flight now. RFC 5681, 3.1; RFC 3042, 2"""
+        """The number of bytes that may be in flight now (RFC 5681, 3.1; RFC 3042, 2)."""
         if self.duplicates and self._limited and not self.recovering:
             return self.window + min(self.duplicates, 2) * self._mss
         return self.window
 
     def on_ack(self, acked: int, ack: int, flight: int) -> bool:
-        """Handle a new acknowledgement of all below `ack`: `acked` bytes more than before, with `flight` left.
+        """Handle a new acknowledgement of all bytes below `ack`. It acknowledges `acked` more bytes than the previous
+        one, and `flight` bytes remain in flight.
 
-        Return True if another segment is lost: send the first unacknowledged segment again. RFC 5681, 3.1; RFC 6582,
-        3.2, 3
+        Return True if another segment is lost. The caller then has to send the first unacknowledged segment again. RFC
+        5681, 3.1; RFC 6582, 3.2, 3
         """
         self.duplicates = 0
         mss = self._mss
@@ -83,7 +85,9 @@ class Congestion:
         return False
 
     def _on_partial_ack(self, acked: int) -> bool:
-        """Deflate the window by what has left the network; the next byte was lost, too. RFC 6582, 3.2, 3"""
+        """Deflate the window by the number of bytes that have left the network. The next byte is lost as well. RFC
+        6582, 3.2, 3
+        """
         self.partials += 1
         self.window -= acked
         if acked >= self._mss:
@@ -92,10 +96,10 @@ class Congestion:
         return True
 
     def on_duplicate_ack(self, una: int, flight: int, highest: int) -> bool:
-        """Handle an acknowledgement of nothing new: a segment arrived out of order. `highest` is one past the highest
-        byte sent.
+        """Handle an acknowledgement that does not acknowledge new bytes, which means that a segment arrived out of
+        order. `highest` is one past the highest byte sent.
 
-        Return True to send the first unacknowledged segment again. RFC 5681, 3.2; RFC 6582, 3.2
+        Return True if the caller has to send the first unacknowledged segment again. RFC 5681, 3.2; RFC 6582, 3.2
         """
         self.duplicates += 1
         if self.recovering:
@@ -104,8 +108,8 @@ class Congestion:
         if self.duplicates != self._duplicates_for_loss or self._kind == "none":
             return False
         if self._kind == "newreno" and una <= self.recover:
-            return False  # the echo of segments that were sent again
-        self._halve(min(flight, self.window))  # what is above the window went out by limited transmit
+            return False  # duplicates that are caused by segments that were sent again
+        self._halve(min(flight, self.window))  # bytes in flight above the window were sent by limited transmit
         self.window = self.threshold + self._duplicates_for_loss * self._mss
         self.recover = highest
         self.recovering = True
@@ -113,9 +117,9 @@ class Congestion:
         return True
 
     def on_timeout(self, flight: int, highest: int) -> None:
-        """React to the expiry of the timer. RFC 5681, 3.1; RFC 6582, 3.2, 4
+        """React to the expiry of the retransmission timer. RFC 5681, 3.1; RFC 6582, 3.2, 4
 
-        If it expires again, ssthresh must stay the same. It does, since FlightSize is the same.
+        If the timer expires again, ssthresh must stay the same. This is the case, because FlightSize has not changed.
         """
         self._halve(flight)
         self.window = self._mss
@@ -124,10 +128,12 @@ class Congestion:
         self.duplicates = 0
 
     def on_idle(self) -> None:
-        """Reduce the window after a pause longer than a timeout, because it is out of date. RFC 5681, 4.1"""
+        """Reduce the window after a pause that is longer than a timeout, because the window is out of date. RFC 5681,
+        4.1
+        """
         self.window = min(self._initial, self.window)
 
     def _halve(self, flight: int) -> None:
-        """Set ssthresh after a loss (RFC 5681, equation 4)."""
+        """Set ssthresh after a loss. RFC 5681, equation 4"""
         self.threshold = max(flight // 2, 2 * self._mss)
         self._credit = 0

@@ -1,16 +1,17 @@
 """One end of a TCP connection.
 
-Model     Sans-io: it acts through its port only, so it is as deterministic as what it is given. The stream carries
-          messages; their bytes are counted, the objects travel by reference. The application takes what is ready at
-          once, so the receiver's window is constant and sent once, in the SYN.
-          A timer for the set-up and for retransmission, one for delayed acknowledgements; nothing else: a connection
-          with nothing to send is silent.
-          After a timeout everything unacknowledged counts as lost and is sent again as the window allows (go-back-N),
-          cut again. One segment at a time is measured, as in BSD; anything sent again ends the measurement (Karn).
-Left out  FIN (end it with `reset`, or `abort` where a node crashed), simultaneous open, keep-alive and probes of a
-          closed window, data in a SYN, SACK, timestamps, ECN, path MTU, urgent data, wrap-around of sequence numbers
-Units     integer nanoseconds, bytes
-Errors    RuntimeError for a call in the wrong state, ValueError for a message without bytes
+Model     Sans-io: the connection acts only through its port, so it is as deterministic as its input. The stream carries
+          messages. Their bytes are counted, and the objects are passed by reference. The application takes messages as
+          soon as they are ready, so the window of the receiver is constant and is sent only once, in the SYN. There is
+          one timer for the set-up and for retransmissions, and one for delayed acknowledgements, so an idle connection
+          does not send any segments. After a timeout, all unacknowledged bytes count as lost. They are sent again as
+          the window allows (go-back-N), and may be divided into segments differently. The round trip of one segment at
+          a time is measured, as in BSD. A retransmission ends the measurement (Karn).
+Left out  FIN (connections end with `reset`, or with `abort` if a node crashes), simultaneous open, keep-alive, probes
+          of a closed window, data in a SYN, SACK, timestamps, ECN, path MTU, urgent data, and wrap-around of sequence
+          numbers.
+Units     Times are integer nanoseconds, and sizes are in bytes.
+Errors    RuntimeError for a call in the wrong state, and ValueError for a message without bytes.
 Source    RFC 9293 (3.10: events), RFC 5681, RFC 6298, RFC 6582 and RFC 1122, 4.2.3; where free: docs/models/tcp.md
 """
 
@@ -50,7 +51,7 @@ class State(Enum):
 
 
 class Connection:
-    """One end of a connection. Call `connect` or `accept`, then `send`, and feed it with `on_segment`."""
+    """One end of a connection. Call `connect` or `accept`, then `send`, and pass each arriving segment to `on_segment`."""
 
     __slots__ = (
         "_ack_delay_ns", "_ack_every", "_ack_timer", "_attempts", "_deadline", "_last_sent", "_mss", "_nagle",
@@ -61,7 +62,9 @@ class Connection:
     )  # fmt: skip
 
     def __init__(self, port: Port, parameters: TcpParameters, incarnation: int, counts: Counts | None = None) -> None:
-        """Set up a closed connection. `incarnation`: a positive number that no other connection here ever has."""
+        """Set up a closed connection. `incarnation` is a positive number that is unique among all connections of this
+        node, past and future.
+        """
         if incarnation <= UNKNOWN:
             raise ValueError(f"an incarnation must be a positive number, got {incarnation}")
         self._port = port
@@ -74,13 +77,16 @@ class Connection:
         self._ack_delay_ns = ns(parameters.delayed_ack_s)
         self._timer = port.timer(self._on_timeout)
         self._ack_timer = port.timer(self._send_ack)
-        self._deadline = 0  # deadline of the set-up
-        self._attempts = 0  # timeouts in a row
-        self._owed = 0  # data segments received since an acknowledgement was last sent
-        self._timed_end = 0  # the round trip being measured ends when all below this is acknowledged; 0: none is
+        self._deadline = 0  # time at which the set-up is given up
+        self._attempts = 0  # number of consecutive timeouts
+        self._owed = 0  # number of data segments received since the last acknowledgement was sent
+        # The measurement of a round trip ends when all bytes below this one are acknowledged; 0 if there is no
+        # measurement.
+        self._timed_end = 0
         self._timed_at = 0
         self._last_sent = 0
-        self.blocked_by = ""  # what kept the next bytes back: a window, Nagle's rule, or the limit on messages
+        # The reason why the next bytes were not sent: a window, Nagle's rule, or the limit on messages.
+        self.blocked_by = ""
         self.state = State.CLOSED
         self.incarnation = incarnation
         self.peer_incarnation = UNKNOWN
@@ -97,18 +103,18 @@ class Connection:
     # --- calls of the user
 
     def connect(self) -> None:
-        """Ask the other end for a connection: OPEN, active. RFC 9293, 3.5, 3.10.1"""
+        """Request a connection to the other end: active OPEN. RFC 9293, 3.5, 3.10.1"""
         self._begin(State.SYN_SENT)
 
     def accept(self, syn: Segment) -> None:
-        """Accept the SYN of the other end: OPEN, passive. RFC 9293, 3.5, 3.10.7.2"""
+        """Accept the SYN of the other end: passive OPEN. RFC 9293, 3.5, 3.10.7.2"""
         if syn.flags != SYN or syn.target != UNKNOWN:
             raise ValueError("only a SYN opens a connection")
         self._learn(syn)
         self._begin(State.SYN_RECEIVED)
 
     def send(self, message: HasSize) -> None:
-        """Queue a message, and send what the windows let out: SEND. RFC 9293, 3.10.2"""
+        """Queue a message, and send as much as the windows allow: SEND. RFC 9293, 3.10.2"""
         if self.state is State.CLOSED:
             raise RuntimeError("the connection is closed")
         backlog = self.backlog
@@ -119,13 +125,15 @@ class Connection:
             self._output()
 
     def abort(self) -> None:
-        """Forget the connection silently: the node crashed, or the other end is out of reach."""
+        """Close the connection without notifying the other end, because the node crashed or the other end is out of
+        reach.
+        """
         self.state = State.CLOSED
         self._timer.stop()
         self._ack_timer.stop()
 
     def reset(self) -> None:
-        """Forget the connection, and notify the other end once: ABORT. RFC 9293, 3.10.5"""
+        """Close the connection, and notify the other end once: ABORT. RFC 9293, 3.10.5"""
         if self.state is State.CLOSED:
             return
         known = self.peer_incarnation != UNKNOWN
@@ -146,7 +154,7 @@ class Connection:
         self._send_syn()
 
     def _send_syn(self) -> None:
-        """Send SYN or SYN-ACK, and again after a timeout, until the deadline. RFC 9293, 3.5; RFC 1122, 4.2.3.5"""
+        """Send SYN or SYN-ACK. It is repeated after each timeout, until the deadline. RFC 9293, 3.5; RFC 1122, 4.2.3.5"""
         flags, ack = (SYN, 0) if self.state is State.SYN_SENT else (SYN_ACK, FIRST_BYTE)
         mss = self._parameters.mss_bytes
         self.counts.syns += 1
@@ -155,14 +163,14 @@ class Connection:
             self._timer.start(min(self.estimator.rto_ns, self._deadline - self._port.now))
 
     def _learn(self, syn: Segment) -> None:
-        """Take the other end's values. A segment never exceeds its window. RFC 9293, 3.7.1"""
+        """Store the parameters of the other end. A segment never exceeds the window of the other end. RFC 9293, 3.7.1"""
         self.peer_incarnation = syn.source
         self._peer_window = syn.window
         self._mss = min(self._mss, syn.mss, syn.window)
 
     def _establish(self) -> None:
-        """Establish the connection: the other end has answered our SYN. RFC 9293, 3.10.7.3-4; RFC 6298, 5.7; RFC 5681,
-        3.1
+        """Establish the connection, because the other end has answered the SYN of this end. RFC 9293, 3.10.7.3-4; RFC
+        6298, 5.7; RFC 5681, 3.1
         """
         self._timer.stop()
         if self._attempts:
@@ -181,7 +189,7 @@ class Connection:
     # --- segments
 
     def on_segment(self, segment: Segment) -> None:
-        """Process a segment: SEGMENT ARRIVES. RFC 9293, 3.10.7"""
+        """Process a segment that has arrived: SEGMENT ARRIVES. RFC 9293, 3.10.7"""
         if segment.source != self.peer_incarnation or segment.target != self.incarnation or self.state is State.CLOSED:
             self._on_stranger(segment)
         elif segment.flags == ACK:
@@ -193,11 +201,13 @@ class Connection:
                 self._on_data(segment)
         elif segment.flags & RST:
             self._close("refused" if self.state is State.SYN_SENT else "reset")
-        else:  # the other end did not hear our answer to its SYN-ACK
+        else:  # a repeated SYN-ACK: the other end did not receive the answer to the first one
             self._send_ack()
 
     def _on_stranger(self, segment: Segment) -> None:
-        """Handle a segment that is not of the current connection, if there is one. RFC 9293, 3.10.7.1-4, 3.5.3"""
+        """Handle a segment that does not belong to the current connection, or that arrives when there is no connection.
+        RFC 9293, 3.10.7.1-4, 3.5.3
+        """
         if self.state is State.SYN_SENT and segment.target == self.incarnation:
             if segment.flags & RST:
                 self._close("refused")
@@ -208,8 +218,8 @@ class Connection:
                 if self._owed and self.is_open:
                     self._send_ack()
         elif segment.flags == SYN and segment.source == self.peer_incarnation and self.state is not State.CLOSED:
-            if self.state is State.SYN_RECEIVED:  # our answer was lost, or is late
-                self._timed_end = 0  # Karn: which of our answers will be answered?
+            if self.state is State.SYN_RECEIVED:  # the answer of this end was lost or is late
+                self._timed_end = 0  # Karn: it is unknown which of the answers will be acknowledged
                 self._send_syn()
             else:
                 self._send_ack()  # RFC 5961, 4
@@ -221,7 +231,7 @@ class Connection:
                 self._port.send(answer)
 
     def _on_ack(self, segment: Segment) -> None:
-        """Process the ACK field. RFC 9293, 3.10.7.4; RFC 5681, 3; RFC 6298, 5.2-5.3; RFC 6582, 3.2"""
+        """Process the ACK field of a segment. RFC 9293, 3.10.7.4; RFC 5681, 3; RFC 6298, 5.2-5.3; RFC 6582, 3.2"""
         backlog = self.backlog
         ack = segment.ack
         una = backlog.una
@@ -245,13 +255,14 @@ class Connection:
             if lost:
                 self.counts.fast_retransmits += 1
                 self._retransmit()
-                self._timer.start(self.estimator.rto_ns)  # RFC 6298, 5: never again within a timeout
+                # RFC 6298, 5: no retransmission within a timeout after the previous one.
+                self._timer.start(self.estimator.rto_ns)
         if not segment.length:
             self._output()
 
     def _on_data(self, segment: Segment) -> None:
-        """Process the segment text: hand up what is ready, and acknowledge now or soon. RFC 9293, 3.10.7.4; RFC 5681,
-        4.2
+        """Process the data of a segment: hand up the messages that are ready, and send an acknowledgement now or later.
+        RFC 9293, 3.10.7.4; RFC 5681, 4.2
         """
         incoming = self.incoming
         before = incoming.nxt
@@ -275,14 +286,16 @@ class Connection:
 
     @timer_name("delayed acknowledgement")
     def _send_ack(self) -> None:
-        """Acknowledge all that has arrived in order, and nothing else. RFC 5681, 4.2; RFC 1122, 4.2.3.2"""
+        """Acknowledge all bytes that have arrived in order, without sending data. RFC 5681, 4.2; RFC 1122, 4.2.3.2"""
         self.counts.pure_acks += 1
         self._emit(TcpAck(self.incarnation, self.peer_incarnation, ACK, self.backlog.highest, self.incoming.nxt))
 
     # --- sending
 
     def _output(self) -> None:
-        """Send what the windows let out: full segments, or all there is. RFC 9293, 3.7.4, 3.8.6.2.1; RFC 5681, 3.1"""
+        """Send as much as the windows allow, in full segments, or with all remaining bytes in the last one. RFC 9293,
+        3.7.4, 3.8.6.2.1; RFC 5681, 3.1
+        """
         backlog = self.backlog
         mss = self._mss
         while True:
@@ -301,13 +314,13 @@ class Connection:
             self._transmit(backlog.take(length), fresh)
 
     def _transmit(self, piece: Piece, fresh: bool) -> None:
-        """Transmit data, with the acknowledgement riding along. RFC 6298, 3, 5.1"""
+        """Transmit data in a segment that also carries the acknowledgement. RFC 6298, 3, 5.1"""
         counts = self.counts
         counts.data_segments += 1
         now = self._port.now
         if not fresh:
             counts.retransmissions += 1
-            self._timed_end = 0  # Karn
+            self._timed_end = 0  # Karn's rule ends the measurement
         elif not self._timed_end:
             self._timed_end = piece.seq + piece.length
             self._timed_at = now
@@ -319,7 +332,7 @@ class Connection:
         self._emit(TcpData(self.incarnation, self.peer_incarnation, ACK, seq, ack, length, payload_bytes, messages))
 
     def _retransmit(self) -> None:
-        """Retransmit the first segment that is not acknowledged. RFC 5681, 3.2"""
+        """Retransmit the first unacknowledged segment. RFC 5681, 3.2"""
         self._transmit(self.backlog.again(self._mss), fresh=False)
 
     def _emit(self, segment: Segment) -> None:

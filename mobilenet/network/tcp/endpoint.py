@@ -1,14 +1,14 @@
-"""All TCP connections of a node: known, new and unknown ones.
+"""All TCP connections of a node, and the handling of segments that do not belong to any of them.
 
-Model     A node calls `connect` or waits for others to. Connections are found by peer and incarnation; a segment of
-          none is answered with a RST, so an end that outlived the other learns it when it next speaks.
-          A peer has one accepted connection at a time: when a newer one is complete (so its SYN was not an old copy),
-          the older one is closed as "replaced". A connection that the other end opened and never completed is
-          forgotten without an upcall.
-          Incarnations come from the clock, as initial sequence numbers do: now, or one more than the last if that is
-          higher. So a node that crashes and comes back with a new endpoint never repeats one, as long as it is down
-          for more nanoseconds than connections were begun in its last instant.
-Units     integer nanoseconds
+Model     A node calls `connect` or waits for the calls of other nodes. Connections are identified by peer and
+          incarnation. A segment that does not belong to a connection is answered with a RST. An end that has outlived
+          the other end learns this when it next sends a segment. A peer has one accepted connection at a time. When a
+          newer one is complete, which proves that its SYN was not an old copy, the older one is closed as "replaced". A
+          connection that the other end opened but never completed is removed without an upcall. Incarnations come from
+          the clock, like initial sequence numbers: the current time, or the last incarnation plus one if that is
+          higher. A node that crashes and returns with a new endpoint never repeats an incarnation, as long as it is
+          down for more nanoseconds than connections were begun in its last instant.
+Units     Times are integer nanoseconds.
 Source    RFC 9293, 3.4.1, 3.5.1-3.5.3, 3.10.7.1-2; ours: docs/models/tcp.md
 """
 
@@ -25,7 +25,7 @@ from mobilenet.protocols.port import Timer
 
 
 class Owner(Protocol):
-    """The node that an endpoint belongs to. `peer`: the number of the other node."""
+    """The node that an endpoint belongs to. `peer` is the number of the other node."""
 
     @property
     def now(self) -> int: ...
@@ -33,10 +33,10 @@ class Owner(Protocol):
     def timer(self, action: Callable[[], None]) -> Timer: ...
 
     def send(self, to: int, message: Any) -> None:
-        """Hand a segment to the network."""
+        """Hand over a segment to the network."""
 
     def accepts(self, peer: int) -> bool:
-        """Return whether a connection that this peer asks for is welcome."""
+        """Return whether the node accepts a connection that this peer requests."""
 
     def on_open(self, link: Link) -> None: ...
     def on_message(self, link: Link, message: Any) -> None: ...
@@ -44,7 +44,7 @@ class Owner(Protocol):
 
 
 class Link:
-    """A connection with a given peer: the port of its `connection`."""
+    """A connection with a given peer. The link is the port of its `connection`."""
 
     __slots__ = ("_endpoint", "_owner", "connection", "opened", "passive", "peer")
 
@@ -84,17 +84,17 @@ class Link:
 
     @property
     def backlog(self) -> int:
-        """The number of messages that are not acknowledged."""
+        """The number of messages that the peer has not acknowledged yet."""
         return len(self.connection.backlog)
 
     @property
     def incoming(self) -> int:
-        """The number of messages that wait for bytes before them."""
+        """The number of messages that wait for earlier bytes."""
         return len(self.connection.incoming)
 
     @property
     def taken(self) -> int:
-        """The number of messages that are acknowledged."""
+        """The number of messages that the peer has acknowledged."""
         return self.connection.backlog.taken
 
     def say(self, message: HasSize) -> None:
@@ -102,30 +102,31 @@ class Link:
         self.connection.send(message)
 
     def abort(self) -> None:
-        """Forget the connection silently."""
+        """Close the connection without notifying the other end."""
         self._endpoint.forget(self)
         self.connection.abort()
 
     def reset(self) -> None:
-        """Forget the connection and notify the other end, once."""
+        """Close the connection, and notify the other end once."""
         self._endpoint.forget(self)
         self.connection.reset()
 
 
 class Endpoint:
-    """The connections of one node."""
+    """All connections of one node."""
 
     def __init__(self, owner: Owner, parameters: TcpParameters, counts: Counts | None = None) -> None:
         self.owner = owner
         self.parameters = parameters
-        self.counts = Counts() if counts is None else counts  # counts of all connections together
-        self.links: dict[tuple[int, int], Link] = {}  # (peer, our incarnation) -> link
-        self._incoming_links: dict[tuple[int, int], Link] = {}  # (peer, its incarnation) -> link that it asked for
-        self._accepted: dict[int, Link] = {}  # peer -> the link that the peer opened last
+        self.counts = Counts() if counts is None else counts  # totals over all connections
+        self.links: dict[tuple[int, int], Link] = {}  # (peer, incarnation at this node) -> link
+        # (peer, incarnation at the peer) -> link that the peer requested
+        self._incoming_links: dict[tuple[int, int], Link] = {}
+        self._accepted: dict[int, Link] = {}  # peer -> the last link that the peer opened
         self._last_incarnation = UNKNOWN
 
     def connect(self, peer: int) -> Link:
-        """Begin a connection; `on_open` or `on_closed` reports the outcome."""
+        """Begin a connection. The upcalls `on_open` and `on_closed` report the outcome."""
         link = Link(self, peer, passive=False)
         self.links[peer, link.connection.incarnation] = link
         link.connection.connect()
@@ -153,7 +154,7 @@ class Endpoint:
             self.owner.send(peer, answer)
 
     def abort(self) -> None:
-        """Forget all connections silently: the node crashed."""
+        """Close all connections without notifying the peers, because the node crashed."""
         for link in list(self.links.values()):
             link.abort()
 
@@ -164,8 +165,8 @@ class Endpoint:
         return self._last_incarnation
 
     def replace(self, link: Link) -> None:
-        """Replace the link of a peer, because `link` is complete: an older one that the same peer opened is dead at its
-        other end.
+        """Replace the previous link of a peer, because `link` is complete. If the same peer opened an older link, that
+        link no longer exists at the peer.
         """
         older = self._accepted.get(link.peer)
         self._accepted[link.peer] = link

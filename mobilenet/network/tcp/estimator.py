@@ -1,9 +1,9 @@
-"""How long does TCP wait for an acknowledgement?
+"""Estimate how long TCP should wait for an acknowledgement.
 
-Model     RFC 6298, section 2, in integers: RTTVAR and SRTT are rounded down to the nanosecond after each sample. The
-          caller, who takes the samples, keeps Karn's rule: none from a segment that was sent twice, and a doubled
-          timeout stays doubled until the next sample.
-Units     integer nanoseconds
+Model     RFC 6298, section 2, with integers: RTTVAR and SRTT are rounded down to the nanosecond after each sample. The
+          caller takes the samples and follows Karn's rule: segments that were sent twice do not give a sample, and a
+          doubled timeout stays doubled until the next sample.
+Units     Times are integer nanoseconds.
 Source    RFC 6298, 2 and 5.5
 """
 
@@ -29,7 +29,7 @@ class Estimator:
         self.wait(ns(parameters.rto_initial_s))
 
     def sample(self, rtt_ns: int) -> None:
-        """Take the measurement of a round trip. RFC 6298, 2.2-2.5"""
+        """Update the estimate with a measured round trip. RFC 6298, 2.2-2.5"""
         if self.samples:
             self.rttvar_ns = (3 * self.rttvar_ns + abs(self.srtt_ns - rtt_ns)) // 4
             self.srtt_ns = (7 * self.srtt_ns + rtt_ns) // 8
@@ -41,9 +41,9 @@ class Estimator:
         self.rto_ns = min(max(self.srtt_ns + margin, self._floor_ns), self._ceiling_ns)
 
     def back_off(self) -> None:
-        """Back off, because the timer expired. RFC 6298, 5.5"""
+        """Double the timeout, because the timer expired. RFC 6298, 5.5"""
         self.rto_ns = min(2 * self.rto_ns, self._ceiling_ns)
 
     def wait(self, rto_ns: int) -> None:
-        """Wait for this timeout, until there is a sample. RFC 6298, 2.1, 5.7"""
+        """Use this timeout until there is a sample. RFC 6298, 2.1, 5.7"""
         self.rto_ns = min(rto_ns, self._ceiling_ns)

@@ -1,17 +1,18 @@
-"""The numbers of a TCP connection: segments, windows, timers, and which of TCP's remedies are on.
+"""Parameters of a TCP connection: segments, windows, timers, and optional mechanisms against losses.
 
-Defaults  those of the paper's baseline where it names them, else the RFCs'. The paper's transport was INET's; its
-          defaults are noted where they differ. Two of them deserve a word:
-          - delayed_ack_s is 0.2 under a timeout floor of 0.2 s, as in the paper. The handshake teaches the estimator
-            a short round trip, so the first lone segment of a connection is sent again although nothing was lost; the
-            next sample contains the delay, and the timeout stays above it while lone segments are the rule. Where most
-            come in pairs it falls back to the floor, and a lone one is repeated now and then (25 messages a second
-            without Nagle: one in 300). With 0.1 s nothing is repeated in vain.
-          - nagle is on (RFC 9293: should; INET: on): it is what puts several messages into one segment while the
-            window is open. It holds a short segment back until all before it is acknowledged, hence up to
-            delayed_ack_s. Off, messages share a segment only when a window held them back.
-Units     named by the last part of a field's name; a segment and a message count as one
-Errors    pydantic.ValidationError at construction only
+Defaults  Defaults are those of the paper's baseline where the paper names them, and otherwise those of the RFCs. The
+          paper used the transport of INET, whose defaults are noted where they differ. Two defaults need an
+          explanation:
+          - delayed_ack_s is 0.2 with a minimum timeout of 0.2 s, as in the paper. The estimator learns a short round
+            trip from the handshake, so the first single segment of a connection is sent again although it was not lost.
+            The next sample contains the delay, and the timeout stays above it as long as most segments come singly. If
+            most come in pairs, the timeout falls back to the minimum, and a single segment is sometimes repeated (with
+            25 messages a second without Nagle, one in 300). With 0.1 s, there are no unnecessary repetitions.
+          - nagle is on (RFC 9293: should; INET: on), because it puts several messages into one segment while the
+            window is open. It holds back a short segment until all earlier bytes are acknowledged, which may take up to
+            delayed_ack_s. With nagle off, messages share a segment only if a window has held them back.
+Units     The last part of a field's name is its unit. Fields may also count segments or messages.
+Errors    pydantic.ValidationError, only at construction.
 Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks
           (2020), section V; "INET" is INET 4.5's Tcp.ned and TcpBaseAlg; "ours" is docs/models/tcp.md
 """
@@ -24,12 +25,12 @@ from pydantic import Field, model_validator
 
 from mobilenet.parameters import Parameters
 
-FEWEST_ATTEMPTS = 4  # of the MAC: backoffs differ, and timeouts do not
+FEWEST_ATTEMPTS = 4  # attempts of the MAC at each frame; its back-offs are random, but the timeouts of TCP are not
 FEWEST_RETRANSMISSIONS = 4
 
 
 class TcpParameters(Parameters):
-    """A TCP connection: segments, windows, timers."""
+    """Parameters of TCP connections: segments, windows and timers."""
 
     # fmt: off
     mss_bytes: int = Field(
@@ -118,8 +119,8 @@ class TcpParameters(Parameters):
         return self
 
     def may_not_connect(self, attempts: int) -> str | None:
-        """Return why connections over the radio may fail although both ends keep trying, or None. `attempts`: of the
-        MAC at each frame.
+        """Return why connections over the radio may fail although both ends keep trying, or None. `attempts` is the
+        number of times that the MAC sends each frame.
         """
         if attempts < FEWEST_ATTEMPTS:
             return (

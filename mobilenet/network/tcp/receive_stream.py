@@ -1,9 +1,10 @@
-"""The receiver's stream: each byte once, each message once, in order, whatever arrives.
+"""The stream of the receiver. Whatever arrives, each byte counts once, and each message is delivered once and in order.
 
-Model     data that come too early wait: blocks of bytes in a heap, messages in another, so a segment costs the
-          logarithm of what is waiting, and nothing extra when it comes in order. A message is ready when every byte up
-          to its last one is here. The application takes it at once: the window never shrinks.
-Names     RCV.NXT nxt
+Model     Data that arrives too early waits: blocks of bytes in one heap, and messages in another. The cost of a segment
+          is logarithmic in the amount of waiting data, and there is no additional cost if it arrives in order. A
+          message is ready when every byte up to its last one has arrived. The application takes it at once, so the
+          window never shrinks.
+Names     RCV.NXT of the RFC is nxt.
 Source    RFC 9293, 3.3.1, 3.4, 3.10.7.4
 """
 
@@ -17,15 +18,15 @@ from mobilenet.network.tcp.send_stream import FIRST_BYTE
 
 
 class Incoming:
-    """The bytes and messages that have arrived. Its length is the number of messages that wait for earlier bytes."""
+    """The bytes and messages that have arrived. The length is the number of messages that wait for earlier bytes."""
 
     __slots__ = ("_blocks", "_ends", "_messages", "_starts", "nxt")
 
     def __init__(self) -> None:
         self.nxt = FIRST_BYTE
-        self._blocks: dict[int, int] = {}  # first byte -> end, of blocks that came too early
+        self._blocks: dict[int, int] = {}  # first byte -> end of each block that arrived too early
         self._starts: list[int] = []  # the keys of _blocks, as a heap
-        self._messages: dict[int, Any] = {}  # end -> message, of messages that came too early
+        self._messages: dict[int, Any] = {}  # end -> message, for messages that arrived too early
         self._ends: list[int] = []  # the keys of _messages, as a heap
 
     def __len__(self) -> int:
@@ -33,11 +34,13 @@ class Incoming:
 
     @property
     def gap(self) -> bool:
-        """Whether something waits for bytes before it."""
+        """Whether bytes are waiting for earlier bytes."""
         return bool(self._starts)
 
     def take(self, seq: int, length: int, messages: Sequence[tuple[int, Any]]) -> list[Any]:
-        """Take bytes seq to seq + length - 1, with the messages that end there. Return what is ready, in order."""
+        """Add bytes seq to seq + length - 1 with the messages that end there. Return the messages that are now ready,
+        in order.
+        """
         nxt = self.nxt
         end = seq + length
         if end <= nxt:

@@ -1,13 +1,13 @@
-"""The segments that the two ends of a connection send each other.
+"""The segments that the two ends of a connection exchange.
 
-Model     A connection is named by two incarnation numbers, one chosen by each end, never chosen again by that end. They
-          stand for port and initial sequence number (RFC 9293, 3.4.1), which in a real segment keep connections apart;
-          what a segment of another connection meets is a RST, never the stream.
-          Sequence numbers are relative to the incarnation: 0 is the SYN, 1 the first byte. They do not wrap.
-          Messages travel by reference, with the segment that carries their last byte.
-Units     bytes; a segment is a TCP header of 20, 4 more for the MSS option in a SYN, and its share of the messages.
-          Headers below, IP's 20 included, are the caller's
-Left out  FIN, URG, PSH; options: window scale (the window is given in bytes), timestamps, SACK
+Model     A connection is identified by two incarnation numbers. Each end chooses one of them, and never chooses the
+          same number again. They replace ports and initial sequence numbers (RFC 9293, 3.4.1), which distinguish
+          connections in real segments. A segment of another connection is answered with a RST, and never enters the
+          stream. Sequence numbers are relative to the incarnation: 0 is the SYN, and 1 is the first byte. They do not
+          wrap. Messages are passed by reference, with the segment that carries their last byte.
+Units     Sizes are in bytes. A segment consists of a TCP header of 20 bytes, 4 more for the MSS option in a SYN, and
+          its part of the messages. The caller adds the headers of the lower layers, including the 20 bytes of IP.
+Left out  FIN, URG and PSH; the options window scale (the window is given in bytes), timestamps and SACK.
 Source    RFC 9293, 3.1, 3.2, 3.5.2
 """
 
@@ -20,21 +20,25 @@ MSS_OPTION_BYTES = 4
 
 SYN, ACK, RST = 1, 2, 4
 SYN_ACK = SYN | ACK
-UNKNOWN = 0  # the incarnation at the other end, before it is known
+UNKNOWN = 0  # incarnation of the other end before it is known
 
 
 class HasSize(Protocol):
-    """Anything that may be sent over a connection. It has at least one byte, and is immutable: it is not copied."""
+    """Any object that can be sent over a connection. It has at least one byte, and it is immutable, because it is not
+    copied.
+    """
 
     @property
     def size_bytes(self) -> int: ...
     @property
     def payload_bytes(self) -> int:
-        """The number of payload bytes: the last bytes of the message; those before are a header."""
+        """The number of payload bytes. The payload is the last part of the message, after a header."""
 
 
 class Segment(NamedTuple):
-    """Bytes seq to seq + length - 1 of the sender's stream, and what it has of the receiver's: all below ack."""
+    """Contains bytes seq to seq + length - 1 of the sender's stream, and acknowledges all bytes below ack of the
+    receiver's stream.
+    """
 
     source: int
     target: int
@@ -43,9 +47,10 @@ class Segment(NamedTuple):
     ack: int = 0
     length: int = 0
     payload_bytes: int = 0
-    messages: tuple[tuple[int, Any], ...] = ()  # (first byte after it, the message) for each that ends in this segment
-    window: int = 0  # SYN only: what the sender of the SYN is ready to hold; it never changes
-    mss: int = 0  # SYN only
+    # (one past its last byte, message) for each message that ends in this segment
+    messages: tuple[tuple[int, Any], ...] = ()
+    window: int = 0  # SYN only: the number of bytes that the sender of the SYN can buffer; it never changes
+    mss: int = 0  # SYN only: the maximum segment size
 
     @property
     def size_bytes(self) -> int:
@@ -56,19 +61,19 @@ class Segment(NamedTuple):
 
 
 class TcpSyn(Segment):
-    """A SYN or SYN-ACK. The four kinds are one segment to TCP; they differ only for the counters."""
+    """A SYN or SYN-ACK. TCP treats the four subclasses alike. They differ only in how they are counted."""
 
     __slots__ = ()
 
 
 class TcpData(Segment):
-    """A segment with bytes of messages, sent for the first time or again."""
+    """A segment with bytes of messages, which are sent for the first time or again."""
 
     __slots__ = ()
 
 
 class TcpAck(Segment):
-    """A segment that only acknowledges."""
+    """A segment that contains only an acknowledgement."""
 
     __slots__ = ()
     acknowledges = True
@@ -81,7 +86,7 @@ class TcpReset(Segment):
 
 
 def reset_of(segment: Segment) -> TcpReset | None:
-    """Return the answer to a segment of a connection that does not exist here, or None to a RST.
+    """Return the answer to a segment of a connection that does not exist here, or None if the segment is a RST.
 
     RFC 9293, 3.5.2, group 1
     """

@@ -1,10 +1,11 @@
-"""The sender's stream: messages on one side, bytes on the other.
+"""The stream of the sender, which converts messages into bytes.
 
-Model     Messages lie end to end. A segment takes as many bytes as it may, so it can hold several messages, parts of
-          them, or both; what is sent again may be cut at other places. A message is in flight until its last byte is
-          acknowledged, and forgotten then.
-Names     SND.UNA una, SND.NXT nxt; highest is one past the highest byte ever sent (BSD: snd_max)
-Units     bytes, sequence numbers
+Model     Messages follow each other without gaps. A segment takes as many bytes as it may, so it can contain several
+          messages, parts of messages, or both. Retransmitted bytes may be divided at other positions. A message is in
+          flight until its last byte is acknowledged, and is then removed.
+Names     SND.UNA of the RFC is una, and SND.NXT is nxt. highest is one past the highest byte that was ever sent
+          (snd_max in BSD).
+Units     Sizes are in bytes, and positions are sequence numbers.
 Source    RFC 9293, 3.3.1, 3.7.1; the limit on messages is ours, after the paper: docs/models/tcp.md
 """
 
@@ -17,14 +18,14 @@ from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.segment import HasSize
 from mobilenet.protocols.port import MOST_BYTES
 
-FIRST_BYTE = 1  # 0 is the SYN
+FIRST_BYTE = 1  # the SYN has number 0
 
 
 Entry = tuple[int, int, int, HasSize]  # first byte, first byte of the payload, one past the last byte, message
 
 
 class Piece(NamedTuple):
-    """The part of the stream that a segment carries."""
+    """The part of the stream that one segment carries."""
 
     seq: int
     length: int
@@ -33,17 +34,19 @@ class Piece(NamedTuple):
 
 
 class Outgoing:
-    """All messages that are not acknowledged: sent, or waiting. Its length is their number."""
+    """All messages that are not acknowledged yet, whether they have been sent or not. The length is the number of these
+    messages.
+    """
 
     __slots__ = ("_alone", "_at", "_first", "_last", "_limit", "_messages", "end", "highest", "nxt", "una")
 
     def __init__(self, parameters: TcpParameters) -> None:
         self._limit = parameters.messages_in_flight
         self._alone = not parameters.aggregation
-        self._messages: dict[int, Entry] = {}  # by number
-        self._first = 0  # number of the oldest message here
-        self._last = 0  # number that the next message gets
-        self._at = 0  # number of the message that holds byte nxt
+        self._messages: dict[int, Entry] = {}  # messages by number
+        self._first = 0  # number of the oldest unacknowledged message
+        self._last = 0  # number of the next message
+        self._at = 0  # number of the message that contains byte nxt
         self.una = FIRST_BYTE
         self.nxt = FIRST_BYTE
         self.highest = FIRST_BYTE
@@ -53,17 +56,17 @@ class Outgoing:
         return self._last - self._first
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the messages, oldest first."""
+        """Yield the messages, beginning with the oldest one."""
         return (self._messages[number][3] for number in range(self._first, self._last))
 
     @property
     def taken(self) -> int:
-        """The number of messages that have been acknowledged to their last byte."""
+        """The number of messages that have been acknowledged completely."""
         return self._first
 
     @property
     def flight(self) -> int:
-        """The number of bytes sent and not acknowledged: FlightSize. RFC 5681, 2"""
+        """The number of bytes that have been sent but not acknowledged: FlightSize. RFC 5681, 2"""
         return self.highest - self.una
 
     def append(self, message: HasSize) -> None:
@@ -80,7 +83,7 @@ class Outgoing:
         self._last += 1
 
     def available(self, limit: int) -> int:
-        """Return how many bytes a segment at nxt could take now."""
+        """Return how many bytes a segment that begins at nxt could contain now."""
         stop = self.end
         if self._limit is not None:
             last = self._messages.get(self._first + self._limit - 1)
@@ -93,7 +96,7 @@ class Outgoing:
         return min(limit, stop - self.nxt)
 
     def take(self, length: int) -> Piece:
-        """Return the next `length` bytes, and move nxt behind them."""
+        """Return the next `length` bytes, and move nxt past them."""
         piece, self._at = self._cut(self.nxt, length, self._at)
         self.nxt += length
         if self.nxt > self.highest:
@@ -101,19 +104,21 @@ class Outgoing:
         return piece
 
     def again(self, limit: int) -> Piece:
-        """Return the first unacknowledged bytes once more, and none that were never sent."""
+        """Return the first unacknowledged bytes for a retransmission. The result does not contain bytes that were never
+        sent.
+        """
         length = min(limit, self.flight)
         if self._alone:
             length = min(length, self._messages[self._first][2] - self.una)
         return self._cut(self.una, length, self._first)[0]
 
     def go_back(self) -> None:
-        """Treat everything that is not acknowledged as not sent."""
+        """Treat all unacknowledged bytes as if they had not been sent."""
         self.nxt = self.una
         self._at = self._first
 
     def acknowledge(self, ack: int) -> None:
-        """Drop everything below `ack`, which has arrived."""
+        """Remove all bytes below `ack`, which have arrived."""
         self.una = ack
         messages = self._messages
         number = self._first
@@ -127,8 +132,8 @@ class Outgoing:
             self._at = number
 
     def _cut(self, seq: int, length: int, number: int) -> tuple[Piece, int]:
-        """Return bytes seq to seq + length - 1, and the number of the message after them; `number` is that of the
-        first.
+        """Return bytes seq to seq + length - 1, and the number of the message with which the next piece begins.
+        `number` is the number of the message that contains byte seq.
         """
         stop = seq + length
         payload = 0

@@ -1,1 +1,1 @@
-"""The wire between stations: FIFO links, and the tree they make."""
+"""The wires between stations: FIFO links, and the tree or graph that they form."""

@@ -1,12 +1,13 @@
-"""One direction of a wire: first in, first out.
+"""A link: one direction of a wire, first in, first out.
 
-Model     store and forward; a message waits until those before it are on the wire, takes size / bandwidth
-          to get there, and arrives one propagation delay later; nothing is lost, unless the wire is cut by hand. A cut
-          link holds what is sent over it, in order, until it is repaired; what was sent before arrives. Or it loses
-          both. An impaired link takes longer, but messages do not overtake each other: when it takes less time again,
-          a message arrives no sooner than the one before it. It may also lose messages at random, which take their
-          time on the wire
-Units     integer nanoseconds, bytes (headers included), bits per second
+Model     Store and forward. A message waits until the earlier messages are on the wire, needs size / bandwidth to get
+          there, and arrives one propagation delay later. Messages are not lost, unless the wire is cut by hand. A cut
+          link holds the messages that are sent over it, in order, until it is repaired, and messages that were sent
+          before the cut arrive. Alternatively, a cut link loses both. An impaired link has a longer delay, but messages
+          do not overtake each other: when the delay becomes shorter again, a message does not arrive before the
+          previous one. An impaired link may also lose messages at random. They take their time on the wire all the
+          same.
+Units     Times are integer nanoseconds, sizes are bytes (headers included), and bandwidths are bits per second.
 Source    ours: docs/models/wires.md
 """
 
@@ -20,13 +21,13 @@ from mobilenet.engine.event_queue import Action
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import RandomNumbers
 
-CUT = 2**62  # nanoseconds: the wire of a cut link is never free
+CUT = 2**62  # a time in nanoseconds that is never reached: the wire of a cut link does not become free
 Arrive = Callable[[], None]
-LINK_CUT, RANDOM = "link_cut", "random"  # why a message does not arrive
+LINK_CUT, RANDOM = "link_cut", "random"  # reasons why a message does not arrive
 
 
 class RandomLoss:
-    """A message that is lost at random, in place of the action for its arrival."""
+    """A message that is lost at random. It takes the place of the action for the message's arrival."""
 
     __slots__ = ("arrive",)
 
@@ -35,7 +36,9 @@ class RandomLoss:
 
 
 class Wire:
-    """The messages on their way over a link, in order. They are lost as a whole, and the link then gets a new wire."""
+    """The messages on their way over a link, in order. They can only be lost all together. The link then gets a new
+    wire.
+    """
 
     __slots__ = ("_link", "arrivals", "is_lost", "next_arrives")
 
@@ -43,7 +46,7 @@ class Wire:
         self._link = link
         self.arrivals: deque[Arrive | RandomLoss] = deque()
         self.is_lost = False
-        self.next_arrives: Action = self._next_arrives  # bound once, not for each message
+        self.next_arrives: Action = self._next_arrives  # the bound method is created once, and not for each message
 
     def _next_arrives(self) -> None:
         arrive = self.arrivals.popleft()
@@ -58,7 +61,7 @@ class Wire:
 
 
 class Link:
-    """A link from one station to a neighbour."""
+    """A link from one station to one of its neighbours."""
 
     __slots__ = (
         "_bits_per_s", "_calendar", "_delay_ns", "_draws", "_free_at", "_held", "_last_ns", "_loss", "_more_ns",
@@ -79,10 +82,11 @@ class Link:
         self._on_lost = on_lost
         self._free_at = 0
         self._wire = Wire(self)
-        self._held: list[tuple[int, Arrive, bool]] | None = None  # of a cut link; None: what is sent is lost
-        self._queued_until = 0  # of a cut link: when everything sent before it has left
-        self._more_ns = 0  # of an impaired link: the additional delay ...
-        self._last_ns = 0  # ... and when the previous message arrives
+        # Messages that a cut link holds; None if it loses them.
+        self._held: list[tuple[int, Arrive, bool]] | None = None
+        self._queued_until = 0  # for a cut link: when all messages that were sent before the cut have left
+        self._more_ns = 0  # for an impaired link: the additional delay
+        self._last_ns = 0  # when the previous message arrives
         self._loss = 0.0
         self._draws: RandomNumbers | None = None
         self.sent = 0
@@ -91,8 +95,8 @@ class Link:
         self.bytes = 0
 
     def send(self, size_bytes: int, arrive: Arrive, is_spared: bool = False) -> None:
-        """Put a message on the wire. `arrive` is called when its last bit is there; if `is_spared`, it is never lost at
-        random.
+        """Put a message on the wire. `arrive` is called when its last bit has arrived. If `is_spared` is true, the
+        message is never lost at random.
         """
         self.sent += 1
         self.bytes += size_bytes
@@ -114,7 +118,7 @@ class Link:
     # --- by hand
 
     def impair(self, loss: float, delay_ns: int, draws: RandomNumbers) -> None:
-        """Lose what is sent from now on with this probability, and delay it by `delay_ns`."""
+        """Lose messages that are sent from now on with this probability, and delay them by `delay_ns`."""
         self._loss, self._more_ns, self._draws = loss, delay_ns, self._draws or draws
 
     @property
@@ -122,7 +126,9 @@ class Link:
         return self._free_at == CUT
 
     def cut(self, loses: bool) -> None:
-        """Hold what is sent from now on or, if the link `loses`, drop it and what is on the wire."""
+        """Cut the link. From now on, it holds the messages that are sent. If it `loses` messages, it drops them,
+        together with those on the wire.
+        """
         self._queued_until = 0 if loses else self._free_at
         self._free_at = CUT
         self._held = None if loses else []
@@ -132,11 +138,11 @@ class Link:
             self._last_ns = 0
 
     def mend(self) -> None:
-        """Repair the link, and send what it holds."""
+        """Repair the link, and send the messages that it holds."""
         held, self._held = self._held, None
         self._free_at = self._queued_until
         for size_bytes, arrive, is_spared in held or ():
-            self.sent -= 1  # it was counted already
+            self.sent -= 1  # send() counts the message again
             self.bytes -= size_bytes
             self.send(size_bytes, arrive, is_spared)
 
@@ -147,7 +153,7 @@ class Link:
             self._held.append((size_bytes, arrive, is_spared))
 
     def lose(self, arrive: Arrive, why: str) -> None:
-        """Count a message that will not arrive."""
+        """Count a message that will not arrive, and report it."""
         self.lost += 1
         if self._on_lost is not None:
             self._on_lost(arrive, why)

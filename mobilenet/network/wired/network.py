@@ -1,10 +1,11 @@
-"""The stations, the links between them, and the path of a message over several links.
+"""The stations, the links between them, and the routes of messages over several links.
 
-Model     a full mesh, or the edges of a connected graph. Where two stations are not neighbours, messages go hop by hop
-          on a shortest way (of several the one over the lowest numbers), stored and forwarded at each station on it.
-          In a mesh the links are FIFO, and so are ways; but two ways to one station take different times
-Shapes    edges: pairs of station numbers
-Errors    ValueError for edges that leave stations unconnected
+Model     The network is a full mesh, or it consists of the edges of a connected graph. If two stations are not
+          neighbours, messages go hop by hop on a shortest path (if there are several, the one over the lowest numbers),
+          with store and forward at each station on the path. The links are FIFO, and so are paths, but two paths to the
+          same station take different times.
+Shapes    edges are pairs of station numbers.
+Errors    ValueError for edges that leave stations unconnected.
 Source    ours: docs/models/wires.md
 """
 
@@ -39,7 +40,7 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
     seen = {0}
     frontier = [0]
     while frontier:
-        # `add` returns None, so each station is taken once.
+        # `add` returns None, so each station is included only once.
         frontier = [
             j
             for i in frontier
@@ -52,7 +53,7 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
 
 
 def next_hops(near: list[list[int]], source: int) -> list[int]:
-    """Return for each destination the neighbour of `source` on the way there; for `source`, itself."""
+    """Return for each destination the neighbour of `source` on the path to it. For `source`, return itself."""
     hop = [-1] * len(near)
     hop[source] = source
     for neighbour in near[source]:
@@ -70,7 +71,9 @@ def next_hops(near: list[list[int]], source: int) -> list[int]:
 
 
 class TreeRoutes:
-    """The routes of a tree: a message goes on to all neighbours except the one it came from, or towards one."""
+    """The routes of a tree. A message is forwarded either to all neighbours except the one that it came from, or
+    towards one station.
+    """
 
     def __init__(self, near: list[list[int]]) -> None:
         self.near = near
@@ -78,7 +81,7 @@ class TreeRoutes:
 
     @classmethod
     def of_parents(cls, parents: Sequence[int]) -> Self:
-        """Build the routes from parents: `parents[i]` is the neighbour of station i+1 towards station 0."""
+        """Build the routes from the parents. `parents[i]` is the neighbour of station i+1 on the path to station 0."""
         return cls(adjacency([(parent, child) for child, parent in enumerate(parents, 1)], len(parents) + 1))
 
     @property
@@ -87,14 +90,14 @@ class TreeRoutes:
         return [(a, b) for a, around in enumerate(self.near) for b in around]
 
     def onward(self, at: int, before: int | None, to: int | None) -> list[int]:
-        """Return the neighbours that get the message next. If `to` is None, it is for all stations."""
+        """Return the neighbours to which the message is forwarded. If `to` is None, the message is for all stations."""
         if to is None:
             return [neighbour for neighbour in self.near[at] if neighbour != before]
         return [] if to == at else [self._next[at][to]]
 
 
 class WiredNetwork:
-    """The links of all stations. A link exists from the first message on it."""
+    """The links of all stations. A link is created when the first message is sent over it."""
 
     def __init__(
         self,
@@ -106,29 +109,34 @@ class WiredNetwork:
         header_bytes: int,
         on_hop: Hop | None = None,
     ) -> None:
-        """Set up the network. `near`: the neighbours of each station; None: a full mesh. `on_hop(a, b, message, bytes)`
-        sees each message put on a link, with headers, and may return a function to call with its fate."""
+        """Set up the network. `near` contains the neighbours of each station, or is None for a full mesh. `on_hop(a, b,
+        message, bytes)` is called for each message that is put on a link, where the bytes include headers. It may
+        return a function that is called with the fate of the message.
+        """
         self.kernel = kernel
         self.stations = stations
         self.links: dict[Edge, Link] = {}
-        self._outgoing: list[dict[int, Link]] = [{} for _ in range(stations)]  # the same, by station and neighbour
+        # The links again, by station and neighbour.
+        self._outgoing: list[dict[int, Link]] = [{} for _ in range(stations)]
         self._near = near
-        self._hops: dict[int, list[int]] = {}  # of each station that a message went through
+        self._hops: dict[int, list[int]] = {}  # next hops of each station that has forwarded a message
         self._bits_per_s = bits_per_s
         self._delay_ns = delay_ns
         self._header_bytes = header_bytes
         self._on_hop = on_hop
-        self.on_lost: Callable[[Any], None] = _ignore  # is called for each message that will not arrive
-        self.spares: tuple[type, ...] = ()  # messages that are never lost at random
+        self.on_lost: Callable[[Any], None] = _ignore  # called for each message that will not arrive
+        self.spares: tuple[type, ...] = ()  # types of messages that are never lost at random
         self._receive: list[Receive] = [_nobody] * stations
 
     def watch(self, on_hop: Hop) -> None:
-        """Show each message put on a link to another observer as well, and its fate to both."""
+        """Call another observer as well for each message that is put on a link. Both observers learn the fate of the
+        message.
+        """
         first = self._on_hop
         self._on_hop = on_hop if first is None else _both(first, on_hop)
 
     def attach(self, station: int, receive: Receive) -> None:
-        """Attach a station, whose `receive(source, message)` gets what others send to it."""
+        """Attach a station. Its `receive(source, message)` is called with the messages that other stations send to it."""
         self._receive[station] = receive
 
     @property
@@ -136,7 +144,7 @@ class WiredNetwork:
         return sum(link.sent - link.delivered - link.lost for link in self.links.values())
 
     def cut(self, a: int, b: int, loses: bool) -> None:
-        """Cut the link between two neighbours, both ways."""
+        """Cut the link between two neighbours in both directions."""
         for link in (self._link(a, b), self._link(b, a)):
             link.cut(loses)
 
@@ -145,7 +153,7 @@ class WiredNetwork:
             link.mend()
 
     def impair(self, a: int, b: int, loss: float, delay_ns: int, draws: Callable[[str], RandomNumbers]) -> None:
-        """Impair the link between two neighbours, both ways; `draws(owner)` is a stream of random numbers."""
+        """Impair the link between two neighbours in both directions. `draws(owner)` returns a stream of random numbers."""
         for one, other in ((a, b), (b, a)):
             self._link(one, other).impair(loss, delay_ns, draws(f"s{one}-s{other}"))
 
@@ -170,7 +178,7 @@ class WiredNetwork:
             self._forward(way)
 
     def _send(self, a: int, b: int, message: Any, arrive: Arrive, header_bytes: int | None = None) -> None:
-        """Send a message over a link. `arrive`: a way, or a partial, that takes the message as its last argument."""
+        """Send a message over a link. `arrive` is a _Way, or a partial function whose last argument is the message."""
         size_bytes = message.size_bytes + (self._header_bytes if header_bytes is None else header_bytes)
         arrived = None if self._on_hop is None else self._on_hop(a, b, message, size_bytes)
         if arrived is not None:
@@ -208,14 +216,14 @@ def _both(first: Hop, second: Hop) -> Hop:
 
 
 class _Way:
-    """A message on its way over several links in turn."""
+    """A message that travels over several links in turn. Calling it handles the arrival at the next station."""
 
     __slots__ = ("at", "message", "network", "source", "to")
 
     def __init__(self, network: WiredNetwork, source: int, at: int, to: int, message: Any) -> None:
         self.network = network
         self.source = source
-        self.at = at  # the station that it left, or is to reach next
+        self.at = at  # the last station that it left, or the next one that it will reach
         self.to = to
         self.message = message
 
@@ -224,7 +232,7 @@ class _Way:
 
 
 class _NotedArrival:
-    """The arrival of a message, which is noted first."""
+    """The arrival of a message that is reported to an observer before it is handled."""
 
     __slots__ = ("arrive", "note")
 
@@ -238,7 +246,7 @@ class _NotedArrival:
 
 
 def _ignore(message: Any) -> None:
-    """Ignore a lost message: no caller waits for it."""
+    """Ignore a lost message, because a handler has not been set."""
 
 
 def _nobody(source: int, message: Any) -> None:

@@ -1,7 +1,7 @@
-"""The network between the stations.
+"""Parameters of the network between the stations.
 
-Units     Mb/s, milliseconds, seconds, bytes
-Errors    pydantic.ValidationError
+Units     Bandwidths are in Mb/s, times in milliseconds or seconds, and sizes in bytes.
+Errors    pydantic.ValidationError for invalid values.
 Source    ours: docs/models/wires.md, docs/models/backbone.md
 """
 
@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from mobilenet.parameters import Parameters
 
-MAX_DELAY_MS = 5.0  # the meaning of null
+MAX_DELAY_MS = 5.0  # value of max_delay_ms if it is null
 MTU_BYTES = 1460
 TEST_INTERVAL_S = 1.0
 TIMEOUT_S = 0.5
@@ -21,7 +21,7 @@ Station = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class LinkParameters(Parameters):
-    """Links with a bandwidth and a delay."""
+    """Parameters of links with a bandwidth and a delay."""
 
     edges: tuple[tuple[Station, Station], ...] | None = Field(
         default=None,
@@ -40,11 +40,11 @@ class LinkParameters(Parameters):
 
 
 Kind = Literal["tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"]
-DETECTING = ("vcube_reliable",)  # kinds with a failure detector
+DETECTING = ("vcube_reliable",)  # kinds of backbone that have a failure detector
 
 
 class BackboneParameters(LinkParameters):
-    """The network between the stations."""
+    """Parameters of the network between the stations."""
 
     kind: Kind = Field(
         default="tree", description="protocol for broadcasts between stations: over a tree of links, or over VCube"
@@ -103,19 +103,19 @@ class BackboneParameters(LinkParameters):
 
     @property
     def acknowledges(self) -> bool:
-        """Whether stations acknowledge each other's messages."""
+        """Whether stations acknowledge the messages of other stations."""
         return self.kind in ("vcube_best_effort", "vcube_reliable")
 
     @property
     def waits_ms(self) -> float:
-        """The time for which each station on the way may keep a message until there is more to send."""
+        """The time for which each station on the path may hold back a message until there is more to send."""
         if self.kind != "vcube_best_effort":
             return 0.0
         return MAX_DELAY_MS if self.max_delay_ms is None else self.max_delay_ms
 
     @property
     def broadcasts_in_turn(self) -> bool:
-        """Whether a station broadcasts one message at a time, until all have acknowledged it."""
+        """Whether a station broadcasts one message at a time, and waits until all stations have acknowledged it."""
         return self.kind == "vcube_reliable"
 
     @property

@@ -1,11 +1,11 @@
-"""The backbone of the paper: stations on a tree of FIFO links.
+"""The backbone of the paper, in which the stations form a tree of FIFO links.
 
-Model     A broadcast floods the tree: a station forwards it to all neighbours except the one it came from, and
-          then handles it. A directed message is routed hop by hop over the same links. Hence one FIFO path
-          between any two stations for all traffic, and causal delivery across both calls: if b was sent or
-          delivered at x's sender before x, b is delivered at x's destination before x.
-Shapes    positions: float64 (n, 2), metres; edges: pairs of station numbers
-Errors    ValueError for edges that do not form a tree
+Model     A broadcast floods the tree: a station forwards it to all neighbours except the one that it came from, and
+          then handles it. A directed message is routed hop by hop over the same links. All traffic between two stations
+          therefore uses one FIFO path, and delivery is causal across both kinds of messages: if b was sent or delivered
+          at the sender of x before x was sent, then b is delivered at the destination of x before x.
+Shapes    positions are float64 (n, 2) in metres. edges are pairs of station numbers.
+Errors    ValueError for edges that do not form a tree.
 Source    Wilhelm, Arantes, Sens, A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
           Sections III and IV.B; Friedman, Manor, Causal ordering in deterministic overlay networks (2004)
 """
@@ -27,7 +27,7 @@ from mobilenet.quoting import pluralize
 
 
 def star(positions: Sequence[Sequence[float]]) -> list[Edge]:
-    """Connect every station to the one nearest the centre of all."""
+    """Connect every station to the one that is nearest to the centre of all stations."""
     centre = nearest_to_centre(positions)
     return [(centre, i) for i in range(len(positions)) if i != centre]
 
@@ -38,10 +38,10 @@ def chain(positions: Sequence[Sequence[float]]) -> list[Edge]:
 
 
 def breadth_first(positions: Sequence[Sequence[float]]) -> list[Edge]:
-    """Connect the stations outward from the centre, each to the nearest station that is one step further in.
+    """Connect the stations outward from the centre, each to the nearest station that is one step closer to the centre.
 
-    Stations are neighbours if their distance is at most 1.2 times the shortest one between any two stations.
-    Stations that are then still unconnected are joined to the nearest connected one.
+    Stations are neighbours if their distance is at most 1.2 times the shortest distance between any two stations.
+    Stations that are still unconnected after that are joined to the nearest connected station.
     """
     n = len(positions)
     if n == 1:
@@ -80,7 +80,7 @@ SHAPES = {"star": star, "chain": chain, "breadth_first": breadth_first}
 
 
 def links(parameters: BackboneParameters, positions: Sequence[Sequence[float]]) -> list[tuple[int, int]] | None:
-    """Return the pairs of stations with a wire between them, or None if every pair has one."""
+    """Return the pairs of stations that are connected by a wire, or None if every pair is."""
     if parameters.is_mesh:
         return None
     return (
@@ -91,27 +91,30 @@ def links(parameters: BackboneParameters, positions: Sequence[Sequence[float]]) 
 
 
 def mean_hops(edges: Sequence[Edge], stations: int) -> float:
-    """Return how many links lie between two stations of a tree on average, counting none from a station to itself."""
+    """Return the average number of links between two stations of a tree. Each station paired with itself counts as 0
+    links.
+    """
     near, parent, order = adjacency(edges, stations), {0: 0}, [0]
     for station in order:
         children = [j for j in near[station] if j not in parent]
         parent |= dict.fromkeys(children, station)
         order += children
-    below = [1] * stations  # a station and those behind it: they reach all others by one link
+    # The size of the subtree of each station, which is connected to the other stations by one link.
+    below = [1] * stations
     for station in reversed(order[1:]):
         below[parent[station]] += below[station]
     return sum(2 * below[station] * (stations - below[station]) for station in order[1:]) / stations**2
 
 
 def neighbours_of(edges: Sequence[Edge], stations: int) -> list[list[int]]:
-    """Return the sorted neighbours of each station. Raise ValueError unless the edges are a tree over all stations."""
+    """Return the sorted neighbours of each station. Raise ValueError unless the edges form a tree over all stations."""
     if len(edges) != stations - 1:
         raise ValueError(f"{pluralize(len(edges), 'edge')} cannot be a tree of {pluralize(stations, 'station')}")
     return adjacency(edges, stations)
 
 
 class Tree(WiredNetwork):
-    """The wired ports of all stations over one tree."""
+    """A wired network in which the stations form a tree."""
 
     def __init__(
         self,
@@ -127,7 +130,9 @@ class Tree(WiredNetwork):
         super().__init__(kernel, stations, self.routes.near, bits_per_s, delay_ns, header_bytes, on_hop)
 
     def port(self, station: int, receive: Receive) -> TreePort:
-        """Return the port of a station. `receive(source, message)` is called for what others send."""
+        """Return the port of a station. `receive(source, message)` is called with the messages that other stations
+        send.
+        """
         self.attach(station, receive)
         return TreePort(self, station)
 
@@ -136,7 +141,7 @@ class Tree(WiredNetwork):
             self._send(at, neighbour, message, partial(self._flood, source, neighbour, at, message))
 
     def hop(self, a: int, b: int, message: Any, header_bytes: int, arrive: Callable[[], None]) -> None:
-        """Send a packet over the one link from a to its neighbour b, with its own headers."""
+        """Send a packet over the link from a to its neighbour b, with headers of its own size."""
         self._send(a, b, message, arrive, header_bytes)
 
     def _flood(self, source: int, at: int, came_from: int, message: Any) -> None:
@@ -145,7 +150,7 @@ class Tree(WiredNetwork):
 
 
 class TreePort:
-    """One station's port to the others."""
+    """The port of one station, through which it sends messages to the other stations."""
 
     __slots__ = ("_station", "_tree")
 

@@ -1,6 +1,6 @@
 """The consequences of a schedule of the swarm's adversary, before it is played.
 
-Model     scenario.yaml does not repeat the actions of a schedule, so of hosts, crashes and places nothing is known
+Model     scenario.yaml does not repeat the actions of a schedule, so that hosts, crashes and positions are not known
 Units     seconds
 Errors    none
 Source    ours: docs/validation/trust.md
@@ -35,15 +35,15 @@ def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
 
 
 def expectations(scenario: AdversarySchedule) -> Expectations:
-    """Return what the record must show."""
+    """Return the facts that the record must show."""
     return Expectations(ns(scenario.duration_s), known_protocol(scenario.protocol))
 
 
 def lossy_cuts(scenario: AdversarySchedule) -> list[LossyCut]:
-    """Return an empty list: no link is cut by hand."""
+    """Return an empty list, because schedules do not contain interventions that cut links."""
     return []
 
 
 def doubts(scenario: AdversarySchedule) -> list[str]:
-    """Return an empty list: everything settles before the run ends."""
+    """Return an empty list, because everything settles before the run ends."""
     return []

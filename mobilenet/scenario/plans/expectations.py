@@ -1,7 +1,7 @@
-"""What is known of a run before it begins, for a check of its record: plain values, nothing is computed here.
+"""The facts that are known about a run before it begins, as plain values. The record is checked against them.
 
-Model     host_plans.py derives it from a scenario, mobilenet.verify compares the record with it; neither knows
-          the other
+Model     host_plans.py derives these facts from a scenario, and mobilenet.verify compares the record with them. The two
+          do not depend on each other
 Units     integer nanoseconds; metres, metres per second, bytes
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -11,36 +11,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-NEVER_S = 1e9  # the bound if nothing is promised
+NEVER_S = 1e9  # stands for "no promise" where a bound is expected
 
 
 class HostPlan(NamedTuple):
     """The plan for one host."""
 
-    # when it is asked to `join` and to `leave`, in order; each request is repeated until it is met
+    # The times at which the host is asked to `join` or to `leave`, in order. Each request is repeated until it is met.
     requests: list[tuple[int, str]]
-    speed_mps: float  # its highest speed
-    drags: Sequence[int] = ()  # when it is moved by hand
-    is_added: bool = False  # by hand, during the run
+    speed_mps: float  # the highest speed of the host
+    drags: Sequence[int] = ()  # times at which interventions move the host
+    is_added: bool = False  # whether an intervention adds the host during the run
 
 
 class Places(NamedTuple):
-    """The places of stations, and their range."""
+    """The positions of stations, and their range."""
 
     stations_m: list[tuple[float, float]]
     range_m: float
-    by_power: bool = False  # then no distance is surely within range
+    by_power: bool = False  # if true, a node is not certain to be in range at any distance
 
 
 class KnownProtocol(NamedTuple):
-    """A protocol that promises more than its order. Custom protocols are never known in this sense."""
+    """A protocol with promises beyond its order. Custom protocols are never known in this sense."""
 
-    checks: str  # the module whose CHECKS judge those promises
-    parameters: Any  # the scenario's parameters
+    checks: str  # the module whose CHECKS judge these promises
+    parameters: Any  # the parameters of the protocol in the scenario
 
 
 class LossyCut(NamedTuple):
-    """A cut link that loses messages, although the protocol assumes that it loses none."""
+    """A cut link that loses messages, although the protocol assumes that links do not lose any."""
 
     protocol: str
     station: str
@@ -50,30 +50,31 @@ class LossyCut(NamedTuple):
 
 
 class Radio(NamedTuple):
-    """The counts of the radio, and the failure detector of the backbone."""
+    """Properties of the radio that its counts must reflect, and of the backbone's failure detector."""
 
-    least_loss: float  # random loss, lowest at any time
+    least_loss: float  # the lowest random loss at any time
     most_loss: float
-    acknowledges: bool  # whether frames may be acknowledged by the MAC
-    least_retries: int  # for a frame that the MAC gives up; 0: it never tries again
+    acknowledges: bool  # whether the MAC may acknowledge frames
+    least_retries: int  # least number of retries before the MAC gives up a frame; 0: the MAC never retries
     suspects: bool  # whether stations may suspect each other
-    always_up: bool  # no node ever crashes, appears late or vanishes, and no radio is switched off
-    queue_frames: int  # the most that wait in a node's radio
-    around_bytes: int  # the headers of a frame
+    always_up: bool  # no node ever crashes, appears late or disappears, and no radio is switched off
+    queue_frames: int  # most frames that wait in a node's radio
+    around_bytes: int  # size of the headers of a frame
     least_airtime_ns: int  # airtime of the shortest frame
-    group_retries: int = 0  # how often the MAC of a station repeats each broadcast frame with data
+    group_retries: int = 0  # number of times that a station's MAC repeats each broadcast frame with data
 
 
 class Expectations(NamedTuple):
-    """The known facts about a run of hosts and stations; None: not known."""
+    """The known facts about a run of hosts and stations. None means that a fact is not known."""
 
-    end_ns: int  # the end of all that is planned
+    end_ns: int  # the end of all planned events
     protocol: KnownProtocol | None
     hosts: list[HostPlan] | None = None
     places: Places | None = None
     radio: Radio | None = None
-    asked_again_ns: int = 0  # a request to join or leave is repeated this often until it is met
-    processes_ask: bool = False  # custom processes may ask hosts to join and leave: the record has what they ask
+    asked_again_ns: int = 0  # interval at which a request to join or leave is repeated until it is met
+    # whether users' processes may ask hosts to join and leave; the record contains these requests
+    processes_ask: bool = False
     in_the_air_ns: int | None = None  # the longest time from the beginning of a station's frame to its arrival
     lossy_cuts: Sequence[LossyCut] = ()
 
@@ -81,7 +82,7 @@ class Expectations(NamedTuple):
 class ProcessPlan(NamedTuple):
     """The known facts about a run of plain processes."""
 
-    completes: bool  # each broadcast of a correct source is complete at rest
-    hop_ns: int  # no message takes less time over one link, from its sending to its handling
-    distances: Sequence[Sequence[int]] | None  # links between two processes; None: at least one
-    loses: bool = False  # the network may lose messages
+    completes: bool  # whether each broadcast of a correct source is complete when the run is at rest
+    hop_ns: int  # least time of a message over one link, from sending to handling
+    distances: Sequence[Sequence[int]] | None  # number of links between any two processes; None: at least one
+    loses: bool = False  # whether the network may lose messages

@@ -1,10 +1,11 @@
-"""The consequences of a scenario for single hosts and stations: what hosts are asked to do, and where they can be.
+"""The consequences of a scenario for single hosts and stations: the requests to hosts, and where hosts can be.
 
-Model     what the simulation puts on the calendar before the run is a pure function of scenario and seed: when a host
-          appears, when it is asked to join and to leave, when its application asks to broadcast, when it is to crash. A
-          wish is repeated until it is fulfilled, and the last one counts. Requests before a host has appeared wait
-          until it does, and only the last of them counts. What custom processes ask is not known here, and is in the
-          record. Of an adversary's schedule nothing of the kind is known: scenario.yaml does not repeat its actions
+Model     the events that the simulation schedules before the run depend only on scenario and seed: when a host appears,
+          when it is asked to join and to leave, when its application asks to broadcast, and when it will crash. A
+          request is repeated until it is met, and a new request replaces an open one. Requests before a host appears
+          wait until it does, and only the last of them counts. Requests of users' processes are not known here, but
+          they are in the record. Requests of an adversary's schedule are not known either, because scenario.yaml does
+          not repeat its actions
 Units     integer nanoseconds; metres per second
 Errors    ScenarioError for files that cannot be used
 Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verdicts-and-metrics.md
@@ -45,17 +46,17 @@ from mobilenet.world.own_process import fastest_mps as processes_mps
 from mobilenet.world.track_mobility import ImportedTracks, Tracks
 from mobilenet.world.trajectory import Trajectory
 
-JOIN, VANISH, CHANGE, BY_HAND = range(4)  # in this order, if they fall into one nanosecond
+JOIN, VANISH, CHANGE, BY_HAND = range(4)  # the order of requests in the same nanosecond
 
 
 def known_protocol(protocol: Any) -> KnownProtocol | None:
-    """Return the protocol with the module that judges its own promises, or None if it makes none."""
+    """Return the protocol and the module that judges its own promises, or None if the protocol makes no such promises."""
     checks = declaration_of(protocol).checks
     return KnownProtocol(checks, protocol) if isinstance(checks, str) else None
 
 
 def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectations:
-    """Return everything that the record must show. `tracks`: of imported hosts."""
+    """Return everything that the record must show. `tracks` are the tracks of imported hosts, if there are any."""
     end_ns = ns(scenario.duration_s)
     hosts, model = _hosts(scenario, tracks, end_ns), model_of(scenario.wireless)
     return Expectations(
@@ -102,11 +103,11 @@ def _are_always_up(scenario: Scenario, tracks: ImportedTracks | None) -> bool:
 
 
 def _in_the_air_ns(scenario: Scenario, tracks: ImportedTracks | None, hosts: int) -> int | None:
-    """Return the airtime of the longest message of a station plus twice the longest propagation delay, since a frame
-    waits for the end of the one before it at a receiver that comes closer.
+    """Return the airtime of the longest message of a station plus twice the longest propagation delay. The delay counts
+    twice because, at a receiver that moves closer, a frame waits for the end of the previous frame.
     """
     if scenario.own_processes:
-        return None  # how much they broadcast is not known
+        return None  # the number of broadcasts of users' processes is not known
     workload, end_ns = scenario.workload, ns(scenario.duration_s)
     more = added_hosts(scenario.interventions)
     appear_ns = [trajectory.appears_ns for trajectory in tracks.trajectories] if tracks is not None else []
@@ -149,14 +150,14 @@ def _hosts(scenario: Scenario, tracks: ImportedTracks | None, end_ns: int) -> li
 
 
 def stations_m(scenario: Scenario) -> list[list[float]]:
-    """Return the places of the stations."""
+    """Return the positions of the stations."""
     return list(station_positions(scenario.stations.layout, scenario.folder, scenario.anchor).tolist())
 
 
 def _requests(
     scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int
 ) -> list[list[tuple[int, str]]]:
-    """Return the requests to each host, in order."""
+    """Return the requests to each host, in order of time."""
     churn = changes(scenario.churn, scenario.seed, len(trajectories), end_ns)
     more = added_hosts(scenario.interventions)
     wishes: list[list[tuple[int, int, str]]] = [[] for _ in (*trajectories, *more)]
@@ -174,7 +175,7 @@ def _requests(
         if stay.leaves_ns is not None:
             own.append((stay.leaves_ns, VANISH, "leave"))
         own.sort()
-        # it is asked nothing after that
+        # The host receives no requests after it has been asked to leave for good.
         last = next((i for i, wish in enumerate(own) if wish[1] == VANISH), len(own))
         early = [wish for wish in own[: last + 1] if wish[0] < stay.appears_ns]
         rest = [(at_ns, kind) for at_ns, _, kind in own[: last + 1] if at_ns >= stay.appears_ns]

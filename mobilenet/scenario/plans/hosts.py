@@ -31,7 +31,8 @@ from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.track_mobility import Tracks, import_tracks
 
 TAKES_AWAY = ("crash", "leave", "drag", "impair")
-FEW_BROADCASTS = 10.0  # expected in all; with fewer, it can happen that no member broadcasts any
+# expected number of all broadcasts; with fewer, it may happen that members do not broadcast at all
+FEW_BROADCASTS = 10.0
 
 
 def declared_manifest(scenario: Scenario) -> dict[str, Any]:
@@ -39,14 +40,14 @@ def declared_manifest(scenario: Scenario) -> dict[str, Any]:
     return {
         "warmup_s": scenario.warmup_s,
         "stations": scenario.station_count,
-        "hosts": scenario.all_hosts,  # None: the number of tracks
+        "hosts": scenario.all_hosts,  # None if the number of tracks determines it
         **of_protocol(scenario, rest(scenario), surely_heard_every_s(scenario), False),
         "drain_s": scenario.longest_drain_s,
     }
 
 
 def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: bool) -> dict[str, Any]:
-    """Return the part of the manifest that the adversary's schedules have as well."""
+    """Return the part of the manifest that schedules of the adversary have as well."""
     protocol = scenario.protocol
     declaration = declaration_of(protocol)
     return {
@@ -69,8 +70,8 @@ def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: b
 
 
 def _where_unusual(protocol: Any) -> dict[str, Any]:
-    """Return `delivers_to_all` if it does not follow from causal order as usual, and `raw_packets` if programs may make
-    packets themselves.
+    """Return `delivers_to_all` if it does not follow from causal order as usual, and `raw_packets` if programs may
+    create raw packets.
     """
     to_all = delivers_to_all(protocol)
     unusual = {} if to_all == (promise_of(protocol) == "causal") else {"delivers_to_all": to_all}
@@ -88,7 +89,7 @@ def measures(scenario: Any) -> list[str]:
 
 
 def expectations(scenario: Scenario) -> Expectations:
-    """Return what the record must show."""
+    """Return the facts that the record must show."""
     mobility, tracks = scenario.hosts.mobility, None
     if isinstance(mobility, Tracks):
         end_s = ns(scenario.duration_s) / 1e9
@@ -99,7 +100,7 @@ def expectations(scenario: Scenario) -> Expectations:
 def facts(
     scenario: Scenario, positions_m: list[list[float]], host_names: dict[str, str], skipped_tracks: int
 ) -> dict[str, Any]:
-    """Return the world of a run in manifest.json."""
+    """Return the description of the run's world for manifest.json."""
     edges = links(scenario.stations.backbone, positions_m)
     named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
     return {
@@ -114,7 +115,7 @@ def facts(
 
 
 def doubts(scenario: Scenario) -> Iterator[str]:
-    """Yield why the verdict may be unknown."""
+    """Yield the reasons why the verdict may be unknown."""
     if scenario.longest_drain_s < scenario.usual_drain_s:
         yield (
             f"drain_s is {scenario.longest_drain_s:g} s, so the run may end before it is at rest; without this key it"
@@ -124,7 +125,7 @@ def doubts(scenario: Scenario) -> Iterator[str]:
 
 
 def _silence(scenario: Scenario) -> Iterator[str]:
-    """Yield the reasons why nothing may be delivered."""
+    """Yield the reasons why there may be no deliveries."""
     workload, hosts = scenario.workload, scenario.all_hosts
     if hosts is None:
         yield "the number of broadcasts is unknown until the tracks are read"
@@ -173,8 +174,8 @@ def _silence(scenario: Scenario) -> Iterator[str]:
 
 
 def _members_after_s(scenario: Scenario) -> float:
-    """Return when all hosts that are there from the beginning may have joined. Stations that have to answer first do so
-    over wires, but not over links that are cut before.
+    """Return when all hosts that are present from the beginning may have joined. If stations have to answer first,
+    their messages wait for links that are cut during this time.
     """
     spread_s, joins_s = getattr(scenario.protocol, "first_join_spread_s", 0.0), joins_after_s(scenario)
     held_s = 0.0
@@ -190,7 +191,7 @@ def _members_after_s(scenario: Scenario) -> float:
 
 
 def _share_up(scenario: Scenario, hosts: int) -> float:
-    """Return the average share of time in which a host is up."""
+    """Return the average share of time for which a host is up."""
     end_ns = ns(scenario.duration_s)
     down = outages(scenario.faults, scenario.seed, hosts, end_ns)
     lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
@@ -204,7 +205,7 @@ def _least_rate_per_s(scenario: Scenario) -> float:
 
 
 def _share_of_members(scenario: Scenario, members_s: float) -> float:
-    """Return the share of the hosts' time, from `members_s` on, in which they can be members according to churn."""
+    """Return the share of the hosts' time, from `members_s` on, in which churn allows them to be members."""
     joins_s, end_s, present = joins_after_s(scenario), scenario.duration_s, scenario.hosts.count or 0
     plan = changes(scenario.churn, scenario.seed, present, ns(end_s))
     since = {host: members_s for host in range(present) if host not in plan.absent_at_start}
@@ -221,12 +222,12 @@ def _share_of_members(scenario: Scenario, members_s: float) -> float:
 
 
 def _share_joining(scenario: Scenario, hosts: int) -> float:
-    """Return the share of hosts that stay up for as long as a join takes, until they crash or the run ends."""
+    """Return the share of hosts that stay up long enough to join, before they crash or the run ends."""
     joins_ns = ns(joins_after_s(scenario))
     up_since_ns, joining = dict.fromkeys(range(hosts), 0), set()
     for outage in outages(scenario.faults, scenario.seed, hosts, ns(scenario.duration_s)):
         if outage.host is None:
-            continue  # one of a cell's hosts, at regular moments
+            continue  # at regular times, any one of the hosts in a cell
         if outage.at_ns - up_since_ns[outage.host] >= joins_ns:
             joining.add(outage.host)
         up_since_ns[outage.host] = outage.at_ns + outage.lasts_ns
@@ -235,8 +236,8 @@ def _share_joining(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_untouched(scenario: Scenario, hosts: int) -> float:
-    """Return the share of hosts not crashed, sent away, dragged or impaired by hand, at stations whose radio
-    stays on.
+    """Return the share of hosts that interventions do not crash, send away, move or impair, and whose station keeps its
+    radio on.
     """
     by_hand = scenario.interventions
     touched = {one.host for one in by_hand if isinstance(one, Drag | Impair | OfHost) and one.do in TAKES_AWAY}
@@ -245,7 +246,9 @@ def _share_untouched(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_placed(scenario: Scenario) -> float:
-    """Return the largest share of hosts' assumed places that can be in a cell: errors are normal in both axes."""
+    """Return the largest share of hosts' assumed positions that can lie in a cell. Errors are normally distributed on
+    both axes.
+    """
     error_m = scenario.hosts.attachment.error_m
     if not error_m:
         return 1.0

@@ -1,9 +1,9 @@
-"""What must the record of a scenario of processes show? Crashes and broadcasts, what the detector and the protocol do,
-and the least time that the network takes.
+"""What must the record of a scenario of processes show? Crashes and broadcasts, the actions of the detector and of the
+protocol, and the least time that the network takes.
 
-Model     crashes as listed, and as drawn from the stream "faults"; broadcasts from one stream for each process. The
-          simulation puts the same times on its calendar. Of plug-ins and programs only the plan, the detector and the
-          network are known
+Model     crashes are those that are listed, and those that are drawn from the stream "faults". Broadcasts are drawn
+          from a separate stream for each process. The simulation schedules the same times. For plug-ins and programs,
+          only the plan, the detector and the network are known
 Units     integer nanoseconds; 1 time unit is 1 s; bytes
 Errors    none
 Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
@@ -33,7 +33,7 @@ from mobilenet.scenario.processes import ProcessScenario
 
 
 def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
-    """Return pairs (process, time in ns), by time."""
+    """Return the crashes as pairs (process, time in ns), in order of time."""
     crash_times = [(number(fault.process), ns(fault.at)) for fault in scenario.faults]
     drawn = scenario.random_faults
     if drawn is not None:
@@ -50,7 +50,7 @@ def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
 
 
 def broadcasts(scenario: ProcessScenario) -> Iterator[tuple[int, int]]:
-    """Yield pairs (time in ns, process), by time, and at one instant by process."""
+    """Yield the broadcasts as pairs (time in ns, process), in order of time and then of processes."""
     workload = scenario.workload
     sources = range(scenario.processes if workload.sources is None else workload.sources)
     moments = [(time_ns, place, i) for i in sources for place, time_ns in enumerate(_instants(scenario, i))]
@@ -80,7 +80,7 @@ def process_plan(scenario: ProcessScenario) -> ProcessPlan:
 
 
 def _hop_ns(scenario: ProcessScenario) -> int:
-    """Return the least time from a send until the receiver has the message, over one link."""
+    """Return the least time of a message over one link, from its sending until the receiver has it."""
     network = scenario.network
     if isinstance(network, AbstractNetwork):
         return ns(network.send) + ns(network.link) + ns(network.reception) + ns(network.hand_over)
@@ -90,8 +90,8 @@ def _hop_ns(scenario: ProcessScenario) -> int:
 
 
 def _distances(scenario: ProcessScenario) -> list[list[int]] | None:
-    """Return the number of links on a shortest way between any two processes, or None if it is always one, or not
-    computed for this number.
+    """Return the number of links on a shortest path between any two processes. Return None if it is always one, or if
+    it is not computed for so many processes.
     """
     network, n = scenario.network, scenario.processes
     if not isinstance(network, WiredNetwork) or network.edges is None or n > MOST_ROUTED:

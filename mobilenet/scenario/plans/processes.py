@@ -18,13 +18,14 @@ from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessSc
 
 
 def declared_manifest(scenario: ProcessScenario) -> dict[str, Any]:
-    """Return the keys for processes, and what replaces hosts; `below_crashes`: the crashes at which promises end;
-    `may_hold`: the buffer that need not drain, as its messages may wait for ones that were lost with crashed processes.
+    """Return the entries for processes in the manifest, and values for the entries about hosts. `below_crashes` is the
+    number of crashes from which the promises do not hold. `may_hold` is the buffer that may stay filled, because its
+    messages may wait for others that were lost with crashed processes.
     """
     protocol = scenario.protocol
     delivers = protocol.delivers or "correct_source"
     below = (scenario.processes - 1).bit_length() if delivers.endswith("below_dimension") else None
-    named = getattr(protocol, "buffers", None)  # buffers of a plug-in
+    named = getattr(protocol, "buffers", None)  # only plug-ins and programs have this key
     return {
         "seed": scenario.seed,
         "protocol": protocol.name,
@@ -56,28 +57,28 @@ def measures(scenario: ProcessScenario) -> list[str]:
 
 
 def expectations(scenario: ProcessScenario) -> ProcessPlan:
-    """Return what the record must show."""
+    """Return the facts that the record must show."""
     return process_plan(scenario)
 
 
 def lossy_cuts(scenario: ProcessScenario) -> list[LossyCut]:
-    """Return an empty list: no link is cut by hand."""
+    """Return an empty list, because scenarios of processes have no interventions that cut links."""
     return []
 
 
 def rest_within(scenario: ProcessScenario) -> float | None:
-    """Return the latest time at which processes are at rest, in t.u.: a generous bound, or None unless detection is
-    sure and the workload ends.
+    """Return a generous bound, in t.u., on the time at which processes are at rest. Return None unless the detector is
+    certain to be right in the end and the workload ends.
 
-    It allows log2(n)^2 rounds for each crash and each mistake, each with all timeouts, and all messages one after the
-    other.
+    The bound allows log2(n)^2 rounds for each crash and each mistake, each with all timeouts, and all messages one
+    after the other.
     """
     instants, network, detector = scenario.workload.instants, scenario.network, scenario.detector
     if instants.kind not in ("at", "uniform") or scenario.loses:
         return None
     begin = getattr(instants, "latest", getattr(instants, "time", 0.0))
     d = (scenario.processes - 1).bit_length()
-    if network.kind == "packet":  # ten standard deviations: never longer
+    if network.kind == "packet":  # ten standard deviations, which a delay practically never exceeds
         hop = network.processing + network.delay_mean + 10 * network.delay_sd
         chains = scenario.processes * scenario.workload.messages + 1
         return float(begin + chains * (d + 2) * hop + (scenario.estimated_messages() + chains) * network.queue)
@@ -92,20 +93,20 @@ def rest_within(scenario: ProcessScenario) -> float | None:
         troubles += len(detector.mistakes)
         rounds = (d * d + 1) * (detector.interval + (scenario.crashes + 1) * detector.timeout + 2 * d)
     longest = network.send + network.link + network.jitter + network.reception + network.hand_over
-    takes_any_way = isinstance(scenario.protocol, (OwnBroadcast, ProcessProgram))  # not only along a tree
+    takes_any_way = isinstance(scenario.protocol, (OwnBroadcast, ProcessProgram))  # messages need not follow a tree
     hops = scenario.processes if takes_any_way else d + 1
     delays = 2 * hops * (longest + getattr(scenario.protocol, "max_delay", 0.0))
-    waits = scenario.workload.messages * delays  # each message waits for the acknowledgements of the one before
+    waits = scenario.workload.messages * delays  # each message waits for the acknowledgements of the previous one
     return float(begin + (troubles + 1) * (rounds + delays + waits + network.send * scenario.estimated_messages()))
 
 
 def surely_answered_within(n: int, network: AbstractNetwork) -> float:
-    """Return the time of a test with the most others before it and before its answer."""
+    """Return the time of a test if the largest possible number of other messages is ahead of it and of its answer."""
     return 2 * (2 * n * network.send + network.link + network.reception + network.hand_over)
 
 
 def doubts(scenario: ProcessScenario) -> Iterator[str]:
-    """Yield why the verdict may be unknown."""
+    """Yield the reasons why the verdict may be unknown."""
     promises, within, duration = declared_manifest(scenario)["promises"], rest_within(scenario), scenario.duration
     if scenario.loses:
         yield (

@@ -1,8 +1,8 @@
-"""What does a run of hosts promise at its deadline, and how often is a host within reach surely heard?
+"""What does a run of hosts promise at its deadline, and how often is a host within reach certainly heard?
 
-Model     a run goes on until it is at rest, or until drain_s is over; verify/deadline.py judges what is left then. It
-          needs to know how long a node waits at most before it tries again, which the protocol declares. Nothing is
-          promised where nodes may give up, or wait for ever
+Model     a run goes on until it is at rest, or until drain_s is over; verify/deadline.py judges what remains then. This
+          requires the longest time for which a node waits before it tries again, which the protocol declares. There is
+          no promise where nodes may give up, or wait forever
 Units     seconds
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -21,20 +21,21 @@ from mobilenet.world.interventions import Impair, Interval
 
 UNHEARD_IS_RARER_THAN = 1e-6
 OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program", "ip": "a program"}
-LOST_UNDER_LOAD = 0.5  # of the heartbeats of one host; verify/evidence.py uses the bound only if a run lost little
-MOST_LOSS = 0.2  # random loss; with more, heartbeats are too rare for a useful bound
+# share of the heartbeats of one host; verify/evidence.py uses the bound only if a run lost little
+LOST_UNDER_LOAD = 0.5
+MOST_LOSS = 0.2  # highest random loss; beyond it, heartbeats arrive too rarely for a useful bound
 
 
 class Rest(NamedTuple):
     within_s: float | None = (
-        None  # deadline after the active part; None: the record shows whether the run should be at rest
+        None  # time limit after the active part; None: the record shows whether the run should be at rest
     )
-    longest_wait_s: float | None = None  # a node that waits tries again within this time; None: not known
-    because: str | None = None  # why it is not known
+    longest_wait_s: float | None = None  # a node that waits tries again within this time; None: the time is not known
+    because: str | None = None  # why the time is not known
 
 
 def rest(scenario: Scenario) -> Rest:
-    """Return the promise of a scenario of hosts."""
+    """Return what a scenario of hosts promises about coming to rest."""
     protocol = scenario.protocol
     wait_s = scenario.longest_wait_s
     if wait_s is None:
@@ -52,7 +53,7 @@ def rest(scenario: Scenario) -> Rest:
 
 
 def _objection(scenario: Scenario) -> str | None:
-    """Return why the protocol need not come to rest in this scenario, or None."""
+    """Return the reason why the protocol need not come to rest in this scenario, or None."""
     protocol, wireless = scenario.protocol, scenario.wireless
     attempts = wireless.retry_limit if wireless.mac == "dcf" else 1
     declaration = declaration_of(protocol)
@@ -60,8 +61,8 @@ def _objection(scenario: Scenario) -> str | None:
 
 
 def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = 0.1) -> float:
-    """Return how long a reachable host may remain unheard, or without an answer, except in one case in a million. Its
-    heartbeats are lost independently of each other, each at random and, with probability `lost_anyhow`, to collisions.
+    """Return how long a reachable host may remain unheard or unanswered, except with a probability of one in a million.
+    Its heartbeats are lost independently of each other, at random and, with probability `lost_anyhow`, in collisions.
     """
     arrives_both_ways = ((1 - loss) * (1 - lost_anyhow)) ** 2
     if arrives_both_ways == 0:
@@ -70,7 +71,9 @@ def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = 0.1) -> 
 
 
 def surely_heard_every_s(scenario: Scenario) -> float:
-    """Return how often a scenario of hosts promises that a reachable host is heard; NEVER_S: no promise."""
+    """Return the time within which a scenario of hosts promises that a reachable host is heard, or NEVER_S without such
+    a promise.
+    """
     protocol, wireless = scenario.protocol, scenario.wireless
     declaration = declaration_of(protocol)
     heartbeat_s = declaration.longest_heartbeat_s(protocol)

@@ -1,8 +1,9 @@
 """When does a host appear, when is it first asked to join, and when is it asked to leave for good?
 
-Model     a host that is there from the beginning is asked to join within the protocol's spread, a later one at once;
-          one that churn keeps away at the beginning is not. It is asked to leave before its track ends. If that comes
-          first, it is not asked to join. The simulation and the plans that it is judged by take this from here
+Model     a host that is present from the beginning is asked to join within the protocol's spread, and a later one when
+          it appears. A host that is initially absent because of churn is not asked. A host is asked to leave before its
+          track ends; if that comes first, it is not asked to join. The simulation and the verifier's plans share this
+          module
 Units     integer nanoseconds
 Errors    none
 Source    ours: docs/models/world.md
@@ -20,7 +21,7 @@ from mobilenet.world.trajectory import Trajectory
 
 
 class Stay(NamedTuple):
-    """The planned stay of a host. A request that is None is not made."""
+    """The planned stay of a host. A request with the time None is not made."""
 
     appears_ns: int
     joins_ns: int | None
@@ -28,7 +29,9 @@ class Stay(NamedTuple):
 
 
 def stay_of(scenario: Scenario, host: int, trajectory: Trajectory | None, is_absent: bool) -> Stay:
-    """Plan the stay of a host. `trajectory`: None: it is there for the whole run; `is_absent`: it joins later."""
+    """Plan the stay of a host. If `trajectory` is None, the host is present for the whole run. `is_absent` means that
+    churn lets it join later.
+    """
     appears_ns, leaves_ns = (0, None) if trajectory is None else (trajectory.appears_ns, trajectory.leaves_ns)
     if leaves_ns is not None and leaves_ns >= ns(scenario.duration_s):
         leaves_ns = None

@@ -1,10 +1,10 @@
-"""The consequences of links that are cut and radios that are switched off by hand, and what protocols assume about
-them.
+"""The consequences of interventions that cut links and switch off radios, and what protocols assume about them.
 
-Model     what is cut, or off, already stays as it is; when the active part is over everything works again. Protocols
-          assume that wires lose nothing; only TCP sends again what was lost. No protocol assumes how long a wire takes,
-          and the failure detector over VCube may be wrong for any time, so a link that holds what is sent breaks no
-          assumption. Nor does a radio that is off: over the radio anything may be lost
+Model     cutting a link or switching off a radio a second time changes nothing. Everything works again when the active
+          part is over. Protocols assume that wires do not lose messages; only TCP sends lost messages again. Protocols
+          do not assume how long a wire takes, and the failure detector over VCube may be wrong for any time. A link
+          that delays messages therefore breaks no assumption. The same is true of a radio that is off, because the
+          radio may lose any message
 Units     integer nanoseconds
 Errors    none
 Source    ours: docs/models/world.md, docs/models/backbone.md
@@ -22,17 +22,19 @@ from mobilenet.world.interventions import Cut, Mend, OfStation, in_order
 
 
 class Switch(NamedTuple):
-    """A link is cut or repaired, or a station's radio is switched, by hand or because the active part is over."""
+    """A change of a link (cut or repaired) or of a station's radio, either by an intervention or at the end of the
+    active part.
+    """
 
     at_ns: int
-    event: str  # cut, mend, radio_off, radio_on
+    event: str  # cut, mend, radio_off or radio_on
     station: str
-    other: str | None = None  # the other end of a link
-    loses: bool = False  # what is sent over the link is lost
+    other: str | None = None  # the other end of the link
+    loses: bool = False  # whether messages that are sent over the link are lost
 
 
 def switches(scenario: Scenario) -> list[Switch]:
-    """Return all switches, in order."""
+    """Return all switches, in order of time."""
     plan: list[Switch] = []
     cut: set[tuple[int, int]] = set()
     off: set[int] = set()

@@ -16,15 +16,15 @@ from mobilenet.world.layout import station_positions
 
 
 def round_trip_s(scenario: Scenario) -> float:
-    """Return the time of a message to the farthest station and the answer, on free wires that are not impaired."""
+    """Return the time of a message to the farthest station and of the answer, on idle wires without impairments."""
     wire, payload_bytes = scenario.stations.backbone, scenario.workload.payload_bytes
     bits_s = 8 * (payload_bytes + HEADERS_BYTES + wire.header_bytes) / (wire.bandwidth_mbps * 1e6)
     return 2 * longest_way(scenario) * ((wire.delay_ms + wire.waits_ms) / 1e3 + bits_s)
 
 
 def joins_after_s(scenario: Scenario) -> float:
-    """Return the least time until a host has joined, if all stations have to answer first: to the farthest one and
-    back, from the station from which that is the shortest.
+    """Return the least time in which a host can join if all stations have to answer first. It is a round trip to the
+    farthest station, from the station with the shortest such round trip.
     """
     if not declaration_of(scenario.protocol).all_stations_admit:
         return 0.0
@@ -34,20 +34,22 @@ def joins_after_s(scenario: Scenario) -> float:
 
 
 def most_delay_s(scenario: Scenario, kind: type[Impair | ImpairLink]) -> float:
-    """Return the longest additional delay of a host, or of a link."""
+    """Return the longest additional delay that interventions cause for a host or for a link."""
     return max((one.delay_s for one in scenario.interventions if isinstance(one, kind)), default=0.0)
 
 
 def longest_way(scenario: Scenario) -> int:
-    """Return the most links that a message between two stations takes. Over VCube it goes through a station of each
-    dimension, and is acknowledged the same way.
+    """Return the largest number of links that a message between two stations crosses. Over VCube it passes through one
+    station of each dimension, and its acknowledgement takes the same path.
     """
     apart, count = _ways(scenario)[1], scenario.station_count
     return apart if scenario.stations.backbone.kind == "tree" else apart * 2 * (count - 1).bit_length()
 
 
 def _ways(scenario: Scenario) -> tuple[int, int]:
-    """Return how many links away the farthest station is: from the one in the middle, and at most."""
+    """Return the number of links to the farthest station, first from the station in the middle, and then from the worst
+    one.
+    """
     backbone, count = scenario.stations.backbone, scenario.station_count
     positions_m = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor).tolist()
     edges = links(backbone, positions_m)
@@ -58,7 +60,7 @@ def _ways(scenario: Scenario) -> tuple[int, int]:
     if backbone.kind == "tree":
         across = _farthest(near, far)[1]
         return (across + 1) // 2, across
-    return (some_way + 1) // 2, 2 * some_way  # through station 0
+    return (some_way + 1) // 2, 2 * some_way  # estimated by paths through station 0
 
 
 def _farthest(near: list[list[int]], start: int) -> tuple[int, int]:

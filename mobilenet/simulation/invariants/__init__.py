@@ -1,1 +1,1 @@
-"""The invariants that hold in every run if mobilenet itself is right, checked on the live objects."""
+"""The invariants that hold in every run if mobilenet is correct. They are checked on the objects of a live run."""

@@ -1,8 +1,8 @@
-"""Check the receivers of each frame, and its outcome at each, against positions, times and sums.
+"""Check the receivers of each frame and its outcome at each of them against positions, times and totals.
 
-Model     each frame is compared with all others that it overlaps, pair by pair, when the later of the two is over.
-          Distances are those of all nodes when the frame was sent. A node that has moved otherwise since then, or was
-          not there, is left out; with more than 200 nodes, distances are computed for some of the frames
+Model     each frame is compared with every frame that overlaps it, pair by pair, when the later of the two is over.
+          Distances are those of all nodes when the frame was sent. A node is left out if its movement has changed since
+          then or if it was not present. With more than 200 nodes, distances are computed for only some of the frames
 Units     integer nanoseconds, metres
 Source    ours: docs/validation/trust.md
 """
@@ -34,13 +34,13 @@ from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.nodes import Node
 from mobilenet.simulation.observer import Observer
 
-MOST_NODES = 200  # up to this number, distances are computed for every frame
+MOST_NODES = 200  # up to this number of nodes, distances are computed for every frame
 PAIRS = ("pairs", "addressed_pairs", "ack_pairs", "addressed_ack_pairs")  # pairs counted by the medium
-LATE_NS = 8  # an ACK beyond 3 km: docs/models/radio.md
+LATE_NS = 8  # tolerance for an ACK; for the 3 km limit see docs/models/radio.md
 
 
 class Air(Observer):
-    """An observer of the medium of a run."""
+    """Checks the frames on the medium of a run."""
 
     def __init__(self, simulation: Simulation, faults: Faults) -> None:
         self._simulation, self._faults = simulation, faults
@@ -58,20 +58,24 @@ class Air(Observer):
                 self._detection_m = max(disk.detection_m, disk.range_m)
         mode = self._mode = MODES[wireless.mode]
         self._sifs_ns, self._difs_ns = mode.sifs_ns, mode.difs_ns if self._is_dcf else 0
-        # A frame is over at its last receiver, and may disturb nodes that are farther away until this much later
+        # A frame is over when its last receiver has it. It may disturb nodes that are farther away until this much
+        # later.
         self._travels_ns = ceil(self._interference_m / SPEED_OF_LIGHT_M_PER_NS)
-        # When frames of a sender follow each other without a gap, the end of one is forgotten while it still travels.
+        # When frames of a sender follow each other without a gap, the medium forgets the end of a frame that still
+        # travels.
         self._after_ns = max(self._difs_ns, self._travels_ns)
         self._unseen_ns = 0 if self._is_dcf else ceil(self._range_m / SPEED_OF_LIGHT_M_PER_NS)
         self._is_full_duplex = not self._is_dcf and wireless.full_duplex
         self._is_changed_by_hand = bool(simulation.scenario.interventions)
         self._nodes: dict[Transceiver, Node] = {}
-        self._recent: deque[Flight] = deque()  # in the order in which they were over
-        self._acknowledged: dict[Transceiver, tuple[Frame, int]] = {}  # what a node has to acknowledge, and since when
+        self._recent: deque[Flight] = deque()  # in the order in which they ended
+        # the last frame that a node has to acknowledge, and when it arrived
+        self._acknowledged: dict[Transceiver, tuple[Frame, int]] = {}
         self._tallies: dict[str, Counter[int]] = {name: Counter() for name in PAIRS}
         self._airtime_ns = self._frames = self._bytes = 0
-        self._numbers: dict[tuple[Transceiver, Transceiver], tuple[int, object]] = {}  # the last one handed up
-        self._due: set[Transceiver] = set()  # the last frame is to be handed up there
+        # (receiver, sender) -> number of the last frame handed up, and the receiver's protocol object
+        self._numbers: dict[tuple[Transceiver, Transceiver], tuple[int, object]] = {}
+        self._due: set[Transceiver] = set()  # nodes at which the last frame must be handed up
         self._last: Frame | None = None
         self._add_nodes()
         simulation.listen(self.on_frame, None)
@@ -105,7 +109,7 @@ class Air(Observer):
         transceiver.hand_up = look_and_hand_up
 
     def _require_all_handed_up(self) -> None:
-        """Require that all frames are handed up, except repetitions that the MAC drops."""
+        """Require that the last frame was handed up wherever it should be, except repetitions that the MAC drops."""
         frame = self._last
         for node in self._due:
             if frame is not None and self._numbers.get((node, frame.sender), (-1, None))[0] != frame.number:
@@ -187,7 +191,7 @@ class Air(Observer):
         self._check_acknowledgement(flight)
 
     def _check_wait(self, node: Transceiver, now_ns: int) -> None:
-        """Check that no back-off is longer than its window."""
+        """Check that the back-off of a node is not longer than its window."""
         mode = self._mode
         window = mode.cw_max if self._medium.retries else mode.cw_min
         most_ns = (mode.eifs_ns if self._wireless.eifs else mode.difs_ns) + window * mode.slot_ns
@@ -225,7 +229,7 @@ class Air(Observer):
                     continue
                 gone_ns, other_gone_ns = (one.over_ns + self._travels_ns for one in (flight, other))
                 if flight.start_ns < other_gone_ns and other.start_ns < gone_ns:
-                    flight.excused.add(node)  # it may have been near, as far as is known
+                    flight.excused.add(node)  # the other frame may have reached the node, whose distance is not known
                 continue
             flight.excused.add(node)
             if min(last_ns, times[1]) - max(first_ns, times[0]) <= self._unseen_ns:
@@ -238,7 +242,9 @@ class Air(Observer):
             flight.others.append(other)
 
     def _times_of(self, other: Flight, node: Transceiver, within_m: float) -> Times | None:
-        """Return when a frame arrives at a node within this distance, or None if it does not or that is not known."""
+        """Return when a frame arrives at a node, or None if the node is farther away than this or its distance is not
+        known.
+        """
         d2 = (other.near or {}).get(node)
         if not self._is_disk or d2 is None or d2 > within_m * within_m or within_m < 0:
             return None
@@ -246,7 +252,7 @@ class Air(Observer):
         return other.start_ns + delay_ns, other.end_ns + delay_ns
 
     def _check_sender(self, flight: Flight, other: Flight) -> None:
-        """Check that a node sends one frame at a time, and that a MAC that listens sends after DIFS of silence."""
+        """Check that a node sends one frame at a time, and that a MAC with carrier sense sends after a silence of DIFS."""
         sender, start_ns = flight.sender, flight.start_ns
         waits_ns = self._difs_ns if flight.is_data else 0
         if other.sender is sender:
@@ -261,7 +267,9 @@ class Air(Observer):
             self._note(flight, sender, f"is sent {start_ns - times[1]} ns after {other}, before DIFS is over")
 
     def _check_losses(self, flight: Flight) -> None:
-        """Check that each loss that another transmission causes has one. All overlapping frames are known."""
+        """Check that another transmission explains each loss that is recorded as a collision. All overlapping frames
+        have been compared by now.
+        """
         for node, outcome in flight.outcomes.items():
             if outcome in (COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX) and node not in flight.excused:
                 self._note(flight, node, f"is lost ({SINR_OUTCOMES[outcome]}), and nothing overlaps it")
@@ -284,13 +292,14 @@ class Air(Observer):
         self.on_slice(now_ns)
 
     def check_record(self, recording: Recording, end_ns: int) -> None:
-        """Check the record when the run is over: its counters, and its last samples."""
+        """Check the counters and the last samples of the record when the run is over."""
         pairs, radio = self._tallies["pairs"], recording.counters["radio"]
         received, every = pairs[RECEIVED], pairs.total()
         counts = {"frames": self._frames, "bytes": self._bytes, "received": received, "pairs_in_range": every}
         totals = {"radio_frames": self._frames, "radio_bytes": self._bytes, "radio_airtime_ns": self._airtime_ns}
         table = recording.tables()["samples"]
-        samples = dict(zip(table["quantity"], table["value"], strict=True))  # the last sample of each
+        # the dictionary keeps the last sample of each quantity
+        samples = dict(zip(table["quantity"], table["value"], strict=True))
         for name, count in (counts | totals | {"pairs_received": received}).items():
             noted = radio[name] if name in counts else samples[name]
             if noted != count:

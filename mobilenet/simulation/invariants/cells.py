@@ -1,7 +1,8 @@
-"""Check the place and the station of each host, from trajectories and all stations.
+"""Check the position and the station of each host against its trajectory and the positions of all stations.
 
-Model     looked at when the tick of the attachment has just passed. A host has walked its legs for as long as it was
-          there and up. Hosts that are moved by hand or by a process, or that err about their place, are left out
+Model     the check follows just after an update of the attachment. A host follows the legs of its trajectory while it
+          is present and up. Positions are not checked in runs where hosts are moved by an intervention or a process,
+          and cells are not checked if hosts err about their positions
 Units     integer nanoseconds, metres, hundredths of a dB
 Source    ours: docs/validation/trust.md
 """
@@ -22,14 +23,14 @@ from mobilenet.simulation.observer import Event, Observer
 from mobilenet.world.trajectory import Leg, Trajectory
 
 LEAST_NS = 100 * MILLISECOND
-CLOSE_M = 1e-3  # times are whole nanoseconds
-NEARLY = 1e-6  # both distances are right to their last bits
+CLOSE_M = 1e-3  # times are rounded to whole nanoseconds
+NEARLY = 1e-6  # tolerance for two distances that differ only by rounding
 
 Place = tuple[float, float]
 
 
 class Cells(Observer):
-    """An observer of the movement of a run."""
+    """Checks the movement and the cells of a run."""
 
     def __init__(self, simulation: Simulation, faults: Faults) -> None:
         scenario, self._simulation, self._faults = simulation.scenario, simulation, faults
@@ -113,7 +114,7 @@ class Walk:
     def __init__(self, trajectory: Trajectory) -> None:
         self._legs = trajectory.legs()
         self._leg: Leg | None = next(self._legs, None)
-        self._begin_ns = 0  # of the leg; times without those in which the host is down
+        self._begin_ns = 0  # beginning of the leg; the time for which the host is down does not count
         self._appears_ns = trajectory.appears_ns
         self._down_ns = 0
         self._halts_ns: int | None = None
@@ -128,7 +129,7 @@ class Walk:
         self._halts_ns = None
 
     def place(self, now_ns: int) -> Place:
-        """Return where the host is. Calls come in order of time."""
+        """Return the expected position of the host. Times must not decrease from call to call."""
         at_ns = (now_ns if self._halts_ns is None else self._halts_ns) - self._appears_ns - self._down_ns
         while (leg := self._leg) is not None:
             lasts_ns, since_ns = leg.duration_ns, at_ns - self._begin_ns

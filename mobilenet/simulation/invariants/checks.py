@@ -1,7 +1,7 @@
-"""All checks of one run, for a caller that builds and plays it.
+"""All checks of one run, for a caller that builds the run and plays it.
 
-Model     watching changes nothing: a run has the same record with and without it
-Errors    SimulatorFault: mobilenet is wrong
+Model     the checks do not affect the run: the record is the same with and without them
+Errors    SimulatorFault: mobilenet has an error
 Source    ours: docs/validation/trust.md
 """
 
@@ -25,19 +25,20 @@ from mobilenet.simulation.processes.wires import WireNetwork
 
 
 class Checks:
-    """The invariants of one run, of either kind."""
+    """The checks of one run: the base class for runs of hosts and for runs of processes."""
 
-    hooks: tuple[OnMessage | None, OnMessage | None] = None, None  # see each message sent, and each received
+    # called for each message sent, and for each message received
+    hooks: tuple[OnMessage | None, OnMessage | None] = None, None
 
     def __init__(self) -> None:
         self._faults = Faults()
 
     def run(self, parts: Any, progress: Progress | None) -> Outcome:
-        """Play the parts of a run, and observe them."""
+        """Run a simulation from its parts, and check it while it runs."""
         raise NotImplementedError
 
     def require_no_fault(self) -> None:
-        """Raise SimulatorFault for the first fault, also after another error."""
+        """Raise SimulatorFault if there was a fault, even if the run ended with another error."""
         self._faults.require_none()
 
 

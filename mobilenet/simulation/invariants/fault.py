@@ -1,6 +1,6 @@
-"""A fault of mobilenet itself, as opposed to a protocol or a scenario.
+"""Faults of mobilenet itself, as opposed to errors of a protocol or a scenario.
 
-Model     the first fault is kept. It is raised outside the simulation, where the code of no plug-in can catch it
+Model     the first fault is stored. It is raised outside the simulation, where no plug-in can catch it
 Units     integer nanoseconds
 """
 
@@ -12,7 +12,7 @@ class SimulatorFault(Exception):
 
 
 class Faults:
-    """The faults of one run."""
+    """Stores the first fault of a run."""
 
     def __init__(self) -> None:
         self._first: str | None = None

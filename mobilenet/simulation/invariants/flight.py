@@ -1,19 +1,19 @@
-"""A frame as it was on the air. The MAC may send the same object again, and then changes it."""
+"""A snapshot of a frame that was on the air. The MAC may change the frame object and send it again."""
 
 from __future__ import annotations
 
 from mobilenet.network.radio.frame import DATA, Frame
 from mobilenet.network.radio.transceiver import Transceiver
 
-Times = tuple[int, int]  # of the first and of the last bit, in nanoseconds
+Times = tuple[int, int]  # arrival of the first and the last bit, in nanoseconds
 
 
 class Flight:
     """One transmission that is over.
 
-    arrivals: at its receivers; near: the squared distances of all nodes whose place when it was sent is still known, or
-    None if they were not computed; excused: receivers whose loss has a cause; the other fields are used only if power
-    decides
+    `arrivals`: the times of arrival at its receivers. `near`: the squared distances of all nodes whose positions at the
+    time of sending are still known, or None if they were not computed. `excused`: receivers at which something explains
+    a loss. The remaining fields are used only if power decides about reception.
     """
 
     def __init__(self, frame: Frame, near: dict[Transceiver, float] | None, over_ns: int) -> None:
@@ -33,7 +33,7 @@ class Flight:
         self.place = frame.x_m, frame.y_m
         self.places = {node: node.position(frame.start_ns) for node in near or {}}
         self.sinrs_cdb = dict(zip(frame.receivers, frame.sinrs_cdb, strict=False))
-        self.others: list[Flight] = []  # flights that may overlap it
+        self.others: list[Flight] = []  # flights that may overlap this one
 
     def __str__(self) -> str:
         return f"frame {self.serial} of {self.sender.name}"

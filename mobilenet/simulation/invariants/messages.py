@@ -1,4 +1,4 @@
-"""Check messages among processes: each was sent, arrives once, in order if links keep it, and not too soon.
+"""Check messages among processes: each one was sent, arrives once, in order if links keep it, and not too soon.
 
 Units     integer nanoseconds, bytes
 Source    ours: docs/protocols/vcube.md
@@ -16,7 +16,7 @@ from mobilenet.simulation.invariants.fault import Faults
 
 
 class Messages:
-    """An observer of the messages of a run's protocol, without those of a failure detector."""
+    """Checks the messages of a run's protocol, but not those of a failure detector."""
 
     def __init__(self, scenario: ProcessScenario, faults: Faults) -> None:
         self._faults = faults
@@ -33,7 +33,7 @@ class Messages:
             self._least_ns, self._bits_per_s = ns(network.delay_ms / 1000), round(network.bandwidth_mbps * 1_000_000)
         self._waiting: dict[tuple[int, int], deque[tuple[int, Any]]] = {}
         self._sent = self._received = self._bytes = 0
-        self.processes: list[Any] = []  # of the experiment, once it is there
+        self.processes: list[Any] = []  # the processes of the experiment, once it has been built
 
     def on_send(self, now_ns: int, sender: int, receiver: int, message: Any) -> None:
         self._sent += 1
@@ -60,7 +60,7 @@ class Messages:
             self._faults.note(now_ns, f"p{receiver}", "receives a message, and is down")
 
     def end(self, now_ns: int, counts: dict[str, Any]) -> None:
-        """Compare the messages with the counters of the run, and raise SimulatorFault if anything was wrong."""
+        """Compare the messages with the counters of the run, and raise SimulatorFault if there was a fault."""
         fates = ("received", "receiver_down", "in_flight", "lost")
         expected = {
             "received": self._received,

@@ -1,9 +1,9 @@
-"""Check the power with which frames arrive, where power decides: it is computed again, link by link.
+"""Check the power with which frames arrive, if power decides about reception: it is computed again, link by link.
 
-Model     for one frame of five, the power at every node whose place is known. Without shadowing and obstacles, path
-          loss comes from its formula instead of the tables of the hot path. For frames that are received to the end,
-          the SINR lies between the value with only the strongest other frame that surely overlaps, and the value with
-          all of them
+Model     for one frame in five, the power is computed at every node whose position is known. Without shadowing and
+          obstacles, the path loss comes from its formula instead of the tables of the hot path. For frames that are
+          received to the end, the SINR must lie between two values: one with all other frames, and one with only the
+          strongest frame that certainly overlaps
 Units     hundredths of a dBm, integer nanoseconds, metres
 Source    ours: docs/models/sinr.md
 """
@@ -23,14 +23,14 @@ from mobilenet.simulation.mobile import Simulation
 
 ONE_OF = 5
 ROUNDING_CDB = 2
-SUMS_CDB = 5  # tolerance for sums in whole hundredths
-HEAD_NS, TAIL_NS = 200_000, 10_000  # longer than any preamble, and than a signal extension
+SUMS_CDB = 5  # tolerance for sums that are rounded to hundredths
+HEAD_NS, TAIL_NS = 200_000, 10_000  # longer than any preamble, and longer than a signal extension
 
 Place = tuple[float, float]
 
 
 class Power:
-    """The powers of one run."""
+    """Checks the received powers and the SINRs of one run."""
 
     def __init__(self, simulation: Simulation, faults: Faults) -> None:
         scenario, self._simulation, self._faults = simulation.scenario, simulation, faults
@@ -71,7 +71,7 @@ class Power:
                 self._note(flight, node, f"has {noted_cdbm / 100:.2f} dBm, expected {power_cdbm / 100:.2f}")
 
     def check_sinrs(self, flight: Flight) -> None:
-        """Check the SINRs of a frame when all that overlapped it are over as well."""
+        """Check the SINRs of a frame once all frames that overlapped it are over as well."""
         for node, sinr_cdb in flight.sinrs_cdb.items():
             if sinr_cdb != NEVER and node in flight.places and not flight.serial % ONE_OF:
                 self._check_sinr(flight, node, sinr_cdb)
@@ -99,5 +99,5 @@ class Power:
 
 
 def _sum_cdbm(noise_cdbm: int, mw: float) -> float:
-    """Return the sum of the noise and another power."""
+    """Return the sum of the noise (in hundredths of a dBm) and another power (in mW), in hundredths of a dBm."""
     return 1000 * log10(10 ** (noise_cdbm / 1000) + mw)

@@ -1,7 +1,8 @@
-"""Check that TCP hands up what the other end of the connection was given: in order, each message once.
+"""Check that TCP hands up the messages that the other end of the connection has sent: in order, and each one once.
 
-Model     a message is the same object at both ends. The one that arrives has to stand at its place among those that the
-          sender was given on this connection; a sender that has forgotten the connection is not asked
+Model     a message is the same object at both ends. Its position among the messages that arrive must be its position
+          among those that the sender passed to this connection. This is not checked once the sender has discarded
+          the connection
 Source    ours: docs/models/tcp.md
 """
 
@@ -19,7 +20,7 @@ from mobilenet.simulation.nodes import Node
 
 
 class Streams:
-    """An observer of the connections of a run."""
+    """Checks the connections of a run."""
 
     def __init__(self, simulation: Simulation, faults: Faults) -> None:
         self._simulation, self._faults = simulation, faults
@@ -31,7 +32,7 @@ class Streams:
             self._watch(station, 1, simulation.stations)
 
     def _watch(self, node: Node, network: int, peers: Sequence[Node]) -> None:
-        """Watch the connections of a node over one network: 0 is the radio, 1 the wires."""
+        """Observe the connections of a node over one network: 0 is the radio, 1 the wires."""
         if network >= len(node._channels):
             return
         channels = node._channels[network]

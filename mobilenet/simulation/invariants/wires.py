@@ -1,6 +1,6 @@
 """Check that each message on a wire arrives once, in order, and not too soon.
 
-Model     every message is noted when it is put on a link, and when its fate is known
+Model     every message is noted when it is put on a link, and again when its fate is known
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/wires.md
 """
@@ -18,16 +18,17 @@ from mobilenet.simulation.observer import Observer
 
 
 class Links(Observer):
-    """An observer of the links of a run."""
+    """Checks the messages on the links of a run."""
 
     def __init__(self, wires: WiredNetwork, parameters: LinkParameters, faults: Faults) -> None:
         self._wires, self._faults = wires, faults
         self._bits_per_s = round(parameters.bandwidth_mbps * 1_000_000)
         self._delay_ns = ns(parameters.delay_ms / 1000)
         self._sent, self._over = Counter[Edge](), Counter[Edge]()
-        self._arrived: dict[Edge, int] = {}  # number of the last one
+        self._arrived: dict[Edge, int] = {}  # number of the last message that arrived
         self._bytes = 0
-        self._before = {edge: link.sent for edge, link in wires.links.items()}  # put there by protocols that were built
+        # messages that protocols sent while they were being built
+        self._before = {edge: link.sent for edge, link in wires.links.items()}
         self._bytes_before = sum(link.bytes for link in wires.links.values())
         wires.watch(self._on_hop)
 

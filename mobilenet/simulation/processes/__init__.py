@@ -1,1 +1,1 @@
-"""Processes on an abstract network, as in the papers on VCube: no radio, no movement."""
+"""Processes on an abstract network, as in the papers on VCube, without radio and movement."""

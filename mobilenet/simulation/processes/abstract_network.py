@@ -1,16 +1,18 @@
-"""The abstract network of the papers on VCube: sending takes time, links and receivers never get busy.
+"""The abstract network of the papers on VCube: sending takes time, and links and receivers are never busy.
 
 Model     a message waits for its sender's send server (first come, first served, t_s each), travels t_t, is received
           for t_r, and is handed over t_h later, when the handler runs. The end of the reception is the instant that
-          the papers measure. Each lane has send servers of its own: broadcasts on one, the tests of the detector on
-          another
-Jitter    0 in the papers. Otherwise each message of a lane that has jitter takes up to this much longer, drawn for
-          each: a link keeps no order
+          the papers measure. Each lane has separate send servers: broadcasts use one lane, and the tests of the
+          detector use another
+Jitter    0 in the papers. Otherwise each message of a lane with jitter takes longer by a random time of up to this
+          value, so that a link does not keep the order
 Crashes   messages that have not left the send server are lost, and so are those whose receiver is down when they would
           be handed over; timers die with their process. A message that would leave at the instant of the crash is lost
-Ties      in order of scheduling, messages and timers alike: an instant is one list, and one entry of the kernel's queue
-Speed     a message is an entry (receive, sender, message) of its instant. Nothing is counted on arrival: the messages
-          in flight are those in the calendar, and a crash, which is rare, searches it for those that it changes
+Ties      events of one instant, both messages and timers, occur in the order in which they were scheduled: an instant
+          is one list, and one entry of the kernel's queue
+Speed     a message is an entry (receive, sender, message) of its instant. Arrivals are not counted: the messages in
+          flight are those in the calendar. A crash, which is rare, searches the calendar for the messages that it
+          affects
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
 Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017), simulation parameters; t_h = 0.1 is
           inferred from their figures: docs/protocols/vcube.md
@@ -28,7 +30,7 @@ from mobilenet.engine.random_streams import Stream
 NEVER = 1 << 62
 Receive = Callable[[int, Any], None]
 Send = Callable[[int, Any], None]
-Bucket = list[Any]  # receive, sender, message, receive, sender, message, ...: no object per message
+Bucket = list[Any]  # receive, sender, message, receive, sender, message, ...: this saves an object for each message
 
 
 class StepNetwork:
@@ -52,7 +54,9 @@ class StepNetwork:
 
     @property
     def measured_ns(self) -> int:
-        """The instant at which what happens now is measured: within a handler, the end of the reception."""
+        """The time that counts for measurements. Within a handler, this is the end of the reception, and otherwise the
+        current time.
+        """
         now = self.kernel.now
         return now - self.hand_over_ns if self.is_receiving else now
 
@@ -60,7 +64,7 @@ class StepNetwork:
         self.bucket(time_ns).extend((self._act, action, None))
 
     def bucket(self, time_ns: int) -> Bucket:
-        """Return the list of what happens at an instant, in the order of appending."""
+        """Return the list of the events of an instant. They take place in the order in which they are appended."""
         bucket = self._calendar.get(time_ns)
         if bucket is None:
             bucket = self._calendar[time_ns] = []
@@ -79,7 +83,7 @@ class StepNetwork:
         now = self.kernel.now
         self.is_receiving = True
         rest = iter(self._calendar[now])
-        for receive, sender, message in zip(rest, rest, rest, strict=False):  # the list may grow meanwhile
+        for receive, sender, message in zip(rest, rest, rest, strict=False):  # a handler may append to the list
             receive(sender, message)
         self.is_receiving = False
         del self._calendar[now]
@@ -87,30 +91,30 @@ class StepNetwork:
             lane.close(now)
 
     def _act(self, action: Callable[[], None], _: None) -> None:
-        """Call the action of a timer or a plan, which is not a reception."""
+        """Call the action of a timer or of the plan, which is not a reception."""
         self.is_receiving = False
         action()
         self.is_receiving = True
 
 
 class Lane:
-    """A lane, with a send server for each process, and the receivers."""
+    """A lane: the messages of one protocol, with a send server for each process, and the receivers."""
 
     def __init__(self, network: StepNetwork) -> None:
         self._network = network
-        self._instants: dict[int, Bucket] = {}  # the network's instants at which something of this lane arrives
+        self._instants: dict[int, Bucket] = {}  # the instants of the network at which messages of this lane arrive
         self._receive: list[Receive] = [*[self._lose] * network.n, self._vanish]
-        self._own: set[Any] = {self._lose, self._vanish}  # distinguishes entries of this lane from others
-        self.vanished = 0  # the network has lost them
-        self.lost = 0  # their receiver was down
+        self._own: set[Any] = {self._lose, self._vanish}  # receive functions that identify the entries of this lane
+        self.vanished = 0  # messages that the network lost
+        self.lost = 0  # messages whose receiver was down
         self.unsent = 0  # messages whose sender crashed before they left
-        self.last_ns = 0  # the last hand-over
+        self.last_ns = 0  # time of the last hand-over
         self.bytes = 0
         self.kinds: dict[type, int] = defaultdict(int)
 
     @property
     def sent(self) -> int:
-        """The number of messages given to send servers."""
+        """The number of messages that were passed to the send servers."""
         return sum(self.kinds.values())
 
     @property
@@ -135,7 +139,7 @@ class Lane:
         return SendServer(self, i).send
 
     def close(self, now: int) -> None:
-        """Close an instant that is over."""
+        """Remove an instant that is over."""
         if self._instants.pop(now, None) is not None:
             self.last_ns = now
 
@@ -154,11 +158,11 @@ class Lane:
         self._receive[i] = self._lose
 
     def _vanish(self, sender: int, message: Any) -> None:
-        """Drop a message sent to `n`, which does not exist."""
+        """Count a message that the network loses. Such messages are sent to process `n`, which does not exist."""
         self.vanished += 1
 
     def _lose(self, sender: int, message: Any) -> None:
-        """Lose a message for a process that is down."""
+        """Count a message whose receiver is down."""
         self.lost += 1
 
 
@@ -167,7 +171,7 @@ def _nothing(sender: Any, message: Any) -> None:
 
 
 class SendServer:
-    """A send server: what one process sends leaves in order. This is the hot path."""
+    """Sends the messages of one process, one after the other. This is the hot path."""
 
     def __init__(self, lane: Lane, i: int) -> None:
         network = lane._network
@@ -190,14 +194,14 @@ class SendServer:
 
 
 class LaneWithoutOrder(Lane):
-    """A lane in which messages overtake each other on their link."""
+    """A lane in which messages may overtake each other on a link."""
 
     def __init__(self, network: StepNetwork, jitter_ns: int, stream: Stream) -> None:
         super().__init__(network)
         self._jitter_ns = jitter_ns
         self._stream = stream
         self._own = {self._arrive}
-        self._crashed_ns = [NEVER] * network.n  # a message that would leave at that instant or later does not leave
+        self._crashed_ns = [NEVER] * network.n  # messages that would leave at this instant or later are not sent
 
     def sender(self, i: int) -> Send:
         network = self._network
@@ -231,7 +235,7 @@ class LaneWithoutOrder(Lane):
 
 
 class StepTimer:
-    """A timer that takes its place among the events of its instant when it is started."""
+    """A timer whose order among the events of an instant is fixed when it is started."""
 
     __slots__ = ("_action", "_network", "_number", "_owner", "running")
 

@@ -1,13 +1,14 @@
 """A scenario of processes, run and recorded.
 
-Model     builds network, detectors and protocol; plays crashes, mistakes and broadcasts; records. It ends
-          when everything planned has happened, no message of the protocol is on its way, and all processes that live
-          have empty buffers (but for one that the protocol may have to hold for ever) and, with a detector, know of
-          all crashes: the detector itself never stops its background traffic. Checked once per time unit
-Counts    the network counts messages, and on the packet network who received what when; the protocols are not asked
+Model     an experiment builds the network, the detectors and the protocol, carries out crashes, mistakes and
+          broadcasts, and records. It ends when all planned events have taken place, no message of the protocol is in
+          transit, and all live processes have empty buffers (except one that the protocol may hold forever). If there
+          is a detector, all live processes must also know all crashes; the detector never stops its background
+          traffic. The condition is checked once per time unit
+Counts    the network counts messages, and the packet network also counts who received what when. Protocols do not count
 Units     integer nanoseconds; 1 time unit is 1 s
-Errors    ScenarioError: a perfect detector suspects a living process: its timeout is too short; a run that
-          makes no progress
+Errors    ScenarioError: a perfect detector suspects a live process, because its timeout is too short; a run that makes
+          no progress
 Source    ours: docs/protocols/vcube.md
 """
 
@@ -59,10 +60,11 @@ class Experiment:
         allow_code: bool = False,
         run_folder: Path | None = None,
     ) -> None:
-        """Build the parts. `on_send` receives what is handed to the network, `on_receive` what the network hands to a
-        process, just before; `allow_code`: the code of the scenario's plug-in may run, without it a scenario with one
-        is refused; `run_folder`: where rows of the record and the standard error of its programs are written during the
-        run; None: the first stay in memory, the second is lost.
+        """Build the parts. `on_send` is called with each message that is handed to the network, and `on_receive` just
+        before the network hands a message to a process. `allow_code` permits the code of the scenario's plug-in to run;
+        otherwise a scenario with such code is refused. `run_folder` is the folder in which rows of the record and the
+        standard error of programs are written during the run. If it is None, the rows stay in memory and the standard
+        error is lost.
         """
         require_allowed(scenario, allow_code)
         self.scenario = scenario
@@ -167,7 +169,9 @@ class Experiment:
         return observe_and_send
 
     def _with_checks(self, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        """Check the receiver and the size: a plug-in or a program may give anything."""
+        """Return a version of `send` that checks the receiver and the size, because a plug-in or a program may pass any
+        value.
+        """
         n = self.n
 
         def check_and_send(to: int, message: Any) -> None:
@@ -190,7 +194,9 @@ class Experiment:
         return timer if noted is None else noted.over(timer)
 
     def may_suspect(self, by: int, process: int) -> None:
-        """Raise if a detector declared perfect is wrong, so that the protocol is not blamed for it."""
+        """Raise ScenarioError if a detector that is declared perfect is wrong, so that the error is not attributed to
+        the protocol.
+        """
         detector = self.scenario.detector
         if self.processes[process].up and detector is not None and detector.mode == "perfect":
             at = f"at {self.kernel.now / SECOND:g} t.u., p{by} suspects p{process}, which has not crashed"
@@ -204,7 +210,7 @@ class Experiment:
         return self.steps.measured_ns if self.steps is not None else self.kernel.now
 
     def begin(self, message: MessageId) -> None:
-        """Name a message that is being broadcast."""
+        """Give a name to a message whose broadcast begins."""
         self.names[message] = f"p{message.source}:{message.ts}"
         if self.packets is not None:
             self.packets.broadcast_at[message] = self.kernel.now
@@ -212,7 +218,7 @@ class Experiment:
     # --- the plan
 
     def _plan(self) -> None:
-        """Plan the crashes first, because a process that crashes at an instant does nothing else at it."""
+        """Plan the crashes first, because a process that crashes at an instant takes no other action at this instant."""
         scenario = self.scenario
         for i, time_ns in crashes(scenario):
             self._at(time_ns, partial(self._crash, i))
@@ -243,7 +249,7 @@ class Experiment:
     # --- running
 
     def run(self, progress: Progress | None = None) -> Outcome:
-        """Run without garbage collection, because what a run allocates is either freed soon or stays to the end."""
+        """Run without garbage collection: what a run allocates is either freed soon or needed until the end."""
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -275,7 +281,7 @@ class Experiment:
         return Outcome(self.recording, self.kernel.now, quiescent, scenario, not_at_rest, facts)
 
     def _own_clock(self) -> Sequence[str]:
-        """End the programs. If a delivery is missing, return those that act by their own clock."""
+        """End the programs. If a delivery is missing, return the programs that act by a clock of their own."""
         if self._parties.new_process is None:
             return ()
         up = [process.name for process in self.processes if process.up]
@@ -288,7 +294,7 @@ class Experiment:
 
     @property
     def plans_more(self) -> bool:
-        """Whether something of the scenario is still to come."""
+        """Whether planned events of the scenario are still to come."""
         return self.kernel.now < self._last_plan_ns
 
     @property
@@ -296,7 +302,7 @@ class Experiment:
         return self.processes
 
     def so_far(self) -> Outcome:
-        """Return the outcome of a run that a plug-in's error ended."""
+        """Return the outcome of a run that ended with the error of a plug-in."""
         self.recording.counters = self._counters()
         return Outcome(self.recording, self.kernel.now, False, self._parties.as_played(self.scenario))
 
@@ -312,7 +318,7 @@ class Experiment:
         return all(self.detectors[p.me].is_suspected(i) for p in alive for i in self._crashed)
 
     def _waits(self, process: Process) -> bool:
-        """Return whether the process waits for something. What may be held for ever does not count."""
+        """Return whether a buffer of the process is not empty, except the one that may be held forever."""
         sizes = zip(process.protocol.BUFFERS, process.protocol.buffer_sizes(), strict=True)
         return any(size for quantity, size in sizes if quantity != self.scenario.may_hold)
 
@@ -320,7 +326,7 @@ class Experiment:
         if self.packets is not None:
             return {"messages": self.packets.counters(), "detector": None}
         names = Counter[str]()
-        for kind, count in self.lane.kinds.items():  # two of them may differ only in case
+        for kind, count in self.lane.kinds.items():  # the names of two kinds may differ only in case
             names[kind.__name__.lower()] += count
         return {
             "messages": {

@@ -1,7 +1,8 @@
 """Messages that the abstract network loses: at random, and between the two sides of a partition.
 
-Model     decided when a message is sent, in the order of sending, from a stream of its own. A message of a process to
-          itself is not lost. A lost one takes its place in the send queue, and is counted when it would have arrived
+Model     a loss is decided when a message is sent, in the order of sending, with a separate random stream. A message of
+          a process to itself is never lost. A lost message occupies the send queue like any other, and is counted at
+          the time at which it would have arrived
 Units     integer nanoseconds
 Errors    none
 Source    ours: docs/guide/programs.md
@@ -24,7 +25,9 @@ Send = Callable[[int, Any], None]
 def lossy(
     send: Send, me: int, nowhere: int, network: AbstractNetwork, chance: Stream, clock: Any, causes: CauseLog | None
 ) -> Send:
-    """Return the send function of process `me`; what is lost goes to `nowhere`. `clock` has the time as `now`."""
+    """Return the send function of process `me`. Messages that are lost are sent to `nowhere`. `clock` is an object with
+    the current time as `now`.
+    """
     spans = [(ns(one.since), ns(one.until), frozenset(map(number, one.apart))) for one in network.partitions]
     loss = network.loss
 

@@ -1,15 +1,15 @@
 """The packet network of the causal paper: an output queue per node, and links with random delays.
 
-Model     a packet pays t_pc of processing (latency only), waits for the sender's one output queue, whose head holds
-          it for t_t, and then takes the delay of its link: drawn for each packet from a normal distribution, cut off
-          at 0; or fixed for each link, drawn once. Links do not keep order where delays are drawn for each packet.
-          Nothing is lost
-Counts    packets and bytes, and who received which message when; protocols are not asked. A packet lists its `messages`
+Model     a packet takes t_pc of processing (latency only), and waits for the one output queue of its sender, whose head
+          holds it for t_t. Then it takes the delay of its link. This delay is drawn for each packet from a normal
+          distribution, cut off at 0, or drawn once for each link and fixed. Links do not keep order where delays are
+          drawn for each packet. Packets are never lost
+Counts    packets and bytes, and who received which message when; protocols do not count. A packet lists its `messages`
           and has its `size_bytes`
-Slots     time is divided into slots of 2^30 ns. Packets that arrive after the current slot stay unsorted until theirs
-          begins: hundreds of thousands are in flight at once, and a heap of that size reads main memory for every
-          comparison. Results do not depend on slots: packets that arrive at the same instant do so in the order of
-          sending, after what was due at that instant when its slot began
+Slots     time is divided into slots of 2^30 ns. Packets that arrive after the current slot stay unsorted until their
+          slot begins: hundreds of thousands are in flight at once, and a heap of that size would access main memory
+          for every comparison. Results do not depend on slots: packets that arrive at the same instant do so in the
+          order of sending, after the events that were due at that instant when its slot began
 Units     integer nanoseconds
 Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: docs/protocols/vcube.md
 """
@@ -33,7 +33,7 @@ from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.scenario.processes import ProcessScenario
 
 BLOCK = 1024
-SLOT_BITS = 30  # a slot is 2^30 ns: about a time unit
+SLOT_BITS = 30  # a slot is 2^30 ns, which is about a time unit
 Receive = Callable[[int, Any], None]
 
 
@@ -52,14 +52,15 @@ class PacketNetwork:
         self._delay_sd_ns = delay_sd_ns
         self._seed = seed
         self._stream = generator(seed, "link delay")
-        self._delays: list[int] = []  # drawn ahead, processing included
+        self._delays: list[int] = []  # delays drawn in advance, including processing
         self._fixed: dict[tuple[int, int], int] | None = {} if fixed else None
         self._free_at = [0] * n
         self._receive: list[Any] = [None] * n
         self._slots: dict[int, list[Any]] = {}  # number -> (arrival, receiver, sender, packet) in the order of sending
-        self._by_bytes: dict[int, int] = {}  # size -> packets sent
-        self._by_messages: dict[int, int] = {}  # messages, if not one -> packets sent
-        # message -> when it was broadcast; hashed by identity, which is faster than its name
+        self._by_bytes: dict[int, int] = {}  # size -> number of packets sent
+        # number of messages in a packet, unless it is one -> number of packets sent
+        self._by_messages: dict[int, int] = {}
+        # message -> time of its broadcast. The key is hashed by identity, which is faster than hashing its name.
         self._begun: dict[Any, int] = {}
         self._arrived = 0
         self._receptions = 0
@@ -107,7 +108,8 @@ class PacketNetwork:
 
     def _fixed_delay(self, i: int, to: int) -> int:
         assert self._fixed is not None
-        if (i, to) not in self._fixed:  # its own stream: the order of first use must not matter
+        # each link has a separate stream, so that the order of first use does not matter
+        if (i, to) not in self._fixed:
             stream = generator(self._seed, "link delay", f"p{i}-p{to}")
             self._fixed[i, to] = self._processing_ns + max(
                 0, round(stream.normal(self._delay_mean_ns, self._delay_sd_ns))
@@ -123,7 +125,7 @@ class PacketNetwork:
     # --- arrival
 
     def _open(self, slot: int) -> list[Any]:
-        """Return the list for what arrives in a slot; one that has begun already gets another list."""
+        """Return a new list for the packets that arrive in a slot. A slot that has already begun gets a further list."""
         arrivals = self._slots[slot] = []
         self.kernel.at(max((slot << SLOT_BITS) - 1, self.kernel.now), partial(self._begin, slot))
         return arrivals
@@ -132,12 +134,15 @@ class PacketNetwork:
         rest = iter(self._slots.pop(slot))
         coming = list(zip(rest, rest, rest, rest, strict=True))
         coming.reverse()
-        # stable: the last one is the next, and among equals that sent first
+        # Sort in reverse order, so that the next packet is the last entry. The sort is stable: of packets that arrive
+        # together, the first one sent comes next.
         coming.sort(key=itemgetter(0), reverse=True)
         self._arrive(coming, self.kernel.calendar.sequence_number())
 
     def _arrive(self, coming: list[tuple[int, int, int, Any]], place: int) -> None:
-        """Receive messages one after the other. If something else is to happen before, the rest waits for its turn."""
+        """Receive packets one after the other. If another event is due first, the remaining packets wait for their
+        turn.
+        """
         calendar, receive, begun = self.kernel.calendar, self._receive, self._begun
         before, receptions, waited_ns = len(coming), 0, 0
         while coming:
@@ -187,7 +192,7 @@ class PacketNetwork:
 
 
 class Packets(PacketNetwork):
-    """The packet network as a scenario describes it."""
+    """The packet network with the parameters of a scenario."""
 
     def __init__(self, kernel: Kernel, scenario: ProcessScenario) -> None:
         network: Any = scenario.network

@@ -1,6 +1,6 @@
 """Choose the broadcast protocol of a run of processes: a built-in one, or a plug-in.
 
-Model     a plug-in's class is called with port, number of processes and settings, once for each process
+Model     the class of a plug-in is called once for each process, with port, number of processes and settings
 Errors    ScenarioError, one line: a class that is not a broadcast, or whose declaration makes no sense
 Source    ours: docs/guide/plug-ins.md
 """
@@ -22,7 +22,7 @@ from mobilenet.simulation.plugin_classes import require_broadcast
 from mobilenet.simulation.plugin_code import load_named, repr_of
 from mobilenet.simulation.plugin_settings import settings_for
 
-# The attributes that the class of a broadcast may declare, and their defaults: vcube/parameters.py explains them.
+# The attributes that the class of a broadcast may declare, and their defaults. vcube/parameters.py explains them.
 OF_A_BROADCAST = {
     "order": "none",
     "delivers": "correct_source",
@@ -36,7 +36,7 @@ def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bo
     """Return whether a plug-in's class is a broadcast among processes, rather than a protocol of hosts. Its code is run
     if that is allowed.
 
-    `key` is what an error calls the place where it was named.
+    `key` is the scenario key that error messages name.
     """
     plugin = load_named(key, reference, folder, allow_code)
     return callable(getattr(plugin, "broadcast", None)) and not hasattr(plugin, "host")
@@ -45,11 +45,13 @@ def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bo
 def broadcast_for(
     scenario: ProcessScenario, allow_code: bool = False
 ) -> Callable[[ProcessPort, int], BroadcastProtocol]:
-    """Return a function that makes one process of a scenario's broadcast. A plug-in's code is run if allowed."""
+    """Return a function that makes one process of a scenario's broadcast. The code of a plug-in is run if that is
+    allowed.
+    """
     protocol = scenario.protocol
     if isinstance(protocol, BroadcastParameters):
         return protocol.create
-    assert isinstance(protocol, OwnBroadcast)  # programs come from elsewhere: parties.py
+    assert isinstance(protocol, OwnBroadcast)  # parties.py is responsible for programs
     plugin = _broadcast_class(protocol, scenario.folder, allow_code)
     settings = settings_for(plugin, protocol)
     return lambda port, n: plugin(port, n, settings)
@@ -62,7 +64,7 @@ def _broadcast_class(protocol: OwnBroadcast, folder: Path, allow_code: bool) -> 
 
 
 class WithoutBuffers:
-    """The default for a broadcast that does not declare buffers."""
+    """The base class for a broadcast that does not declare buffers."""
 
     BUFFERS: tuple[str, ...] = ()
 
@@ -71,7 +73,9 @@ class WithoutBuffers:
 
 
 def with_declared(scenario: ProcessScenario, allow_code: bool = False) -> ProcessScenario:
-    """Fill in the declarations of the plug-in's class, so that a run is judged without running its code."""
+    """Copy the declarations of the plug-in's class into the scenario, so that a run can be judged later without running
+    its code.
+    """
     own = scenario.protocol
     if not isinstance(own, OwnBroadcast):
         return scenario
@@ -99,7 +103,9 @@ def with_declared(scenario: ProcessScenario, allow_code: bool = False) -> Proces
 
 
 def settings_of_code(scenario: ProcessScenario, allow_code: bool = False) -> dict[str, Parameters]:
-    """Return the settings that a scenario gives to its own code, by key, as the code declares them."""
+    """Return the settings that a scenario passes to its own code, as the code declares them. The result is indexed by
+    key.
+    """
     if not isinstance(protocol := scenario.protocol, OwnBroadcast):
         return {}
     return {"protocol.settings": settings_for(_broadcast_class(protocol, scenario.folder, allow_code), protocol)}

@@ -1,7 +1,7 @@
-"""What an experiment offers to a process, and what is recorded of the process.
+"""What an experiment offers to a process, and what it records about the process.
 
-Model     the port of its protocol and, on the detector's lane, of its detector; events as they happen, samples of its
-          buffers whenever they change
+Model     a process has a port for its protocol and, on the detector's lane, a port for its detector. Events are
+          recorded when they happen, and buffer sizes whenever they change
 Units     integer nanoseconds
 Errors    AssertionError: a protocol that does not count its broadcasts from 0
 Source    ours: docs/protocols/vcube.md
@@ -38,7 +38,7 @@ class Surroundings(Protocol):
 
 
 class Process:
-    """The port of one process, and what is recorded of it."""
+    """The port of one process, which records the events of the process."""
 
     def __init__(self, experiment: Surroundings, me: int) -> None:
         self._experiment = experiment
@@ -54,7 +54,7 @@ class Process:
         self.protocol: Any = None
         self._sampled: tuple[int, ...] = ()
         self.broadcasts = 0
-        self._random: Stream | None = None  # most protocols draw nothing
+        self._random: Stream | None = None  # created on first use, because most protocols draw no random numbers
 
     @property
     def now(self) -> int:
@@ -73,14 +73,15 @@ class Process:
         try:
             text = self._names[message]
         except (KeyError, TypeError):
-            text = _name_of("deliver", message)  # no process has broadcast it: the verdict will report that
+            # the process never broadcast this message; the verdict will report that
+            text = _name_of("deliver", message)
         self._events.add(self._calendar.now, self.name, "deliver", text)
 
     def complete(self, message: Any) -> None:
         try:
             text = self._names[message]
         except (KeyError, TypeError):
-            text = _name_of("complete", message)  # as above
+            text = _name_of("complete", message)  # an unknown message, as in deliver()
         self._add("complete", text, {"at_ns": self._experiment.measured_ns})
 
     def _add(self, event: str, message: str | None, detail: dict[str, Any] | None = None) -> None:
@@ -137,7 +138,7 @@ class Process:
 
 
 def _name_of(call: str, message: Any) -> str:
-    """Return the id in the notation of the record, p3:14, even if a program made the id up."""
+    """Return the id in the notation of the record, such as p3:14. This also works for an id that a program has made up."""
     if not isinstance(message, MessageId) or type(message.source) is not int or type(message.ts) is not int:
         raise ValueError(f"{call}: the message is {message!r}, expected a MessageId of two whole numbers")
     return f"p{message.source}:{message.ts}"

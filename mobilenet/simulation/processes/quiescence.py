@@ -1,10 +1,10 @@
 """Which processes were not at rest when a run ended, for which reason, and is a delivery missing?
 
-Model     the same questions that decide whether a run is at rest, in words.
+Model     the reasons correspond to the conditions that decide whether a run is at rest.
           A message is due at each process that is up, if its source is up or another process that is up has delivered
-          it. That is the most that a broadcast may owe (docs/verdicts-and-metrics.md, `validity` and `agreement`). The
-          verifier decides by the record what was really owed; `is_owed` only decides whether programs are given time
-          to report a clock
+          it. A broadcast never has to guarantee more (docs/verdicts-and-metrics.md, `validity` and `agreement`). The
+          verifier decides from the record which deliveries were really due. `is_owed` only decides whether programs
+          are given time to report that they use a clock
 Units     messages
 Source    ours: docs/run-directory.md
 """
@@ -28,8 +28,8 @@ def of_processes(
     may_hold: str | None,
     plans_more: bool,
 ) -> Iterator[str]:
-    """Yield what keeps processes from rest. `counters`: of the recording; `may_hold`: the buffer that need not drain;
-    `plans_more`: whether something of the scenario was still to come.
+    """Yield the reasons why processes are not at rest. `counters` are those of the recording, `may_hold` is the buffer
+    that may stay filled, and `plans_more` is whether planned events of the scenario were still to come.
     """
     in_flight = counters["messages"].get("in_flight")
     if in_flight:
@@ -50,7 +50,7 @@ def of_processes(
 
 
 def is_owed(events: Table, up: Iterable[str]) -> bool:
-    """Return whether a process that is `up` lacks a message that is due there."""
+    """Return whether one of the processes that are `up` lacks a message that is due there."""
     delivered: dict[str, set[str]] = {name: set() for name in up}
     due = set(_broadcast_by(events, delivered))
     for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):

@@ -1,9 +1,9 @@
-"""Processes on the emulated wired network: the same links that stations have, in place of the papers' abstract network.
+"""Processes on the emulated wired network: the links of stations replace the papers' abstract network.
 
-Model     a full mesh or given edges; see wired/. Broadcasts and the tests of the detector share the links. The
-          handler runs at the instant of the arrival
-Crashes   of a process: its timers die, and what arrives for it is lost. What it had handed to its links still travels,
-          and where messages are routed over it they go on
+Model     the network is a full mesh or has the given edges; see wired/. Broadcasts and the tests of the detector share
+          the links. The handler runs at the instant of the arrival
+Crashes   when a process crashes, its timers die, and messages that arrive for it are lost. Messages that it has already
+          handed to its links still travel, and messages that are routed through it are still forwarded
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
 Source    ours: docs/models/wires.md, docs/models/backbone.md
 """
@@ -20,7 +20,7 @@ from mobilenet.network.wired.network import Receive, WiredNetwork
 
 
 class WireNetwork:
-    """The equivalent of StepNetwork for wires."""
+    """A network of wires with the interface of StepNetwork."""
 
     def __init__(self, wires: WiredNetwork) -> None:
         self.kernel: Kernel = wires.kernel
@@ -60,7 +60,7 @@ class WireNetwork:
 
 
 class Parcel:
-    """A message and the lane that it belongs to."""
+    """A message, and the lane to which it belongs."""
 
     __slots__ = ("lane", "message", "size_bytes")
 
@@ -71,14 +71,14 @@ class Parcel:
 
 
 class WireLane:
-    """The messages of one protocol, and their receivers."""
+    """The messages of one protocol on the wires, and their receivers."""
 
     def __init__(self, network: WireNetwork) -> None:
         self._network = network
         self._receive: list[Receive | None] = [None] * network.wires.stations
         self.sent = 0
         self.arrived = 0
-        self.lost = 0  # their receiver was down
+        self.lost = 0  # messages whose receiver was down
         self.unsent = 0
         self.bytes = 0
         self.last_measured_ns = 0

@@ -1,3 +1,3 @@
-"""The files that people bring along: tracks and sites, as other programs write them. Each format is a module; read.py
-knows them all.
+"""Files of tracks and sites that come from other programs. There is a module for each format, and read.py chooses among
+them.
 """

@@ -1,10 +1,10 @@
-"""BonnMotion's own format: one line for each node, with all its waypoints.
+"""The native format of BonnMotion, in which one line contains all waypoints of a node.
 
-Model     t x y t x y ...: when the node is at which place; in between it goes straight, with the same place twice it
-          stands. A file that begins with #3D also has heights, which are ignored. Nodes are called 0, 1, ...,
-          and remain at their last waypoint to the end
-Units     seconds, metres
-Errors    ScenarioError with line and column
+Model     A line has the form t x y t x y ...: the times and positions of a node. Between them the node moves straight,
+          or stands still if the position is repeated. A file that begins with #3D also contains heights, which are
+          ignored. Nodes are named 0, 1, ..., and remain at their last waypoint until the end.
+Units     Times are in seconds, and distances in metres.
+Errors    ScenarioError with line and column.
 Source    BonnMotion, A Mobility Scenario Generation and Analysis Tool, documentation, "Native format"
 """
 

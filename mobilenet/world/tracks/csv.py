@@ -1,11 +1,11 @@
-"""Tracks as a table: one line for each host and moment.
+"""Tracks in a table with one line for each host and time.
 
-Model     t, id, and x, y or lon, lat (with both the plane's count). Lines are in the order of time, at least of each
-          host. SUMO's tables have vehicle_id, vehicle_x, ... and the same for persons, of which each line fills one.
-          Times may be dates (ISO 8601) or seconds since 1970; then they count from the earliest one. If a table has
-          both pairs, x and y are used, unless longitudes are asked for
-Units     seconds; metres or degrees
-Errors    ScenarioError, see table.py
+Model     The columns are t, id, and x, y or lon, lat. If a table has both pairs, x and y are used, unless longitudes
+          are requested. The lines of each host are in the order of time. SUMO's tables have the columns vehicle_id,
+          vehicle_x, ... and corresponding columns for persons; each line fills one of these groups. Times may be dates
+          (ISO 8601) or seconds since 1970, and then count from the earliest one.
+Units     Times are in seconds, and coordinates in metres or degrees.
+Errors    ScenarioError, see table.py.
 Source    ours; Eclipse SUMO, TabularOutputs and tools/xml/xml2csv
 """
 
@@ -23,7 +23,8 @@ from mobilenet.world.tracks.table import Table, as_number, table
 
 TIME = ("t", "time", "t_s", "timestep_time", "timestamp")
 ID = ("id", "host", "node")
-TIME_TOO, ID_TOO = ("time_s",), ("host_id", "node_id", "vehicle", "person")  # titles to try after those
+# Alternative titles, which are tried after TIME and ID.
+TIME_TOO, ID_TOO = ("time_s",), ("host_id", "node_id", "vehicle", "person")
 X, Y = ("x", "x_m"), ("y", "y_m")
 LON, LAT = ("lon", "longitude", "lng"), ("lat", "latitude")
 SUMO = ("vehicle", "person", "container")
@@ -31,11 +32,11 @@ SUMO = ("vehicle", "person", "container")
 CHOSEN_XY = "x and y are used, as metres; the columns lon and lat are ignored (--coordinates lonlat uses them)"
 CHOSEN_LONLAT = "lon and lat are used, as requested; the columns x and y are ignored"
 
-Columns = tuple[int, int, int]  # columns of id and both coordinates
+Columns = tuple[int, int, int]  # indices of the columns with the id and both coordinates
 
 
 def read(path: Path, lonlat: bool | None, id: str | None = None) -> RecordedSamples:
-    """Read the tracks. `id`: the only host, for a table without a column for it."""
+    """Read the tracks. `id` is the name of the only host, for a table without a column of names."""
     sink = Sink(path_text(path))
     with table(path) as rows:
         time = rows.need(TIME, TIME_TOO)
@@ -49,7 +50,7 @@ def read(path: Path, lonlat: bool | None, id: str | None = None) -> RecordedSamp
             if len(choices) > 1 and not fields[who].strip():
                 filled = [choice for choice in choices if fields[choice[0]].strip()]
                 if not filled:
-                    continue  # a moment without any host
+                    continue  # SUMO has written a line for a time without any hosts
                 who, a, b = filled[0]
             text = fields[time]
             if dates is None:
@@ -85,7 +86,7 @@ def _wrong(rows: Table, line: int, fields: list[str], time: int, a: int, b: int,
 
 
 def says_lonlat(head: str) -> bool:
-    """Decide by the titles whether the table has longitudes and latitudes."""
+    """Decide from the titles whether the table has longitudes and latitudes."""
     try:
         return _lonlat(Table("", iter(head.splitlines(keepends=True)[:1])))
     except (ScenarioError, csv.Error):
@@ -104,7 +105,9 @@ def _both(rows: Table) -> bool:
 
 
 def _columns(rows: Table, lonlat: bool, id: str | None) -> list[Columns]:
-    """Return each kind of host's columns, name and place; the first of a kind counts. With an `id`, no name is read."""
+    """Return the columns with the name and the position of each kind of host. If titles of several kinds exist, the
+    first one has priority. With `id`, the names are not read.
+    """
     a, b = (LON, LAT) if lonlat else (X, Y)
     choices: list[Columns] = []
     if rows.find(ID) is None:

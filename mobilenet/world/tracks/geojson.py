@@ -1,12 +1,13 @@
-"""GeoJSON with times: points, each at a time, or whole tracks as lines.
+"""Read GeoJSON with times: single points with a time each, or whole tracks as lines.
 
-Model     a Feature with a Point has its time as a property (`t`, `time`, `timestamp`, ...). One with a LineString has a
-          list of times, as long as that of its positions, as a property (`times`, `times_s`, `coordTimes`, also within
-          `coordinateProperties`), or a fourth number in each position, as kepler.gl's trips have. The host is called by
-          a property (`id`, `host`, `name`, ...) or by the feature's id. A MultiLineString has a list of times for each
-          line. Features without times are skipped, and counted
-Units     degrees; seconds, seconds since 1970 or ISO 8601 dates
-Errors    ScenarioError; the number of the feature stands for the line, and that of the position for the column
+Model     A Feature with a Point has its time as a property (`t`, `time`, `timestamp`, ...). A Feature with a LineString
+          has a list with a time for each position, as a property (`times`, `times_s`, `coordTimes`, also within
+          `coordinateProperties`), or a fourth number in each position, like the trips of kepler.gl. A MultiLineString
+          has a list of times for each line. The name of the host is a property (`id`, `host`, `name`, ...) or the id of
+          the feature. Features without times are skipped and counted.
+Units     Coordinates are in degrees. Times are in seconds, seconds since 1970, or ISO 8601 dates.
+Errors    ScenarioError, with the number of the feature instead of the line, and the number of the position instead of
+          the column.
 Source    RFC 7946; mapbox/togeojson (coordTimes); kepler.gl, "Trip layer"
 """
 
@@ -27,7 +28,8 @@ from mobilenet.world.tracks.source import short
 
 TIME = ("t", "t_s", "time", "time_s", "timestamp", "date")
 TIMES = ("times", "times_s", "coordTimes")
-DEGREES = re.compile(r"CRS:?:?84$|EPSG:+(?:[\d.]*:)?4326$", re.IGNORECASE)  # in a crs, which RFC 7946 no longer has
+# Names of WGS 84 in the member `crs`, which RFC 7946 has removed.
+DEGREES = re.compile(r"CRS:?:?84$|EPSG:+(?:[\d.]*:)?4326$", re.IGNORECASE)
 NO_PLACES = (None, "Polygon", "MultiPolygon")  # kinds of geometry that cannot contain hosts
 ID = ("id", "host", "host_id", "node", "vehicle", "name")
 

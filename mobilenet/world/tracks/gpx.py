@@ -1,10 +1,10 @@
-"""GPX: the tracks that receivers of satellite navigation record.
+"""Read GPX files, which contain the tracks that satellite navigation receivers record.
 
-Model     each <trk> is a host, called by its <name>; its segments are one track with gaps. Waypoints and routes have no
-          times, and are passed over; tracks without any times are skipped, and counted. Times count from the earliest
-          one in the file
-Units     degrees; ISO 8601 dates, UTC by default
-Errors    ScenarioError, see xml.py
+Model     Each <trk> is a host with the name <name>. Its segments form one track with gaps. Waypoints and routes are
+          ignored, because they have no times. Tracks without any times are skipped and counted. Times count from the
+          earliest one in the file.
+Units     Coordinates are in degrees. Times are ISO 8601 dates, in UTC by default.
+Errors    ScenarioError, see xml.py.
 Source    GPX 1.1 (topografix.com/GPX/1/1), and 1.0, whose tracks are the same
 """
 
@@ -28,11 +28,11 @@ class _Reader:
         self.sink = Sink(file)
         self.xml = Xml(file, self.start, self.end)
         self.tracks = self.others = self.skipped = 0
-        self.called: str | None = None  # its <name>
-        self.name: str | None = None  # the name for its samples
+        self.called: str | None = None  # content of the element <name> of the track
+        self.name: str | None = None  # name of the host for the samples of the track
         self.point: tuple[float, float, int, int] | None = None
         self.time_s: float | None = None
-        self.timeless: tuple[int, int] | None = None  # where the track has a point without a time
+        self.timeless: tuple[int, int] | None = None  # line and column of a point without a time
         self.first_timeless: tuple[int, int] | None = None
 
     def start(self, name: str, attributes: Attributes) -> None:
@@ -105,10 +105,13 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
 
 
 def seconds(text: str) -> float:
-    """Return a date as seconds since 1970. Raise ValueError for anything else, and outside years 1 to 9999 in UTC."""
+    """Return a date as seconds since 1970. Raise ValueError for any other text, and for dates outside the years 1 to
+    9999 in UTC.
+    """
     date = datetime.fromisoformat(text)
     since_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    if not EARLIEST_EPOCH_S <= since_s < LATEST_EPOCH_S:  # the last microseconds of 9999 are 10000 as a float
+    # As a float, the last microseconds of the year 9999 belong to the year 10000.
+    if not EARLIEST_EPOCH_S <= since_s < LATEST_EPOCH_S:
         raise ValueError
     return since_s
 

@@ -1,11 +1,11 @@
-"""Tracks in lines without titles: numbers and names between blanks. Three formats have them.
+"""Tracks in lines without titles, in which numbers and names are separated by spaces. There are three such formats.
 
-Model     ONE's external movement: the limits of times and places, then `time id x y` (and z) for all hosts together.
-          Cabspotting: `latitude longitude occupied time`, a file for each cab, the latest line first. One walker:
-          `t x y`, a file for each, as in CRAWDAD's ncsu/mobilitymodels. The last two name no host, so it is called
-          after its file
-Units     seconds; metres, in Cabspotting degrees
-Errors    ScenarioError with line and column
+Model     The external movement of ONE has a line with the limits of times and positions, and then lines `time id x y`
+          (and z) for all hosts. Cabspotting has lines `latitude longitude occupied time` in one file for each cab, with
+          the latest line first. The third format has lines `t x y` in one file for each walker, as in CRAWDAD's
+          ncsu/mobilitymodels. The last two formats do not name the host, so it gets the name of the file.
+Units     Times are in seconds. Coordinates are in metres, or in degrees with Cabspotting.
+Errors    ScenarioError with line and column.
 Source    Keranen, Ott and Karkkainen, The ONE Simulator for DTN Protocol Evaluation (2009), ExternalMovement;
           Piorkowski, Sarafijanovic-Djukic and Grossglauser, CRAWDAD dataset epfl/mobility (2009); Rhee, Shin, Hong,
           Lee, Kim and Chong, CRAWDAD dataset ncsu/mobilitymodels (2009)
@@ -24,7 +24,7 @@ from mobilenet.world.tracks.source import lines, short
 from mobilenet.world.tracks.table import as_number, no_number
 
 WORD = re.compile(r"\S+")
-LIMITS = (6, 8)  # words of ONE's first line: least and greatest time, x, y (and z)
+LIMITS = (6, 8)  # numbers of words in ONE's first line: the minimum and maximum of time, x, y (and z)
 
 
 class _Line(NamedTuple):
@@ -46,7 +46,9 @@ class _Line(NamedTuple):
 
 
 def _lines(stream: IO[bytes], file: str, columns: str) -> Iterator[_Line]:
-    """Yield the lines with content and without a `#`. Each must have these columns, and may have more."""
+    """Yield the lines that are not empty and do not begin with `#`. Each line must have these columns, and may have
+    more.
+    """
     least = len(columns.split())
     for number, text in enumerate(lines(stream, file), 1):
         words = list(WORD.finditer(text))
@@ -95,7 +97,7 @@ def _name(file: str) -> str:
 
 
 def formats_that_fit(rows: Sequence[Sequence[str]], is_3d: bool) -> dict[str, str]:
-    """Return the formats that these first lines may have, and why. Lines of BonnMotion count as well."""
+    """Return the formats that fit these first lines, with the reasons. BonnMotion is among the possible formats."""
     fits: dict[str, str] = {}
     widths, numbers = [len(words) for words in rows], [_numbers(words) for words in rows]
     if None not in numbers and not any(width % (4 if is_3d else 3) for width in widths):

@@ -1,13 +1,15 @@
-"""ns-2 movement, as `setdest` and many other programs write it: Tcl commands that send nodes somewhere.
+"""Read ns-2 movement files, as `setdest` and many other programs write them. They consist of Tcl commands that move
+nodes.
 
-Model     `$node_(0) set X_ 150.0` is where a node begins, at 0 s; `$ns_ at 2.0 "$node_(0) setdest 250.0 90.0 1.5"`
-          sends it straight to (250, 90) at 1.5 m/s from wherever it is at 2 s, and it stands there until it is sent
-          elsewhere. `$ns_ at 7.0 "$node_(0) set X_ 100.0"` puts it there at 7 s, within JUMP_S, and it stands; a node
-          that has no place before appears there. A node that is first sent somewhere comes from (0, 0), as in ns-2.
-          Nodes never leave. Heights and commands that are not about where nodes are do nothing, and are counted.
-          Tcl itself is not evaluated: a command that moves something in another way is refused
-Units     seconds, metres, metres per second
-Errors    ScenarioError with line and column
+Model     `$node_(0) set X_ 150.0` sets the initial position of a node at 0 s. `$ns_ at 2.0 "$node_(0) setdest 250.0
+          90.0 1.5"` moves the node straight to (250, 90) at 1.5 m/s from its position at 2 s. There, it stands still
+          until the next command. `$ns_ at 7.0 "$node_(0) set X_ 100.0"` places it there at 7 s, within JUMP_S, and the
+          node stands still. A node without a previous position appears there. If the first command of a node is
+          setdest, the node comes from (0, 0), as in ns-2. Nodes never leave. Heights, and commands that do not concern
+          positions, have no effect and are counted. Tcl itself is not evaluated, so a command that moves nodes in
+          another way is rejected.
+Units     Distances are in metres, times in seconds, and speeds in metres per second.
+Errors    ScenarioError with line and column.
 Source    The ns Manual, 16.1 (mobilenode); CMU's setdest; ns-3, Ns2MobilityHelper
 """
 
@@ -36,15 +38,16 @@ PUT = re.compile(
 MOVES = re.compile(r'\$\w+(?:\([^)]*\))?\s+(?:setdest|set\s+[XYZ]_)(?!\w)|(?<=")\s*\$node_\([^)]*\)\s+[-+.\d]')
 CUT = re.compile(
     r'\$(?:n?|no|nod|node_?|node_\([^)]*(?:\)\s*(?:s|se|set.*)?)?|ns_?(?:\s+(?:at?\b[^"{]*(?:"[^"]*)?)?)?)'
-)  # what may remain of a command that moves a node
+)  # what may follow in a command that moves a node
 VARIABLE = re.compile(r"[(\s]\$")
 JUMP_S = 0.001
 EXAMPLE_LINES = 'expected $node_(0) set X_ 1.0 or $ns_ at 2.0 "$node_(0) setdest 3.0 4.0 1.5"'
 
 
 class _Node(NamedTuple):
-    begins: dict[str, tuple[float, int]]  # X or Y: where, and in which line
-    commands: array[float]  # t, x, y, speed, line; t, ...; speed is nan in a command that places the node
+    begins: dict[str, tuple[float, int]]  # X or Y -> coordinate and line number
+    # All commands in turn, each as t, x, y, speed and line. The speed is nan in a command that places the node.
+    commands: array[float]
 
 
 def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
@@ -102,7 +105,9 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
 
 
 def _require_speed(sink: Sink, nodes: dict[str, _Node]) -> None:
-    """Refuse nodes that are all sent elsewhere at 0 m/s: CORE makes them jump there, in ns-2 they stay."""
+    """Raise ScenarioError if all nodes are sent elsewhere at 0 m/s. CORE makes such nodes jump, but in ns-2 they do not
+    move.
+    """
     if any(speed for node in nodes.values() for speed in node.commands[3::5]):
         return
     for node in nodes.values():
@@ -114,7 +119,7 @@ def _require_speed(sink: Sink, nodes: dict[str, _Node]) -> None:
 
 
 def _walk(sink: Sink, name: str, node: _Node) -> None:
-    """Convert the node's commands to samples: where it is whenever it turns, starts or arrives."""
+    """Convert the commands of a node to samples: its position whenever it starts, turns or arrives."""
     commands = list(_in_order(node))
     if len(node.begins) == 1:
         [(axis, (_, line))] = node.begins.items()
@@ -156,7 +161,7 @@ def _walk(sink: Sink, name: str, node: _Node) -> None:
 
 
 def _in_order(node: _Node) -> Iterator[tuple[float, ...]]:
-    """Yield the node's commands by time. Commands that place it at the same time are merged."""
+    """Yield the commands of a node in order of time. Commands that place it at the same time are merged."""
     each = sorted(zip(*[iter(node.commands)] * 5, strict=True), key=lambda command: command[0])
     while each:
         t_s, x, y, speed, line = each.pop(0)

@@ -1,12 +1,13 @@
-"""Convert between places on Earth and the plane: once when a file is read, and back when something is exported.
+"""Convert between positions on Earth and positions on the plane, when a file is read or exported.
 
-Model     the plane touches the ellipsoid WGS84 at the origin, x to the east and y to the north; a place on the
-          ellipsoid is dropped on it straight down (the horizontal part of local east-north-up coordinates). Both ways
-          are closed formulas, so there and back is exact to a micrometre. Distances are too short by d^2 / 2R^2: 1 cm
-          in 300 m up to 50 km from the origin, 0.01 % at 90 km, 1.2 % at 1000 km, which is as far as tracks may be
-Units     degrees, metres
-Shapes    float64 arrays of one length
-Errors    none; the caller has checked longitudes and latitudes
+Model     The plane touches the ellipsoid WGS84 at the origin, with x to the east and y to the north. A position on the
+          ellipsoid is projected vertically onto the plane (the horizontal part of local east-north-up coordinates).
+          Both directions are closed formulas, so a conversion to the plane and back is exact to a micrometre. Distances
+          are too short by d^2 / 2R^2: 1 cm in 300 m up to 50 km from the origin, 0.01 % at 90 km, and 1.2 % at 1000 km,
+          which is the maximum distance of tracks.
+Units     Coordinates are in degrees or metres.
+Shapes    float64 arrays of the same length.
+Errors    None. The caller has checked longitudes and latitudes.
 Source    WGS84; EPSG Guidance Note 7-2, 4.1.2 (geocentric to topocentric)
 """
 
@@ -22,7 +23,7 @@ from mobilenet.parameters import Parameters
 
 Floats = NDArray[np.float64]
 
-FARTHEST_M = 1_000_000.0  # from (0, 0)
+FARTHEST_M = 1_000_000.0  # maximum distance from (0, 0)
 A_M = 6_378_137.0
 FLATTENING = 1 / 298.257223563
 E2 = FLATTENING * (2 - FLATTENING)
@@ -30,30 +31,32 @@ B_M = A_M * (1 - FLATTENING)
 
 
 class Origin(Parameters):
-    """The place on Earth of (0, 0)."""
+    """The position of (0, 0) on Earth."""
 
     lon: float = Field(ge=-180, le=180, description="longitude, positive to the east")
     lat: float = Field(ge=-85, le=85, description="latitude, positive to the north")
 
 
 class Offset(NamedTuple):
-    """The place of (0, 0) in files whose metres begin far away, such as those of UTM."""
+    """The position of (0, 0) in files whose coordinates in metres are far from their origin, such as UTM coordinates."""
 
     x_m: float
     y_m: float
 
     @classmethod
     def of(cls, x: Floats, y: Floats) -> Self:
-        """Return the middle of places that are far away, in whole kilometres: the same for all files of a town."""
+        """Return the centre of positions that are far away, rounded to whole kilometres. All files of a town should
+        have the same result.
+        """
         return cls(*(1000.0 * round(float((v.min() + v.max()) / 2000)) for v in (x, y)))
 
     def subtract(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return the places relative to (0, 0), rounded to whole micrometres as those on Earth are."""
+        """Return the positions relative to (0, 0), rounded to whole micrometres, like positions on Earth."""
         return np.round(x - self.x_m, 6) + 0.0, np.round(y - self.y_m, 6) + 0.0
 
     @property
     def advice(self) -> str:
-        """The advice on how to choose the offset, to follow an error message."""
+        """Advice on the choice of the offset, which is appended to an error message."""
         return f"expected --offset {self.x_m:.0f},{self.y_m:.0f} (offset_m in a scenario)"
 
 
@@ -61,13 +64,13 @@ Anchor = Origin | Offset
 
 
 class _Frame(NamedTuple):
-    place: Floats  # geocentric
-    axes: Floats  # rows: east, north, up
+    place: Floats  # geocentric position of the origin
+    axes: Floats  # unit vectors as rows: east, north, up
 
 
 def to_plane(lon: ArrayLike, lat: ArrayLike, origin: Origin) -> tuple[Floats, Floats]:
-    """Return x and y of places on Earth, rounded to whole micrometres: the last bits of a sine differ from machine to
-    machine, and runs must not.
+    """Return x and y of positions on Earth. They are rounded to whole micrometres, because the last bits of a sine
+    differ between machines, and the results of runs must not.
     """
     frame = _frame(origin)
     east, north, _ = frame.axes @ (_geocentric(lon, lat) - frame.place[:, None])
@@ -75,7 +78,7 @@ def to_plane(lon: ArrayLike, lat: ArrayLike, origin: Origin) -> tuple[Floats, Fl
 
 
 def to_earth(x: ArrayLike, y: ArrayLike, origin: Origin) -> tuple[Floats, Floats]:
-    """Return longitude and latitude of places in the plane, which are dropped vertically onto the ellipsoid."""
+    """Return longitude and latitude of positions in the plane, which are projected vertically onto the ellipsoid."""
     frame = _frame(origin)
     east, north, up = frame.axes
     flat = (
@@ -84,7 +87,8 @@ def to_earth(x: ArrayLike, y: ArrayLike, origin: Origin) -> tuple[Floats, Floats
         + north[:, None] * np.atleast_1d(np.asarray(y, float))
     )
     scale = np.array([A_M, A_M, B_M])
-    p, u = flat / scale[:, None], up / scale  # on the unit sphere: |p + s u| = 1, the nearer of both
+    # On the unit sphere: solve |p + s u| = 1 and take the nearer of the two solutions.
+    p, u = flat / scale[:, None], up / scale
     a, b, c = u @ u, u @ p, (p * p).sum(axis=0) - 1
     s = -c / (b + np.sqrt(np.maximum(b * b - a * c, 0.0)))
     px, py, pz = flat + up[:, None] * s
@@ -92,23 +96,25 @@ def to_earth(x: ArrayLike, y: ArrayLike, origin: Origin) -> tuple[Floats, Floats
 
 
 def centre(lon: Floats, lat: Floats) -> Origin:
-    """Return the middle of some places, in millionths of a degree: the same on every machine."""
+    """Return the centre of the positions, rounded to millionths of a degree so that it is the same on every machine."""
     middles = [round(float((v.min() + v.max()) / 2), 6) for v in (lon, lat)]
     return Origin(lon=middles[0], lat=middles[1])
 
 
 def far_offset(x: Floats, y: Floats) -> Offset | None:
-    """Return an offset that brings metres near (0, 0), or None if they are not far away."""
+    """Return an offset that brings the positions near (0, 0), or None if they are not far away."""
     return Offset.of(x, y) if is_far(x, y).any() else None
 
 
 def is_far(x: Floats, y: Floats) -> NDArray[np.bool_]:
-    """Return which places are farther out than is allowed."""
+    """Return which positions are farther out than is allowed."""
     return np.maximum(np.abs(x), np.abs(y)) > FARTHEST_M
 
 
 def beyond_the_line(lon: Floats, seen_from: float) -> NDArray[np.bool_]:
-    """Return which places lie across the 180th meridian from a longitude, if all would be close together without it."""
+    """Return which positions are on the other side of the 180th meridian, as seen from the longitude `seen_from`.
+    Return all False unless the positions would be close together without the jump of longitude at this meridian.
+    """
     if np.ptp(lon) <= 180 or np.ptp(lon % 360) >= 90:
         return np.zeros(len(lon), dtype=np.bool_)
     return np.not_equal(lon < 0, seen_from < 0)

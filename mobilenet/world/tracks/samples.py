@@ -1,13 +1,14 @@
-"""The samples that every reader of tracks returns: columns, each sample with its place in the file.
+"""The samples that every reader of tracks returns, as arrays. Each sample includes its position in the file.
 
-Model     a reader hands sample after sample to a Sink, in the file's order; when it has ended they are checked, and
-          sorted by host. Nothing is kept as an object of Python's, so a sample takes 40 bytes. Times of day (beyond
-          1e9 s, or dates) count from the earliest one. `waypoints`: by the format itself a host goes straight
-          from each to the next, however far that is, and stands at the last one for ever
-Units     seconds; metres, or degrees until they are put on the plane
-Shapes    host int32, t_s, x, y float64, line and column int32, all (n,), sorted by host, then time;
-          the samples of host i are first[i]:first[i + 1]
-Errors    ScenarioError, `tracks.csv:17:3: ...`
+Model     A reader passes the samples to a Sink, one by one in the order of the file. At the end of the file, they are
+          checked and sorted by host. A sample takes only 40 bytes, because samples are not stored as Python objects.
+          Times of day (beyond 1e9 s, or dates) count from the earliest one. `waypoints` is true if, by the definition
+          of the format, a host goes straight from each sample to the next, however far away that is, and stays at the
+          last one.
+Units     Times are in seconds. Coordinates are in metres, or in degrees until they are projected onto the plane.
+Shapes    host is int32. t_s, x and y are float64. line and column are int32. All of them are (n,), sorted by host and
+          then by time. The samples of host i are first[i]:first[i + 1].
+Errors    ScenarioError, such as `tracks.csv:17:3: ...`.
 Source    ours: docs/guide/tracks.md
 """
 
@@ -41,22 +42,23 @@ MOST_SAMPLES = 20_000_000
 MOST_HOSTS = 1_000_000
 LONGEST_NAME = 1000
 EPOCH_S = 1e9  # later times are times of day
-# the years 1 to 9999, which is all that dates can be
+# The range of dates, from year 1 to year 9999.
 EARLIEST_EPOCH_S, LATEST_EPOCH_S = -62_135_596_800.0, 253_402_300_800.0
-OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # units in which programs count the time since 1970
+OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # other units in which programs count the time since 1970
 LATEST_S = 1e9
-FARTHEST_READ_M = 100_000_000.0  # of a file whose metres begin far away
-FAR_FROM_DEGREES_M = 10_000.0  # if all other coordinates are that far out, numbers up to 180 may be degrees
+FARTHEST_READ_M = 100_000_000.0  # maximum coordinate in a file whose coordinates are far from their origin
+FAR_FROM_DEGREES_M = 10_000.0  # if all other coordinates are beyond this, numbers up to 180 may be degrees
 MOST_PLACES = 2**31 - 1
 KEEP_LAST = "; --duplicates keep-last (hosts.mobility.duplicates) uses the last of them"
 ACROSS = "tracks that extend across the 180° meridian are not supported"
 
 Ints = NDArray[np.int32]
-Check = tuple[Any, str, Callable[[int], str]]  # the wrong rows, the name of the value, the message
+# Mask of the wrong rows, name of the value, function that returns the message for a row.
+Check = tuple[Any, str, Callable[[int], str]]
 
 
 class Sink:
-    """A collector of samples in any order of hosts."""
+    """Collects samples, in which the hosts may appear in any order."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -97,7 +99,9 @@ class Sink:
         waypoints: bool = False,
         dates: bool = False,
     ) -> RecordedSamples:
-        """Return the samples, checked and sorted. `columns`: where t, x and y are, from 1, if all lines agree."""
+        """Check and sort the samples, and return them. `columns` contains the column numbers of t, x and y, counted
+        from 1, if they are the same in all lines.
+        """
         if not self._t:
             raise ScenarioError(f"{self.file}: contains no tracks")
         t_s, x, y = (np.frombuffer(column, dtype=np.float64) for column in (self._t, self._x, self._y))
@@ -106,7 +110,7 @@ class Sink:
         )
         begins_s = float(t_s.min()) if np.isfinite(t_s).all() else 0.0
         if begins_s >= LATEST_EPOCH_S:
-            begins_s = 0.0  # neither a time of the run nor of a day: refused as the file has it
+            begins_s = 0.0  # neither a time of the run nor a time of day; it is rejected with the number in the file
         if dates or begins_s > EPOCH_S:
             t_s = np.round(t_s - begins_s, 6)
         else:
@@ -126,8 +130,8 @@ class RecordedSamples:
     format: str
     lonlat: bool
     waypoints: bool
-    names: list[str]  # in the order of their first samples
-    begins_s: float  # the offset that was subtracted from all times, because they were times of day
+    names: list[str]  # in the order of the hosts' first samples
+    begins_s: float  # offset that was subtracted from all times if they were times of day
     host: Ints
     t_s: Floats
     x: Floats
@@ -135,9 +139,9 @@ class RecordedSamples:
     line: Ints
     column: Ints
     columns: dict[str, int] = field(default_factory=dict)
-    choice: str = ""  # the pair of coordinates that was used, if the file has two
-    skipped: int = 0  # lines that are not about movement; features and tracks without times
-    why: str = ""  # how the format was recognised, if it was
+    choice: str = ""  # description of the pair of coordinates that was used, if the file has two
+    skipped: int = 0  # number of skipped lines that do not concern movement, or of features and tracks without times
+    why: str = ""  # description of how the format was recognized, if it was
 
     @property
     def first(self) -> NDArray[np.int64]:
@@ -154,7 +158,7 @@ class RecordedSamples:
         return ScenarioError(f"{self.file}:{self.line[row]}:{column}: {name}: {what}")
 
     def refuse(self, *checks: Check) -> None:
-        """Raise an error for the wrong row that comes first in the file."""
+        """Raise an error for the first wrong row in the file, if there is one."""
         wrong_rows = [(int(self.line[row]), int(self.column[row]), place, row) for place,
             (wrong, _, _) in enumerate(checks)
                  for row in self._first_in_file(wrong)]  # fmt: skip
@@ -173,7 +177,7 @@ class RecordedSamples:
 
     def _wrong_times(self) -> Iterator[Check]:
         t_s = self.t_s
-        stated_s = t_s + self.begins_s if self.begins_s else t_s  # as the file has it
+        stated_s = t_s + self.begins_s if self.begins_s else t_s  # the number in the file
         yield ~np.isfinite(t_s), "t", lambda i: f"{short(f'{t_s[i]:g}')} is not a finite number"
         yield (
             (stated_s >= LATEST_EPOCH_S) & (stated_s < LATEST_EPOCH_S * 1000.0 ** len(OTHER_UNITS)),
@@ -192,12 +196,14 @@ class RecordedSamples:
             yield ~(np.abs(v) <= most), name, partial(_far, v, most)
 
     def pick(self, rows: NDArray[Any]) -> RecordedSamples:
-        """Return some of the samples, or all in another order."""
+        """Return the samples in these rows, in this order."""
         names = ("host", "t_s", "x", "y", "line", "column")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def in_order(self, keeps_last: bool) -> RecordedSamples:
-        """Refuse a host whose times do not increase. `keeps_last`: of samples at the same time, the last one counts."""
+        """Return the samples if the times of each host increase, and raise an error otherwise. With `keeps_last`, only
+        the last of several samples at the same time is used.
+        """
         if keeps_last:
             repeats = (self.host[1:] == self.host[:-1]) & (self.t_s[1:] == self.t_s[:-1])
             return self.pick(np.flatnonzero(~np.r_[repeats, False])).in_order(False)
@@ -220,8 +226,9 @@ class RecordedSamples:
         )
 
     def require_one_kind_of_coordinates(self) -> None:
-        """Refuse metres of which a few are degrees, as in a file that was put together from two. Positions of ns-2 and
-        BonnMotion are in metres by definition, and some are often (0, 0).
+        """Raise an error if most coordinates are metres and some are probably degrees, as in a file that was combined
+        from two. Files of ns-2 and BonnMotion are not checked, because they are in metres by definition, and (0, 0) is
+        common in them.
         """
         if self.lonlat or self.format in ("ns2", "bonnmotion"):
             return
@@ -238,7 +245,7 @@ class RecordedSamples:
         )
 
     def origin(self) -> Origin:
-        """Return the middle of tracks in longitude and latitude."""
+        """Return the centre of tracks in longitude and latitude."""
         first = int(np.argmin(self.line))
         self.refuse(
             (
@@ -252,11 +259,11 @@ class RecordedSamples:
 
     @property
     def offset(self) -> Offset | None:
-        """The offset that brings metres that begin far away near (0, 0), or None."""
+        """The offset that brings coordinates in metres near (0, 0), or None if they are not far away."""
         return None if self.lonlat else far_offset(self.x, self.y)
 
     def on_plane(self, origin: Anchor | None) -> RecordedSamples:
-        """Return the samples in metres from (0, 0)."""
+        """Return the samples with coordinates in metres relative to (0, 0)."""
         if not self.lonlat:
             return self._move(origin)
         if not isinstance(origin, Origin):

@@ -1,12 +1,13 @@
-"""Sites of stations as a table.
+"""Read the sites of stations from a table.
 
-Model     x_m, y_m or lon, lat, and the station's name: name, site or id, the first one that is not empty. OpenCelliD's
-          tables are known by their columns, or, as they are offered for single countries, by a first line without
-          titles. A cell there is called mcc-net-area-cell; the sectors of one mast stand at the same place and become
-          one station, called by its first cell
-Units     metres or degrees
-Shapes    a and b float64 (n,): x and y, or longitude and latitude
-Errors    ScenarioError, see table.py
+Model     The columns are x_m, y_m or lon, lat, and optionally the name of the station, which is the first one of name,
+          site and id that is not empty. Tables of OpenCelliD are recognized by their columns. OpenCelliD also offers
+          tables for single countries, which are recognized by a first line without titles. A cell there has the name
+          mcc-net-area-cell. The sectors of one mast have the same position. They become one station with the name of
+          its first cell.
+Units     Coordinates are in metres or degrees.
+Shapes    a and b are float64 (n,): x and y, or longitude and latitude.
+Errors    ScenarioError, see table.py.
 Source    ours; OpenCelliD, "Database format"
 """
 
@@ -76,8 +77,8 @@ class Sites(NamedTuple):
     a: Floats
     b: Floats
     lines: list[int]
-    merged: int  # cells at the place of another one
-    ranges_m: Floats  # ranges of cells, by OpenCelliD; nan: unknown
+    merged: int  # number of cells that have the same position as another cell
+    ranges_m: Floats  # ranges of cells according to OpenCelliD; nan if unknown
 
     def origin(self) -> Origin:
         for i in np.flatnonzero(beyond_the_line(self.a, float(self.a[0])))[:1]:
@@ -88,7 +89,7 @@ class Sites(NamedTuple):
         return centre(self.a, self.b)
 
     def on_plane(self, origin: Anchor | None) -> tuple[Floats, Floats]:
-        """Return the sites in metres from (0, 0)."""
+        """Return the coordinates of the sites in metres relative to (0, 0)."""
         if not self.lonlat:
             return self._move(origin)
         if not isinstance(origin, Origin):
@@ -114,7 +115,7 @@ class Sites(NamedTuple):
 
     @property
     def offset(self) -> Offset | None:
-        """The offset that brings metres that begin far away near (0, 0), or None."""
+        """The offset that brings coordinates in metres near (0, 0), or None if they are not far away."""
         return None if self.lonlat else far_offset(self.a, self.b)
 
     def _move(self, offset: Anchor | None) -> tuple[Floats, Floats]:
@@ -128,12 +129,12 @@ class Sites(NamedTuple):
 
     @property
     def median_range_m(self) -> float | None:
-        """The median of the known ranges, or None if none is known."""
+        """The median of the known ranges, or None if all ranges are unknown."""
         known_m = self.ranges_m[~np.isnan(self.ranges_m)]
         return float(np.median(known_m)) if len(known_m) else None
 
     def as_table(self) -> str:
-        """Write the sites as a table that can be read again."""
+        """Return the sites as a table that `read_sites` can read."""
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(("name", *(("lon", "lat") if self.lonlat else ("x_m", "y_m"))))
@@ -142,7 +143,9 @@ class Sites(NamedTuple):
 
 
 def read_sites(path: Path, box_of: Callable[[bool], Box] | None = None) -> Sites:
-    """Read a table of stations. `box_of` returns (west, south, east, north), in degrees or not; no others are read."""
+    """Read a table of stations. `box_of(lonlat)` returns (west, south, east, north), in degrees if `lonlat` is true.
+    Stations outside this box are ignored.
+    """
     untitled = head(path).partition(",")[0].strip() in RADIOS
     with table(path, OPENCELLID if untitled else None) as rows:
         opencellid = set(CALLED_BY) < set(rows.titles)
@@ -154,7 +157,7 @@ def read_sites(path: Path, box_of: Callable[[bool], Box] | None = None) -> Sites
             parts = [column for title in NAME if (column := rows.find((title,))) is not None]
         names: list[str] = []
         places: dict[tuple[float, float], int] = {}
-        called_so: dict[str, int] = {}  # name -> line
+        called_so: dict[str, int] = {}  # name of a station -> line in which it was used
         lines: list[int] = []
         positions: list[tuple[float, float]] = []
         ranges_m: list[float] = []
@@ -202,7 +205,9 @@ def read_sites(path: Path, box_of: Callable[[bool], Box] | None = None) -> Sites
 
 
 def sites_near(path: Path, recorded: RecordedSamples, origin: Anchor | None, range_m: float) -> Sites:
-    """Read the stations that a host comes within range of: the range of OpenCelliD's cell, or else range_m."""
+    """Read the stations within whose range a host comes. The range is that of OpenCelliD's cell or, if that is unknown,
+    range_m.
+    """
     tracks = recorded.on_plane(origin)
     reach_m = max(FARTHEST_CELL_M, range_m)
     west, east = float(tracks.x.min()) - reach_m, float(tracks.x.max()) + reach_m
@@ -216,7 +221,8 @@ def sites_near(path: Path, recorded: RecordedSamples, origin: Anchor | None, ran
         return (-180.0, -90.0, 180.0, 90.0) if lonlat else (west + x_m, south + y_m, east + x_m, north + y_m)
 
     sites = read_sites(path, box_of)
-    ends = np.append(np.diff(tracks.host) == 0, False) + np.arange(len(tracks.host))  # the next sample of the same host
+    # Index of the next sample of the same host.
+    ends = np.append(np.diff(tracks.host) == 0, False) + np.arange(len(tracks.host))
     begin, end = (np.column_stack((tracks.x[rows], tracks.y[rows])) for rows in (slice(None), ends))
     ways = shapely.STRtree(shapely.linestrings(np.stack((begin, end), axis=1)))
     places = shapely.points(np.column_stack(sites.on_plane(origin)))
@@ -231,7 +237,7 @@ def sites_near(path: Path, recorded: RecordedSamples, origin: Anchor | None, ran
 
 
 def _range_m(text: str) -> float:
-    """Return the range of a cell; nan if the table has none."""
+    """Return the range of a cell, or nan if the table does not contain one."""
     try:
         return float(text) if 0 < float(text) < math.inf else math.nan
     except ValueError:

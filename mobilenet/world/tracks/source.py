@@ -1,8 +1,10 @@
-"""The bytes and lines of a file from outside, packed by gzip or not. Any error in it is reported in one line.
+"""The bytes and lines of a file from an external source, which may be compressed with gzip. Errors are reported in one
+line.
 
-Model     packed is what begins with gzip's magic number, whatever its name. Text is UTF-8, decoded line by line, so
-          that a broken byte has a line and one endless line does not fill the memory
-Errors    ScenarioError, `tracks.csv:17: ...`
+Model     A file is compressed if it begins with gzip's magic number, regardless of its name. Text is UTF-8. It is
+          decoded line by line, so that an invalid byte can be reported with its line, and an endless line does not fill
+          the memory.
+Errors    ScenarioError, such as `tracks.csv:17: ...`.
 Source    RFC 1952; ours: docs/guide/tracks.md
 """
 
@@ -24,7 +26,7 @@ GZIP = b"\x1f\x8b"
 
 @contextmanager
 def open_tracks(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file of tracks, and unpack it if it is gzipped."""
+    """Open a file of tracks, and decompress it if it was compressed with gzip."""
     try:
         with path.open("rb") as plain:
             packed = plain.read(2) == GZIP
@@ -49,13 +51,13 @@ def open_tracks(path: Path) -> Iterator[IO[bytes]]:
 
 
 def head(path: Path) -> str:
-    """Return the beginning of the file, to recognise it."""
+    """Return the beginning of the file, from which the format is recognized."""
     with open_tracks(path) as stream:
         return stream.read(HEAD_BYTES).decode("utf-8-sig", "replace")
 
 
 def lines(stream: IO[bytes], file: str, longest: int = LONGEST_LINE) -> Iterator[str]:
-    """Yield the lines with their line ends."""
+    """Yield the lines of the stream, including their line ends."""
     number = 0
     while line := stream.readline(longest):
         number += 1
@@ -68,11 +70,11 @@ def lines(stream: IO[bytes], file: str, longest: int = LONGEST_LINE) -> Iterator
 
 
 def path_text(path: Path) -> str:
-    """Return the path for a message, as it was given but on one line, whatever it contains."""
+    """Return the path for a message as the user wrote it, but with characters that are not printable replaced."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(path))
 
 
 def short(text: Any) -> str:
-    """Return a value from outside, shortened for a message."""
+    """Return a value from an external source, shortened for a message."""
     text = str(text)
     return repr(text if len(text) <= 40 else text[:37] + "...")

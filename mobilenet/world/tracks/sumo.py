@@ -1,10 +1,11 @@
-"""SUMO's floating-car data as XML: all vehicles, persons and containers, timestep by timestep.
+"""Read SUMO's floating-car data in XML, with all vehicles, persons and containers at each timestep.
 
-Model     <fcd-export><timestep time="1.00"><vehicle id="v0" x="5.10" y="498.35" speed="13.9" .../><person
-          .../><container .../></timestep>... Everything else inside a timestep is passed over. With --fcd-output.geo
-          x and y are longitude and latitude, which only a comment states (SUMO's options) before the first element
-Units     seconds (or h:m:s, with --human-readable-time), metres or degrees
-Errors    ScenarioError, see xml.py
+Model     The form is <fcd-export><timestep time="1.00"><vehicle id="v0" x="5.10" y="498.35" speed="13.9" .../><person
+          .../><container .../></timestep>... All other elements inside a timestep are ignored. With --fcd-output.geo, x
+          and y are longitude and latitude. Only a comment before the first element, which contains SUMO's options,
+          shows this.
+Units     Times are in seconds (or h:m:s, with --human-readable-time), and coordinates in metres or degrees.
+Errors    ScenarioError, see xml.py.
 Source    Eclipse SUMO, Simulation/Output/FCDOutput and data/xsd/fcd_file.xsd (1.8 to 1.24)
 """
 
@@ -73,7 +74,7 @@ def _number(xml: Xml, element: str, key: str, text: str | None) -> float:
 
 
 def _clock(text: str) -> float | None:
-    """Return the seconds of SUMO's times such as 1:02:03:04.50, or None."""
+    """Return the seconds of a time in SUMO's format, such as 1:02:03:04.50, or None for any other text."""
     parts = text.split(":")
     try:
         values = [as_number(part) for part in parts]

@@ -1,9 +1,10 @@
-"""Read tables that people bring along: text in columns, packed by gzip or not.
+"""Read tables from external sources: text in columns, which may be compressed with gzip.
 
-Model     the first line names the columns, in any order and case; more columns than needed do no harm. They are
-          separated by commas, semicolons or tabs, whichever the first line has most of
-Units     as the columns' names show; metres and seconds by default
-Errors    ScenarioError, `tracks.csv:17:3: ...` for line 17, third column
+Model     The first line contains the names of the columns, in any order and in upper or lower case. Additional columns
+          are ignored. The separator is the comma, the semicolon or the tab, whichever is most frequent in the first
+          line.
+Units     The names of the columns show the units. The defaults are metres and seconds.
+Errors    ScenarioError, such as `tracks.csv:17:3: ...` for line 17, third column.
 Source    RFC 4180, UTF-8
 """
 
@@ -32,10 +33,10 @@ Titles = tuple[str, ...]
 
 
 class Table:
-    """A table: its titles, and then row by row."""
+    """Reads a table: first the titles, and then the rows one by one."""
 
     def __init__(self, file: str, text: Iterator[str], titles: Sequence[str] | None = None) -> None:
-        """Read the titles. `titles`: for a file that has none."""
+        """Read the titles. `titles` provides them for a file without a line of titles."""
         self.file = file
         first = next(text, "")
         separator = max(SEPARATORS, key=first.count)
@@ -43,13 +44,13 @@ class Table:
         rows = _with(first, text) if separator != " " else (line.strip() + "\n" for line in _with(first, text))
         self._reader = csv.reader(rows, delimiter=separator, skipinitialspace=separator == " ", strict=True)
         header = next(self._reader, []) if titles is None else list(titles)
-        self._begun = 2  # the line at which the row that is read next begins
+        self._begun = 2  # the line at which the next row begins
         self.titles = [title.strip().lower() for title in header]
         if not any(self.titles):
             raise ScenarioError(f"{file}:1: empty, expected a line with the names of the columns")
 
     def find(self, titles: Titles) -> int | None:
-        """Return the column with one of these titles."""
+        """Return the index of the column that has one of these titles, or None."""
         places = [place for place, title in enumerate(self.titles) if title in titles]
         if len(places) > 1:
             first, second = places[:2]
@@ -60,7 +61,9 @@ class Table:
         return places[0] if places else None
 
     def need(self, titles: Titles, instead: Titles = (), advice: str = "") -> int:
-        """Return the column with one of these titles, or else of `instead`; or raise ScenarioError."""
+        """Return the index of the column that has one of these titles, or else one of `instead`. Raise ScenarioError if
+        there is no such column.
+        """
         place = self.find(titles)
         if place is None and instead:
             place = self.find(instead)
@@ -72,7 +75,7 @@ class Table:
         return place
 
     def _unit_advice(self, titles: Titles) -> str:
-        """Return advice about a column of that name in another unit, if there is one."""
+        """Return advice if there is a column with one of these names in another unit, or else an empty string."""
         for title in self.titles:
             name, _, unit = re.sub(r"[\s_(\[]+", "_", title).rstrip(")]").rpartition("_")
             if name in titles and unit in UNITS:
@@ -80,7 +83,7 @@ class Table:
         return ""
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number of each line, and its fields."""
+        """Yield the line number and the fields of each row."""
         width = len(self.titles)
         for fields in self._reader:
             self._begun = self._reader.line_num + 1
@@ -121,7 +124,9 @@ def _csv_problem(file: str, line: int, error: csv.Error) -> ScenarioError:
 
 
 def as_number(text: str) -> float:
-    """Read as float() does, except for 1_0, which is 10 only to Python. Raise ValueError for what is not a number."""
+    """Convert text to a number like float(), but reject underscores as in 1_0, which only Python allows. Raise
+    ValueError if the text is not a number.
+    """
     if "_" in text:
         raise ValueError
     return float(text)
@@ -140,7 +145,7 @@ def no_number(text: str) -> str:
 
 @contextmanager
 def table(path: Path, titles: Sequence[str] | None = None) -> Iterator[Table]:
-    """Open a table. Errors in its form name the line."""
+    """Open a table for reading. Errors in the format of the file are reported with their line."""
     reader: Table | None = None
     try:
         with open_tracks(path) as stream:

@@ -1,8 +1,8 @@
-"""Read XML piece by piece and with suspicion: each element is handled and forgotten.
+"""Read XML from untrusted sources in pieces. Each element is handled and then discarded.
 
-Model     64 kB at a time. Refused: a document type (and with it entities that grow), more than DEEPEST levels, an
-          element or a text that does not end within LONGEST bytes
-Errors    ScenarioError, `fcd.xml:17:5: ...`: line and column where the element begins
+Model     The file is read in pieces of 64 kB. The following is rejected: a document type (and with it, entities that
+          expand), more than DEEPEST levels, and an element or a text that does not end within LONGEST bytes.
+Errors    ScenarioError, such as `fcd.xml:17:5: ...`, with the line and column at which the element begins.
 Source    XML 1.0; expat
 """
 
@@ -22,7 +22,7 @@ Attributes = dict[str, str]
 
 
 class Xml:
-    """A parser that calls `start(name, attributes)` and `end(name, text)`, with names without namespace."""
+    """A parser that calls `start(name, attributes)` and `end(name, text)`. The names do not include namespaces."""
 
     def __init__(
         self, file: str, start: Callable[[str, Attributes], None], end: Callable[[str, str], None] | None = None
@@ -32,7 +32,8 @@ class Xml:
         self.open: list[str] = []
         self._start, self._end = start, end
         self._text: list[str] = []
-        self._fed = self._heard_at = 0  # bytes, and how many there were when something began or ended
+        # Number of bytes that were parsed, and this number when an element last began or ended.
+        self._fed = self._heard_at = 0
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._on_start
@@ -67,7 +68,7 @@ class Xml:
             where = f"{self.file}:{error.lineno}:{error.offset + 1}"
             inside = f", inside <{self.open[-1][:40]}>" if self.open else ""
             raise ScenarioError(f"{where}: not XML: {expat.errors.messages[error.code]}{inside}") from None
-        except (ValueError, LookupError) as error:  # an unknown encoding
+        except (ValueError, LookupError) as error:  # the encoding is unknown
             raise ScenarioError(f"{self.file}: not readable as XML: {error}; expected UTF-8") from None
 
     def _on_start(self, name: str, attributes: Attributes) -> None:

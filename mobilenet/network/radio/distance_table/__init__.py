@@ -1,1 +1,1 @@
-"""The radio model in which a frame is received with a probability that was measured for its distance."""
+"""The radio model in which the probability of reception depends on the distance, according to a table of measurements."""

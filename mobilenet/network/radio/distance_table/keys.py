@@ -1,7 +1,7 @@
-"""The keys of the radio model with a table of distance and probability.
+"""The configuration keys of the radio model with a table of distances and probabilities.
 
-Units     metres; probabilities from 0 to 1
-Errors    pydantic.ValidationError for a table whose distances do not grow
+Units     Distances are in metres. Probabilities are from 0 to 1.
+Errors    pydantic.ValidationError for a table whose distances do not increase.
 Source    ours: docs/models/distance-table.md
 """
 

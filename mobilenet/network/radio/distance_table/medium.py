@@ -1,11 +1,13 @@
-"""Reception by a table: a frame that no other overlaps is received with the probability of its distance.
+"""Reception by a table: a frame that does not overlap with another one is received with the probability that belongs to
+its distance.
 
-Model     a frame's receivers are the nodes up to the last distance of the table. There it disturbs and is sensed as
-          with the unit disk, received or not. One draw for each receiver, a hash of the frame's number and the
-          receiver, decides whether its bits will be right. A frame that would be lost anyway, to a collision for
-          instance, does not count as one with bit errors. Between two rows the probability is linear, below the first
-          distance it is that of the first row
-Units     metres; probabilities in 2**-32
+Model     The receivers of a frame are the nodes up to the last distance of the table. At these nodes, the frame
+          interferes and is sensed as with the unit disk, whether it is received or not. One draw for each receiver, a
+          hash of the frame's number and the receiver, decides whether the bits are right. A frame that would be lost
+          for another reason, such as a collision, does not count as a frame with bit errors. Between two rows of the
+          table, the probability is interpolated linearly. Below the first distance, it is the probability of the first
+          row.
+Units     Distances are in metres, and probabilities are in units of 2**-32.
 Source    ours: docs/models/distance-table.md
 """
 
@@ -26,7 +28,7 @@ ONE = 2**32
 
 
 class DistanceTable(UnitDisk):
-    """The medium of one run in which a table decides."""
+    """The medium of a run in which a table of probabilities decides about reception."""
 
     def __init__(
         self,
@@ -42,7 +44,7 @@ class DistanceTable(UnitDisk):
         listens: bool = True,
         full_duplex: bool = False,
     ) -> None:
-        """Set up the medium. `table`: pairs (distance in metres, probability), by distance."""
+        """Set up the medium. `table` consists of pairs (distance in metres, probability) in order of distance."""
         super().__init__(
             kernel, neighbours, table[-1][0], interference_range_m, detection_range_m, loss, capture_db, observer,
             listens, full_duplex, SINR_OUTCOMES[: BIT_ERRORS + 1],
@@ -67,7 +69,7 @@ class DistanceTable(UnitDisk):
                     outcomes[i] = BIT_ERRORS
 
     def chance(self, distance_m: float) -> float:
-        """Return the probability of reception without interference at this distance."""
+        """Return the probability that a frame is received at this distance if there is no interference."""
         after = bisect_right(self._distances_m, distance_m)
         if after == 0:
             return self._chances[0]

@@ -1,6 +1,6 @@
-"""The table of distance and probability, as the rest of the program uses it.
+"""The radio model with a table of distances and probabilities, as the other parts of the program use it.
 
-Units     metres
+Units     Distances are in metres.
 Source    ours: docs/models/distance-table.md
 """
 
@@ -22,7 +22,7 @@ HALF = 0.5
 
 
 class Model(ByDistance):
-    """The model in which a frame is received with the probability of its distance."""
+    """The model in which a frame is received with the probability that belongs to its distance."""
 
     wireless: DistanceTableKeys
     keys, is_certain = DistanceTableKeys, False
@@ -30,12 +30,14 @@ class Model(ByDistance):
 
     @property
     def table(self) -> list[tuple[float, float]]:
-        """The pairs (distance in metres, probability of reception), by distance."""
+        """The pairs (distance in metres, probability of reception) in order of distance."""
         return list(self.wireless.reception or ())
 
     @property
     def cell_m(self) -> float:
-        """The longest distance at which at least half of the frames are received, or else the first in the table."""
+        """The longest distance at which at least half of the frames are received. If there is none, the first distance
+        in the table.
+        """
         cell_m = self.table[0][0]
         for (near_m, near), (far_m, far) in zip(self.table, self.table[1:], strict=False):
             if far >= HALF:
@@ -56,7 +58,8 @@ class Model(ByDistance):
         self, kernel: Kernel, neighbours: Neighbours, service: Service, seed: int, observer: Observer | None,
         listens: bool,
     ) -> Medium:  # fmt: skip
-        from mobilenet.network.radio.distance_table.medium import DistanceTable  # only runs need it
+        # Imported here because only runs need it.
+        from mobilenet.network.radio.distance_table.medium import DistanceTable
 
         wireless = self.wireless
         return DistanceTable(

@@ -1,10 +1,10 @@
-"""Which station does a host use if power decides, and where does one serve it at all?
+"""Decide which station a host uses if received power decides, and where stations serve hosts at all.
 
-Model     the station that is received best (propagation/serving.py). A host that errs about its place (attachment.py)
-          judges by the power there. Hosts walk where stations would be received without shadowing and walls; covered
-          is where they are received
-Units     metres, hundredths of a dB
-Shapes    hosts float64 (n, 2); cells int64 (n,), -1 where there is none
+Model     A host uses the station that it receives best (propagation/serving.py). A host with an error in its position
+          (attachment.py) uses the power at the wrong position. Hosts walk in the area in which stations would be
+          received without shadowing and walls. A point is covered if a station is really received there.
+Units     Distances are in metres, and levels in hundredths of a dB.
+Shapes    hosts are float64 (n, 2). cells are int64 (n,), with -1 for hosts that no station serves.
 Source    ours: docs/models/sinr.md
 """
 
@@ -19,7 +19,7 @@ from mobilenet.network.propagation.serving import Serving
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.coverage import Coverage
 
-STEP_M = 1.0  # step of the search for a place with reception
+STEP_M = 1.0  # step of the search for a point with reception
 DIRECTIONS = 32
 CIRCLE = [(cos(2 * pi * i / DIRECTIONS), sin(2 * pi * i / DIRECTIONS)) for i in range(DIRECTIONS)]
 
@@ -41,7 +41,7 @@ class PowerAttachment(Attachment):
     def look(
         self, xy: NDArray[np.float64], current: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the cells, and that any step may change them."""
+        """Return the cells. The second result is zero for each host, because any movement may change its cell."""
         cell, hysteresis_cdb = self._serving.cell, self._hysteresis_cdb
         rows = zip(xy[:, 0].tolist(), xy[:, 1].tolist(), current.tolist(), strict=True)
         cells = [cell(x, y, own, hysteresis_cdb) for x, y, own in rows]
@@ -57,7 +57,9 @@ class PowerCoverage(Coverage):
         return self._serving.cell(x_m, y_m, -1, 0) >= 0
 
     def nearest_covered(self, x_m: float, y_m: float) -> tuple[float, float]:
-        """Return the first place with reception on circles around this one, or that of the nearest station."""
+        """Return the first point with reception on circles around the given one. If there is none, return the nearest
+        station.
+        """
         if self.contains(x_m, y_m):
             return x_m, y_m
         squares = self._squares(x_m, y_m)

@@ -1,13 +1,15 @@
-"""How likely is a frame to survive its noise? Bit errors, rate by rate.
+"""Compute the cost of noise for each bit of a frame, which determines how likely the frame is to survive. Each rate has
+its own bit errors.
 
-Model     a piece of n bits at one SINR survives with (1 - p)^n. The table holds -ln(1 - p) per bit, a whole number for
-          each hundredth of a dB: pieces add, and a single exponential gives the probability for the whole frame. OFDM:
-          the uncoded bit error rate of the modulation in white noise, and the union bound of a convolutional code of
-          memory 6 (constraint length 7) with the weights of its free distances. DSSS: DBPSK and DQPSK, uncoded, with
-          the gain of the spreading. CCK: symbols of a biorthogonal alphabet of 16 or 256, coherent, at half of the SNR
-          of a symbol (8 times the SNR in 22 MHz), an error of the symbol being an error of its first bit
-Units     hundredths of a dB (`_cdb`); costs in 2**-30 nats (survival.py)
-Shapes    costs of a rate: int (HIGHEST_CDB - LOWEST_CDB + 1,)
+Model     A piece of n bits with a constant SINR survives with probability (1 - p)^n. The table contains -ln(1 - p) per
+          bit, as an integer for each hundredth of a dB. The costs of pieces can be added, so a single exponential gives
+          the probability for the whole frame. OFDM: the uncoded bit error rate of the modulation in white noise, and
+          the union bound of a convolutional code of memory 6 (constraint length 7) with the weights of its free
+          distances. DSSS: DBPSK and DQPSK, uncoded, with the gain of the spreading. CCK: symbols of a biorthogonal
+          alphabet of 16 or 256 with coherent detection, at half of the SNR of a symbol (8 times the SNR in 22 MHz). An
+          error of a symbol counts as an error of its first bit.
+Units     SINRs are in hundredths of a dB (`_cdb`). Costs are in 2**-30 nats (survival.py).
+Shapes    The costs of a rate are int (HIGHEST_CDB - LOWEST_CDB + 1,).
 Source    M. Pursley, D. Taipale: Error Probabilities for Spread-Spectrum Packet Radio with Convolutional Codes and
           Viterbi Decoding (1987), bounds for orthogonal and coded signals; G. Pei, T. Henderson: Validation of OFDM
           error rate model in ns-3 (2010) for the weights; G. Ferrari, G. Corazza: Tight bounds and accurate
@@ -31,7 +33,7 @@ THREE_QUARTERS = (
     5, (42, 201, 1492, 10469, 62935, 379644, 2253373, 13073811, 75152755, 428005675), 1 / 6,
 )  # fmt: skip
 Code = tuple[int, tuple[int, ...], float]
-# points of the constellation, code
+# For each rate, the number of points of the constellation and the code.
 OFDM: dict[float, tuple[int, Code]] = {
     6: (2, HALF), 9: (2, THREE_QUARTERS), 12: (4, HALF), 18: (4, THREE_QUARTERS),
     24: (16, HALF), 36: (16, THREE_QUARTERS), 48: (64, TWO_THIRDS), 54: (64, THREE_QUARTERS),
@@ -41,7 +43,9 @@ Floats = NDArray[np.float64]
 
 @cache
 def costs(rate_mbps: float) -> list[int]:
-    """Return -ln(1 - p) of a bit in 2**-30 nats, by SINR from LOWEST_CDB to HIGHEST_CDB, the range's ends included."""
+    """Return -ln(1 - p) for a bit, in 2**-30 nats. The index of the list is the SINR minus LOWEST_CDB, up to and
+    including HIGHEST_CDB.
+    """
     snr = 10.0 ** (np.arange(LOWEST_CDB, HIGHEST_CDB + 1) / 1000.0)
     if rate_mbps in OFDM:
         wrong = np.minimum(1.0, _union_bound(*OFDM[rate_mbps], snr))
@@ -65,8 +69,9 @@ def _nats(wrong: Floats) -> list[int]:
 
 
 def _union_bound(points: int, code: Code, snr: Floats) -> Floats:
-    """Return the probability of an error at a bit behind the decoder: a union bound, which may be above 1."""
-    from scipy.special import erfc  # imported here, as quad below: no run by the unit disk needs scipy's functions
+    """Return the probability that a bit is wrong after decoding. This is a union bound, which may exceed 1."""
+    # Imported here, like quad below, because runs with the unit disk do not need the functions of scipy.
+    from scipy.special import erfc
 
     if points == 2:
         uncoded = 0.5 * erfc(np.sqrt(snr))
@@ -81,7 +86,9 @@ def _union_bound(points: int, code: Code, snr: Floats) -> Floats:
 
 
 def _wrong_symbols(alphabet: int, snr: Floats) -> Floats:
-    """Return the symbol errors of a coherent biorthogonal alphabet, interpolated between whole tenths of a dB."""
+    """Return the symbol error rate of a biorthogonal alphabet with coherent detection. Values between whole tenths of a
+    dB are interpolated.
+    """
     from scipy.integrate import quad
     from scipy.special import erf
 

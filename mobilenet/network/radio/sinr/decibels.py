@@ -1,8 +1,8 @@
-"""Powers as whole numbers: hundredths of a dBm where factors are added, zeptowatts where powers are.
+"""Powers as integers: in hundredths of a dBm to multiply them by factors, and in zeptowatts to add them.
 
-Model     both are added exactly; the way from one to the other goes through tables that are rounded to whole
-          numbers once, so every machine decides alike
-Units     hundredths of a dBm (`_cdbm`), zeptowatts (10**-21 W; the noise in 20 MHz is some 400 000 of them)
+Model     Both operations are exact additions of integers. The conversion uses tables that were rounded to integers
+          once, so every machine makes the same decisions.
+Units     Hundredths of a dBm (`_cdbm`), and zeptowatts (10**-21 W; the noise in 20 MHz is about 400 000 of them).
 Source    ours: docs/models/sinr.md
 """
 
@@ -15,27 +15,27 @@ LOWEST_CDBM: Final = -19_000
 HIGHEST_CDBM: Final = 6_000
 _MANTISSA: Final = 4096
 _POWERS = [round(10 ** (18 + cdbm / 1000)) for cdbm in range(LOWEST_CDBM, HIGHEST_CDBM + 1)]
-# in thousandths of a hundredth of a dB, so that rounding errors do not add up to one
+# Logarithms are in thousandths of a hundredth of a dB, so that the sum of rounding errors stays below one hundredth.
 _LOG_MANTISSA = [round(1_000_000 * log10(m / _MANTISSA)) for m in range(_MANTISSA, 2 * _MANTISSA + 1)]
 _LOG_TWO = [round(1_000_000 * i * log10(2)) for i in range(256)]
-_ZERO: Final = 18_000_000  # a milliwatt has 10**18 zeptowatts
+_ZERO: Final = 18_000_000  # a milliwatt is 10**18 zeptowatts
 
 
 _TIMES = [0, *(round(1000 * log10(count)) for count in range(1, 257))]
 
 
 def times(count: int) -> int:
-    """Return the gain of n equal powers over one, in hundredths of a dB."""
+    """Return by how much the sum of `count` equal powers exceeds one of them, in hundredths of a dB."""
     return _TIMES[count] if count <= 256 else 10_000
 
 
 def zeptowatts(cdbm: int) -> int:
-    """Return the power, or 0 below LOWEST_CDBM, where it is less than one zeptowatt."""
+    """Return the power in zeptowatts, or 0 below LOWEST_CDBM, where the power is less than one zeptowatt."""
     return _POWERS[min(cdbm, HIGHEST_CDBM) - LOWEST_CDBM] if cdbm >= LOWEST_CDBM else 0
 
 
 def cdbm_of(power: int) -> int:
-    """Return a power above 0 in hundredths of a dBm, to within one."""
+    """Return a positive power in hundredths of a dBm, with an error of at most one."""
     shifts = 0
     mantissa = power
     while mantissa >= 2 * _MANTISSA * 256:
@@ -51,5 +51,5 @@ def cdbm_of(power: int) -> int:
 
 
 def _log_two(shifts: int) -> int:
-    """Return the logarithm of 2**(12 + shifts), for shifts from -12 on."""
+    """Return the logarithm of 2**(12 + shifts). `shifts` is at least -12."""
     return _LOG_TWO[12 + shifts]

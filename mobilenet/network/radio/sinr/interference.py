@@ -1,9 +1,11 @@
-"""The frames that are in the air, or overlapped one that is: when does each arrive at a node, and how strong?
+"""The frames that are in the air, or that overlapped one that is: when each of them arrives at a node, and with which
+power.
 
-Model     the power of a frame at a node is computed when a node there needs it, from where it was sent and where
-          the node is when the frame that it receives was sent; it does not depend on the query, since fading and
-          shadowing belong to the frame and the places. Nothing comes from beyond the cut-off
-Units     integer nanoseconds, metres, hundredths of a dBm, zeptowatts
+Model     The power of a frame at a node is computed when it is needed. It depends on the position from which the frame
+          was sent, and on the position of the node when the frame that it receives was sent. It does not depend on the
+          query, because fading and shadowing belong to the frame and the positions. Frames from beyond the cut-off
+          distance do not interfere.
+Units     Times are integer nanoseconds, distances are in metres, and powers are in hundredths of a dBm or zeptowatts.
 Source    ours: docs/models/sinr.md
 """
 
@@ -21,11 +23,11 @@ from mobilenet.network.radio.sinr.decibels import zeptowatts
 from mobilenet.network.radio.sinr.reception import Reception
 from mobilenet.network.radio.transceiver import Transceiver
 
-FARTHEST_NS: Final = 10_100  # light over 3 km, and a little more
+FARTHEST_NS: Final = 10_100  # slightly more than light needs for 3 km
 
 
 class Interference:
-    """The interference on one medium."""
+    """Computes the interference on one medium."""
 
     def __init__(self, reception: Reception, budget: LinkBudget, fading: Fading | None, seed: int) -> None:
         self._rules = reception
@@ -36,12 +38,14 @@ class Interference:
         self._cutoff2 = reception.cutoff_m * reception.cutoff_m
         self._near2 = (reception.cutoff_m + reception.reach_m) ** 2
         self._threshold = zeptowatts(reception.energy_cdbm)
-        self._arrival_ns = 0  # set by _find: when a frame reaches a node, and how strong
+        self._arrival_ns = 0  # `_find` stores here when a frame reaches a node, and with which power
         self._arrival_cdbm = 0
-        self.frames: list[Frame] = []  # frames by start
+        self.frames: list[Frame] = []  # frames in order of their start
 
     def _find(self, other: Frame, node: Transceiver, now: int) -> bool:
-        """Find when a frame reaches a node, and how strong. Return False beyond the cut-off, or at its sender."""
+        """Compute when a frame reaches a node, and with which power. Return False beyond the cut-off distance, or if
+        the node is the sender of the frame.
+        """
         if other.sender is node:
             return False
         elapsed = now - node.since_ns
@@ -66,7 +70,7 @@ class Interference:
         return True
 
     def power(self, frame: Frame, node: Transceiver, at: int) -> int:
-        """Return the power of all other frames at the node at that time, in zeptowatts."""
+        """Return the total power of all other frames at the node at this time, in zeptowatts."""
         total = 0
         for other in self.frames:
             if other is frame or other.start_ns + other.duration_ns + FARTHEST_NS <= at:
@@ -79,7 +83,9 @@ class Interference:
         return total
 
     def above_threshold(self, node: Transceiver, frame: Frame, first: int, last: int, power: int) -> int:
-        """Return until when the sum of the strong frames at `first` is above the threshold; it only falls then."""
+        """Return the time until which the sum of the strong frames that are present at `first` reaches the threshold.
+        Frames that arrive later are not included, so the sum can only decrease.
+        """
         ends = [(last, zeptowatts(power))]
         for other in self.frames:
             if (
@@ -100,7 +106,7 @@ class Interference:
         return until
 
     def overlapping_frames(self, frame: Frame) -> list[Frame]:
-        """Return all other frames that could have been in the air together with this one at one of its receivers."""
+        """Return all other frames that may have overlapped with this one at one of its receivers."""
         start, end = frame.start_ns - FARTHEST_NS, frame.start_ns + frame.duration_ns + FARTHEST_NS
         x, y, near2 = frame.x_m, frame.y_m, self._near2
         overlaps = []
@@ -113,7 +119,9 @@ class Interference:
         return overlaps
 
     def changes(self, frame: Frame, node: Transceiver, first: int, others: list[Frame]) -> list[tuple[int, int]]:
-        """Return when interference changes at a node that the frame reaches at `first`, and by how many zeptowatts."""
+        """Return the times at which interference changes while the frame arrives at a node, from `first` on, and the
+        changes in zeptowatts.
+        """
         last = first + frame.duration_ns
         changes: list[tuple[int, int]] = []
         for other in others:
@@ -127,7 +135,9 @@ class Interference:
         return changes
 
     def keep_earlier(self, frame: Frame) -> None:
-        """Keep the earlier frames before the MAC sends one again: the previous attempt may still be looked up."""
+        """Keep a copy of the previous attempt before the MAC sends the frame again, because the attempt may still be
+        needed.
+        """
         for i, other in enumerate(self.frames):
             if other is frame:
                 earlier = Frame(frame.sender, None, None, frame.psdu_bytes, frame.duration_ns, frame.rate_mbps)
@@ -136,7 +146,7 @@ class Interference:
                 self.frames[i] = earlier
 
     def forget(self, before: int) -> None:
-        """Forget frames that had ended everywhere by then."""
+        """Remove the frames that had ended everywhere at this time."""
         frames = self.frames
         if frames[0].start_ns + frames[0].duration_ns + FARTHEST_NS <= before:
             self.frames = [frame for frame in frames if frame.start_ns + frame.duration_ns + FARTHEST_NS > before]

@@ -1,6 +1,6 @@
-"""The keys of the radio model with SINR.
+"""The configuration keys of the radio model with SINR.
 
-Units     dB, dBm
+Units     Powers are in dBm, and ratios in dB.
 Source    ns-3 3.44 for the defaults; ours: docs/models/sinr.md
 """
 

@@ -1,11 +1,12 @@
-"""How far does a radio with SINR reach, and what do its links lose, according to the scenario's keys?
+"""Compute from the scenario's keys how far a radio with SINR reaches, and how much its links lose.
 
-Model     reach: as far as a preamble, or energy that counts, can arrive with the best luck of shadowing and fading.
-          Cell: as far as a station's preamble arrives where the path loss is all; half of the places at that distance
-          are in its cell when there is shadowing. Fading takes half of the preambles nearer than that: its median is
-          less than its mean. Cut-off: where the path loss leaves a hundredth of the noise
-Units     metres, hundredths of a dB
-Errors    ScenarioError for a file of obstacles that cannot be used
+Model     The reach is the distance up to which a preamble, or energy that matters, can arrive with the most favourable
+          shadowing and fading. The cell extends as far as a station's preamble arrives if there is only path loss. With
+          shadowing, half of the points at this distance belong to the cell. With fading, half of the preambles are lost
+          at a shorter distance already, because the median of fading is less than its mean. The cut-off is the distance
+          at which path loss leaves a hundredth of the noise.
+Units     Distances are in metres, and losses in hundredths of a dB.
+Errors    ScenarioError for a file of obstacles that cannot be used.
 Source    ours: docs/models/sinr.md
 """
 
@@ -29,19 +30,19 @@ from mobilenet.network.radio.sinr.survival import CHANCE
 from mobilenet.world.tracks.projection import Anchor
 
 BELOW_NOISE_CDB = 2_000
-LINKS = (0, 1, 2)  # stations among both ends
-MIDDLE = 1 << 31  # of a draw of fading: half of all are this or more
+LINKS = (0, 1, 2)  # possible numbers of stations among the two ends of a link
+MIDDLE = 1 << 31  # the median of the random draws for fading
 
 
 @lru_cache(maxsize=32)
 def cell_m(wireless: SinrKeys) -> float:
-    """Return how far a station is received without obstacles in the way."""
+    """Return the distance up to which a station is received if there are no obstacles."""
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless))
 
 
 @lru_cache(maxsize=32)
 def reach_m(wireless: SinrKeys) -> float:
-    """Return the distance beyond which no node receives a frame or senses it."""
+    """Return the distance beyond which a frame is neither received nor sensed."""
     least = min(hundredths(wireless.preamble_rssi_dbm), hundredths(wireless.ed_threshold_dbm) - STRONG_CDB)
     least -= _luck_cdb(wireless)
     if wireless.fading is not None:
@@ -51,21 +52,21 @@ def reach_m(wireless: SinrKeys) -> float:
 
 @lru_cache(maxsize=32)
 def serving_reach_m(wireless: SinrKeys) -> float:
-    """Return the distance beyond which no station serves a host."""
+    """Return the distance beyond which hosts are not served by a station."""
     least = detected_cdbm(wireless) - _luck_cdb(wireless)
     return _distance_m(wireless, station_tx_dbm(wireless), least)
 
 
 @lru_cache(maxsize=32)
 def host_reach_m(wireless: SinrKeys) -> float:
-    """Return how far a host is received without obstacles in the way."""
+    """Return the distance up to which a host is received if there are no obstacles."""
     return _distance_m(wireless, wireless.tx_dbm, detected_cdbm(wireless))
 
 
 @lru_cache(maxsize=64)
 def rate_reach_m(wireless: SinrKeys, rate_mbps: float, payload_bytes: int) -> float:
-    """Return the distance at which half of a station's frames with this payload survive the noise; a frame that is not
-    detected does not.
+    """Return the distance at which half of a station's frames with this payload survive the noise. A frame that is not
+    detected does not survive.
     """
     rules = reception_of(wireless, (rate_mbps,))
     duration_ns = MODES[wireless.mode].airtime_ns(
@@ -79,7 +80,7 @@ def rate_reach_m(wireless: SinrKeys, rate_mbps: float, payload_bytes: int) -> fl
 @lru_cache(maxsize=32)
 def half_heard_m(wireless: SinrKeys) -> float:
     """Return the distance at which half of a station's preambles are detected in silence, without obstacles and with
-    shadowing that neither takes nor adds. Without fading it is the radius of its cell.
+    shadowing of 0 dB. Without fading, this is the radius of the station's cell.
     """
     fading = fading_of(wireless)
     if fading is None or wireless.fading is None:
@@ -94,31 +95,34 @@ def half_heard_m(wireless: SinrKeys) -> float:
 
 @lru_cache(maxsize=32)
 def between_stations_m(wireless: SinrKeys) -> float:
-    """Return the distance at which two stations still receive each other without obstacles, which is longer
-    with umi.
+    """Return the distance up to which two stations receive each other without obstacles. With umi, it is longer than
+    the distance between a station and a host.
     """
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless), (2,))
 
 
 def tx_dbm_to_reach(wireless: SinrKeys, distance_m: float) -> float:
-    """Return the power with which a node is received at this distance without obstacles in the way."""
+    """Return the transmission power with which a node is received at this distance if there are no obstacles."""
     return detected_cdbm(wireless) / 100 + mean_loss_db(wireless.path_loss, distance_m)
 
 
 def detected_cdbm(wireless: SinrKeys) -> int:
-    """Return the least power at which a broadcast's preamble is detected in silence: above threshold and noise."""
+    """Return the minimum power at which the preamble of a broadcast is detected in silence. It depends on the threshold
+    and on the noise.
+    """
     noise_cdbm = reception_noise_cdbm(wireless.broadcast_rate_mbps, wireless.noise_figure_db)
     return max(hundredths(wireless.preamble_rssi_dbm), noise_cdbm + hundredths(wireless.preamble_sinr_db))
 
 
 def _luck_cdb(wireless: SinrKeys) -> int:
-    """Return the most that shadowing can add."""
+    """Return the maximum gain by shadowing."""
     return 0 if wireless.shadowing is None else hundredths(CLIP / ONE * wireless.shadowing.sigma_db)
 
 
 @lru_cache(maxsize=32)
 def cutoff_m(wireless: SinrKeys) -> float:
-    noise_cdbm = reception_noise_cdbm(6, wireless.noise_figure_db)  # the noise in the band of OFDM, which is narrower
+    # The noise in the band of OFDM, which is narrower than the band of DSSS.
+    noise_cdbm = reception_noise_cdbm(6, wireless.noise_figure_db)
     return _distance_m(wireless, _strongest_dbm(wireless), noise_cdbm - BELOW_NOISE_CDB, LINKS)
 
 
@@ -127,7 +131,7 @@ def station_tx_dbm(wireless: SinrKeys) -> float:
 
 
 def reception_of(wireless: SinrKeys, rates_mbps: tuple[float, ...] = ()) -> Reception:
-    """Return the thresholds of reception. `rates_mbps`: further rates that are needed."""
+    """Return the thresholds of reception. `rates_mbps` are rates that are needed in addition to those of the scenario."""
     mode = MODES[wireless.mode]
     sent_at = {*rates_mbps, wireless.broadcast_rate_mbps, wireless.unicast_mbps}
     sent_at |= {mode.ack_rate_mbps(rate) for rate in sent_at}
@@ -147,7 +151,9 @@ def reception_of(wireless: SinrKeys, rates_mbps: tuple[float, ...] = ()) -> Rece
 
 
 def budget_of(wireless: SinrKeys, seed: int, folder: Path, anchor: Anchor | None) -> LinkBudget:
-    """Return the losses of all links. `folder`, `anchor`: of the scenario, for its file of obstacles."""
+    """Return the losses of all links. The `folder` and the `anchor` of the scenario are needed for its file of
+    obstacles.
+    """
     town = None if wireless.obstacles is None else walls(wireless.obstacles, folder, anchor)
     return LinkBudget(wireless.path_loss, wireless.shadowing, town, seed, FARTHEST_M)
 
@@ -161,8 +167,8 @@ def _strongest_dbm(wireless: SinrKeys) -> float:
 
 
 def _distance_m(wireless: SinrKeys, tx_dbm: float, left_cdbm: int, links: tuple[int, ...] = (1,)) -> float:
-    """Return the distance at which this power is left on average. `links`: how many ends are stations, which only umi
-    distinguishes.
+    """Return the distance at which this power remains on average. `links` contains the possible numbers of stations
+    among both ends of a link, which matter only with umi.
     """
     kinds = links if wireless.path_loss.model == "umi" else (1,)
     most_cdb = hundredths(tx_dbm) - left_cdbm

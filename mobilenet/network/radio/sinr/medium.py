@@ -1,22 +1,24 @@
-"""Reception by power, noise and interference.
+"""Reception that depends on power, noise and interference.
 
-Model     a frame arrives with the sender's power less the link's loss, times the fading of this frame at this node.
-          Its receivers are the nodes at which it arrives with at least `preamble_rssi_cdbm`, and `preamble_sinr_cdb`
-          above the noise: those that would detect its preamble if the medium were silent.
-          Preamble: an idle node that a frame reaches looks 4 us later at the strongest of all that have arrived by
-          then. With an SINR of at least `preamble_sinr_cdb` it receives this one, until its end; otherwise it
-          listens on. Everything else is noise, also to nodes that begin to listen later.
-          Survival: the product over the pieces between two changes of the interference, the PHY header at its rate
-          and the payload at the frame's. One draw per frame and receiver: lost is a `collision` if the same draw had
-          survived only noise, else `bit_errors`.
-          Carrier sense: busy while it receives, from the moment of detection on, and while the sum of all powers is
-          at least `energy_cdbm`. Powers more than 20 dB below that are left out of this sum, and interference from
-          where path loss leaves less than a hundredth of the noise, or from beyond 3 km, out of the SINR.
-          Interference is computed for receivers, when they need it: at the preamble and at the end
-Rounding  the choice at 4 us is made in one step for all receivers of a frame, 4 us after its first bit was sent: what
-          is sent within one propagation delay after that, and yet reaches a node before its own 4 us are over, is
-          interference there, not a rival
-Units     integer nanoseconds, metres, hundredths of a dBm, zeptowatts (decibels.py)
+Model     A frame arrives with the sender's power minus the loss of the link, times the fading of this frame at this
+          node. Its receivers are the nodes at which it arrives with at least `preamble_rssi_cdbm`, and with
+          `preamble_sinr_cdb` above the noise. These nodes would detect its preamble if the medium were silent.
+          Preamble: when a frame reaches an idle node, the node waits for 4 us and then examines the strongest of all
+          frames that have arrived by then. If its SINR is at least `preamble_sinr_cdb`, the node receives this frame
+          until its end. Otherwise, it continues to listen. All other frames are noise, also for nodes that begin to
+          listen later. Survival: the probability is the product over the pieces between two changes of the
+          interference. The PHY header has its own rate, and the payload has the rate of the frame. There is one draw
+          per frame and receiver. A lost frame is a `collision` if it would have survived the noise alone with the same
+          draw, and otherwise `bit_errors`. Carrier sense: the medium is busy while the node receives, from the moment
+          of detection on, and while the sum of all powers is at least `energy_cdbm`. This sum does not include powers
+          more than 20 dB below that threshold. The SINR does not include interference from where path loss leaves less
+          than a hundredth of the noise, or from beyond 3 km. Interference is computed for receivers only when they need
+          it: at the preamble and at the end.
+Rounding  The choice after 4 us is made in one step for all receivers of a frame, 4 us after its first bit was sent. A
+          frame that is sent within one propagation delay after that may still reach a node before the 4 us of this node
+          are over. There, it counts as interference and not as a rival.
+Units     Times are integer nanoseconds, distances are in metres, and powers are in hundredths of a dBm or zeptowatts
+          (decibels.py).
 Source    the default PHY of ns-3 3.44 (threshold preamble detection, interference in chunks), read and measured; error
           models: bit_errors.py; ours: docs/models/sinr.md
 """
@@ -54,7 +56,7 @@ NOWHERE_M: Final = 1e12
 
 
 class ReceiverState:
-    """The frame that one node is about to receive."""
+    """The state of a node that is waiting for the preamble of a frame or receiving the frame."""
 
     __slots__ = (
         "first_frame",
@@ -72,19 +74,21 @@ class ReceiverState:
     def __init__(self, node: Transceiver, tx_cdbm: int) -> None:
         self.node = node
         self.tx = tx_cdbm
-        self.first_frame = 0  # serial of the frame with which a preamble's 4 us began; 0: none is awaited
-        self.rival = 0  # serial of the strongest since
+        # Serial of the frame that started the 4 us of a preamble, or 0 if the node is not waiting for one.
+        self.first_frame = 0
+        self.rival = 0  # serial of the strongest frame that has arrived since then
         self.rival_cdbm = 0
         self.rivals_until = NEVER
         self.locked_cdbm = 0
-        # Frames near the energy threshold: how many, and the strongest, since there was none; until when
+        # Frames near the energy threshold since the last time at which there were none: their number, the highest
+        # power, and when the last one ends.
         self.strong = 0
         self.strongest_cdbm = 0
         self.strong_until = NEVER
 
 
 class Sinr(Medium):
-    """The medium of one run in which power decides."""
+    """The medium of a run in which power decides about reception."""
 
     def __init__(
         self,
@@ -142,7 +146,7 @@ class Sinr(Medium):
         powers: list[int] = []
         latest = 0
         candidates = self.neighbours.candidates(sender, now)
-        if not sender.up:  # a station whose radio is off: no node is near
+        if not sender.up:  # the radio of this station is off, so its frame does not reach any node
             frame.x_m = NOWHERE_M
             candidates = ()
         for node in candidates:
@@ -185,7 +189,7 @@ class Sinr(Medium):
         self._calendar.at(end + latest, End(self, frame))
 
     def _arrive(self, node: Transceiver, serial: int, first: int, power: int) -> int:
-        """Return the outcome, as far as it is known, of a frame with a detectable preamble when it reaches a node."""
+        """Return the preliminary outcome of a frame with a detectable preamble when it reaches a node."""
         if not node.up:
             return RECEIVER_DOWN
         if node.transmit_until > first:
@@ -194,7 +198,7 @@ class Sinr(Medium):
         if state.first_frame and first >= state.rivals_until:
             self._choose(state)
         if state.first_frame:
-            if first + PREAMBLE_NS < state.rivals_until:  # sent later, but from nearer
+            if first + PREAMBLE_NS < state.rivals_until:  # this frame was sent later, but from a shorter distance
                 state.rivals_until = first + PREAMBLE_NS
             if power <= state.rival_cdbm:
                 return NEVER_ATTEMPTED
@@ -213,8 +217,8 @@ class Sinr(Medium):
         return RECEIVED  # unless a later frame or event changes this outcome
 
     def choose(self, frame: Frame) -> None:
-        """Choose the receivers after 4 us of the frame have been sent: nodes that wait for its preamble decide what
-        they receive.
+        """Let the nodes that wait for the preamble of this frame choose the frame that they receive. This is called
+        when 4 us of the frame have been sent.
         """
         states = self._states
         serial = frame.serial
@@ -237,7 +241,9 @@ class Sinr(Medium):
                 self._lock(state, serial, end + delays[i])
 
     def _choose(self, state: ReceiverState) -> None:
-        """Choose the frame to lock on, since the preamble is over: the node receives the strongest, or listens on."""
+        """Choose the frame to lock on, because the preamble is over. The node receives the strongest frame or continues
+        to listen.
+        """
         frame = self._in_air[state.rival]
         state.first_frame = 0
         i = frame.receivers.index(state.node)
@@ -251,7 +257,7 @@ class Sinr(Medium):
             self._lock(state, frame.serial, frame.start_ns + frame.duration_ns + frame.delays_ns[i])
 
     def _lock(self, state: ReceiverState, serial: int, last: int) -> None:
-        """Lock the node on the frame that it receives from now on."""
+        """Lock the node on a frame, which it receives from now on."""
         node = state.node
         node.lock_until = last
         node.lock_frame = serial
@@ -259,7 +265,7 @@ class Sinr(Medium):
         self._sense(node, state.rivals_until, last)
 
     def _give_up(self, state: ReceiverState, outcome: int) -> None:
-        """Stop waiting for the preamble."""
+        """Stop waiting for the preamble, and set the outcome of the strongest frame."""
         frame = self._in_air[state.rival]
         frame.outcomes[frame.receivers.index(state.node)] = outcome
 
@@ -285,7 +291,9 @@ class Sinr(Medium):
     def _add_energy(
         self, node: Transceiver, state: ReceiverState, frame: Frame, first: int, last: int, power: int
     ) -> None:
-        """Add the energy of a strong frame that arrives: it is sensed while the sum of all is above the threshold."""
+        """Add the energy of a strong frame that arrives. The node senses it while the sum of all energy reaches the
+        threshold.
+        """
         if power >= self._energy_cdbm:
             self._sense(node, first, last)
         if state.strong_until <= first:
@@ -311,13 +319,13 @@ class Sinr(Medium):
     # --- at the end
 
     def _decide(self, frame: Frame) -> None:
-        """Draw whether the bits are right at each node that received the whole frame."""
+        """Draw whether all bits are right at each node that received the whole frame."""
         others = self._around.overlapping_frames(frame)
         outcomes, powers = frame.outcomes, frame.powers_cdbm
         clear_cdbm = self._rules.clear_cdbm(frame.rate_mbps)
         if self._observer is not None:
             frame.sinrs_cdb = [NEVER] * len(powers)
-            clear_cdbm = HIGHEST_CDBM  # looked at one by one
+            clear_cdbm = HIGHEST_CDBM  # every receiver is examined, because the observer needs the SINR
         for i, power in enumerate(powers):
             if outcomes[i] == RECEIVED and (others or power < clear_cdbm):
                 self._draw(frame, i, power, others)
@@ -341,7 +349,7 @@ class Sinr(Medium):
                 frame.outcomes[i] = COLLISION if draw < alone else BIT_ERRORS
 
     def _forget(self) -> None:
-        """Forget the frames that ended before the first one that is still in the air began."""
+        """Forget the frames that ended before the oldest frame in the air began."""
         oldest = self._calendar.now
         for frame in self._in_air.values():
             oldest = frame.start_ns
@@ -350,7 +358,7 @@ class Sinr(Medium):
 
 
 class _Preamble:
-    """The queue entry of the moment at which receivers choose."""
+    """The calendar entry for the moment at which receivers choose a frame."""
 
     __slots__ = ("_frame", "_medium")
 

@@ -1,6 +1,6 @@
-"""The radio model with SINR, as the rest of the program uses it.
+"""The radio model with SINR, as the other parts of the program use it.
 
-Units     metres, dB, dBm
+Units     Distances are in metres, powers in dBm, and ratios in dB.
 Source    ours: docs/models/sinr.md
 """
 
@@ -41,11 +41,12 @@ if TYPE_CHECKING:
     from mobilenet.network.radio.neighbours import Neighbours
 
 NARROW_M = 10.0
-REACHES = 0.999  # of a cell: a rate has to reach this far; reaches are whole hundredths of a dB
+# A rate has to reach this share of the cell; it is below 1 because losses are in whole hundredths of a dB.
+REACHES = 0.999
 
 
 class Model(RadioModel):
-    """The model in which power, noise and interference decide."""
+    """The model in which power, noise and interference decide about reception."""
 
     wireless: SinrKeys
     keys, is_certain = SinrKeys, False
@@ -137,7 +138,7 @@ class Model(RadioModel):
         self, kernel: Kernel, neighbours: Neighbours, service: Service, seed: int, observer: Observer | None,
         listens: bool,
     ) -> Medium:  # fmt: skip
-        from mobilenet.network.radio.sinr.medium import Sinr  # only runs need it
+        from mobilenet.network.radio.sinr.medium import Sinr  # imported here because only runs need it
 
         assert isinstance(service, PowerService)
         rules, fading, loss = reception_of(self.wireless), fading_of(self.wireless), self.wireless.loss
@@ -167,6 +168,6 @@ def _obstacles(obstacles: ObstaclesParameters, decide_sight: bool, place: Place)
         what = pluralize(count, "building")
     except (ScenarioError, OSError):
         what = f"buildings of {Path(obstacles.file).name}"
-    if decide_sight:  # walls cost nothing else with umi
+    if decide_sight:  # with umi, walls have no other effect
         return f"{what} (which determine the line of sight)"
     return f"{what} ({obstacles.per_wall_db:g} dB for each wall, {obstacles.per_metre_db:g} dB/m)"

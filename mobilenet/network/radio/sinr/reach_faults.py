@@ -1,11 +1,13 @@
-"""Which key is at fault if a radio reaches too far, or not far enough?
+"""Find the key that causes a radio to reach too far, or not far enough.
 
-Model     reach: how far a preamble is detected where the path loss is all. Each key by itself is put back to its
-          default. At fault is the first that fixes the reach (below 3 km, or no longer narrow): the power, the
-          preamble's keys, the path-loss parameters, its model; if none does, the one that changes the link there
-          the most. Nothing is computed beyond 3 km, so the reach there comes from the formula, up to FARTHEST_QUOTED_M.
-          Of a radio that reaches too near, a value is advised if it by itself carries preambles as far as USUAL_M
-Units     metres, dB, dBm
+Model     The reach is the distance at which a preamble is detected if there is only path loss. Each key is reset to its
+          default, one at a time. The key at fault is the first one whose default fixes the reach (below 3 km, or no
+          longer narrow), in this order: the power, the keys of the preamble, the parameters of the path loss, and the
+          model of path loss. If no key fixes it, the key at fault is the one with the largest effect on the link. The
+          model does not compute anything beyond 3 km, so a longer reach comes from the formula, up to
+          FARTHEST_QUOTED_M. For a radio with too short a reach, a value is recommended only if this value alone carries
+          preambles as far as USUAL_M.
+Units     Distances are in metres, powers in dBm, and losses in dB.
 Source    ours: docs/models/sinr.md
 """
 
@@ -36,7 +38,7 @@ NUMBERS = ("path_loss.exponent", "path_loss.reference_loss_db")
 
 
 class _Sender(NamedTuple):
-    """A node that is heard too far: `stations` are among both ends."""
+    """A node whose reach is wrong. `stations` is the number of stations among both ends of the link."""
 
     key: str
     tx_dbm: float
@@ -44,7 +46,9 @@ class _Sender(NamedTuple):
 
 
 def too_far(wireless: SinrKeys) -> tuple[str, str] | None:
-    """Return the dotted path of the key at fault for a radio heard beyond 3 km, and what would be right instead."""
+    """Return the dotted path of the key that causes a radio to be heard beyond 3 km, and a message with valid values.
+    Return None if the reach is valid.
+    """
     senders = []
     if host_reach_m(wireless) >= FARTHEST_M:
         senders.append(_Sender("tx_dbm", wireless.tx_dbm, 1))
@@ -68,21 +72,23 @@ def too_far(wireless: SinrKeys) -> tuple[str, str] | None:
 
 
 def _at_fault(shares_db: dict[str, float], needed_db: float) -> str:
-    """Return the key at fault. `shares_db`: the part that the default of each key would fix."""
+    """Return the key at fault. `shares_db` states how much the default of each key would improve the reach."""
     enough = [path for path, share_db in shares_db.items() if share_db > needed_db]
     kind = _kind(enough[0]) if enough else ""
     return max((each for each in enough or shares_db if _kind(each) == kind or not kind), key=shares_db.__getitem__)
 
 
 def _kind(path: str) -> str:
-    """Return the kind of a key; keys of one kind are compared with each other."""
+    """Return the kind of a key. Only keys of the same kind are compared with each other."""
     if path in PREAMBLE_KEYS:
         return "preamble"
     return "path-loss parameters" if "." in path else path
 
 
 def too_near(wireless: SinrKeys, narrow_m: float) -> tuple[str, str] | None:
-    """Return the key at fault of a radio that hardly any node hears, as a dotted path, and its effect."""
+    """Return the dotted path of the key that causes a radio to reach hardly any node, and a message about its effect.
+    Return None if the reach is sufficient.
+    """
     cell, host = cell_m(wireless), host_reach_m(wireless)
     if min(cell, host) >= narrow_m:
         return None
@@ -111,7 +117,7 @@ def too_near(wireless: SinrKeys, narrow_m: float) -> tuple[str, str] | None:
 
 
 def _setting(wireless: SinrKeys, path: str, sender: _Sender) -> str:
-    """Return the value of the key at fault, or its effect."""
+    """Return a description of the value of the key at fault, or of its effect."""
     if path == sender.key:
         return f"at {sender.tx_dbm:g} dBm"
     if path in PREAMBLE_KEYS:
@@ -125,7 +131,9 @@ def _setting(wireless: SinrKeys, path: str, sender: _Sender) -> str:
 
 
 def _enough(wireless: SinrKeys, path: str, sender: _Sender, lacking_db: float) -> str:
-    """Return what this key would have to be if the others stay; empty if none of its values is enough."""
+    """Return the value that this key would need if the other keys stay the same, or an empty string if no valid value
+    is sufficient.
+    """
     if path not in (sender.key, *PREAMBLE_KEYS, *NUMBERS):
         least_db = _below(mean_loss_db(wireless.path_loss, USUAL_M) - lacking_db)
         return f"a loss of {least_db:g} dB or less there" if least_db >= 0 else ""
@@ -133,7 +141,7 @@ def _enough(wireless: SinrKeys, path: str, sender: _Sender, lacking_db: float) -
     if path == sender.key:
         value = -_below(-current_value - lacking_db)
     elif path == "path_loss.exponent":
-        value = _below(current_value - lacking_db / (10 * log10(USUAL_M)), 100)  # from 1 m on
+        value = _below(current_value - lacking_db / (10 * log10(USUAL_M)), 100)  # the exponent applies from 1 m on
     else:
         value = _below(current_value - lacking_db)
     whole, _, name = path.partition(".")
@@ -158,7 +166,9 @@ def _value(wireless: SinrKeys, path: str) -> float:
 
 
 def _shares_db(wireless: SinrKeys, sender: _Sender, distance_m: float) -> Iterator[tuple[str, float]]:
-    """Yield how much better than its default each key makes a link of that length, with the key's path."""
+    """Yield the path of each key, and by how many dB its value improves a link of this length compared with its
+    default.
+    """
     usual = SinrKeys()
     threshold_dbm = detected_cdbm(wireless) / 100
     loss_db = mean_loss_db(wireless.path_loss, distance_m, sender.stations)
@@ -176,7 +186,7 @@ def _shares_db(wireless: SinrKeys, sender: _Sender, distance_m: float) -> Iterat
 
 
 def _far(wireless: SinrKeys, sender: _Sender, threshold_dbm: float) -> str:
-    """Return the distance in words."""
+    """Return the reach as a text for messages."""
 
     def is_heard(distance_m: float) -> bool:
         return mean_loss_db(wireless.path_loss, distance_m, sender.stations) <= sender.tx_dbm - threshold_dbm
@@ -193,7 +203,7 @@ def _far(wireless: SinrKeys, sender: _Sender, threshold_dbm: float) -> str:
 def _right(
     wireless: SinrKeys, path: str, sender: _Sender, threshold_dbm: float, loss_db: float, excess_db: float
 ) -> str:
-    """Return which values of the faulty key would be valid, and which one it has."""
+    """Return a message about the valid values of the key at fault, and its current value."""
     power = f"{_below(sender.tx_dbm - excess_db):g} dBm or less"
     if path == sender.key:
         return f"expected {power}, got {sender.tx_dbm:g}"
@@ -207,7 +217,8 @@ def _right(
         )
     path_loss, also = wireless.path_loss, f"; or {sender.key}: {power}"
     if path == "path_loss.exponent":
-        least = -_below(-(path_loss.exponent + excess_db / (10 * log10(FARTHEST_M))), 100)  # from 1 m on
+        # The exponent applies from 1 m on.
+        least = -_below(-(path_loss.exponent + excess_db / (10 * log10(FARTHEST_M))), 100)
         return f"expected {least:g} or more, got {path_loss.exponent:g}{also}"
     if path == "path_loss.reference_loss_db":
         least = -_below(-(path_loss.reference_loss_db + excess_db))
@@ -219,5 +230,7 @@ def _right(
 
 
 def _below(value: float, parts: int = 10) -> float:
-    """Return the greatest tenth that is certainly less; the reach comes from a table of hundredths of a dB."""
+    """Return the greatest multiple of 1/parts (by default, a tenth) that is certainly less than the value. The margin
+    allows for the reach, which comes from a table in hundredths of a dB.
+    """
     return floor((value - 0.011 * 10 / parts) * parts) / parts

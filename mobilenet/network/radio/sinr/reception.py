@@ -1,9 +1,10 @@
-"""Which thresholds does a radio with SINR have, and how likely is a frame to survive noise and interference?
+"""Compute the thresholds of a radio with SINR, and the probability that a frame survives noise and interference.
 
-Model     noise: thermal at 290 K in the band of the frame's kind (22 MHz for DSSS and CCK, 20 MHz for OFDM) and the
-          receiver's noise figure. A frame is a PHY header at its family's lowest rate and a payload at its own; the
-          preamble in front of them counts only for detection
-Units     hundredths of a dB and dBm, zeptowatts, metres, nanoseconds; chances in 2**-32
+Model     The noise is thermal noise at 290 K in the band of the frame (22 MHz for DSSS and CCK, 20 MHz for OFDM), plus
+          the noise figure of the receiver. A frame consists of a PHY header at the lowest rate of its family and a
+          payload at the rate of the frame. The preamble in front of them matters only for detection.
+Units     Ratios are in hundredths of a dB, powers in hundredths of a dBm or zeptowatts, distances in metres, times in
+          nanoseconds, and probabilities in 2**-32.
 Source    IEEE 802.11-2016, clauses 15 to 18, for headers; ns-3 3.44 for the defaults; ours: docs/models/sinr.md
 """
 
@@ -25,7 +26,7 @@ OFDM_SIGNAL_NS: Final = 4_000
 
 
 class Reception:
-    """The thresholds that are the same at every node."""
+    """The thresholds of reception, which are the same at every node."""
 
     __slots__ = (
         "_clear",
@@ -60,8 +61,8 @@ class Reception:
         reach_m: float,
         cutoff_m: float,
     ) -> None:
-        """Compute the thresholds. `rates_mbps`: all rates in use; `reach_m`: beyond it no node detects a preamble or
-        senses energy; `cutoff_m`: beyond it a frame does not interfere.
+        """Compute the thresholds. `rates_mbps` are all rates in use. Beyond `reach_m`, preambles are not detected and
+        energy is not sensed. Beyond `cutoff_m`, a frame does not interfere.
         """
         self._tx_host, self._tx_station = hundredths(tx_dbm), hundredths(station_tx_dbm)
         self.preamble_rssi_cdbm = hundredths(preamble_rssi_dbm)
@@ -70,11 +71,11 @@ class Reception:
         self.strong_cdbm = self.energy_cdbm - STRONG_CDB
         self.floor_cdbm = min(self.preamble_rssi_cdbm, self.strong_cdbm)
         self.capture_cdb = None if capture_db is None else hundredths(capture_db)
-        self.lowest_cdb = 0  # SINR of the frame whose `chance` was computed last
+        self.lowest_cdb = 0  # the lowest SINR of the frame for which `chance` was called last
         self.reach_m = reach_m
         self.cutoff_m = cutoff_m
         self._extension_ns = signal_extension_ns
-        # by family: False OFDM, True DSSS
+        # The index is False for OFDM and True for DSSS.
         self._noise_cdbm = [reception_noise_cdbm(rate, noise_figure_db) for rate in (6.0, 1.0)]
         self._noise = [zeptowatts(cdbm) for cdbm in self._noise_cdbm]
         self._tables = {rate: costs(rate) for rate in sorted({*rates_mbps, *map(self._header_mbps, rates_mbps)})}
@@ -94,11 +95,11 @@ class Reception:
         return self._noise_cdbm[_is_dsss(rate_mbps)]
 
     def detected_cdbm(self, rate_mbps: float) -> int:
-        """Return the power at which a frame's preamble is detected in silence."""
+        """Return the minimum power at which the preamble of a frame is detected in silence."""
         return max(self.preamble_rssi_cdbm, self.noise_cdbm_of(rate_mbps) + self.preamble_sinr_cdb)
 
     def clear_cdbm(self, rate_mbps: float) -> int:
-        """Return the power at which a frame is certain to survive the noise."""
+        """Return the minimum power at which a frame is certain to survive the noise."""
         return self._clear[rate_mbps]
 
     def _header_mbps(self, rate_mbps: float) -> float:
@@ -107,15 +108,15 @@ class Reception:
     def chance(
         self, rate_mbps: float, power_cdbm: int, first: int, duration_ns: int, changes: list[tuple[int, int]]
     ) -> int:
-        """Return the chance, in 2**-32, that all bits of a frame are right. `changes`: the times (ns) and steps
-        (zeptowatts) of the interference.
+        """Return the probability, in 2**-32, that all bits of a frame are right. `changes` contains the times (ns) and
+        steps (zeptowatts) of the interference.
         """
         is_dsss = _is_dsss(rate_mbps)
         header = first + (DSSS_SYNC_NS if is_dsss else OFDM_TRAINING_NS)
         payload = header + (DSSS_HEADER_NS if is_dsss else OFDM_SIGNAL_NS)
         end = first + duration_ns - (0 if is_dsss else self._extension_ns)
         header_table, table = self._tables[self._header_mbps(rate_mbps)], self._tables[rate_mbps]
-        header_halves, halves = (2 if is_dsss else 12), int(2 * rate_mbps)  # half megabits a second
+        header_halves, halves = (2 if is_dsss else 12), int(2 * rate_mbps)  # rates in units of 0.5 Mb/s
         noise = self._noise[is_dsss]
         around = 0
         at = header
@@ -147,7 +148,7 @@ def hundredths(db: float) -> int:
 
 
 def reception_noise_cdbm(rate_mbps: float, noise_figure_db: float) -> int:
-    """Return the noise that a frame of that rate has to exceed."""
+    """Return the power of the noise for a frame of this rate."""
     return hundredths(noise_dbm(22e6 if _is_dsss(rate_mbps) else 20e6, noise_figure_db))
 
 
@@ -156,6 +157,6 @@ def noise_dbm(bandwidth_hz: float, noise_figure_db: float) -> float:
 
 
 def _clear(table: list[int]) -> int:
-    """Return the lowest SINR from which on a bit costs nothing."""
+    """Return the SINR from which on the cost of a bit is zero."""
     last = max((i for i, cost in enumerate(table) if cost), default=-1)
     return LOWEST_CDB + last + 1 if last + 1 < len(table) else HIGHEST_CDB

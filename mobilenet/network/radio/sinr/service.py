@@ -1,8 +1,8 @@
-"""Where are hosts served if power decides? The losses of all links, and the best station at each place.
+"""The area in which hosts are served if power decides: the losses of all links, and the best station at each point.
 
-Units     metres, hundredths of a dB
-Shapes    sites: float64 (m, 2)
-Errors    ScenarioError for a file of obstacles that cannot be used
+Units     Distances are in metres, and losses in hundredths of a dB.
+Shapes    sites are float64 (m, 2).
+Errors    ScenarioError for a file of obstacles that cannot be used.
 Source    ours: docs/models/sinr.md
 """
 
@@ -27,14 +27,16 @@ LEAST_GROUND_M = 1.0
 
 @dataclass(frozen=True)
 class PowerService(Service):
-    """A service with the losses of all links, and the power of all stations anywhere."""
+    """A service that also contains the losses of all links, and the power of all stations at any point."""
 
     budget: LinkBudget
     serving: Serving
 
 
 def ground_m(wireless: SinrKeys) -> float:
-    """Return how far from a station hosts walk: within its cell, or within a metre if it has none."""
+    """Return the maximum distance of hosts from a station. It is the radius of the station's cell, but at least one
+    metre.
+    """
     return max(LEAST_GROUND_M, cell_m(wireless))
 
 

@@ -1,1 +1,1 @@
-"""The radio model in which distances decide."""
+"""The radio model in which distances decide about reception."""

@@ -1,6 +1,6 @@
-"""The keys of the unit disk.
+"""The configuration keys of the unit disk.
 
-Units     metres
+Units     Distances are in metres.
 Source    ours: docs/models/radio.md
 """
 

@@ -1,11 +1,11 @@
-"""The unit disk: what is in range is received, unless something else overlaps it.
+"""The unit disk: a node receives every frame from within the range, unless another frame overlaps with it.
 
-Model     a frame is lost where any other one overlaps it at the receiver; a receiver locks on the
-          first frame that reaches it and attempts no other meanwhile; frames
-          that only touch do not collide. Options: capture (the locked frame survives interference that is weaker by
-          capture_db under free-space attenuation), and full duplex (a sender receives as well).
-          A frame's receivers are the nodes within the communication range
-Units     integer nanoseconds, metres
+Model     A frame is lost if another frame overlaps with it at the receiver. A receiver locks on the first frame that
+          reaches it, and does not attempt to receive another one in the meantime. Frames that merely touch do not
+          collide. There are two options: capture (the locked frame survives interference that is weaker by capture_db
+          under free-space attenuation), and full duplex (a sender also receives). The receivers of a frame are the
+          nodes within the communication range.
+Units     Times are integer nanoseconds, and distances are in metres.
 Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's unit disk radio; or ours: docs/models/radio.md
 """
 
@@ -29,7 +29,7 @@ from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class UnitDisk(Medium):
-    """The medium of one run in which distances decide."""
+    """The medium of a run in which distances decide about reception."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class UnitDisk(Medium):
         full_duplex: bool = False,
         outcomes: tuple[str, ...] = OUTCOMES,
     ) -> None:
-        """Set up the medium. If `detection_range_m` is None, no MAC listens before it sends."""
+        """Set up the medium. If `detection_range_m` is None, the MACs do not sense the medium before they send."""
         super().__init__(kernel, neighbours, outcomes, loss, observer, listens, full_duplex)
         self._range2 = _square(range_m)
         self._interference2 = _square(max(interference_range_m, range_m))
@@ -73,7 +73,7 @@ class UnitDisk(Medium):
         least: dict[Transceiver, int] | None = None
         if before is not None and before.serial in self._in_air:
             least = _still_lasts(before, now)
-        # a station whose radio is off does not send
+        # A station whose radio is off does not reach any node.
         candidates = self.neighbours.candidates(sender, now) if sender.up else ()
         _touch(candidates)
         for node in candidates:
@@ -88,7 +88,7 @@ class UnitDisk(Medium):
                 delay = max(delay, least.get(node, 0))
             first = now + delay
             last = end + delay
-            if d2 <= detection2:  # Transceiver.sense, without its call
+            if d2 <= detection2:  # these lines replace a call of Transceiver.sense, to save time
                 busy_until = node.busy_until
                 if busy_until < first:
                     node.idle_since = busy_until
@@ -135,13 +135,14 @@ class UnitDisk(Medium):
         node.lock_until = NEVER
 
     def _overlap(self, node: Transceiver, first: int, last: int, d2: float, serial: int) -> int:
-        """Return the outcome of a receivable frame at a node that is down or sending, or that hears something else."""
+        """Return the outcome of a frame within range at a node that is down, is sending, or hears another frame."""
         _note_locked(node)
         if not node.up:
             outcome = RECEIVER_DOWN
         elif node.transmit_until > first:
             outcome = HALF_DUPLEX
-        elif node.lock_until <= first:  # the rest of a frame that was never attempted is in the air
+        elif node.lock_until <= first:
+            # The node is not locked, but the end of a frame that it did not attempt is still in the air.
             outcome = RECEIVED if self._survives(d2, node.air_d2) else COLLISION
             _lock(node, serial, last, d2)
         else:
@@ -150,7 +151,9 @@ class UnitDisk(Medium):
             if first >= other.start_ns + other.delays_ns[i]:
                 outcome = NEVER_ATTEMPTED
                 self._disturb_lock(node, d2)
-            else:  # sent later, but from nearer: it came first, within one propagation delay
+            else:
+                # This frame was sent later, but from a shorter distance: it arrived first, within one propagation
+                # delay.
                 other.outcomes[i] = NEVER_ATTEMPTED
                 outcome = RECEIVED if self._survives(d2, node.lock_d2) else COLLISION
                 _lock(node, serial, last, d2)
@@ -158,7 +161,7 @@ class UnitDisk(Medium):
         return outcome
 
     def _interfere(self, node: Transceiver, first: int, last: int, d2: float) -> None:
-        """Interfere with energy that destroys, but is too weak to be received."""
+        """Add energy that disturbs other frames, but is too weak to be received."""
         _note_locked(node)
         if node.lock_until > first:
             self._disturb_lock(node, d2)
@@ -171,29 +174,30 @@ class UnitDisk(Medium):
     def _survives(self, wanted_d2: float, other_d2: float) -> bool:
         if self._capture is None:
             return False
-        # at the very place power has no bound: stronger than all others but those that are there as well
+        # At distance 0, the power is infinite. Such a frame is stronger than all others, except those from the same
+        # position.
         if wanted_d2 == 0.0:
             return other_d2 > 0.0 or self._capture <= 1.0
         return other_d2 >= wanted_d2 * self._capture
 
 
 def _still_lasts(frame: Frame, now: int) -> dict[Transceiver, int]:
-    """Return for each receiver how long it will still be busy with the frame."""
+    """Return for each receiver how long it will remain busy with the frame."""
     end = frame.start_ns + frame.duration_ns
     return {node: end + delay - now for node, delay in zip(frame.receivers, frame.delays_ns, strict=True)}
 
 
 def _square(range_m: float) -> float:
-    """Return the square, rounded exactly as the attachment and the coverage round it."""
+    """Return the square, with exactly the same rounding as in the attachment and in the coverage."""
     return range_m * range_m
 
 
 def _touch(nodes: tuple[Transceiver, ...]) -> int:
-    """Touch every node once, as a prefetch: they then come from memory in parallel.
+    """Read one field of every node as a prefetch, so that the nodes are loaded from memory in parallel.
 
-    The work on one of them takes longer than the processor looks ahead, so it would wait for each in turn. No caller
-    uses the result, the first time at which one of them senses something: it only keeps a compiler from dropping the
-    loop.
+    The work on one node takes longer than the processor looks ahead, so without this prefetch it would wait for each
+    node in turn. Callers ignore the result, which is the latest time until which one of the nodes senses energy. It
+    only prevents a compiler from removing the loop.
     """
     latest = NEVER
     for node in nodes:
@@ -209,14 +213,14 @@ def _lock(node: Transceiver, serial: int, last: int, d2: float) -> None:
 
 
 def _note_locked(node: Transceiver) -> None:
-    """Note a locked frame as being in the air, which its arrival in silence leaves for later."""
+    """Record that the locked frame is in the air. This is postponed if a frame arrives in silence."""
     if node.lock_until > node.air_until:
         node.air_until = node.lock_until
 
 
 def _fill_air(node: Transceiver, first: int, last: int, d2: float) -> None:
     if node.air_until <= first or d2 < node.air_d2:
-        node.air_d2 = d2  # the nearest one since the medium was last silent here
+        node.air_d2 = d2  # the nearest frame since the medium was last silent at this node
     if last > node.air_until:
         node.air_until = last
     if last > node.free_from:

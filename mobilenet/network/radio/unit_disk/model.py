@@ -1,6 +1,6 @@
-"""The unit disk, as the rest of the program uses it, and what all models by distance share.
+"""The unit disk, as the other parts of the program use it, and the base class of all models by distance.
 
-Units     metres
+Units     Distances are in metres.
 Source    ours: docs/models/radio.md
 """
 
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 class ByDistance(RadioModel):
-    """A model in which frames reach the nodes within one distance, and disturb and are sensed within others."""
+    """Base class of models in which frames reach the nodes within one distance, and interfere and are sensed within
+    other distances.
+    """
 
     wireless: DistanceKeys
 
@@ -37,12 +39,12 @@ class ByDistance(RadioModel):
 
     @property
     def interference_m(self) -> float:
-        """The distance within which a frame disturbs others."""
+        """The distance within which a frame interferes with others."""
         return self.wireless.interference_range_m or self.range_m
 
     @property
     def detection_m(self) -> float | None:
-        """The distance within which a frame is sensed, or None if nodes send without listening."""
+        """The distance within which a frame is sensed, or None if nodes send without sensing the medium."""
         return None if self.wireless.mac == "acking" else self.wireless.detection_range_m or self.range_m
 
     @property
@@ -51,12 +53,12 @@ class ByDistance(RadioModel):
 
     @property
     def full_duplex(self) -> bool:
-        """Whether a node receives while it sends."""
+        """Whether a node can receive while it sends."""
         return self.wireless.mac == "acking" and self.wireless.full_duplex
 
     @property
     def surely_heard(self) -> bool:
-        """Whether a frame disturbs only receivers that can also receive or sense it."""
+        """Whether a frame interferes only with receivers that can also receive or sense it."""
         reaches_m = max(self.range_m, self.detection_m or 0.0)
         return self.is_certain and self.wireless.mac == "dcf" and self.interference_m <= reaches_m
 
@@ -69,7 +71,7 @@ class ByDistance(RadioModel):
 
     @property
     def name(self) -> str:
-        """The name of the model, and how far it receives."""
+        """The name of the model and its range."""
         return f"unit disk of {self.range_m:g} m"
 
     def service(self, sites: NDArray[np.float64], rule: AttachmentParameters, place: Place) -> Service:
@@ -78,7 +80,7 @@ class ByDistance(RadioModel):
 
 
 class Model(ByDistance):
-    """The model in which all nodes within range receive every frame that no other overlaps."""
+    """The model in which all nodes within range receive every frame that does not overlap with another one."""
 
     wireless: UnitDiskKeys
     keys, is_certain = UnitDiskKeys, True
@@ -92,7 +94,7 @@ class Model(ByDistance):
         self, kernel: Kernel, neighbours: Neighbours, service: Service, seed: int, observer: Observer | None,
         listens: bool,
     ) -> Medium:  # fmt: skip
-        from mobilenet.network.radio.unit_disk.medium import UnitDisk  # only runs need it
+        from mobilenet.network.radio.unit_disk.medium import UnitDisk  # imported here because only runs need it
 
         wireless = self.wireless
         return UnitDisk(
