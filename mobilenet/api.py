@@ -96,7 +96,9 @@ class Run:
 
     @property
     def still_owed(self) -> str:
-        """The number of deliveries that were still owed if the run did not end at rest, in words, or an empty string."""
+        """The number of deliveries that were still owed if the run did not end at rest, in words, or an empty
+        string.
+        """
         if self.manifest["quiescent"]:
             return ""
         return run_kind(self.manifest).still_owed(self.metrics)

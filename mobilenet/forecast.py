@@ -101,7 +101,9 @@ def forecast(scenario: AnyScenario, allow_code: bool = False) -> Forecast | None
 
 
 def _rest(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> tuple[_Mark, float]:
-    """Return the estimated totals at the end of the run, and the ratio of its computing time to that of its beginning."""
+    """Return the estimated totals at the end of the run, and the ratio of its computing time to that of its
+    beginning.
+    """
     last, steady_s = marks[-1], scenario.steady_from_s
     if steady_s is None:
         delivered = len(recording.tables()["events"].column("event").rows("deliver"))

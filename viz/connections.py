@@ -91,7 +91,9 @@ class ShownConnection:
 
 
 def connections_in(run: Path) -> list[ShownConnection]:
-    """Return the connections of a run, in the order of their beginnings. The list is empty if the run has no captures."""
+    """Return the connections of a run, in the order of their beginnings. The list is empty if the run has no
+    captures.
+    """
     captures = read_captures(run) if (run / CAPTURES).is_dir() else None
     if not captures:
         return []

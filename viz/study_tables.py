@@ -88,7 +88,9 @@ class StudyTables:
         return f" {INFINITE}" if any(infinite(row) for row in self.summary if row["metric"] in metrics) else ""
 
     def doubts(self) -> list[str]:
-        """Return sentences on missing runs, on delivery ratios below 1, and on each configuration that may be unstable."""
+        """Return sentences on missing runs, on delivery ratios below 1, and on each configuration that may be
+        unstable.
+        """
         lines = [line for line in [missing_runs(self.path)] if line is not None]
         lines += deliveries(self.summary, self.levels, self._broadcast) + doubts(self.summary, self.levels, most=2)
         return [f"{line[:1].upper()}{line[1:]}." for line in lines]

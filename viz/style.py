@@ -114,7 +114,9 @@ def thousands(number: int) -> str:
 def page(
     width_in: float, height_in: float, rows: int = 1, columns: int = 1, **options: Any
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield a figure and its axes while mobilenet's matplotlib settings are active. Only the caller keeps the figure."""
+    """Yield a figure and its axes while mobilenet's matplotlib settings are active. Only the caller keeps the
+    figure.
+    """
     import matplotlib
 
     from .canvas import Canvas

@@ -1,4 +1,6 @@
-"""The commands, grouped by purpose. They contain no logic: they read options, call the package, and print the results."""
+"""The commands, grouped by purpose. They contain no logic: they read options, call the package, and print the
+results.
+"""
 
 import os
 

@@ -118,7 +118,9 @@ class Group(TyperGroup):
 
 
 def _usage_problem(error: typer.TyperException) -> str:
-    """Return what is wrong with a command line. Values of options are described in the same way as those of scenarios."""
+    """Return what is wrong with a command line. Values of options are described in the same way as those of
+    scenarios.
+    """
     from pydantic import ValidationError
 
     from mobilenet.scenario.error_messages import option_problem

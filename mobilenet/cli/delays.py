@@ -163,7 +163,9 @@ def largest_part(parts: Mapping[Part, int], total_ns: int) -> str:
 
 
 def stretch_rows(stories: Stories, story: Sequence[Stretch], receiver: str) -> list[dict[str, Any]]:
-    """Return the stretches in the form that `--json` prints. Times are relative to the beginning of the first stretch."""
+    """Return the stretches in the form that `--json` prints. Times are relative to the beginning of the first
+    stretch.
+    """
     from mobilenet.why.words import Words
 
     words = Words(stories.record, stories.protocol)
@@ -261,7 +263,9 @@ def _lacking(run: Path) -> str:
 
 
 def _answers(runs: Sequence[Path]) -> str:
-    """Return the delivery ratios of the runs as text, or an empty string if both delivered everything that they owed."""
+    """Return the delivery ratios of the runs as text, or an empty string if both delivered everything that they
+    owed.
+    """
     from mobilenet.api import Run
 
     one, other = (Run(run).metrics.get("delivery_ratio") for run in runs)

@@ -33,7 +33,9 @@ MOST_NAMED = 10
 
 
 def interruptions(run: Path, stories: Stories, name: str | None, out: Path | None, as_json: bool, allowed: str) -> None:
-    """Print what interrupts deliveries at handoffs, and draw it into `out`. `name` selects one handoff as HOST:SESSION."""
+    """Print what interrupts deliveries at handoffs, and draw it into `out`. `name` selects one handoff as
+    HOST:SESSION.
+    """
     from mobilenet.scenario import load_scenario
     from mobilenet.why.handoffs import Interruptions
 

@@ -40,6 +40,8 @@ def _plain(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _discriminate(schema: dict[str, Any]) -> dict[str, Any]:
-    """Select the schema by the key `processes`, so that the messages of an editor refer to the right kind of scenario."""
+    """Select the schema by the key `processes`, so that the messages of an editor refer to the right kind of
+    scenario.
+    """
     hosts, processes = schema.pop("anyOf")
     return schema | {"if": {"required": ["processes"]}, "then": processes, "else": hosts}

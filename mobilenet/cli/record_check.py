@@ -1,4 +1,6 @@
-"""Judge a recorded run again, optionally after repeating it. This is used for single runs and for each run of a study."""
+"""Judge a recorded run again, optionally after repeating it. This is used for single runs and for each run of a
+study.
+"""
 
 from __future__ import annotations
 

@@ -88,7 +88,9 @@ Function = Callable[[Record], float | int | None]
 
 
 def metric(words: str, unit: str = "") -> Callable[[Function], Function]:
-    """Declare the metric that a function computes. `unit`: s, bytes, messages and so on; counts and shares have none."""
+    """Declare the metric that a function computes. `unit`: s, bytes, messages and so on; counts and shares have
+    none.
+    """
 
     def mark(function: Function) -> Function:
         function.words, function.unit = words, unit  # type: ignore[attr-defined]

@@ -390,7 +390,9 @@ def _within(moments: list[int], begin: int, end: int) -> bool:
 
 
 def _usual_interval(times: np.ndarray, breaks: list[int]) -> float:
-    """Return the mean time between deliveries over the whole run, without intervals in which the host crashed or left."""
+    """Return the mean time between deliveries over the whole run, without intervals in which the host crashed or
+    left.
+    """
     before, after = np.searchsorted(breaks, times[:-1], "left"), np.searchsorted(breaks, times[1:], "right")
     intervals = np.diff(times)[before >= after]
     return int(intervals.sum()) / len(intervals) if len(intervals) else 0.0

@@ -51,7 +51,9 @@ def partial_record(name: Path) -> Path:
 
 
 def facts_of_killed(directory: Path) -> dict[str, Any] | None:
-    """Return `whole_until_s` and the number of `rows` of each table, or None if this is not the record of a killed run."""
+    """Return `whole_until_s` and the number of `rows` of each table, or None if this is not the record of a killed
+    run.
+    """
     try:
         facts = json.loads((directory / FACTS).read_text(encoding="utf-8"))
         return {"whole_until_s": float(facts["whole_until_s"]), "rows": dict(facts["rows"])}

@@ -71,7 +71,9 @@ class RunKind:
         return f"{pluralize(count_hosts(manifest), 'host')}, {pluralize(manifest['stations'], 'station')}"
 
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
-        """Return how many deliveries are missing at the end of a run that is not at rest, in words, or an empty string."""
+        """Return how many deliveries are missing at the end of a run that is not at rest, in words, or an empty
+        string.
+        """
         owed = metrics.get("broadcasts_undelivered")
         return f"still owed to members: {pluralize(owed, 'delivery')}" if owed else ""
 

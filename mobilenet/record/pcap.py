@@ -69,7 +69,9 @@ def read_captures(run: Path) -> dict[str, list[CapturedPacket]] | None:
 
 
 def packets_in(path: Path) -> Iterator[CapturedPacket]:
-    """Yield the packets of a capture that mobilenet has written. Raise ValueError if it is another file, or is cut off."""
+    """Yield the packets of a capture that mobilenet has written. Raise ValueError if it is another file, or is cut
+    off.
+    """
     data = path.read_bytes()
     if data[: len(FILE_HEADER)] != FILE_HEADER:
         raise ValueError(f"{path.name}: not a capture that mobilenet wrote")

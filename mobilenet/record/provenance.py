@@ -180,7 +180,9 @@ def _in_parquet(file: Path) -> str | None:
 
 
 def _in_csv(file: Path) -> str | None:
-    """Return the provenance of a CSV file, from the Parquet file of the same name or from contents.json of an export."""
+    """Return the provenance of a CSV file, from the Parquet file of the same name or from contents.json of an
+    export.
+    """
     twin = file.with_suffix(".parquet")
     return _in_parquet(twin) if twin.is_file() else _in_contents(file)
 

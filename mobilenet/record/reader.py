@@ -257,7 +257,9 @@ def _has_both_ends(file: BinaryIO) -> bool:
 
 
 def no_directory(directory: Path) -> RunError:
-    """Return the error for a path that is not a directory. The record of a killed run of that name is recovered first."""
+    """Return the error for a path that is not a directory. The record of a killed run of that name is recovered
+    first.
+    """
     if not os.path.lexists(directory):
         recover(directory)
     if (left := partial_record(directory)).is_dir():

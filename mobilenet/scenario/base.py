@@ -114,7 +114,9 @@ class ScenarioFile(Parameters):
         return []
 
     def warnings(self) -> list[str]:
-        """Return warnings about a scenario that can run, but is probably not intended or does not work on this machine."""
+        """Return warnings about a scenario that can run, but is probably not intended or does not work on this
+        machine.
+        """
         raise NotImplementedError
 
     def files(self) -> Iterator[tuple[str, Path]]:

@@ -145,7 +145,9 @@ class MobileKeys(ScenarioFile):
 
     @property
     def all_hosts(self) -> int | None:
-        """The final number of hosts, including those that interventions add, or None if only the tracks determine it."""
+        """The final number of hosts, including those that interventions add, or None if only the tracks determine
+        it.
+        """
         return None if self.hosts.count is None else self.hosts.count + len(added_hosts(self.interventions))
 
     @model_serializer(mode="wrap")

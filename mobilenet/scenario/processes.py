@@ -184,7 +184,9 @@ class ProcessScenario(ScenarioFile):
 
     @property
     def wires(self) -> Network:
-        """The network of the processes. They have no radio, cells or interventions, so the properties below are empty."""
+        """The network of the processes. They have no radio, cells or interventions, so the properties below are
+        empty.
+        """
         return self.network
 
     @property

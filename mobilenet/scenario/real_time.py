@@ -41,7 +41,9 @@ def _expression(*groups: str) -> AfterValidator:
 
 
 class Lines(Parameters):
-    """Regular expressions for the lines in which a program reports its actions. A match may begin anywhere in a line."""
+    """Regular expressions for the lines in which a program reports its actions. A match may begin anywhere in a
+    line.
+    """
 
     broadcast: Annotated[str, _expression("number")] = Field(
         default=r"broadcast (?P<number>[0-9]+)",

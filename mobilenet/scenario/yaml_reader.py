@@ -95,7 +95,9 @@ def read(path: Path, changes: Sequence[str] | None = None) -> Node:
 
 
 def parse(data: bytes, name: str) -> Node:
-    """Return the only document in the bytes of a file or in the value of an option. `name` identifies it in messages."""
+    """Return the only document in the bytes of a file or in the value of an option. `name` identifies it in
+    messages.
+    """
     if len(data) > MOST_BYTES:
         raise ScenarioError(f"{name}: {len(data)} bytes, more than {MOST_BYTES}")
     try:

@@ -186,7 +186,9 @@ class Movement:
         return dx / far_m * speed, dy / far_m * speed, max(1, round(far_m / speed))
 
     def positions(self, hosts: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Return the current positions of these hosts, or of all hosts, as float64 (n, 2). Absent hosts are far away."""
+        """Return the current positions of these hosts, or of all hosts, as float64 (n, 2). Absent hosts are far
+        away.
+        """
         return self._places[hosts] + self._velocities[hosts] * (self._kernel.now - self._since[hosts])
 
     def look(self, host: int) -> None:

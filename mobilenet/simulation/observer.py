@@ -38,7 +38,9 @@ class Observer:
         """Handle an event of the slice that has ended."""
 
     def on_slice(self, now_ns: int) -> None:
-        """Handle the end of a slice, just before the next one begins. The first call comes at the beginning of the run."""
+        """Handle the end of a slice, just before the next one begins. The first call comes at the beginning of the
+        run.
+        """
 
     def on_end(self, now_ns: int) -> None:
         """Handle the end of the run. All of its events have been passed on before."""

@@ -106,7 +106,9 @@ class World:
 
 
 class Deliveries:
-    """Collects the messages that hosts have delivered so far, and the events of processes that wait for the next one."""
+    """Collects the messages that hosts have delivered so far, and the events of processes that wait for the next
+    one.
+    """
 
     def __init__(self) -> None:
         self.messages: dict[str, list[str]] = {}

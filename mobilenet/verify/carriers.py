@@ -221,7 +221,9 @@ def _by_causes(events: Table, causes: Table) -> str | None:
 
 
 def _too_early(run: Evidence) -> str | None:
-    """Return the first delivery that is earlier than the shortest frame or hop allows, if receptions are not recorded."""
+    """Return the first delivery that is earlier than the shortest frame or hop allows, if receptions are not
+    recorded.
+    """
     if run.plan is not None:
         least_ns, carrier = run.plan.hop_ns, "hop"
     elif run.of_hosts is not None and run.of_hosts.radio is not None:

@@ -20,7 +20,9 @@ def always(_: Evidence) -> bool:
 
 
 class Check(NamedTuple):
-    """A check of one property. `answer` returns None if nothing is wrong, and a sentence if the property is violated."""
+    """A check of one property. `answer` returns None if nothing is wrong, and a sentence if the property is
+    violated.
+    """
 
     property: str
     asks: str  # the question that the check answers, for its row in the documents

@@ -1,1 +1,3 @@
-"""Explain why a delivery was late: its delay is divided into stretches, which are derived from the record of the run."""
+"""Explain why a delivery was late: its delay is divided into stretches, which are derived from the record of the
+run.
+"""

@@ -104,7 +104,9 @@ class States:
         return _spans(self._served.get(node, []), begin_ns, end_ns)
 
     def is_elsewhere(self, node: str, station: str, begin_ns: int, end_ns: int) -> bool:
-        """Return whether, between these times, the host was served only by other stations, or was in a handoff to one."""
+        """Return whether, between these times, the host was served only by other stations, or was in a handoff to
+        one.
+        """
         both = (self._served.get(node, []), self._called.get(node, []))
         stations = {one for each in both for _, _, one in _spans(each, begin_ns, end_ns + 1)}
         return bool(stations) and station not in stations

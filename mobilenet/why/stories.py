@@ -339,7 +339,9 @@ class Stories:
         return Stretch(since_ns, blank.end_ns, kind, blank.leg, blank.place, row, outcome if is_own else "")
 
     def _behind_another(self, blank: Stretch, target: str) -> list[Stretch]:
-        """Return the path of the message that a node waited for, up to this node. The remaining time is like `blank`."""
+        """Return the path of the message that a node waited for, up to this node. The remaining time is like
+        `blank`.
+        """
         node, other = blank.place, blank.held_by
         receiver = node if target[0] == "s" else target
         way = self._way(blank.row, other, node, receiver)

@@ -89,7 +89,9 @@ class Inspection:
         return np.append(self.begins[1:], len(self.recorded.t_s)) - 1
 
     def present(self, edges_s: Floats) -> Floats:
-        """Return the average number of hosts between each pair of consecutive times: host seconds divided by seconds."""
+        """Return the average number of hosts between each pair of consecutive times: host seconds divided by
+        seconds.
+        """
         t_s = self.recorded.t_s - edges_s[0]  # small numbers, which make the sums more precise
         gone_s = _since(t_s[self.begins], edges_s - edges_s[0]) - _since(t_s[self.ends], edges_s - edges_s[0])
         return np.maximum(0.0, np.round(np.diff(gone_s) / np.diff(edges_s), 9))

@@ -178,7 +178,9 @@ def _is_kept(share: float | None, seed: int, name: str) -> bool:
 
 
 def _some(trajectories: dict[str, Trajectory], parameters: Tracks, seed: int) -> dict[str, Trajectory]:
-    """Return a random subset in the order of the file. With the same seed, a larger subset contains all smaller ones."""
+    """Return a random subset in the order of the file. With the same seed, a larger subset contains all smaller
+    ones.
+    """
     if parameters.random_hosts is None:
         return trajectories
     drawn = sorted(trajectories, key=lambda name: (float(generator(seed, "tracks, hosts", name).random()), name))

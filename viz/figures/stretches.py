@@ -86,7 +86,9 @@ def bar_of(label: str, all_shares: Shares, unit: str) -> Bar:
 
 
 def level_bars(tables: StudyTables) -> list[Bar]:
-    """Return a bar for each configuration with means, from the shares of the delay in its runs and their mean delays."""
+    """Return a bar for each configuration with means, from the shares of the delay in its runs and their mean
+    delays.
+    """
     shares_of: dict[str, dict[Part, float]] = {}
     names, means = {}, {}
     for row in tables.summary:

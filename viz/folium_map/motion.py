@@ -211,7 +211,9 @@ def _station(run: Record, number: int) -> str:
 
 
 def _interruptions_ns(run: Record) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the deliveries before and after each handoff with an interruption, by host and beginning of the handoff."""
+    """Return the deliveries before and after each handoff with an interruption, by host and beginning of the
+    handoff.
+    """
     fold = EventFold(read_coded(run.folder, "events"), 0, round(1e9 * end_s(run)) + 1)
     return {
         (run.host_of[one.handoff.node], one.handoff.begin_ns): one.between_ns

@@ -48,7 +48,9 @@ def document(
     hosts: int = 0,
     is_live: bool = False,
 ) -> dict[str, Any]:
-    """Return the document. `hosts`: their number, even if the record lacks some; `is_live`: stories are loaded later."""
+    """Return the document. `hosts`: their number, even if the record lacks some; `is_live`: stories are loaded
+    later.
+    """
     run = record(folder, hosts)
     backbone = _group(run.scenario, "stations", "backbone")
     ended_s = end_s(run)

@@ -47,7 +47,9 @@ def capacity_answer(directory: Path) -> str | None:
 
 
 def command_again(directory: Path) -> str | None:
-    """Return the command of the search that made this directory, from the folder around it, or None for another study."""
+    """Return the command of the search that made this directory, from the folder around it, or None for another
+    study.
+    """
     made_by = next(filter(None, (_own(directory, name) for name in ANSWERS)), None)
     if made_by is None:
         return None

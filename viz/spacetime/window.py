@@ -202,7 +202,9 @@ def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host
 
 
 def messages_to_show(messages: pd.DataFrame, events: pd.DataFrame, window: Window) -> pd.DataFrame:
-    """Return the rows that the diagram shows, with an additional column for the broadcasts that each message carries."""
+    """Return the rows that the diagram shows, with an additional column for the broadcasts that each message
+    carries.
+    """
     arrives = messages.receive_ns.fillna(messages.send_ns)
     inside = messages[(messages.send_ns <= window.end_ns) & (arrives >= window.begin_ns)]
     inside = inside.assign(carried=broadcasts_carried(inside, events))

@@ -73,7 +73,9 @@ def compare_search(
 def _compare_tables(
     worst: Line, original: Path, again: Path, names: tuple[list[str], list[str]], is_promised: bool
 ) -> Line:
-    """Compare the CSV and Parquet tables with these names. `worst` is the line to return if all of them are the same."""
+    """Compare the CSV and Parquet tables with these names. `worst` is the line to return if all of them are the
+    same.
+    """
     what = worst.what
     for name in names[0]:
         difference = _compare_csv(original / name, again / name)

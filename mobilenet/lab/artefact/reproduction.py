@@ -171,7 +171,9 @@ class _Again:
 
 
 def _parts(path: Path, root: Path) -> list[Part]:
-    """Return the studies and claims of an unpacked archive, after checking that all their files are inside the archive."""
+    """Return the studies and claims of an unpacked archive, after checking that all their files are inside the
+    archive.
+    """
     parts = [
         Part(kind, folder.name, folder)
         for kind, mark in ((CLAIMS, KEPT), (STUDIES, "study.yaml"))

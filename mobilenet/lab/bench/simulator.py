@@ -120,7 +120,9 @@ def _row(case: Case, measured: dict[str, float], before: Row | None) -> Row:
 
 
 def middle(module: str, case: str, repeat: int) -> dict[str, float]:
-    """Return the measurements of the run with the median cost, in which the speed of the queue is taken into account."""
+    """Return the measurements of the run with the median cost, in which the speed of the queue is taken into
+    account.
+    """
     runs = sorted((in_a_process(module, case) for _ in range(repeat)), key=lambda one: one["cpu_s"] * one["baseline"])
     return runs[len(runs) // 2]
 

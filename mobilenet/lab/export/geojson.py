@@ -94,7 +94,9 @@ def _feature(geometry: dict[str, Any], **properties: Any) -> dict[str, Any]:
 
 
 def _write(features: Iterator[dict[str, Any]], target: Path) -> int:
-    """Write one feature after the other. Names are escaped, including `<`, so that the text may be part of a web page."""
+    """Write one feature after the other. Names are escaped, including `<`, so that the text may be part of a web
+    page.
+    """
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:

@@ -57,7 +57,9 @@ class Frames(NamedTuple):
 
 
 def address(name: str) -> int:
-    """Return the number that represents a node. It combines the letter of the node's kind and the number in its name."""
+    """Return the number that represents a node. It combines the letter of the node's kind and the number in its
+    name.
+    """
     return ord(name[0]) << 24 | int(name[1:])
 
 

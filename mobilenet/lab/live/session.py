@@ -227,7 +227,9 @@ class LiveSession:
         self.violation = violation
 
     def _again_to_row(self, violation: FirstViolation) -> None:
-        """Play again from the beginning up to the event that shows the violation, because the run has gone beyond it."""
+        """Play again from the beginning up to the event that shows the violation, because the run has gone beyond
+        it.
+        """
         time_ns = self.simulation.recording.events.time_ns[violation.row]
         checks = {violation.check, *self._judge.reported_checks}
         self.close()
@@ -286,7 +288,9 @@ class LiveSession:
         return scenario, place
 
     def _interventions_until(self, to_ns: int | None = None) -> list[AnyIntervention]:
-        """Return the interventions of the scenario and the manual ones, up to a time at which the run would continue."""
+        """Return the interventions of the scenario and the manual ones, up to a time at which the run would
+        continue.
+        """
         return self.branch.interventions_until(self._scenario_interventions, to_ns)
 
     def manual_interventions(self, branch: Branch) -> list[AnyIntervention]:

@@ -49,7 +49,9 @@ class Child(NamedTuple):
 
 
 class Children:
-    """All programs of a run. Their standard error is stored in the folder `errors_into`, or not at all if that is None."""
+    """All programs of a run. Their standard error is stored in the folder `errors_into`, or not at all if that is
+    None.
+    """
 
     def __init__(self, folder: Path, errors_into: Path | None = None) -> None:
         self._folder = folder

@@ -207,7 +207,9 @@ def end_group(pid: int) -> None:
 
 
 def children() -> list[int]:
-    """Return the children of this process, including adopted ones. The list is empty if the system does not provide it."""
+    """Return the children of this process, including adopted ones. The list is empty if the system does not provide
+    it.
+    """
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:
             return [int(pid) for pid in file.read().split()]

@@ -36,7 +36,9 @@ def feed(
     within_s: float,
     on_event: Callable[[int], None] = lambda number: None,
 ) -> Parting | None:
-    """Return the first answer that differs from the recorded one, or None. `within_s` is the wall time for one answer."""
+    """Return the first answer that differs from the recorded one, or None. `within_s` is the wall time for one
+    answer.
+    """
     inputs_and_outputs = [(event, recorded, _values(recorded, folder)) for event, recorded in exchanges(lines)]
     children = Children(folder)
     name = lines[0].node

@@ -127,7 +127,9 @@ def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s:
 
 
 def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:
-    """Return how long the members at the end of the run have been waiting for each undelivered message of the window."""
+    """Return how long the members at the end of the run have been waiting for each undelivered message of the
+    window.
+    """
     last = int(events.numbers("time_ns").max(initial=0))
     owed = EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)).missing_deliveries()
     waits = [(last - sent) / SECOND for _, _, sent in owed if begin_s * SECOND <= sent < end_s * SECOND]

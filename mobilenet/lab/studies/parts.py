@@ -55,7 +55,9 @@ def write_part(folder: Path, names: Sequence[str], rows: list[dict[str, Any]], k
 
 
 def index(folder: Path, kind: str) -> dict[Path, dict[str, str]]:
-    """Return the complete parts of this `kind` of study. For each part, map its runs to the digests of their manifests."""
+    """Return the complete parts of this `kind` of study. For each part, map its runs to the digests of their
+    manifests.
+    """
     parts, expected = {}, {b"kind": kind.encode(), b"version": VERSION.encode()}
     for path in sorted(folder.glob("*.parquet")):
         with suppress(OSError, pa.ArrowException), pq.ParquetFile(path, page_checksum_verification=True) as file:

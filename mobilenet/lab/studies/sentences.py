@@ -156,7 +156,9 @@ def _percent(ratio: float) -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    """Return both ends of an interval in the same form: as percentages, or as factors if at least one end is a factor."""
+    """Return both ends of an interval in the same form: as percentages, or as factors if at least one end is a
+    factor.
+    """
     if high >= TIMES:
         return f"{low:.3g} to {high:.3g} times"
     if high <= 1:

@@ -302,7 +302,9 @@ def lower(values: Values, end: float, missed: float, error: Error) -> float:
 
 
 def clip(bounds: Bounds, least: float, most: float) -> Bounds:
-    """Restrict an interval to the range of possible values. A mean cannot lie outside of the values that runs can have."""
+    """Restrict an interval to the range of possible values. A mean cannot lie outside of the values that runs can
+    have.
+    """
     return bounds._replace(low=max(least, bounds.low), high=min(most, bounds.high))
 
 

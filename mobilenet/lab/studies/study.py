@@ -115,7 +115,9 @@ def _require_metrics(study: Study) -> None:
 
 
 def require_metric(study: Study, metric: str) -> None:
-    """Raise an error for an unknown metric before anything is run. The metrics of processes depend on their protocol."""
+    """Raise an error for an unknown metric before anything is run. The metrics of processes depend on their
+    protocol.
+    """
     scenario = study.base()
     if metric in DELAY_SHARES:
         if not scenario.record.causes:

@@ -75,7 +75,9 @@ def _is_of(directory: Path, study: Path, run: PlannedRun) -> bool:
 
 
 def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> None:
-    """Make runs. If a run fails, immediately write the reason to failed/, where users who follow the study can see it."""
+    """Make runs. If a run fails, immediately write the reason to failed/, where users who follow the study can see
+    it.
+    """
     failed, rows = folder / "failed", []
     for one in runs:
         try:

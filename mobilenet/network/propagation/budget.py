@@ -35,7 +35,9 @@ EVEN: Final = SURE // 2
 
 
 class CachedPath:
-    """The path between two points: its loss, and a number below `SURE` that decides whether there is a line of sight."""
+    """The path between two points: its loss, and a number below `SURE` that decides whether there is a line of
+    sight.
+    """
 
     __slots__ = ("ax", "ay", "bx", "by", "chance", "cost", "walls_due")
 

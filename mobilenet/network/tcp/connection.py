@@ -51,7 +51,9 @@ class State(Enum):
 
 
 class Connection:
-    """One end of a connection. Call `connect` or `accept`, then `send`, and pass each arriving segment to `on_segment`."""
+    """One end of a connection. Call `connect` or `accept`, then `send`, and pass each arriving segment to
+    `on_segment`.
+    """
 
     __slots__ = (
         "_ack_delay_ns", "_ack_every", "_ack_timer", "_attempts", "_deadline", "_last_sent", "_mss", "_nagle",
@@ -154,7 +156,9 @@ class Connection:
         self._send_syn()
 
     def _send_syn(self) -> None:
-        """Send SYN or SYN-ACK. It is repeated after each timeout, until the deadline. RFC 9293, 3.5; RFC 1122, 4.2.3.5"""
+        """Send SYN or SYN-ACK. It is repeated after each timeout, until the deadline. RFC 9293, 3.5; RFC 1122,
+        4.2.3.5
+        """
         flags, ack = (SYN, 0) if self.state is State.SYN_SENT else (SYN_ACK, FIRST_BYTE)
         mss = self._parameters.mss_bytes
         self.counts.syns += 1
@@ -163,7 +167,9 @@ class Connection:
             self._timer.start(min(self.estimator.rto_ns, self._deadline - self._port.now))
 
     def _learn(self, syn: Segment) -> None:
-        """Store the parameters of the other end. A segment never exceeds the window of the other end. RFC 9293, 3.7.1"""
+        """Store the parameters of the other end. A segment never exceeds the window of the other end. RFC 9293,
+        3.7.1
+        """
         self.peer_incarnation = syn.source
         self._peer_window = syn.window
         self._mss = min(self._mss, syn.mss, syn.window)

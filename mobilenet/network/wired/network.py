@@ -136,7 +136,9 @@ class WiredNetwork:
         self._on_hop = on_hop if first is None else _both(first, on_hop)
 
     def attach(self, station: int, receive: Receive) -> None:
-        """Attach a station. Its `receive(source, message)` is called with the messages that other stations send to it."""
+        """Attach a station. Its `receive(source, message)` is called with the messages that other stations send to
+        it.
+        """
         self._receive[station] = receive
 
     @property
@@ -153,7 +155,9 @@ class WiredNetwork:
             link.mend()
 
     def impair(self, a: int, b: int, loss: float, delay_ns: int, draws: Callable[[str], RandomNumbers]) -> None:
-        """Impair the link between two neighbours in both directions. `draws(owner)` returns a stream of random numbers."""
+        """Impair the link between two neighbours in both directions. `draws(owner)` returns a stream of random
+        numbers.
+        """
         for one, other in ((a, b), (b, a)):
             self._link(one, other).impair(loss, delay_ns, draws(f"s{one}-s{other}"))
 

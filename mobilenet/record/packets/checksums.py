@@ -35,5 +35,7 @@ def wrong_checksum(packet: bytes) -> str | None:
 
 
 def _is_right(data: bytes) -> bool:
-    """Return whether the ones' complement sum of the words is a multiple of 0xFFFF, as it is if the checksum is right."""
+    """Return whether the ones' complement sum of the words is a multiple of 0xFFFF, as it is if the checksum is
+    right.
+    """
     return int.from_bytes(data + bytes(len(data) % 2), "big") % 0xFFFF == 0

@@ -32,7 +32,9 @@ class Segment(NamedTuple):
 
 
 def is_fragment(packet: bytes) -> bool:
-    """Return whether an IP packet of at least 20 bytes is a fragment: it has an offset, or the flag that more follow."""
+    """Return whether an IP packet of at least 20 bytes is a fragment: it has an offset, or the flag that more
+    follow.
+    """
     return bool(struct.unpack_from(">H", packet, 6)[0] & 0x3FFF)
 
 

@@ -252,7 +252,9 @@ class Air(Observer):
         return other.start_ns + delay_ns, other.end_ns + delay_ns
 
     def _check_sender(self, flight: Flight, other: Flight) -> None:
-        """Check that a node sends one frame at a time, and that a MAC with carrier sense sends after a silence of DIFS."""
+        """Check that a node sends one frame at a time, and that a MAC with carrier sense sends after a silence of
+        DIFS.
+        """
         sender, start_ns = flight.sender, flight.start_ns
         waits_ns = self._difs_ns if flight.is_data else 0
         if other.sender is sender:

@@ -218,7 +218,9 @@ class Experiment:
     # --- the plan
 
     def _plan(self) -> None:
-        """Plan the crashes first, because a process that crashes at an instant takes no other action at this instant."""
+        """Plan the crashes first, because a process that crashes at an instant takes no other action at this
+        instant.
+        """
         scenario = self.scenario
         for i, time_ns in crashes(scenario):
             self._at(time_ns, partial(self._crash, i))

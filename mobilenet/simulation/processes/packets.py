@@ -125,7 +125,9 @@ class PacketNetwork:
     # --- arrival
 
     def _open(self, slot: int) -> list[Any]:
-        """Return a new list for the packets that arrive in a slot. A slot that has already begun gets a further list."""
+        """Return a new list for the packets that arrive in a slot. A slot that has already begun gets a further
+        list.
+        """
         arrivals = self._slots[slot] = []
         self.kernel.at(max((slot << SLOT_BITS) - 1, self.kernel.now), partial(self._begin, slot))
         return arrivals

@@ -138,7 +138,9 @@ class Process:
 
 
 def _name_of(call: str, message: Any) -> str:
-    """Return the id in the notation of the record, such as p3:14. This also works for an id that a program has made up."""
+    """Return the id in the notation of the record, such as p3:14. This also works for an id that a program has made
+    up.
+    """
     if not isinstance(message, MessageId) or type(message.source) is not int or type(message.ts) is not int:
         raise ValueError(f"{call}: the message is {message!r}, expected a MessageId of two whole numbers")
     return f"p{message.source}:{message.ts}"

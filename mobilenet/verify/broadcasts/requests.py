@@ -91,7 +91,9 @@ class _Host:
         self.leave_known_ns = now_ns + self._again_ns
 
     def last_wish(self, end_ns: int) -> Request | None:
-        """Return the request that counts when the run has come to rest, or None if two of them came at the same time."""
+        """Return the request that counts when the run has come to rest, or None if two of them came at the same
+        time.
+        """
         wishes = self._requests
         together = [wish for wish in wishes if wish[0::2] == (wishes[-1].at_ns, wishes[-1].row)]
         return wishes[-1] if len(together) == 1 and wishes[-1].at_ns < end_ns else None
@@ -109,7 +111,9 @@ class Obedience(NamedTuple):
 
 
 def obedience(events: Columns, expected: Expectations | None, at_rest: bool = False) -> Obedience:
-    """Compare the actions of hosts with their requests. Unfulfilled requests are only reported if the run is at rest."""
+    """Compare the actions of hosts with their requests. Unfulfilled requests are only reported if the run is at
+    rest.
+    """
     if expected is None or expected.hosts is None:
         return Obedience()
     table = Table.of(events)

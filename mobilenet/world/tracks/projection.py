@@ -38,7 +38,9 @@ class Origin(Parameters):
 
 
 class Offset(NamedTuple):
-    """The position of (0, 0) in files whose coordinates in metres are far from their origin, such as UTM coordinates."""
+    """The position of (0, 0) in files whose coordinates in metres are far from their origin, such as UTM
+    coordinates.
+    """
 
     x_m: float
     y_m: float

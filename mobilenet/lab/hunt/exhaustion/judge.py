@@ -123,7 +123,9 @@ def _after_leave(history: History, host: int, event: tuple[Any, ...]) -> History
 
 
 def _gap(history: History, host: int, event: tuple[Any, ...]) -> History:
-    """Raise Violation. A host has a gap only after a station has given it up, and in these cases stations never do so."""
+    """Raise Violation. A host has a gap only after a station has given it up, and in these cases stations never do
+    so.
+    """
     raise Violation("gaps", f"h{host} has a gap, although no station gave up on it")
 
 

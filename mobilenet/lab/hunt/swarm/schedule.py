@@ -337,7 +337,9 @@ class _Run:
         return False
 
     def _rests(self) -> bool:
-        """Return whether every host has joined or left as requested, all buffers are empty, and no packet is in flight."""
+        """Return whether every host has joined or left as requested, all buffers are empty, and no packet is in
+        flight.
+        """
         hosts = zip(self._network.hosts, self._wants_in, strict=True)
         return all(host is not None and host.is_out() != wants_in for host, wants_in in hosts) and self._network.rests()
 

@@ -65,7 +65,9 @@ class VCubeWire:
         self.layers[b].on_receive(a, message)
 
     def _suspect(self, by: int, about: int) -> None:
-        """Let a station suspect another one a moment later, outside of any handler, and trust it again after a while."""
+        """Let a station suspect another one a moment later, outside of any handler, and trust it again after a
+        while.
+        """
         if by == about or (by, about) in self._suspected:
             return
         self._suspected.add((by, about))

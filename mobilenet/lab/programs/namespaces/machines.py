@@ -78,7 +78,9 @@ class Machines:
         self.running: dict[str, Machine] = {}
 
     def start(self, order: dict[str, Any], terminal: int | None = None) -> Machine:
-        """Start a machine. `order` is the order for init_process.py, and `terminal` a pseudo-terminal for the program."""
+        """Start a machine. `order` is the order for init_process.py, and `terminal` a pseudo-terminal for the
+        program.
+        """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours, theirs:
             to = os.dup(ours.fileno())

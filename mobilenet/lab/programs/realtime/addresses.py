@@ -63,7 +63,9 @@ class Addresses:
         return word.replace("{hosts_file}", self._hosts_file(host, own_port)) if "{hosts_file}" in word else word
 
     def _hosts_file(self, host: int, own_port: int | None) -> str:
-        """Write a file with a line `NUMBER ADDRESS PORT` for each host, as this host reaches it, and return its path."""
+        """Write a file with a line `NUMBER ADDRESS PORT` for each host, as this host reaches it, and return its
+        path.
+        """
         if self._folder is None:
             self._folder = self._block.enter_context(scratch_folder("hosts"))
         path = self._folder / f"hosts{host + self._first}"

@@ -36,7 +36,9 @@ LONGEST_SEARCH_S = 1.0  # CPU time for all lines that one program has written si
 
 
 class ProgramLine(NamedTuple):
-    """A broadcast, or a delivery of a message of `sender`. Messages are identified by the number that the program uses."""
+    """A broadcast, or a delivery of a message of `sender`. Messages are identified by the number that the program
+    uses.
+    """
 
     sender: int | None  # None: the line reports a broadcast
     number: int
@@ -133,7 +135,9 @@ def _no_longer_than(limit_s: float) -> Iterator[None]:
 
 
 class Log:
-    """A reader of the complete lines that a program writes, on standard output or into a file, which may not exist yet."""
+    """A reader of the complete lines that a program writes, on standard output or into a file, which may not exist
+    yet.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path

@@ -168,7 +168,9 @@ class Tunnels:
         return machine.is_running
 
     def _take_counts(self, machine: Machine) -> None:
-        """Read the kernel's counters of a node before its life ends. Programs that are root may change these counters."""
+        """Read the kernel's counters of a node before its life ends. Programs that are root may change these
+        counters.
+        """
         if machine.device is None or self._protocol.root:
             return
         before = self._by_kernel.get(machine.name, Counter())

@@ -294,7 +294,9 @@ def _with_metric(metric: str, rows: Runs, test: Inequality) -> list[int]:
 
 
 def _is_met(side: Side) -> bool:
-    """Return whether the means are within the bound, allowing for rounding. A strict test requires the means to differ."""
+    """Return whether the means are within the bound, allowing for rounding. A strict test requires the means to
+    differ.
+    """
     test = side.test
     others = side.other if test.is_ratio and side.other is not None else np.zeros(1)
     largest = float(np.max(np.abs(others), initial=0.0))
@@ -341,7 +343,9 @@ def _high(side: Side, factor: float, shift: float) -> float:
 
 
 def _interval(side: Side) -> Bounds | None:
-    """Return the value, ratio or difference of a test, and the interval of the numbers that its bounds do not exclude."""
+    """Return the value, ratio or difference of a test, and the interval of the numbers that its bounds do not
+    exclude.
+    """
     least, most = limits(side.metric)
     if not side.test.is_ratio:
         bounds = Bounds(_mean(side.less(1.0, 0.0)), _low(side, 1.0, 0.0), _high(side, 1.0, 0.0))

@@ -163,7 +163,9 @@ def exactly(values: list[int], expected: int) -> list[Claim]:
 
 
 def inside(c: Counts, n: int, times: int) -> list[Claim]:
-    """Claim that each correct process in the cluster of p(n/2), as p0 sees it, receives this number of TREE messages."""
+    """Claim that each correct process in the cluster of p(n/2), as p0 sees it, receives this number of TREE
+    messages.
+    """
     return exactly(c.received["tree"][n // 2 + 1 :], times)
 
 

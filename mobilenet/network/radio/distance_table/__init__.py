@@ -1,1 +1,3 @@
-"""The radio model in which the probability of reception depends on the distance, according to a table of measurements."""
+"""The radio model in which the probability of reception depends on the distance, according to a table of
+measurements.
+"""

@@ -131,7 +131,9 @@ def station_tx_dbm(wireless: SinrKeys) -> float:
 
 
 def reception_of(wireless: SinrKeys, rates_mbps: tuple[float, ...] = ()) -> Reception:
-    """Return the thresholds of reception. `rates_mbps` are rates that are needed in addition to those of the scenario."""
+    """Return the thresholds of reception. `rates_mbps` are rates that are needed in addition to those of the
+    scenario.
+    """
     mode = MODES[wireless.mode]
     sent_at = {*rates_mbps, wireless.broadcast_rate_mbps, wireless.unicast_mbps}
     sent_at |= {mode.ack_rate_mbps(rate) for rate in sent_at}
