@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Set-up and the everyday commands, for any machine with Python 3.11 to 3.13: `python3 make.py help`.
 
-Model     one environment in .venv, filled from requirements.lock; a stamp inside it says what it was made of,
-          so that every command may begin with `setup` and usually finds nothing to do
-Needs     the standard library only; git, make, a compiler, Java, a writable home: none of them. With a C compiler the
-          simulator's hot path is compiled, which takes half a minute and makes it about twice as fast
-Errors    one line on stderr and exit status 1; a failed command's own status otherwise
+Model     there is one environment in .venv, which is filled from requirements.lock. A stamp inside it records what it
+          was made from, so every command may begin with `setup`, which usually finds nothing to do
+Needs     only the standard library. Git, make, a compiler, Java and a writable home are not required. With a C
+          compiler, the simulator's hot path is compiled, which takes half a minute and makes it about twice as fast
+Errors    one line on stderr and exit status 1. If a command fails, its own exit status
 Source    ours: docs/architecture/set-up.md
 """
 
-# This file has to be understood by any Python 3 at all, in order to say which one it wants.
+# This file must be valid syntax for any version of Python 3, so that it can report which version is required.
 
 import configparser
 import contextlib
@@ -37,15 +37,18 @@ INDEX = "https://pypi.org/simple"
 
 
 class Refusal(Exception):
-    """What stands in the way, in one line."""
+    """Raised with a line that describes why a command cannot continue."""
 
 
 # --- the environment of the commands that we call ---------------------------------------------------------------
 
 
 def surroundings():
-    """The caller's environment without what would lead a Python astray or slow it down, and with a place for caches."""
-    # Without bytecode every command would first read the source of pandas, scipy and matplotlib: three seconds more.
+    """Return the caller's environment variables without those that redirect Python or slow it down, and with a
+    directory for caches.
+    """
+    # Without bytecode, every command would first compile the source of pandas, scipy and matplotlib, which takes three
+    # seconds.
     astray = (
         "PYTHONHOME",
         "PYTHONPATH",
@@ -76,12 +79,12 @@ def surroundings():
 
 
 def usable(home):
-    """Whether caches can be written under this home directory."""
+    """Return whether caches can be written under this home directory."""
     return os.path.isabs(home) and os.path.isdir(home) and os.access(home, os.W_OK | os.X_OK)
 
 
 def run(*command, **options):
-    """Run a command here; its exit status."""
+    """Run a command in this folder and return its exit status."""
     options.setdefault("env", surroundings())
     sys.stdout.flush()
     return subprocess.call(list(command), cwd=HERE, **options)
@@ -95,7 +98,7 @@ def quietly(*command):
 
 
 def made_of():
-    """What an environment made now would be made of."""
+    """Return what an environment would be made from now."""
     parts = {"python": "%d.%d" % sys.version_info[:2], "place": VENV}
     for name in ("requirements.lock", "pyproject.toml"):
         with open(os.path.join(HERE, name), "rb") as file:
@@ -104,7 +107,7 @@ def made_of():
 
 
 def stamp():
-    """What the present environment was made of; {} if it is absent or was left half-made."""
+    """Return what the present environment was made from, or {} if it is absent or incomplete."""
     try:
         with open(STAMP, encoding="utf-8") as file:
             parts = json.load(file)
@@ -113,21 +116,23 @@ def stamp():
     return parts if isinstance(parts, dict) and os.access(PYTHON, os.X_OK) else {}
 
 
-@functools.lru_cache(maxsize=None)  # once for each call of make.py
+@functools.lru_cache(maxsize=None)  # at most once for each call of make.py
 def setup():
-    """Make .venv, install everything, compile the hot path and keep Spark's classes, as far as that is not done."""
+    """Make .venv, install everything, compile the hot path and store Spark's classes. Skip the steps that are already
+    done.
+    """
     is_new = stamp() != made_of()
     if is_new:
         with one_at_a_time():
-            if stamp() != made_of():  # nobody else made it while we waited
+            if stamp() != made_of():  # no other process has made it in the meantime
                 make_environment()
-    # What is missing for compiling is printed once, and not at every command.
+    # Print what is missing for compiling only once, and not at every command.
     is_asked = is_new or sys.argv[1:] == ["setup"]
     compiling = [PYTHON, "-m", "mobilenet.engine.build_native"]
     if not is_asked:
         run(*compiling)
         return
-    classes = subprocess.Popen(  # each of the two takes one processor for a while
+    classes = subprocess.Popen(  # each of the two commands keeps one processor busy for a while
         [PYTHON, "-m", "mobilenet.lab.studies.query.spark_classes"], cwd=HERE, env=surroundings()
     )
     run(*compiling, "--again")
@@ -135,11 +140,12 @@ def setup():
 
 
 def make_environment():
-    """Fill .venv; the stamp comes last."""
+    """Fill .venv. Write the stamp last."""
     wanted = made_of()
     present = stamp()
     began = time.monotonic()
-    if present and all(present.get(key) == wanted[key] for key in ("python", "place")):  # only the lists changed
+    # If only the lists of packages have changed, keep the environment.
+    if present and all(present.get(key) == wanted[key] for key in ("python", "place")):
         os.remove(STAMP)
     else:
         make_venv()
@@ -154,7 +160,7 @@ def make_environment():
 
 @contextlib.contextmanager
 def one_at_a_time():
-    """Two set-ups at once would tear the environment from under each other."""
+    """Hold a lock, because two set-ups at the same time would destroy each other's environment."""
     import fcntl
 
     with open(os.path.join(HERE, ".venv.lock"), "w") as file:
@@ -167,7 +173,9 @@ def one_at_a_time():
 
 
 def make_venv():
-    """A fresh .venv with pip in it. Debian without python3-venv has the module but not its pip."""
+    """Make a new .venv with pip in it. On Debian without python3-venv, the module venv exists but cannot install
+    pip.
+    """
     say("creating .venv with Python %d.%d.%d" % sys.version_info[:3])
     if os.path.islink(VENV):
         os.remove(VENV)
@@ -177,7 +185,8 @@ def make_venv():
     shutil.rmtree(VENV, ignore_errors=True)
     with tempfile.TemporaryDirectory() as place:
         wheel = None
-        if not quietly(sys.executable, "-m", "venv", "--without-pip", VENV):  # no venv module at all: uv makes one
+        # Without a module venv, uv makes the environment.
+        if not quietly(sys.executable, "-m", "venv", "--without-pip", VENV):
             wheel = download("pip", place)
             uv_requirement = requirements_of("uv", place)
             if run(
@@ -199,10 +208,12 @@ def has_pip():
 
 
 def install():
-    """The lock, then the project itself. uv takes a fraction of pip's time; pip is there when uv cannot."""
+    """Install the packages of the lock and then the project itself. uv is much faster than pip, which is used if uv
+    fails.
+    """
     env = surroundings()
     settings = pip_settings()
-    if "index-url" in settings:  # uv does not read pip's configuration
+    if "index-url" in settings:  # uv does not read the configuration of pip
         env.setdefault("UV_DEFAULT_INDEX", settings["index-url"])
     if "cert" in settings:
         env.setdefault("SSL_CERT_FILE", settings["cert"])
@@ -223,7 +234,8 @@ def install():
             raise Refusal(
                 "the packages could not be installed: see above (is there a network? PIP_INDEX_URL selects a mirror)"
             )
-    # a plain path: a finder would come after the folder of a script, and a clone that lies there is called mobilenet
+    # Install a plain path. An import finder would be asked after the folder of a script, and a clone in that folder is
+    # also called mobilenet.
     compat = ["--config-settings", "editable_mode=compat"]
     itself = [*pip, "-q", "--no-build-isolation", "--no-index", *compat, "--editable", HERE]
     done = subprocess.run(itself, env=env, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -232,7 +244,7 @@ def install():
 
 
 def requirements_of(name, place):
-    """A requirements file with what the lock says about one package, hashes included."""
+    """Write a requirements file with the entry of the lock for one package, including hashes. Return its path."""
     path = os.path.join(place, name + ".txt")
     with open(path, "w", encoding="utf-8") as file:
         file.write(lock_entry(name))
@@ -248,7 +260,7 @@ def lock_entry(name):
 
 
 def download(name, place):
-    """The pure-Python wheel of a package in the lock, by the standard library alone."""
+    """Download the pure-Python wheel of a package in the lock, only with the standard library."""
     entry = lock_entry(name)
     version = entry.split("==")[1].split()[0]
     wanted = "%s-%s-py3-none-any.whl" % (name, version)
@@ -272,7 +284,7 @@ def download(name, place):
 
 
 def pip_settings():
-    """Return the part of pip's configuration that other installers need too: index-url, cert."""
+    """Return those settings of pip that other installers need as well: index-url and cert."""
     home = os.environ.get("HOME", "")
     parser = configparser.RawConfigParser(strict=False)
     places = ["/etc/pip.conf", os.path.join(home, ".pip", "pip.conf")]
@@ -295,7 +307,7 @@ def pip_settings():
 
 
 def tool(*command):
-    """Run something of the environment, and stop with its status if it fails."""
+    """Run a program of the environment. Exit with its status if it fails."""
     setup()
     name = os.path.join(BIN, command[0])
     status = run(name, *command[1:])
@@ -308,7 +320,7 @@ def demo(arguments):
     for name, more in (("streets", []), ("town", []), ("dynamic", ["--set", "duration_s=60"])):
         out = os.path.join("runs", "demo_" + name)
         shutil.rmtree(os.path.join(HERE, out), ignore_errors=True)
-        # With the outcome of every frame, so that the map can show where they collide.
+        # Record the outcome of every frame, so that the map can show where frames collide.
         tool("mobilenet", "run", "scenarios/%s.yaml" % name, "--out", out, "--set", "record.frames=true", *more)
         tool("mobilenet", "map", out, "-o", os.path.join(out, "map.html"), "--quiet")
     report = os.path.join(out, "report.html")
@@ -322,7 +334,8 @@ def demo(arguments):
 
 REST = "long or spark or browser"
 SPREAD = ["-nauto", "--maxprocesses=4", "--max-worker-restart=0", "--dist=loadfile", "--no-loadscope-reorder"]
-WAITING = ["-n%d" % min(4, 2 + (os.cpu_count() or 1))]  # two more: these tests wait for Java, browsers and programs
+# Two more than there are processors, because these tests wait for Java, browsers and programs.
+WAITING = ["-n%d" % min(4, 2 + (os.cpu_count() or 1))]
 
 
 def test(arguments):
@@ -342,13 +355,15 @@ def test_all(arguments):
 
 def pytest(marks, arguments):
     spread = ["-m", marks] if marks else []
-    # not for some of them only: each processor would first import everything
+    # Do not spread a selection of tests over processors, because each of them would first import everything.
     if all(word.startswith("-") for word in arguments):
         spread += SPREAD
     tool("python", "-m", "pytest", *(spread + list(arguments)))
 
 
-FAST = (  # paths, since a mark is only known after all files are imported, which takes longer than these tests
+# Paths are faster than a mark. A mark is known only after all files have been imported, which takes longer than these
+# tests.
+FAST = (
     "tests/test_layering.py",
     "tests/test_style.py",
     "tests/test_kernel.py",
@@ -427,12 +442,13 @@ def check(arguments):
     tool("codespell", *(words for words in PROSE if os.path.exists(os.path.join(HERE, words))))
     tool("ruff", "check", ".")
     tool("ruff", "format", "--check", "--quiet", ".")
-    mypy = subprocess.Popen(  # which takes as long as those tests
+    mypy = subprocess.Popen(  # runs at the same time, because it takes as long as the tests of texts
         [os.path.join(BIN, "mypy"), "mobilenet", "viz"], cwd=HERE, env=surroundings(),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
     )  # fmt: skip
     try:
-        tool("python", "-m", "pytest", "-m", "text")  # all are collected, and compiled for those who run them next
+        # This collects all tests, and so compiles them to bytecode for the next test run.
+        tool("python", "-m", "pytest", "-m", "text")
     finally:
         sys.stdout.write(mypy.communicate()[0])
     if mypy.returncode:
@@ -477,7 +493,8 @@ def dist(arguments):
     setup()
     folder = os.path.abspath(arguments[0] if arguments else os.path.join(HERE, "dist"))
     env = dict(surroundings(), MOBILENET_COMPILED_THERE=os.path.join(HERE, "mobilenet", "__compiled__"))
-    with tempfile.TemporaryDirectory() as place:  # nothing that lies about in the clone gets in
+    # The wheel is built from the archive, so stray files in the clone do not get in.
+    with tempfile.TemporaryDirectory() as place:
         code = (
             "import sys; from mobilenet.record.stamp import keeping_commit; from setuptools import build_meta\n"
             "with keeping_commit(): print(build_meta.build_sdist(sys.argv[1]))"

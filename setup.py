@@ -1,10 +1,12 @@
-"""What a wheel holds beyond `mobilenet/`: the pictures, scenarios and data, and the hot path as machine code.
+"""Build the wheel. In addition to `mobilenet/` it contains the pictures, scenarios and data, and the hot path as
+machine code.
 
-Model     `viz/` becomes `mobilenet/viz`, `scenarios/` and `data/` go below `mobilenet/examples`. With a C compiler the
-          hot path is compiled in the wheel's own copy of the source, as `make setup` does it in a clone, and the wheel
-          is one of this platform; without one, or with MOBILENET_COMPILED=0, it is one of any, and interpreted.
-          `make dist` names the folder of what the clone has compiled, which serves for the same source
-Errors    a line, and no wheel, on Windows
+Model     `viz/` becomes `mobilenet/viz`, and `scenarios/` and `data/` go below `mobilenet/examples`. With a C
+          compiler, the hot path is compiled in the wheel's own copy of the source, as `make setup` does it in a clone,
+          and the wheel is only for this platform. Without a compiler, or with MOBILENET_COMPILED=0, the wheel is for
+          any platform, and the code is interpreted. `make dist` names the folder of compiled modules in the clone,
+          which are reused for the same source
+Errors    on Windows there is no wheel, and the error is a single line
 Source    ours: docs/architecture/set-up.md
 """
 
@@ -28,7 +30,9 @@ BUILD_NATIVE = "mobilenet.engine.build_native"
 
 @functools.cache
 def compiles() -> bool:
-    """Whether the hot path can be compiled here; said by the code itself, which needs nothing but the library."""
+    """Return whether the hot path can be compiled here. The code itself answers this, and needs only the standard
+    library.
+    """
     if os.environ.get("MOBILENET_COMPILED") == "0":
         return False
     code = f"from {BUILD_NATIVE} import obstacle; import sys; sys.exit(obstacle())"
@@ -36,12 +40,12 @@ def compiles() -> bool:
 
 
 def surroundings(place: Path) -> dict[str, str]:
-    """So that the source of `place` is the one that is imported."""
+    """Return environment variables with which Python imports the source in `place`."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(place), os.environ.get("PYTHONPATH", "")]))}
 
 
 class Compiled(Distribution):
-    """One of this platform, and of this Python."""
+    """A distribution for this platform and this version of Python, if the hot path is compiled."""
 
     def has_ext_modules(self) -> bool:
         return compiles()
@@ -53,7 +57,8 @@ class WithExamples(build_py):
             super().run()
             return
         place = Path(self.build_lib).resolve()
-        shutil.rmtree(place / "mobilenet", ignore_errors=True)  # of an earlier build: what was removed since would stay
+        # An earlier build may contain files that no longer exist.
+        shutil.rmtree(place / "mobilenet", ignore_errors=True)
         super().run()
         for name in EXAMPLES:
             target = place / "mobilenet" / "examples" / name

@@ -1,4 +1,4 @@
-"""Violations of accessibility rules that axe-core finds in a page.
+"""Run axe-core in a page and report the accessibility rules that the page violates.
 
 Source    https://github.com/dequelabs/axe-core
 """
@@ -17,10 +17,10 @@ LESSER = ("heading-order", "region", "landmark-unique", "page-has-heading-one", 
 
 
 def obstacles(page: Page, lesser: Sequence[str] = LESSER) -> list[str]:
-    """Return the rules that the page breaks, and where: serious ones, and with `lesser` the minor ones too.
+    """Return the serious rules that the page violates, each with its location, and the minor rules that `lesser` names.
 
-    Collapsed details are opened first, since axe-core skips them; each table is cut to ten rows, since hundreds take
-    long.
+    Collapsed details are opened first, because axe-core skips them. Each table is cut to ten rows, because checking
+    hundreds of rows takes long.
     """
     page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
     page.evaluate("document.querySelectorAll('tbody tr:nth-child(n + 11)').forEach((row) => row.remove())")

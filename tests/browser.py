@@ -1,11 +1,11 @@
-"""Drive a headless Chromium over its debugging pipe, to test what a page requests, prints and shows.
+"""Drive a headless Chromium through its debugging pipe, to test what a page requests, prints and shows.
 
-Model     the DevTools protocol as JSON messages, each ended by a zero byte, over file descriptors 3 and 4 of the
-          browser; no port, no library. The network is cut off: every name resolves to nothing, and of addresses there
-          is this machine's own alone
+Model     The tests send DevTools messages as JSON over file descriptors 3 and 4 of the browser. Each message ends with
+          a zero byte. This needs neither a port nor a library. The browser has no network: no name can be resolved, and
+          the only reachable address is that of this machine.
 Units     pixels, seconds
-Errors    BrowserError for a page that throws, or a browser that does not answer; skip, or fail where a browser is
-          required (CI or MOBILENET_REQUIRE_BROWSER is set), when there is none
+Errors    BrowserError if a page throws or the browser does not answer. Without a browser, tests are skipped; they fail
+          where one is required (CI or MOBILENET_REQUIRE_BROWSER is set).
 Source    https://chromedevtools.github.io/devtools-protocol/
 """
 
@@ -43,7 +43,7 @@ KEYS = {
 
 
 class BrowserError(Exception):
-    """Raised when the page or the browser misbehaves."""
+    """Raised when a page throws an exception or the browser does not answer."""
 
 
 def chromium() -> str | None:
@@ -64,14 +64,14 @@ def _pipe() -> tuple[int, int]:
 
 
 class Page:
-    """One page in one browser; use it as a context manager."""
+    """Controls one page in one browser. Use it as a context manager."""
 
     def __init__(self, width: int = 1280, height: int = 800, patience_s: float = 60.0) -> None:
         path = chromium()
         if path is None:
             raise BrowserError(f"no browser: none of {', '.join(NAMES)} is installed")
         self.requests: list[str] = []
-        self.complaints: list[str] = []  # errors and warnings of the console, uncaught exceptions
+        self.complaints: list[str] = []  # errors and warnings on the console, and uncaught exceptions
         self._patience_s, self._number, self._rest = patience_s, 0, b""
         self._folder = tempfile.mkdtemp(prefix="mobilenet-browser-")
         to_browser, self._out = _pipe()
@@ -113,7 +113,6 @@ class Page:
         self.until("document.readyState === 'complete' && location.protocol === 'file:'")
 
     def visit(self, url: str) -> None:
-        """Open a URL on a server of this machine."""
         self._call("Page.navigate", url=url)
         self.until("document.readyState === 'complete' && location.protocol === 'http:'")
 
@@ -135,7 +134,6 @@ class Page:
         self._call("Input.dispatchMouseEvent", type="mouseReleased", x=end[0], y=end[1], button="left", clickCount=1)
 
     def evaluate(self, script: str) -> Any:
-        """Return the value of an expression evaluated in the page."""
         answer = self._call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
@@ -143,7 +141,6 @@ class Page:
         return answer["result"].get("value")
 
     def until(self, condition: str) -> None:
-        """Wait until a condition holds in the page."""
         end = time.monotonic() + self._patience_s
         while not self._is_so(condition):
             if time.monotonic() > end:
@@ -151,7 +148,7 @@ class Page:
             time.sleep(0.05)
 
     def _is_so(self, condition: str) -> bool:
-        """Evaluate a condition; while the page is navigating, it counts as false."""
+        """Return whether a condition holds in the page, and False while the page is navigating."""
         try:
             return bool(self.evaluate(condition))
         except BrowserError as error:
@@ -174,7 +171,6 @@ class Page:
             self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def click_on(self, selector: str) -> None:
-        """Click on the middle of an element."""
         box = self.evaluate(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block:"
             " 'center'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"

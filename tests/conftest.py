@@ -1,5 +1,7 @@
-"""Settings and fixtures for all tests: hypothesis has no deadlines, since the machine may be busy, and one small study
-runs once on a real Spark for all tests that read a study's directory.
+"""Settings and fixtures for all tests.
+
+Hypothesis sets no deadlines, because the machine may be busy. One small study runs on a real Spark, once, for all tests
+that read the directory of a study.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 settings.register_profile("mobilenet", deadline=None, print_blob=True)
 settings.load_profile("mobilenet")
 
-# Shells start background jobs with Ctrl-C ignored, and every child process of a test would inherit that.
+# A shell that starts the tests in the background ignores Ctrl-C for them, and all child processes would inherit this
+# setting.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parents[1]
@@ -53,7 +56,7 @@ def repetitions(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--repetitions"))
 
 
-@pytest.hookimpl(tryfirst=True)  # must run before `-m` selects tests
+@pytest.hookimpl(tryfirst=True)  # This hook must run before `-m` selects the tests.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "finished" in getattr(item, "fixturenames", ()):
@@ -61,16 +64,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from scanning all tests and imported modules, half a gigabyte, at every full
-    collection.
+    """Exclude the tests and imported modules from garbage collection. They take half a gigabyte, and every full
+    collection would scan them.
     """
     gc.collect()
     gc.freeze()
 
 
 def end_java() -> None:
-    """End the Spark of this process, so that the next one reads its settings; a cluster of this
-    process keeps running.
+    """End the Java process of Spark, so that the next session reads the settings again. A cluster that this process has
+    started continues to run.
     """
     from pyspark import SparkContext
 
@@ -84,9 +87,10 @@ def end_java() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_spark() -> Iterator[None]:
-    """Share one Spark session with two workers among all commands called in this process, whatever number they ask for.
+    """Share one Spark session with two workers among all commands called in this process. The number of workers that a
+    command requests is ignored.
 
-    A separate session would cost each of them seconds. Other tests cover the end of a session.
+    Starting a session for each command would take seconds. Other tests check how a session ends.
     """
     from mobilenet.lab.studies import spark
 
@@ -127,14 +131,16 @@ def one_spark() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def rows_in_lists() -> Iterator[None]:
-    """Leave rows in the recorder's lists however slow the machine is: many tests read the lists."""
+    """Keep all rows in the lists of the recorder, because many tests read these lists. On a slow machine, the recorder
+    would otherwise write them to files during the run.
+    """
     with mock.patch("mobilenet.record.recorder.LONGEST_S", inf):
         yield
 
 
 @pytest.fixture
 def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compose figures without painting them, which takes most of the time."""
+    """Compose figures without rendering them, because rendering takes most of the time."""
     from matplotlib.figure import Figure
 
     monkeypatch.setattr(Figure, "savefig", lambda self, name, **options: Path(name).write_text("<svg></svg>"))

@@ -1,11 +1,11 @@
-"""Run the long commands that documents quote inside a line of text, which the tests do not run.
+"""Run the long commands that documents quote within a line of text. The tests do not run these commands.
 
     python -m tests.long_docs [--list]
 
-Model     every `mobilenet ...` and `python -m ...` in README.md, CONTRIBUTING.md and docs/ that is a whole command,
-          that is, without placeholders such as RUN or [--seed N]. They run in a temporary folder with the scenarios,
-          after those that the tests run
-Units     minutes: about an hour and a half in all, on two cores
+Model     The program extracts every complete `mobilenet ...` and `python -m ...` command from README.md,
+          CONTRIBUTING.md and docs/, that is, every command without placeholders such as RUN or [--seed N]. It runs them
+          in a temporary folder with the scenarios, after the commands that the tests run.
+Units     minutes; the whole program takes about an hour and a half on two cores
 Source    ours: docs/validation/trust.md
 """
 
@@ -22,19 +22,19 @@ from tests.test_docs import COMMANDS, DOCUMENTS, ROOT, commands_in, in_a_process
 
 PLACEHOLDER = re.compile(r"\\|[\[|…]|\b[A-Z]{2,}\b|<")
 BESIDE = (
-    "python -m validation.calibrate",  # the sweep of the radio settings takes hours
-    "python -m validation.variants",  # so does this one
-    "mobilenet claims scenarios/claims/paper_bundling.yaml",  # hours
-    "mobilenet claims scenarios/claims/paper_mobile.yaml",  # some claims are undecided, as the page says
-    "mobilenet claims scenarios/claims/paper_engineering.yaml",  # undecided, too
-    "python -m tests.test_fingerprints --renew",  # these write into the clone
+    "python -m validation.calibrate",  # sweeps the radio settings for hours
+    "python -m validation.variants",  # also takes hours
+    "mobilenet claims scenarios/claims/paper_bundling.yaml",  # takes hours
+    "mobilenet claims scenarios/claims/paper_mobile.yaml",  # Some claims are undecided, as the page says.
+    "mobilenet claims scenarios/claims/paper_engineering.yaml",  # Here, too, some claims are undecided.
+    "python -m tests.test_fingerprints --renew",  # This command and the next four write into the clone.
     "python -m validation.fading fading",
     "python -m validation.repairs repair_standing repair_walking",
     "python -m tests.write_verdict_tables",
     "python -m tests.world.tracks.writers",
-    "python -m tests.protocols.mobile_causal.mutants",  # run with a limit on time
+    "python -m tests.protocols.mobile_causal.mutants",  # stops at a time limit
     "python -m tests.lab.hunt.exhaustion.page",  # needs the output of other commands
-    # violated, as the page says
+    # The next two runs violate a promise, as the page says.
     "mobilenet run scenarios/own_promise/prompt.yaml --allow-code",
     "mobilenet run scenarios/own_protocol/gossip.yaml --allow-code --set protocol.promises=causal",
 )

@@ -1,7 +1,8 @@
-"""Compare parts of the radio model with published formulas, written again here, where ns-3 was not used.
+"""Compare those parts of the radio model that were not compared with ns-3 with published formulas.
 
-Model     path losses at single distances; standard deviation and correlation of shadowing over SEEDS worlds; frames at
-          48 and 54 Mb/s, whose bits are 64-QAM behind the convolutional code of 802.11 (union bound)
+Model     The formulas are implemented again here. They give path losses at single distances, the standard deviation and
+          correlation of shadowing over SEEDS worlds, and the share of frames received at 48 and 54 Mb/s. Those frames
+          use 64-QAM and the convolutional code of 802.11 (union bound).
 Units     dB, metres; shares of frames
 Source    ns-3's ThreeLogDistancePropagationLossModel (defaults); 3GPP TR 38.901, table 7.4.1-1; Friis (1946);
           Gudmundson (1991); NIST's error model of ns-3, whose weights are in the specification of the radio
@@ -50,8 +51,8 @@ def _path_losses() -> Iterator[Row]:
     wave_m = 299_792_458.0 / 2.4e9
     yield _loss("free_space", "2.4 GHz, 100 m", 20 * log10(4 * pi * 100 / wave_m), 100, model="free_space")
     for d in (50, 150):
-        space_m = sqrt(d * d + 8.5**2)  # antennas at 10 m and 1.5 m
-        break_m = 4 * 9 * 0.5 * 2.4e9 / 3e8  # both antenna heights minus 1 m
+        space_m = sqrt(d * d + 8.5**2)  # The antennas are 10 m and 1.5 m high.
+        break_m = 4 * 9 * 0.5 * 2.4e9 / 3e8  # uses both antenna heights minus 1 m
         beyond = 40 * log10(space_m) - 9.5 * log10(break_m**2 + 8.5**2)
         sight = 32.4 + 20 * log10(2.4) + (21 * log10(space_m) if d <= break_m else beyond)
         none = max(sight, 22.4 + 35.3 * log10(space_m) + 21.3 * log10(2.4))
@@ -65,7 +66,9 @@ def _loss(part: str, setting: str, formula_db: float, d: int, line_of_sight: boo
 
 
 def _shadowing() -> Iterator[Row]:
-    """Compare links of two lengths, and the same links with one end moved by the decorrelation distance."""
+    """Compare links of two lengths with the formulas, and correlate each link with the same link after one end has
+    moved by the decorrelation distance.
+    """
     random = np.random.default_rng(1)
     for length_m, formula in ((LONG_M, exp(-1)), (SHORT_M, 0.47)):
         a = np.round(random.uniform(-500, 500, (LINKS, 2)) / GRID_M).astype(np.int64)
@@ -94,7 +97,7 @@ def _frames() -> Iterator[Row]:
         (54, 22, 5, THREE_QUARTERS, 1 / 6), (54, 23, 5, THREE_QUARTERS, 1 / 6),
     ):  # fmt: skip
         snr = 10 ** (snr_db / 10)
-        wrong = 7 / (8 * 3) * erfc(sqrt(snr / 42))  # 64-QAM
+        wrong = 7 / (8 * 3) * erfc(sqrt(snr / 42))  # bit error ratio of 64-QAM
         d = sqrt(4 * wrong * (1 - wrong))
         broken = min(1.0, share * sum(weight * d ** (first + i) for i, weight in enumerate(weights)))
         ours = chance_of(cost_of(costs(rate), 100 * snr_db, 8 * 1000 * 2000)) / CHANCE

@@ -1,4 +1,4 @@
-"""Tests that compiled modules behave as their source does, and are used only while they match that source."""
+"""Tests that compiled modules behave like their source, and that they are used only while they match that source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SAY = (
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a compiled copy of the package at another path; its source is the same as here."""
+    """Return a copy of the package at another path, compiled from the same source."""
     place = tmp_path_factory.mktemp("copy")
     shutil.copytree(
         ROOT / "mobilenet", place / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__")
@@ -72,7 +72,7 @@ def test_compiled_modules_stay_valid_if_only_comments_change(copy: Path) -> None
     try:
         source.write_text(reworded)
         assert python(copy, SAY) == "True False so"
-        assert python(copy, SAY + PARSES) == "True False so\nFalse"  # the answer was cached
+        assert python(copy, SAY + PARSES) == "True False so\nFalse"  # The answer was cached.
         source.write_text(reworded + "\nMARK = 1\n")
         for _ in range(2):
             assert python(copy, SAY) == "False True py"
@@ -109,11 +109,14 @@ def test_a_failed_compilation_falls_back_and_is_not_retried(copy: Path) -> None:
 
 @needs_a_compiler
 def test_a_wheel_takes_only_the_modules_of_its_source(copy: Path, tmp_path: Path) -> None:
-    """`make dist` names the folder of what the clone has compiled, in which other builds may lie as well."""
+    """`make dist` passes the folder of the compiled modules of the clone. This folder may also contain builds of other
+    sources.
+    """
     shutil.copytree(copy / "mobilenet", tmp_path / "mobilenet", ignore=shutil.ignore_patterns("__compiled__"))
     there = shutil.copytree(copy / "mobilenet/__compiled__", tmp_path / "__compiled__")
     (there / "0123456789abcdef").mkdir()
-    assert output_of(tmp_path, tries_again=True, MOBILENET_COMPILED_THERE=str(there)) == []  # nothing is compiled
+    # The empty output shows that nothing was compiled.
+    assert output_of(tmp_path, tries_again=True, MOBILENET_COMPILED_THERE=str(there)) == []
     taken = [path.name for path in (tmp_path / "mobilenet/__compiled__").iterdir()]
     assert taken == [python(tmp_path, "from mobilenet.engine import native; print(native.folder().name)")]
     assert python(tmp_path, SAY) == "True False so"
@@ -150,7 +153,7 @@ def output_of(place: Path, tries_again: bool, before: str = "", **environment: s
 @pytest.mark.long
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
 def test_interpreted_and_compiled_runs_are_the_same() -> None:
-    """All other tests run compiled where possible; here, shortened scenarios of each kind run interpreted."""
+    """All other tests run compiled code where possible. This test runs shortened scenarios of each kind interpreted."""
     names = ["churn", "dynamic_on_vcube", "faults", "first", "gossip", "radio_check", "streets", "tcp_dynamic"]
     code = f"import json; from tests.test_fingerprints import all_digests; print(json.dumps(all_digests({names})))"
     python_digests: dict[str, Any] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
@@ -165,7 +168,7 @@ ACKING = (
 
 
 def over_acking() -> list[Digests]:
-    """Use datagrams, acknowledged frames and, in "faults", crashes."""
+    """Return the digests of runs over a MAC with acknowledgements. The scenario "faults" also has crashes."""
     return [
         digests(record(shorten(name, wireless, "duration_s=16")))
         for name in ("faults", "tcp_dynamic")
@@ -205,7 +208,9 @@ def test_a_command_that_simulates_renews_the_compiled_modules(command: str, mend
 
 
 def test_modules_in_an_archive_use_a_matching_compiled_library(tmp_path: Path) -> None:
-    """This is how Spark's executors get the package: no library can be loaded from within an archive."""
+    """Executors of Spark get the package as an archive. A library cannot be loaded from within an archive, so it has to
+    be unpacked.
+    """
     if not native.in_use():
         pytest.skip("nothing has been compiled")
     archive = package_archive(tmp_path)
@@ -215,7 +220,7 @@ def test_modules_in_an_archive_use_a_matching_compiled_library(tmp_path: Path) -
     )
     words = [sys.executable, "-P", "-c", look, str(archive)]
     environment = {name: value for name, value in os.environ.items() if name != "MOBILENET_COMPILED"}
-    for _ in range(2):  # the second call finds the files that the first unpacked
+    for _ in range(2):  # The second call finds the files that the first call has unpacked.
         output = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment).stdout
         package, is_compiled, medium = output.split()
         assert package.startswith(f"{archive}/") and is_compiled == "True" and medium.endswith(".so")

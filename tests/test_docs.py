@@ -1,8 +1,8 @@
-"""Tests that documented commands run, that named files exist, and that tables match the code.
+"""Tests that documented commands run, that the files named in documents exist, and that tables match the code.
 
-Model     the pages that a reader follows (README, tutorial, guide) are played in order in one folder, as a reader
-          would; a command that several pages have is run once. Studies, searches and swarms are made smaller here
-          (FEWER, IN_FILES); `make test-docs` runs them as they are printed
+Model     The tests run the commands of the pages that a reader follows (README, tutorial, guide) in order, in one
+          folder, as a reader would. A command that appears on several pages runs once. FEWER and IN_FILES make studies,
+          searches and swarms smaller; `make test-docs` runs them as they are printed.
 """
 
 from __future__ import annotations
@@ -68,17 +68,16 @@ def text_of(name: str) -> str:
 
 
 def commands_in(name: str) -> list[str]:
-    """Yield the commands that stand on lines of their own; a backslash continues a command on the next line."""
+    """Return the commands that stand on lines of their own. A backslash continues a command on the next line."""
     text = re.sub(r" \\\n\s+", " ", text_of(name))
     return [line.strip() for line in text.splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
 
 
-IN_PROCESSES = ("run", "serve", "swarm", "live")  # these start processes or servers
+IN_PROCESSES = ("run", "serve", "swarm", "live")  # These commands start processes or servers.
 COMMANDS = list(dict.fromkeys(command for name in [*PLAYED, REAL_SOFTWARE, CLUSTER] for command in commands_in(name)))
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command, in this process if possible."""
     words = shlex.split(command)
     if words[0] == "mobilenet" and words[1] not in IN_PROCESSES:
         return mobilenet(*words[1:], place=folder)
@@ -96,7 +95,7 @@ def in_a_process(words: list[str], folder: Path, timeout_s: float) -> subprocess
 
 
 def looked_at(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Start a live run, open its page, then press Ctrl-C."""
+    """Start a live run, open its page, and then press Ctrl-C."""
     served = Server(folder, *arguments)
     assert b"mobilenet-data" in urlopen(served.url).read()
     code, out, err = served.end()
@@ -110,7 +109,7 @@ def replace_all(text: str, changes: dict[str, str]) -> str:
 
 
 class Reader:
-    """A user who follows the documents, in a folder with the scenarios of the clone."""
+    """A user who follows the documents in a folder that contains the scenarios of the clone."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -165,7 +164,7 @@ def test_documented_commands_run_on_a_cluster(reader: Reader, monkeypatch: pytes
 @pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_in_the_documents_run(name: str, reader: Reader) -> None:
-    """The last program of each document must be complete."""
+    """Only the last program of each document has to be complete."""
     reader.follow(name)
     code = re.findall(r"```python\n(.*?)```", text_of(name), re.DOTALL)[-1]
     env = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -203,8 +202,8 @@ def test_make_offers_what_the_documents_say() -> None:
 
 
 def is_there(name: str, page: Path) -> bool:
-    """Return whether a path exists in the clone, in the package or in what the page is about; a bare name may be
-    anywhere.
+    """Return whether a path exists in the clone, in the package, among the protocols, or next to the page. A name
+    without a folder may be anywhere.
     """
     if "/" not in name:
         is_in_tree = any(
@@ -218,7 +217,7 @@ def is_there(name: str, page: Path) -> bool:
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "CHANGELOG.md"])
 def test_files_mentioned_in_the_documents_exist(name: str) -> None:
-    """The changelog names modules as they were called at the time."""
+    """The changelog is exempt, because it names modules as they were called at the time."""
     text, page = text_of(name), ROOT / name
     named = set(re.findall(r"`([\w./-]*\w\.(?:py|js|yaml|toml|lock))(?::\w+)?`", text))
     named |= set(
@@ -254,7 +253,9 @@ def headings(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("name", ["docs/verdicts-and-metrics.md", "docs/run-directory.md", "docs/guide/maps.md"])
 def test_the_documents_define_pairs_for_both_radio_models(name: str) -> None:
-    """Where received power decides, a pair needs no node in range."""
+    """Where received power decides about reception, pairs are not limited to nodes in range, so the pages must not
+    define them that way.
+    """
     assert not re.search(r"frame(,| and)\s+(node|receiver) in\s+(its\s+)?range", text_of(name))
     assert "in silence" in OF_HOSTS.meaning("nodes_within_reach_per_frame")
 
@@ -289,7 +290,7 @@ def test_a_page_of_evidence_begins_with_its_command(name: str) -> None:
 
 
 def file_of(name: str) -> Path:
-    """Return the path of a file named on the page; files of the package are named without their folder."""
+    """Return the path of a file named on the page. The page names files of the package relative to its folder."""
     return ROOT / name if name.startswith(("tests/", "viz/")) else ROOT / "mobilenet" / name
 
 
@@ -332,13 +333,13 @@ def test_a_radio_model_is_mentioned_only_where_it_is_registered() -> None:
         if "distance_table" in path.read_text(encoding="utf-8")
     }
     others = {name for name in naming if not name.startswith("network/radio/distance_table/")}
-    shared = "network/radio/keys.py"  # keys shared by two models
+    shared = "network/radio/keys.py"  # contains keys that two models share
     assert others == {"network/wireless.py", "engine/native.py", shared}
 
 
 @pytest.mark.long
 def test_the_documentation_site_is_complete_and_self_contained(tmp_path: Path) -> None:
-    """Every link has its target, and a page opened from disk fetches nothing from the network."""
+    """Every link has a target, and a page opened from disk requests nothing from the network."""
     mkdocs = Path(sys.executable).parent / "mkdocs"
     env = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     command = [str(mkdocs), "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]

@@ -1,8 +1,8 @@
-"""Tests that every scenario behaves, to the nanosecond, as when its fingerprint was pinned in fingerprints.json.
+"""Tests that every scenario behaves, to the nanosecond, as it did when its fingerprint was stored in fingerprints.json.
 
-Model     each scenario is shortened to DURATION_S. Pinned are digests of the events (the fingerprint of a run), of the
-          samples, and of the counters, which also cover what no event records: each frame and its fate.
-Rule      a change that alters a fingerprint renews them all, and explains why in a line of CHANGELOG.md:
+Model     Each scenario is shortened to DURATION_S. The file holds digests of the events (the fingerprint of a run), of
+          the samples and of the counters. The counters also cover what events do not record: each frame and its fate.
+Rule      A change that alters a fingerprint renews all of them and explains the reason in a line of CHANGELOG.md:
 
               python -m tests.test_fingerprints --renew
 """
@@ -54,7 +54,7 @@ def digests(recording: Recording) -> Digests:
 
 
 def _columns(recording: Recording, table: str) -> dict[str, list[Any]]:
-    """Return the columns as lists, in which whole numbers are integers."""
+    """Return the columns as lists, with whole numbers as integers."""
     return {name: list(map(as_whole, values)) for name, values in recording.tables()[table].items()}
 
 
@@ -99,7 +99,7 @@ def test_consecutive_simulations_do_not_affect_each_other() -> None:
 
 
 def test_interleaved_simulations_do_not_affect_each_other() -> None:
-    """Two threads alternate at each simulated second: neither may see the state of the other."""
+    """Two threads take turns at each simulated second. Neither simulation may be affected by the state of the other."""
     names = ("churn", "holes", "churn")
     digests_of: dict[int, Digests] = {}
     turns = [threading.Semaphore(0) for _ in names]
@@ -130,7 +130,7 @@ def test_interleaved_simulations_do_not_affect_each_other() -> None:
 @pytest.mark.parametrize("name", ["churn", "holes", "streets"])
 def test_a_run_directory_repeats_the_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     once = api.run(shorten(name), out=tmp_path / "once")
-    monkeypatch.chdir(tmp_path)  # the command in the manifest is enough, since the files were copied along
+    monkeypatch.chdir(tmp_path)  # The files were copied into the run, so its scenario runs from any folder.
     again = api.run(Path("once", "scenario.yaml"), out="again")
     assert once.manifest["fingerprint"] == again.manifest["fingerprint"] == pinned_digests(name)["events"]
     assert once.metrics == again.metrics and once.counters == again.counters
@@ -145,7 +145,9 @@ def test_recording_more_tables_does_not_change_a_run(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["dynamic", "faults", "churn", "holes"])
 def test_the_world_does_not_depend_on_the_protocol(name: str) -> None:
-    """Other protocols set other timers, but walks, broadcast attempts and crashes stay the same."""
+    """Different settings of the protocol lead to different timers, but walks, broadcast attempts and crashes stay the
+    same.
+    """
     other = record(shorten(name, "protocol.ack_min_s=0.1", "protocol.resend_first_s=0.6", "protocol.heartbeat_s=3"))
     usual = record(shorten(name))
     assert other.fingerprint() != usual.fingerprint()
@@ -155,7 +157,7 @@ def test_the_world_does_not_depend_on_the_protocol(name: str) -> None:
 
 
 def events_of(recording: Recording, kinds: tuple[str, ...]) -> list[tuple[int, str]]:
-    """Return when and where events of these kinds happened while the world moved."""
+    """Return the times and nodes of the events of these kinds, up to the moment when the hosts stop moving."""
     events = recording.events
     rows = zip(events.time_ns, events.node, events.event, strict=True)
     return [(time, node) for time, node, event in rows if event in kinds and time < DURATION_S * 10**9]

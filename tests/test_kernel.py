@@ -1,4 +1,4 @@
-"""Tests of the event kernel: time, ties, timers and random streams."""
+"""Tests of the event kernel: simulated time, events at the same time, timers and random streams."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def test_simultaneous_events_run_in_the_order_of_scheduling() -> None:
     st.lists(st.integers(0, 5 << BUCKET_BITS), max_size=4),
 )
 def test_the_kernel_runs_events_as_one_sorted_list_would(plan: list[tuple[int, int]], stops: list[int]) -> None:
-    """Schedules calls at all distances, each of which schedules another, and runs in arbitrary slices."""
+    """The plan schedules calls near and far in the future, each of which schedules another, and the kernel runs them in
+    arbitrary slices of time.
+    """
     kernel = Kernel()
     scheduled: list[tuple[int, int]] = []
     seen: list[tuple[int, int]] = []
@@ -191,7 +193,7 @@ def test_an_entry_scheduled_before_its_bucket_comes_first() -> None:
     far = 10_000 << BUCKET_BITS
     for at in (far, 1 << 70):
         kernel.at(at, lambda: seen.append(kernel.now))
-    kernel.run_until(5)  # this call looks ahead
+    kernel.run_until(5)  # This call makes the kernel look ahead to the entries far in the future.
     for at in (far - 1, 7, 3 << BUCKET_BITS, far + 1):
         kernel.at(at, lambda: seen.append(kernel.now))
     kernel.run_until(1 << 71)
@@ -257,7 +259,7 @@ def test_two_kernels_do_not_see_each_other() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["start", "stop"]), st.integers(0, 20)), max_size=20))
 def test_a_timer_fires_exactly_when_its_last_start_says(script: list[tuple[int, str, int]]) -> None:
-    """Compares the timer with a model that remembers only the deadline."""
+    """The test compares the timer with a model that remembers only the deadline."""
     kernel = Kernel()
     fired: list[int] = []
     timer = Timer(kernel, lambda: fired.append(kernel.now))
@@ -300,7 +302,7 @@ def test_streams_are_named_and_independent() -> None:
 
 
 def test_a_stream_draws_what_its_generator_draws() -> None:
-    """Other streams may draw in between."""
+    """The result does not depend on other streams that draw in between."""
     streams = [Stream(7, "mobility", f"h{host}") for host in range(5)]
     drawn = [[stream.random() for stream in streams] for _ in range(5 * BLOCK // 2)]
     for host, column in enumerate(zip(*drawn, strict=True)):

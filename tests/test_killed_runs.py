@@ -1,4 +1,6 @@
-"""Tests that a killed run leaves all rows up to some moment, in tables that no command mistakes for a run."""
+"""Tests that a killed run leaves all rows up to some moment, and that no command mistakes the tables for those of a
+finished run.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the files of a run in progress, with a batch for each simulated second."""
+    """Return the folder of a run in progress that has written one batch for each simulated second."""
     folder = tmp_path_factory.mktemp("batches")
     simulation = Simulation(Scenario.load(FIRST), run_folder=folder)
     recording = simulation.recording
@@ -57,7 +59,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def require_beginning(table: str, of: Path, whole: Path) -> int:
-    """Check that the rows are the first rows of the whole run; return their number."""
+    """Check that these rows are the first rows of the whole run, and return how many they are."""
     kept = read_table(of, table)
     assert kept.equals(read_table(whole, table).slice(0, kept.num_rows)), table
     return int(kept.num_rows)
@@ -177,7 +179,7 @@ def test_a_run_killed_at_any_moment_leaves_a_readable_record(tmp_path: Path) -> 
         time.sleep(moments.uniform(0.1, 0.95) * took_s)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        if name.exists():  # the run ended before it could be killed
+        if name.exists():  # The run may have ended before it could be killed.
             continue
         show = [sys.executable, "-m", "mobilenet", "show", str(name)]
         first = subprocess.run(show, capture_output=True, text=True, cwd=tmp_path)

@@ -1,7 +1,8 @@
-"""Tests of the import rules: packages are layered, and a module imports from its own package and from lower layers.
+"""Tests of the import rules: packages form layers, and a module imports only from its own package and from lower
+layers.
 
-The layers are described in docs/architecture/core.md and lab.md. Planted violations at the end show that the tests find
-what the order forbids.
+docs/architecture/core.md and lab.md describe the layers. At the end, violations are planted to show that the tests find
+them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.text
 
-# From the bottom up. Packages on the same line do not import each other.
+# The layers from bottom to top. Packages in the same layer do not import each other.
 FLOORS = (
     ("parameters", "quoting"),
     ("engine", "world.tracks"),
@@ -49,11 +50,12 @@ FLOORS = (
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-NAMELESS = ("mobilenet", "mobilenet.network", "mobilenet.lab", "mobilenet.lab.hunt")  # these import nothing
+# packages that belong to no layer, because they import nothing
+NAMELESS = ("mobilenet", "mobilenet.network", "mobilenet.lab", "mobilenet.lab.hunt")
 NOT_OF_THE_PRODUCT = ("tests", "validation", "scenarios")
-# Modules that may import by a name in a variable, or look into sys.modules: lazy exports of the package root, compiled
-# modules, the code of plug-ins, the docstring of a module that declares keys, the command that was called, and the
-# checks that a protocol's declaration names.
+# The modules in MAY_IMPORT_BY_NAME may import a module by a name in a variable, or read sys.modules. They load lazy
+# exports of the package root, compiled modules, plug-ins, docstrings of modules that declare keys, the module of the
+# called command, and the checks that the declaration of a protocol names.
 BY_NAME = ("import_module", "__import__", "resolve_name", "run_module", "run_path", "modules")
 MAY_IMPORT_BY_NAME = {
     f"mobilenet{module}"
@@ -71,11 +73,11 @@ MAY_IMPORT_BY_NAME = {
     )
 }
 
-# Modules that may import each other, but only below TYPE_CHECKING. A node, its frames, its MAC and the medium form one
-# machine and are compiled: calls are direct only where the class of the callee is known by name.
+# Modules that may import each other, but only under TYPE_CHECKING. A node, its frames, its MAC and the medium work
+# together closely, and they are compiled: a call is direct only if the compiler knows the class of the callee by name.
 CIRCLES = [[f"mobilenet.network.radio.{name}" for name in ("frame", "mac", "medium", "neighbours", "transceiver")]]
 
-# Each library is used in one place.
+# Each of these libraries may be imported only by the packages listed here.
 HOMES = {
     "simpy": ("mobilenet.engine.kernel",),
     "pyspark": ("mobilenet.lab.studies", "mobilenet.lab.notebook"),
@@ -101,12 +103,14 @@ def inside(module: str, *packages: str) -> bool:
 
 
 def is_promises(module: str) -> bool:
-    """Return whether this module checks the promises of one protocol; it stands next to the protocol."""
+    """Return whether this module checks the promises of one protocol. Such a module lies in the package of its
+    protocol.
+    """
     return inside(module, "mobilenet.protocols") and module.endswith(".promises")
 
 
 class Tree:
-    """The modules below some folders of `root`, and the dotted names that each of them imports."""
+    """Holds the modules below some folders of `root`, and the dotted names that each of them imports."""
 
     def __init__(self, root: Path, *folders: str) -> None:
         self.modules: dict[str, Path] = {}
@@ -130,32 +134,33 @@ class Tree:
                 base = ".".join([*above, *filter(None, [node.module])])
                 names = {f"{base}.{alias.name}" for alias in node.names}
                 modules |= names & self.modules.keys() or {base}
-                if base == "mobilenet":  # the root's exports hide the module that defines a name
+                if base == "mobilenet":  # An export of the package root does not show which module defines the name.
                     modules |= names - {"mobilenet.__version__"}
         return modules
 
     def importers(self, *packages: str) -> Iterator[tuple[str, str]]:
-        """Yield (module, imported name) for all modules inside these packages."""
         for module, imported in self.imports.items():
             yield from ((module, name) for name in sorted(imported) if inside(name, *packages))
 
     def reach(self, module: str, *closed: str) -> set[str]:
-        """Return all our modules that importing this one loads, without looking behind the `closed` packages."""
+        """Return all modules of this project that importing `module` loads. The imports of `closed` packages are not
+        followed.
+        """
         return reach(self.imports, module, *closed)
 
     def circles_of_packages(self) -> list[list[str]]:
-        """Return folders that import each other; a module of the root counts as a folder."""
+        """Return groups of folders that import each other. A module in the root of the package counts as a folder."""
         stand_alone = {name for name in self.modules if name.count(".") < 2 or is_promises(name)}
         folder = {name: name if name in stand_alone else self.package(name) for name in self.modules}
         graph: dict[str, set[str]] = {name: set() for name in folder.values()}
         for module, imported in self.imports.items():
-            if module != "mobilenet":  # its exports are defined elsewhere
+            if module != "mobilenet":  # The exports of the package root are defined in other modules.
                 graph[folder[module]] |= {folder[name] for name in imported & folder.keys()} - {folder[module]}
         return rings(graph)
 
 
 def head(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the statements that run on import, without functions and code for type checkers."""
+    """Yield the statements that run on import, without the bodies of functions and without code for type checkers."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
@@ -177,21 +182,21 @@ def reach(graph: dict[str, set[str]], module: str, *closed: str) -> set[str]:
 
 
 def rings(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Return the groups of names that reach each other."""
+    """Return the groups of names that can reach each other in the graph."""
     behind = {name: reach(graph, name) for name in graph}
     groups = {tuple(sorted({a, *(b for b in behind[a] if a in behind[b])})) for a in behind if a in behind[a]}
     return sorted(map(list, groups))
 
 
 def room_of(module: str) -> str | None:
-    """Return the layer of one of our modules, or None if it has none."""
+    """Return the layer of one of the modules of this project, or None if the module belongs to no layer."""
     name = "promises" if is_promises(module) else module.removeprefix("mobilenet.")
     parts = name.split(".")
     return next((room for depth in (3, 2, 1) if (room := ".".join(parts[:depth])) in FLOOR), None)
 
 
 def looks_up(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Yield imports from a layer above, or next to, the module's own."""
+    """Yield imports from a higher layer, or from another package in the same layer."""
     for module, imported in tree.imports.items():
         own = room_of(module)
         for name in sorted(imported):
@@ -208,15 +213,17 @@ def looks_up(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def round_and_round(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Yield modules, or folders of them, that import each other at any level; imports in functions and for types count,
-    too.
+    """Yield modules that import each other, and folders whose modules do. Imports inside functions and imports for type
+    checkers count, too.
     """
     yield from ((ring[0], " ".join(ring)) for ring in rings(tree.imports) if ring not in CIRCLES)
     yield from ((ring[0], " ".join(ring)) for ring in tree.circles_of_packages())
 
 
 def by_other_ways(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Yield imports without a plain import statement: `import *`, exports of the root, and names in variables."""
+    """Yield imports that are not plain import statements of a defining module: `import *`, exports of the package root,
+    and names in variables.
+    """
     for module, parsed in tree.trees.items():
         for node in ast.walk(parsed):
             if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
@@ -235,8 +242,8 @@ def away_from_home(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Yield imports that protocols may not have: only a small part of the standard library, each other and, for
-    parameters, pydantic and the declaration of quantities are allowed.
+    """Yield imports that are forbidden in protocols. A protocol may import only other protocols, a small part of the
+    standard library and, in its parameters, pydantic and the declaration of quantities.
     """
     for module, imported in tree.imports.items():
         if inside(module, "mobilenet.protocols") and not is_promises(module):
@@ -249,8 +256,8 @@ def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def not_for_promises(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Yield imports that the checks of a protocol's promises may not have: they read the record as the verifier does,
-    and know only the parameters of the protocol.
+    """Yield imports that are forbidden in the checks of a protocol's promises. These checks may read the record as the
+    verifier does, and may import only the parameters of their protocol.
     """
     ours = ("mobilenet.verify", "mobilenet.record.table", "mobilenet.engine.clock")
     for module in filter(is_promises, tree.modules):
@@ -261,8 +268,8 @@ def not_for_promises(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Yield imports that readers may not have: a reader of runs does not know the simulator, and judges and metrics
-    know no protocol either.
+    """Yield imports that are forbidden in modules that read runs. A reader may not import the simulator; judges and
+    metrics may not import protocols either.
     """
     closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.simulation.plugin_code")
     for module in tree.modules:
@@ -324,7 +331,7 @@ def test_allowed_import_cycles_exist_and_concern_only_types() -> None:
 
 
 def test_protocols_meet_the_network_through_ports_alone() -> None:
-    """The network runs any protocol; only the catalogues name the built-in ones."""
+    """The network can run any protocol. Only the catalogues name the built-in protocols."""
     for module, imported in ours().imports.items():
         if inside(
             module, "mobilenet.simulation.nodes", "mobilenet.simulation.connections", "mobilenet.simulation.mobile"
@@ -334,14 +341,15 @@ def test_protocols_meet_the_network_through_ports_alone() -> None:
 
 
 def test_the_verifier_reads_the_scenario_in_one_place() -> None:
-    """It derives the promises of a run from the declarations in scenario.yaml; the rest of the verifier does not know
-    scenarios.
+    """The verifier derives the promises of a run from the declarations in scenario.yaml. The rest of the verifier does
+    not import scenarios.
     """
     pairs = set(ours().importers("mobilenet.scenario"))
     knowing = {module for module, name in pairs if name != "mobilenet.scenario.plans.expectations"}
     assert {module for module in knowing if inside(module, "mobilenet.verify")} == {"mobilenet.verify.declarations"}
     values = ours().imports["mobilenet.scenario.plans.expectations"]
-    assert values <= {"__future__", "collections.abc", "typing"}  # plain imports
+    # This module may import only from these three modules.
+    assert values <= {"__future__", "collections.abc", "typing"}
 
 
 def test_metrics_do_not_import_scenarios() -> None:
@@ -402,7 +410,6 @@ BY_OTHER_WAYS = (
 
 
 def plant(folder: Path, at: str, source: str) -> Tree:
-    """Write a small package with one module that contains `source`."""
     for name in ("mobilenet", "mobilenet.engine", "mobilenet.simulation", "mobilenet.simulation.mobile",
         "mobilenet.network", "mobilenet.network.radio", "mobilenet.verify",
                  "mobilenet.protocols", "mobilenet.world", "mobilenet.network.radio.medium", at):  # fmt: skip
@@ -435,8 +442,9 @@ def test_allowed_imports_are_not_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rule", "at", "source"),
     [
-        (looks_up, "mobilenet.world.walk", "from ..network.radio.medium import Medium"),  # next to it
-        (looks_up, "mobilenet.loose", "from mobilenet.engine import clock"),  # belongs to no layer
+        # Both packages are in the same layer.
+        (looks_up, "mobilenet.world.walk", "from ..network.radio.medium import Medium"),
+        (looks_up, "mobilenet.loose", "from mobilenet.engine import clock"),  # This module belongs to no layer.
         (looks_up, "mobilenet.verify.judge", "from mobilenet.viz.map import data"),
         (looks_up, "mobilenet.verify.judge", "import mobilenet.viz.map"),
         (looks_up, "mobilenet.verify.judge", "from tests.conftest import x"),
@@ -464,8 +472,8 @@ def test_each_layering_rule_finds_a_planted_violation(rule: object, at: str, sou
 )
 @pytest.mark.parametrize("late", ["", "def f():\n    ", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "])
 def test_an_import_cycle_within_a_package_is_found(back: str, late: str, tmp_path: Path) -> None:
-    """Imports in functions and for types close a cycle, too; the cycles that exist during import are reported
-    separately.
+    """Imports inside functions and for type checkers can close a cycle, too. Another function reports the cycles that
+    exist during import.
     """
     plant(tmp_path, "mobilenet.engine.clock", "from mobilenet.engine import hand")
     (tmp_path / "mobilenet" / "engine" / "hand.py").write_text(f"{late}{back}\n")

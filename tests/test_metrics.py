@@ -1,4 +1,4 @@
-"""Tests of metrics on traces small enough to compute by hand."""
+"""Tests of metrics on traces that are small enough to compute the values by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def row_of(
     duration_s: float = 100.0,
     **manifest: Any,
 ) -> dict[str, float | int | None]:
-    """Return the metrics of these events, such as `2.5 h0 deliver h1:0` with optional details, and of these samples."""
+    """Return the metrics of these events and samples. An event is a line such as `2.5 h0 deliver h1:0`, with optional
+    details.
+    """
     log = EventLog()
     for line in script:
         if isinstance(line, str):
@@ -62,10 +64,10 @@ def test_delays_and_counts_of_a_small_trace_are_right() -> None:
         warmup_s=10,
     )
     assert (row["broadcasts"], row["broadcasts_refused"], row["broadcasts_offered"]) == (2, 1, 3)
-    assert row["deliveries"] == 3  # deliveries within the window, whenever the broadcast was
-    assert row["delivery_delay_mean_s"] == 2.5  # h0:1 at h0 and at h1
-    assert row["delivery_delay_others_mean_s"] == 4.0  # only h0:1 at h1
-    assert row["broadcasts_undelivered"] == 2  # h1:0 at both members
+    assert row["deliveries"] == 3  # A delivery counts if it is in the window, even if the broadcast is not.
+    assert row["delivery_delay_mean_s"] == 2.5  # delay of h0:1 at h0 and at h1
+    assert row["delivery_delay_others_mean_s"] == 4.0  # delay of h0:1 at h1 only
+    assert row["broadcasts_undelivered"] == 2  # h1:0 was not delivered at either member.
 
 
 def test_a_host_that_joins_later_is_not_owed_older_messages() -> None:
@@ -98,7 +100,7 @@ def test_superseded_handoffs_are_counted_separately() -> None:
     )
     assert (row["handoffs"], row["handoffs_superseded"], row["recoveries"]) == (1, 1, 1)
     assert row["handoff_duration_mean_s"] == pytest.approx(0.4)
-    assert row["handoff_interruption_mean_s"] == 2.0  # from 9 to 11
+    assert row["handoff_interruption_mean_s"] == 2.0  # from second 9 to second 11
     assert row["handoff_interruption_excess_mean_s"] == pytest.approx(2.0 - 4 / 3)
     assert (row["handoffs_with_recovered"], row["handoff_recovered_mean"], row["handoffs_with_skipped"]) == (1, 4, 0)
 
@@ -132,8 +134,9 @@ def test_a_crash_or_leave_is_not_an_interruption_by_a_handoff(end: str) -> None:
         f"16 h0 {end}", "40 h0 deliver h1:3", "42 h0 deliver h1:4",
     ])  # fmt: skip
     assert row["handoffs"] == 2
-    assert row["handoff_interruption_mean_s"] == 2.0  # from 12 to 14; not from 14 to 40
-    # 2 s from one delivery to the next, also after 40
+    # The interruption lasts from second 12 to 14. The time from 14 to 40 does not count.
+    assert row["handoff_interruption_mean_s"] == 2.0
+    # Consecutive deliveries are 2 s apart, also after second 40.
     assert row["handoff_interruption_excess_mean_s"] == pytest.approx(0.0)
 
 
@@ -142,9 +145,9 @@ def test_buffers_are_weighted_with_time() -> None:
         ["0 h0 join", "50 h1 join", "90 h1 leave"],
         [(0, "s0", "sbuffer", 4), (25, "s0", "sbuffer", 0), (0, "s1", "sbuffer", 0), (60, "h1", "rbuffer", 2)],
     )
-    assert row["station_sbuffer_mean"] == 0.5  # (1 + 0) / 2
+    assert row["station_sbuffer_mean"] == 0.5  # The mean of two stations is (1 + 0) / 2.
     assert row["station_sbuffer_max"] == 4
-    assert row["host_rbuffer_mean"] == pytest.approx(30 * 2 / (100 + 40))  # while they are members
+    assert row["host_rbuffer_mean"] == pytest.approx(30 * 2 / (100 + 40))  # Hosts count while they are members.
 
 
 def test_radio_metrics_cover_only_the_measurement_window() -> None:
@@ -182,12 +185,12 @@ def test_collision_shares_and_message_counts_are_right() -> None:
     assert row["collision_loss_ratio_addressed_begun"] == pytest.approx(5 / 55)
     assert row["messages_sent_per_delivery"] == pytest.approx(36 / 4)
     assert row["copies_and_acks_per_delivery"] == pytest.approx((50 + 10) / 4)
-    # older records do not contain the size of messages
+    # Older records do not contain the size of messages.
     assert row_of(events, samples)["copies_and_acks_per_delivery"] is None
 
 
 def test_deprecated_metrics_count_acks_and_others_do_not() -> None:
-    """A record of an older version, which includes ACKs in all counters, gives them the same values."""
+    """In a record of an older version, all counters include ACKs, so both kinds of metrics have the same values."""
     apart = {
         "radio_frames": 10, "radio_bytes": 1000, "radio_payload_bytes": 600, "radio_control_bytes": 400,
         "radio_mac_acks": 5, "radio_mac_ack_bytes": 70,
@@ -222,8 +225,8 @@ def test_the_time_weighted_mean_of_a_step_function_is_right() -> None:
 
 
 def test_metrics_that_do_not_apply_to_a_protocol_are_absent() -> None:
-    """A quantity that the protocol lacks is absent, not 0; one that it has and did not need is 0. For a plug-in, the
-    record decides.
+    """A quantity that the protocol does not have is absent and not 0. A quantity that the protocol has but did not need
+    is 0. For a plug-in, the record decides which quantities the protocol has.
     """
     nothing = {"protocol": "own", "warmup_s": 0, "duration_s": 1, "radio": {}}
     events: dict[str, list[Any]] = {name: [] for name in COLUMNS["events"]}

@@ -1,8 +1,9 @@
-"""Tests that recompute every metric of a run, slowly, from its rows and its definition only.
+"""Tests that recompute every metric of a run, slowly, from the rows of the run and the definition of the metric.
 
-Nothing of mobilenet.metrics is used except its result: sums are over whole numbers of nanoseconds, and each question
-reads all rows again. Pairs come from the table of frames, where the product reads running totals. Whole runs are read
-from disk; damaged records and drawn traces hold what no run of ours has, such as a message that is broadcast twice.
+The tests use nothing of mobilenet.metrics except its result. Sums are over whole numbers of nanoseconds, and each
+question reads all rows again. Pairs are counted in the table of frames, whereas mobilenet.metrics reads running totals.
+The tests read whole runs from disk. They also use damaged records and generated traces, with rows that a real run never
+has, such as two broadcasts of the same message.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def rows_of(columns: dict[str, list[Any]]) -> Rows:
 
 
 class Slow:
-    """The rows of a run, and slow queries over them."""
+    """Holds the rows of a run and answers questions about them slowly, by reading all rows again."""
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class Slow:
         return {e.message: e.time_ns for e in self.of("broadcast")}
 
     def deliveries(self) -> Iterator[tuple[SimpleNamespace, SimpleNamespace | None]]:
-        """Return each delivery with the last broadcast of its message before it."""
+        """Yield each delivery together with the last broadcast of the message before that delivery."""
         sent: dict[str, SimpleNamespace] = {}
         for e in self.events:
             if e.event == "broadcast":
@@ -130,14 +131,14 @@ class Slow:
         ]
 
     def entitlements(self, host: str, first: int, last: int) -> list[tuple[str, str, int]]:
-        """Count the messages broadcast between two rows that the host never delivers."""
+        """Return the messages that were broadcast between two rows and that the host never delivers."""
         has, sent = {e.message for e in self.of("deliver", host)}, self.sent_at()
         rows = self.events[first:last]
         return [(host, e.message, sent[e.message]) for e in rows if e.event == "broadcast" and e.message not in has]
 
     def obligations(self) -> list[tuple[str, str]]:
-        """Yield (host, message of the window) for hosts that are members when it is broadcast and never leave
-        afterwards.
+        """Return pairs of a host and a message of the window. The host is a member when the message is broadcast, and
+        never leaves afterwards.
         """
         pairs, sent = [], self.sent_at()
         for host in self.nodes:
@@ -179,7 +180,7 @@ class Slow:
     # --- buffers
 
     def spans(self, node: str) -> list[tuple[int, int]]:
-        """Return the intervals within the window in which a host is a member."""
+        """Return the intervals of the window in which a host is a member."""
         intervals, since = [], None
         for e in (e for e in self.events if e.node == node and e.event in ("join", "leave")):
             if e.event == "join":
@@ -192,7 +193,6 @@ class Slow:
         return [(max(a, self.begin), min(b, self.end)) for a, b in intervals if max(a, self.begin) < min(b, self.end)]
 
     def buffer(self, kind: str, quantity: str) -> tuple[float | None, float]:
-        """Return the mean over time, and the maximum."""
         steps: dict[str, list[tuple[int, float]]] = {}
         for s in self.samples:
             if s.quantity == quantity and s.node.startswith(kind) and s.node != "network":
@@ -259,12 +259,14 @@ class Slow:
     # --- radio
 
     def total(self, quantity: str) -> float:
-        """Return the increase between the ends of the window."""
+        """Return by how much a running total increases from the beginning to the end of the window."""
         at = {s.time_ns: s.value for s in self.samples if s.node == "network" and s.quantity == quantity}
         return at.get(self.end, 0.0) - at.get(self.begin, 0.0)
 
     def pairs(self, of: pd.DataFrame, *fates: str) -> int:
-        """Count frames and nodes in range, for frames that ended in the window."""
+        """Count the pairs of a frame and a node in range, for frames that ended in the window. With `fates`, count only
+        pairs with one of these fates.
+        """
         ended = of[(of["end_ns"] >= self.begin) & (of["end_ns"] < self.end)]
         return int(ended["fate"].isin(fates).sum()) if fates else len(ended)
 
@@ -334,7 +336,7 @@ class Slow:
         return {name: value for name, value in all_metrics.items() if self.has(name)}
 
     def has(self, name: str) -> bool:
-        """Return whether the protocol has this quantity: the plug-in here, for example, has no handoffs."""
+        """Return whether the protocol has this quantity. The plug-in in these tests, for example, has no handoffs."""
         if self.manifest["protocol"] == "mobile_causal":
             return True
         lists = tuple(f"{own}_m" for own in LISTS.values())
@@ -352,7 +354,7 @@ def ratio(a: float | None, b: float) -> float | None:
 
 
 def percentile(ordered: list[Fraction], share: int) -> float | None:
-    """Interpolate linearly between the two nearest ranks."""
+    """Return a percentile, interpolated linearly between the two nearest ranks."""
     if not ordered:
         return None
     place = Fraction(share * (len(ordered) - 1), 100)
@@ -362,7 +364,7 @@ def percentile(ordered: list[Fraction], share: int) -> float | None:
 
 
 class SlowProcesses(Slow):
-    """The same queries for runs of processes; 1 t.u. is 1 s."""
+    """Answers the same questions for runs of processes, where 1 t.u. is 1 s."""
 
     def all(self) -> dict[str, Any]:
         n, messages, detector = self.manifest["processes"], self.counters["messages"], self.counters["detector"]
@@ -435,8 +437,8 @@ def test_metrics_of_processes_follow_their_definitions(name: str, tmp_path: Path
 
 
 def is_measurable(record: Record) -> bool:
-    """Return whether a record could be measured. Records that the verifier refuses, for example for disordered times,
-    are exempt.
+    """Return whether the metrics of a record can be computed. The test exempts records that the verifier rejects, for
+    example because their times are not in order.
     """
     tables, counters, facts = record
     events, samples = tables["events"], tables["samples"]

@@ -1,5 +1,5 @@
-"""Tests that the table of mutants on the page on trust matches the lists, and that each mutant has a test that kills
-it.
+"""Tests that the table of mutants in docs/validation/trust.md matches the lists of mutants, and that a test kills each
+mutant.
 """
 
 from __future__ import annotations

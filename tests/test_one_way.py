@@ -1,4 +1,6 @@
-"""Tests that both kinds of run take one path from scenario to verdict, and that few modules ask for the kind."""
+"""Tests that both kinds of run pass through the same modules from scenario to verdict, and that few modules depend on
+the kind of run.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from tests.conftest import ROOT
 
 MOST_STAYS = 25
 MOST_ASKING = 20
-LEAST_SHARE = 0.02  # relative to all calls
-# A program that prints the modules that a run enters, in the order of its calls and returns.
+LEAST_SHARE = 0.02  # share of all calls of a run
+# This program prints the modules that a run enters, in the order of calls and returns.
 WALK = """
 import json, sys
 from mobilenet import api
@@ -65,8 +67,9 @@ DECIDE = ("by_kind.py", "record/kinds.py", "scenario/loader.py", "scenario/plans
 
 
 def stays(scenario: str, place: Path) -> list[str]:
-    """Return the modules that a run enters up to its verdict; successive calls within a module count as one entry."""
-    for name in ("first", "second"):  # the depth and contents of a folder also cause calls
+    """Return the modules that a run enters until its verdict. Successive calls within a module count as one entry."""
+    # The calls of a run also depend on the depth and contents of its folder, so both runs get a similar folder.
+    for name in ("first", "second"):
         (place / name).mkdir(parents=True)
     words = [ROOT / "scenarios" / scenario, str(LEAST_SHARE), "first/run", "second/run"]
     done = subprocess.run(
@@ -87,7 +90,9 @@ def test_a_run_takes_the_steps_on_the_architecture_page(tmp_path: Path) -> None:
 
 
 def test_a_run_of_processes_takes_the_same_steps(tmp_path: Path) -> None:
-    """Modules with less than their share of all calls are left out, so steps may be missing, but none may be added."""
+    """A module with only a small share of the calls is left out, so a run of processes may lack some steps of a run of
+    hosts, but may not have any other step.
+    """
     names = {"simulation.processes.experiment": "simulation.mobile"}
     left = iter(stays("first.yaml", tmp_path / "hosts"))
     taken = [names.get(module, module) for module in stays("vcube/reliable.yaml", tmp_path / "processes")]
@@ -104,4 +109,4 @@ def test_few_places_distinguish_the_two_kinds_of_run() -> None:
         if ASKS.search(line)
     ]
     assert len(asking) <= MOST_ASKING, "\n".join(asking)
-    assert len(asking) > MOST_ASKING / 2  # if there are fewer, the pattern no longer matches the code
+    assert len(asking) > MOST_ASKING / 2  # If fewer lines match, the pattern no longer fits the code.

@@ -1,6 +1,6 @@
-"""Tests of the source archive, of the wheel made from it, and of the wheel's use in an empty folder.
+"""Tests of the source archive, of the wheel built from it, and of using that wheel in an empty folder.
 
-Everything is imported from where the wheel was unpacked; only what mobilenet needs comes from this environment.
+The tests import mobilenet from the unpacked wheel, and only its dependencies from this environment.
 """
 
 from __future__ import annotations
@@ -49,13 +49,12 @@ def installed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Path]:
-    """Return a folder that is empty except for an unrelated viz.py."""
     (tmp_path / "viz.py").write_text("raise SystemExit('not this one')")
     yield tmp_path
 
 
 def run_command(installed: Path, folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run the command with an empty home and without a compiler."""
+    """Run the command with an empty home directory and without a compiler."""
     path = os.pathsep.join([str(folder), str(installed)])
     env = {**os.environ, "PYTHONPATH": path, "HOME": str(folder), "PATH": str(Path(sys.executable).parent), **more}
     return subprocess.run(
@@ -162,7 +161,7 @@ def test_the_package_metadata_are_correct(installed: Path) -> None:
 
 
 def test_wheels_are_configured_for_each_python_that_is_supported() -> None:
-    """cibuildwheel itself is not run; the test checks the form of its configuration."""
+    """The test does not run cibuildwheel. It only checks the form of its configuration."""
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
     configured = document["tool"]["cibuildwheel"]
     pythons = [one.rsplit(" ", 1)[1] for one in document["project"]["classifiers"] if ":: 3." in one]

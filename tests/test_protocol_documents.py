@@ -1,4 +1,6 @@
-"""Tests that files and names in the documents of the protocols exist, and that the documents are wrapped."""
+"""Tests that the files and names in the documents of the protocols exist, and that lines of these documents are
+wrapped.
+"""
 
 import re
 from pathlib import Path

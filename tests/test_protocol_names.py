@@ -1,4 +1,6 @@
-"""Tests that only protocols, the catalogues and the key of backbones name a protocol; other code uses declarations."""
+"""Tests that only protocols, the catalogues and the key of backbones name a protocol. All other code uses
+declarations.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from tests.conftest import ROOT
 
 BACKBONES = {kind.value for kind in names.Backbone}
 NAMES = {declaration.name for declaration in CATALOGUE} | PARAMETERS.keys() | BACKBONES - {"tree"}
-ALSO_ORDERS = {"best_effort", "reliable", "causal", "beacon"}  # these words also mean promises, papers or frames
+# These words are also names of promises, papers or frames.
+ALSO_ORDERS = {"best_effort", "reliable", "causal", "beacon"}
 EXCEPTED = {
     "mobilenet/protocols": "protocols",
     "mobilenet/network/wired/parameters.py": "declares the kinds of backbones",
@@ -27,8 +30,8 @@ EXCEPTED = {
 
 
 def protocols_in(source: str) -> Iterator[str]:
-    """Return the protocols that code names, in any string; an ambiguous word counts only if a name or kind is compared
-    with it.
+    """Yield the protocols whose names occur in a string of the code. An ambiguous word counts only if it is compared
+    with a name or a kind.
 
     Docstrings do not count.
     """

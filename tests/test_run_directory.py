@@ -1,4 +1,4 @@
-"""Tests that docs/run-directory.md describes everything that a run directory holds."""
+"""Tests that docs/run-directory.md describes every file, column and counter of a run directory."""
 
 from __future__ import annotations
 
@@ -28,14 +28,13 @@ SEVERAL = {
 
 
 def rows(heading: str) -> list[list[str]]:
-    """Return the rows of all tables in a section."""
     section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line[:1] == "|"]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
 def explained_names(heading: str) -> set[str]:
-    """Return the names in the first cells of rows whose last cell has a description."""
+    """Return the names in the first cells of the rows whose last cell contains a description."""
     return {name for row in rows(heading) if row[-1] for name in re.findall(r"`([\w.]+)`", row[0])}
 
 
@@ -62,7 +61,9 @@ def test_every_frame_outcome_is_documented() -> None:
 
 
 def counters_in(value: dict[str, Any]) -> set[str]:
-    """Return the names of counters, without the classes, outcomes and events that some of them count."""
+    """Return the names of the counters, without the classes, outcomes and events by which some of them are
+    subdivided.
+    """
     inside = (counters_in(each) for name, each in value.items() if isinstance(each, dict) and name not in SEVERAL)
     return set(value).union(*inside)
 

@@ -1,8 +1,8 @@
-"""Tests that no command and no message of the live page imports modules planted in folders of users.
+"""Tests that no command and no request of the live page imports modules that were planted in the folders of users.
 
-Model     a module of each name that could be imported lies in the current folder, next to the scenario, and in the
-          directories of runs and studies. Each of them leaves a mark when it runs. Tests with `is_marked` show that a
-          process without a safe path does leave one
+Model     A module for each importable name is planted in the current folder, next to the scenario, and in the
+          directories of runs and studies. A planted module leaves a mark when it runs. Tests with `is_marked` show that
+          a process without a safe path does leave such a mark.
 """
 
 from __future__ import annotations
@@ -45,8 +45,11 @@ compare: {factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}
 RUN, OF_STUDY, BUG = "runs/first", "studies/loss", "runs/bug"
 FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
 
-# The arguments of each command, one call after the other; `live` has a separate test, and `place` makes a study.
-CALLS = {  # calls that start processes: a simulation, a server, pictures, Spark, a pool of processes and Java's files
+# The arguments of each command, in the order of the calls. `live` has a separate test, and the fixture `place` runs the
+# study.
+# These commands start processes: a simulation, a server, pictures, Spark, a pool of processes, and those that open
+# Java's files.
+CALLS = {
     "run": [f"run {SCENARIO} --set duration_s=5 --twice --out runs/other"],
     "serve": ["serve clean/scenario.yaml --allow-code --out runs/served"],
     "figures": [f"figures {RUN}"],
@@ -73,19 +76,22 @@ def call(place: Path, *words: str, **more: str) -> subprocess.CompletedProcess[s
 
 
 def execute(place: Path, words: str) -> None:
-    """Run a command; other exit codes would mean that it was refused or failed before it did anything."""
+    """Run a command and check its exit code. Any other code means that the command was refused or failed before it did
+    any work.
+    """
     process = call(place, *words.split())
     assert process.returncode in (0, 1, 4), (words, process.stdout, process.stderr)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the working directory of all commands, with a run, a study, and planted modules in all
-    folders of users.
+    """Return the working directory of all commands. It contains a run and a study, and planted modules in each folder
+    of the user.
     """
     folder = tmp_path_factory.mktemp("planted")
     mark, place = folder / "mark", folder / "place"
-    (folder / "jars").mkdir()  # so that the parent folder looks like that of Spark
+    # Spark's folder contains a folder of this name, so the parent folder now looks like that of Spark.
+    (folder / "jars").mkdir()
     (folder / "bin").mkdir()
     for name in ("spark-submit", "spark-class"):
         (folder / "bin" / name).write_text(f"#!/bin/sh\necho {name} >> {mark}\nexit 1\n")
@@ -93,7 +99,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "scenarios").mkdir(parents=True)
     shutil.copy(ROOT / SCENARIO, place / "scenarios")
     (place / "scenarios" / "study.yaml").write_text(STUDY)
-    (place / "clean").mkdir()  # for programs, which may import what lies there
+    (place / "clean").mkdir()  # for programs, which may import the modules next to them
     realtime.scenario(place / "clean", "while True: time.sleep(1)")
     for planted in (place, place / "scenarios"):
         plant(planted, mark)
@@ -115,7 +121,7 @@ def unmarked(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def is_marked(place: Path) -> str:
-    """Return the planted modules that have run since the last call."""
+    """Return the files of the planted modules that have run since the last call."""
     mark = place.parent / "mark"
     content = mark.read_text() if mark.exists() else ""
     mark.unlink(missing_ok=True)
@@ -181,7 +187,7 @@ def test_no_live_page_message_imports_planted_modules(place: Path) -> None:
 
 @contextmanager
 def serve(folder: Path, *arguments: str) -> Iterator[Talk]:
-    """Start a live run in that folder and connect a socket to it."""
+    """Start a live run in that folder, and connect a socket to the run."""
     server = Server(folder, *arguments, env=environment())
     try:
         with Talk(server) as talk:
@@ -230,7 +236,7 @@ def test_a_multiprocessing_child_imports_planted_modules(context: str, expected:
 
 
 def test_python_m_mobilenet_imports_nothing_from_the_cwd(tmp_path: Path) -> None:
-    """The modules that Python and the package itself import before that are out of our control."""
+    """The test cannot control the modules that Python and the package import before the safe path is set."""
     for name in INSTALLED.keys() - {"mobilenet"}:
         (tmp_path / f"{name}.py").write_text("open('mark', 'a').write(__file__)\n")
     command = [sys.executable, "-m", "mobilenet", "run", str(ROOT / SCENARIO), "--set", "duration_s=5", "--out", "run"]
@@ -239,18 +245,18 @@ def test_python_m_mobilenet_imports_nothing_from_the_cwd(tmp_path: Path) -> None
 
 
 def test_all_our_processes_are_started_with_a_safe_path() -> None:
-    """Only these modules may name the interpreter or start processes in another way."""
+    """No other module may name the interpreter or start processes in another way."""
     tree = Tree(ROOT, "mobilenet", "viz")
     named = r"sys\.executable|get_context|SpawnContext|os\.(system|exec|spawn|posix_spawn)"
     modules = {name for name, path in tree.modules.items() if re.search(named, path.read_text(encoding="utf-8"))}
     assert modules == {
         "mobilenet.engine.safe_path",
-        "mobilenet.lab.workers",  # through `for_children`
-        "mobilenet.lab.programs.children",  # with -I
-        "mobilenet.lab.programs.namespaces.machines",  # also with -I
+        "mobilenet.lab.workers",  # starts processes through `for_children`
+        "mobilenet.lab.programs.children",  # starts Python with -I
+        "mobilenet.lab.programs.namespaces.machines",  # also starts Python with -I
         "mobilenet.lab.programs.namespaces.init_process",  # runs programs of users
-        "mobilenet.lab.studies.spark",  # Spark's workers, through `for_children`
-        "mobilenet.lab.studies.cluster",  # through `for_children`; its environment comes from spark.py
+        "mobilenet.lab.studies.spark",  # starts Spark's workers through `for_children`
+        "mobilenet.lab.studies.cluster",  # uses `for_children`, and takes its environment from spark.py
         "mobilenet.lab.bench.programs",  # runs programs of users
         "mobilenet.lab.bench.packets",  # also runs programs of users
     }
@@ -264,7 +270,8 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a scenario whose program imports the module next to it."""
     folder = tmp_path_factory.mktemp("beside")
     shutil.copy(SCENARIOS / "programs" / "flood.py", folder / "beside_it.py")
-    (folder / "own.py").write_text("import beside_it\n")  # words of the command that name files are copied into the run
+    # Files named on the command line are copied into the run, and so is beside_it.py.
+    (folder / "own.py").write_text("import beside_it\n")
     text = (SCENARIOS / "programs" / "flood.yaml").read_text()
     (folder / "scenario.yaml").write_text(text.replace("python3, flood.py", f"{sys.executable}, own.py, beside_it.py"))
     (folder / "study.yaml").write_text("scenario: scenario.yaml\nset: {duration_s: 4}\nreplications: {min: 2}\n")
@@ -301,7 +308,7 @@ def test_a_user_s_safe_path_keeps_a_program_from_local_imports(beside: Path) -> 
     assert process.returncode == 2 and "beside_it" in process.stderr
 
 
-SAFE = f"__import__('sys').flags.safe_path, __import__('os').environ.get({VARIABLE!r})"  # evaluated in a process
+SAFE = f"__import__('sys').flags.safe_path, __import__('os').environ.get({VARIABLE!r})"  # is evaluated in a process
 
 
 @pytest.mark.parametrize(("of_the_user", "within"), [(None, OURS), ("", OURS), ("1", "1"), ("yes", "yes")])

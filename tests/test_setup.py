@@ -1,4 +1,4 @@
-"""Tests of the bootstrap and of the lists that it reads; nothing is installed here."""
+"""Tests of the bootstrap script make.py and of the lists that it reads. The tests install nothing."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_an_incomplete_environment_is_recognized(
         stamp.write_text(text)
         assert make.stamp() == {}
     stamp.write_text(json.dumps(make.made_of()))
-    assert make.stamp() == {}  # its Python no longer exists
+    assert make.stamp() == {}  # The Python of this stamp does not exist any more.
     python.symlink_to(sys.executable)
     assert make.stamp() == make.made_of()
 
@@ -105,9 +105,9 @@ def test_a_second_setup_does_nothing(make: ModuleType) -> None:
         pytest.skip("this environment was not made by make.py")
     cpu_s = children_cpu_s()
     done = subprocess.run([sys.executable, "make.py", "setup"], cwd=ROOT, capture_output=True, text=True, check=False)
-    missing = build_native.obstacle()  # printed whenever `setup` is called by name
+    missing = build_native.obstacle()  # The obstacle is printed whenever `setup` is called by name.
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (0, "", 0 if missing is None else 1)
-    assert children_cpu_s() - cpu_s < 2  # 0.05 s on an idle machine
+    assert children_cpu_s() - cpu_s < 2  # takes 0.05 s on an idle machine
 
 
 def test_commands_run_without_a_usable_home(make: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests that the simulator applies what the scenario configures, and that nodes that are down do nothing."""
+"""Tests that the simulator applies the settings of the scenario, and that nodes do nothing while they are down."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_frames_in_tables_and_counters_agree(crashed: mobilenet.Run) -> None:
     assert fates == {name: count for name, count in radio["lost"].items() if count}
     assert len(frames.drop_duplicates(["start_ns", "sender"])) <= radio["frames"]
     messages = crashed.messages
-    assert set(messages.medium) == {"radio"}  # there is one station, so nothing is wired
+    assert set(messages.medium) == {"radio"}  # With a single station, no message is wired.
     received = messages[messages.fate == "received"]
     assert (received.receive_ns > received.send_ns).all()
     assert messages[messages.fate != "received"].receive_ns.isna().all()
@@ -103,7 +103,7 @@ def test_tracks_join_and_leave_in_the_middle_of_the_run(tmp_path: Path) -> None:
     first_seen = run.positions.groupby("node").time_ns.min()
     assert (first_seen > 0).any()
     for node, time in left.items():
-        assert last_seen[node] <= time + 10_000_000_000  # left soon after its request
+        assert last_seen[node] <= time + 10_000_000_000  # The host left soon after its request.
     assert set(run.manifest["host_names"]) >= set(left.index)
 
 
@@ -150,14 +150,16 @@ def test_time_weighted_buffers_agree_with_pandas(tmp_path: Path) -> None:
     own = samples[(samples.quantity == "sbuffer") & samples.node.str.startswith("s")]
     means = []
     for _, group in own.groupby("node"):
-        grid = np.arange(5e9, 30e9, 1e6)  # a millisecond
+        grid = np.arange(5e9, 30e9, 1e6)  # steps of a millisecond
         index = np.searchsorted(group.time_ns, grid, side="right") - 1
         means.append(np.where(index >= 0, group.value.to_numpy()[index], 0).mean())
     assert run.metrics["station_sbuffer_mean"] == pytest.approx(np.mean(means), rel=0.01)
 
 
 def test_a_crashed_host_has_an_empty_receive_buffer() -> None:
-    """A host that holds messages back crashes: its RBuffer is empty while it is down, and its SBuffer is unchanged."""
+    """A host crashes while it holds messages back. While the host is down, its RBuffer is empty and its SBuffer does
+    not change.
+    """
     scenario = Scenario.load(
         SCENARIOS / "static_heavy.yaml",
         [

@@ -1,5 +1,5 @@
-"""Tests that the documented table of random streams names every purpose in the code, and the file
-that draws from it.
+"""Tests that the documented table of random streams names every purpose in the code, and the file that draws from the
+stream.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "architecture" / "time-and-chance.md"
-MADE = r"\b(?:(?:Stream|generator|KeyedDraws)\(\s*[\w.]*seed\b|key_of\(\s*\w+\.seed\b)"  # a draw takes a seed
+# Code that creates a stream passes a seed.
+MADE = r"\b(?:(?:Stream|generator|KeyedDraws)\(\s*[\w.]*seed\b|key_of\(\s*\w+\.seed\b)"
 CALL = re.compile(MADE + r",\s*(f?)\"([^\"]+)\"")
 ANY_CALL = re.compile(MADE)
 
 
 def streams_in_code() -> set[tuple[str, str]]:
-    """Yield (purpose, file) of every stream that is created."""
+    """Return the purpose and the file of every stream that the code creates."""
     streams = set()
     for path in sorted((ROOT / "mobilenet").rglob("*.py")):
         source = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Tests that limit the length of lines, functions, signatures and modules, and restrict names."""
+"""Tests that limit the length of lines, functions, signatures and modules, and that forbid vague names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ pytestmark = pytest.mark.text
 
 
 def inside_vendor(path: Path) -> bool:
-    """Return whether third parties wrote this file."""
     return ROOT / "viz" / "vendor" in path.parents and path.suffix != ".py"
 
 
@@ -45,7 +44,7 @@ def test_no_line_of_code_is_longer_than_120_columns() -> None:
 
 
 def test_each_item_of_a_list_begins_on_its_own_line() -> None:
-    """Rewrapping a document must not join items: `the first. - The second`."""
+    """Rewrapping a document must not join two items, as in `the first. - The second`."""
     joined = re.compile(r"[.:;)?!]\s+(?:- (?:\*|[A-Z\[`])|[2-9]\. \*)")
     assert [
         f"{path.relative_to(ROOT)}: {match[0]}"
@@ -83,7 +82,7 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
-LONG_FUNCTIONS = {  # each with its reason
+LONG_FUNCTIONS = {  # the reason for each exception
     "mobilenet/network/radio/unit_disk/medium.py:start": "the loop over a frame's receivers: a call costs more",
     "mobilenet/network/radio/sinr/medium.py:start": "the loop over a frame's receivers: a call costs more",
 }
@@ -144,14 +143,15 @@ PARTICIPLE = re.compile(
     r"_?([a-z]+(?<!e)ed|found|told|shown|made|kept|said|begun|drawn|given|known|written|sent|heard|held|left|lost|met"
     r"|taken|torn|built|chosen|caught|broken|hidden|grown|understood|ran|done|seen|gone|forgotten|fallen|stood)"
 )
-OF_THE_PORT = {"expired", "joined", "left", "settled"}  # protocols of users call or define these: docs/guide/port.md
+# A protocol of a user calls or defines these names: docs/guide/port.md.
+OF_THE_PORT = {"expired", "joined", "left", "settled"}
 VAGUE = {"found", "told", "shown", "said", "kind_of"}
 EVERYWHERE = ("data", "mobilenet", "viz", "tests", "validation", "scenarios", "docs", "make.py", "setup.py")
-A_COLUMN = "mobilenet/lab/replay/transcript.py:said"  # of the table `lines`: docs/run-directory.md
+A_COLUMN = "mobilenet/lab/replay/transcript.py:said"  # a column of the table `lines`: docs/run-directory.md
 
 
 def test_functions_are_named_by_verbs_or_nouns() -> None:
-    """A bare participle names neither what a function does nor what it returns."""
+    """A participle such as `found` names neither what a function does nor what it returns."""
     participles = [
         f"{path}:{node.name}"
         for path, tree in sources(*EVERYWHERE)
@@ -171,7 +171,7 @@ def test_functions_of_pages_are_named_by_verbs_or_nouns() -> None:
 
 
 def is_a_value(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Return whether it is a property or a fixture, which is read and not called."""
+    """Return whether the function is a property or a fixture, which is read like a value and not called."""
     decorators = " ".join(map(ast.unparse, node.decorator_list))
     return any(word in decorators for word in ("property", "fixture"))
 
@@ -193,7 +193,7 @@ def test_names_of_tests_have_at_most_60_characters() -> None:
 
 
 def test_docstrings_have_more_than_three_words() -> None:
-    """Three words only repeat the name."""
+    """A docstring of three words repeats the name and adds nothing."""
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     short = [
         f"{path}: {text}"
@@ -216,7 +216,7 @@ def bound_names(node: ast.AST) -> list[str]:
 
 
 def sources(*places: str) -> Iterator[tuple[str, ast.Module]]:
-    """Yield the source files in these folders, and the given files."""
+    """Yield the source files in these folders, and the files that are listed directly."""
     for place in places:
         for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
             yield str(path.relative_to(ROOT)), parsed_file(path)

@@ -1,4 +1,4 @@
-"""Tests of the measurements of TCP connections against values computed by hand.
+"""Tests that compare the measurements of TCP connections with values computed by hand.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -15,12 +15,12 @@ from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.record.packets.segments import ACK, SYN
 from tests.verify.test_tcp_at_devices import A, B, segment
 
-FIRST = 2**32 - 5  # near the limit, so that sequence numbers wrap
+FIRST = 2**32 - 5  # Sequence numbers start near the limit, so they wrap around.
 
 
 def download(*, again_ms: int | None = None) -> list[Connection]:
-    """Return packets in which B sends ten bytes at 100 ms and ten at 200 ms, each acknowledged after 30 ms; with
-    `again_ms`, the second ten are lost and sent again at that time.
+    """Return packets in which B sends ten bytes at 100 ms and ten at 200 ms. Each packet is acknowledged after 30 ms.
+    With `again_ms`, the second packet is lost and sent again at that time.
     """
     packets: list[PassedPacket] = []
 

@@ -1,4 +1,6 @@
-"""Tests that work on several processes gives the same results in order, and stops where it is asked to."""
+"""Tests that work distributed over several processes returns the same results in the same order, and stops when
+requested.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers for tests of several packages: the command in this process, edited files, copies of directories."""
+"""Helpers for the tests of several packages: call the command in this process, edit files, and copy directories."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def invoke(*words: object) -> Result:
 
 
 def refusal(*words: object) -> str:
-    """Return the one line that a command prints when its input is bad."""
+    """Return the single line that a command prints when it rejects its input."""
     result = invoke(*words)
     assert result.exit_code == 2, result.output
     assert len(result.stderr.strip().splitlines()) == 1
@@ -32,7 +32,7 @@ def refusal(*words: object) -> str:
 
 @contextmanager
 def editing(path: Path) -> Iterator[Any]:
-    """Yield the value in a JSON file for editing, and write the result as a run would."""
+    """Yield the value in a JSON file for editing, and write it back in the format of a run."""
     value = json.loads(path.read_text())
     yield value
     if path.name == "manifest.json":
@@ -42,7 +42,9 @@ def editing(path: Path) -> Iterator[Any]:
 
 
 def between_marks(page: str, begin: str, end: str, text: str) -> str:
-    """Replace the text between two marks of the page; raise ValueError unless the page has each mark exactly once."""
+    """Replace the text between two marks of the page. Raise ValueError unless the page contains each mark exactly
+    once.
+    """
     if page.count(begin) != 1 or page.count(end) != 1:
         raise ValueError(f"expected {begin} and {end} once")
     before, _, rest = page.partition(begin)
@@ -54,5 +56,5 @@ def copy_run(directory: Path, target: Path, *without: str) -> Path:
 
 
 def sign(directory: Path, manifest: dict[str, Any]) -> None:
-    """Write the manifest as if a run had written these files."""
+    """Write the manifest again, as if a run had written the files as they are now."""
     write_manifest(directory, {key: manifest[key] for key in manifest if key not in ("files", "manifest_sha256")})

@@ -2,8 +2,8 @@
 
     python -m tests.write_api_page
 
-Model     what stands between two markers of the page is replaced by a row for each function, class, attribute and
-          method of the names in PARTS; tests/test_docs.py compares
+Model     The text between two markers of the page is replaced by a table. Each function, class, attribute and method of
+          the names in PARTS has a row. tests/test_docs.py compares the page with the code.
 Source    ours: docs/api.md
 """
 
@@ -19,7 +19,7 @@ from tests.tools import between_marks
 from tests.write_verdict_tables import table
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
-PARTS = {  # section of the page -> modules, and names in each
+PARTS = {  # section of the page -> modules, and the documented names of each module
     "Runs": (
         ("api", "run"),
         ("lab.notebook.runs", "load"),
@@ -62,7 +62,9 @@ PARTS = {  # section of the page -> modules, and names in each
 
 
 def words_of(node: ast.ClassDef | ast.FunctionDef, text: str) -> str:
-    """Return the docstring, or the comment after the first line, as one line; links are relative to the page."""
+    """Return the docstring, or the comment at the end of the first line, as a single line. Links are relative to the
+    page.
+    """
     comment = text.splitlines()[node.lineno - 1].partition("  # ")[2]
     words = " ".join((ast.get_docstring(node) or comment).split())
     return re.sub(r"docs/([\w/-]+\.md(?:#[\w-]+)?)", r"[\1](\1)", words)
@@ -86,7 +88,8 @@ def rows(module: str, own: str) -> Iterator[tuple[str, str]]:
         return
     methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
     new = next((signature(one) for one in methods if one.name == "__init__"), "")
-    if not any(ast.unparse(base).rpartition(".")[2] == own for base in node.bases):  # that base has a row
+    # A base class of this name has a row already.
+    if not any(ast.unparse(base).rpartition(".")[2] == own for base in node.bases):
         yield own + new, words_of(node, text)
     for one in node.body:
         if isinstance(one, ast.FunctionDef) and not one.name.startswith("_"):
@@ -97,7 +100,6 @@ def rows(module: str, own: str) -> Iterator[tuple[str, str]]:
 
 
 def with_tables(page: str) -> str:
-    """Return the page with up-to-date tables."""
     for part, modules in PARTS.items():
         all_rows = [row for module, names in modules for name in names.split() for row in rows(module, name)]
         cells = [(f"`{what.replace(' | ', ' or ')}`", words.replace("|", r"\|")) for what, words in all_rows]

@@ -2,8 +2,8 @@
 
     python -m tests.write_mutant_table
 
-Model     a test kills the mutants that it is parametrized by. Each mutant stands once, with the first test that kills
-          it; one that no test kills is an error. What stands between two markers of the page is replaced
+Model     A test kills the mutants that are its parameters. Each mutant is listed once, with the first test that kills
+          it. A mutant that no test kills is an error. The table replaces the text between two markers of the page.
 Source    ours
 """
 
@@ -40,7 +40,9 @@ Test = Callable[..., None]
 
 
 class Mutants(NamedTuple):
-    """Mutants, and in `kills` the tests with the mutants that each kills; several tests may kill the same mutant."""
+    """A list of mutants. `kills` contains the tests, each with the mutants that it kills; several tests may kill the
+    same mutant.
+    """
 
     of: str
     names: Collection[str]
@@ -48,14 +50,13 @@ class Mutants(NamedTuple):
 
 
 def name_of(value: Any) -> str:
-    """Return the name of a parameter, or of the first of several."""
+    """Return the name of a parameter. A tuple is named after its first class, or otherwise after its first element."""
     if isinstance(value, tuple):
         return name_of(next((one for one in value if isinstance(one, type)), value[0]))
     return value if isinstance(value, str) else value.__name__
 
 
 def parameters(test: Any) -> list[Any]:
-    """Return the parameters of the mark next to the function."""
     marks = [mark for mark in test.pytestmark if mark.name == "parametrize"]
     return list(marks[0].args[1])
 
@@ -65,7 +66,7 @@ def names_of(test: Test) -> list[str]:
 
 
 def of_scenes() -> Iterator[tuple[Test, Collection[str]]]:
-    """Return the mutants of VCube that have a separate test."""
+    """Yield the tests of single mutants of VCube, each with its mutants."""
     for scene in dict.fromkeys(mutant.scene for mutant in OF_VCUBE.values() if mutant.scene is not None):
         yield getattr(test_crashes, scene), [name for name, mutant in OF_VCUBE.items() if mutant.scene == scene]
 
@@ -78,7 +79,7 @@ def every_list() -> list[Mutants]:
     early = [name_of(kind) for kind in test_gaps.EARLY]
     layers = [f"{kind.removeprefix('vcube_')}: {name_of(layer)}" for kind, layer in test_causal_layer.MUTANTS]
     bugs = [f"{language}: {check}" for language, (check, _) in test_planted_bugs.BAD.items()]
-    both = ["HighestInsteadOfPrefix", "SendsTwice"]  # of the causal broadcast, in the test itself
+    both = ["HighestInsteadOfPrefix", "SendsTwice"]  # mutants of the causal broadcast, defined in the test itself
     lasts = [name for name in names_of(test_causal.test_a_broken_vcube_causal_broadcast_is_found) if name in both]
     return [
         Mutants(
@@ -182,7 +183,6 @@ def table() -> str:
 
 
 def with_table(page: str) -> str:
-    """Return the page with an up-to-date table."""
     return between_marks(page, BEGIN, END, table())
 
 

@@ -2,8 +2,8 @@
 
     python -m tests.write_port_page
 
-Model     what stands between two markers of the page is replaced: the sentence of a class, and a row for each of its
-          attributes and calls. tests/protocols/test_port_page.py compares
+Model     The text between two markers of the page is replaced by the description of a class and by a table with a row
+          for each of its attributes and calls. tests/protocols/test_port_page.py compares the page with the code.
 Source    mobilenet/protocols/port.py
 """
 
@@ -41,7 +41,7 @@ def call(node: ast.FunctionDef) -> str:
 
 
 def attribute(node: ast.AnnAssign) -> tuple[str, str]:
-    """Return the name and type of an attribute, and the comment after it."""
+    """Return the name and type of an attribute, and the comment at the end of its line."""
     kind = re.sub(r"ClassVar\[(.*)\]", r"\1", ast.unparse(node.annotation))
     comment = SOURCE.splitlines()[node.lineno - 1].partition("  # ")[2]
     return f"{ast.unparse(node.target)}: {kind}", comment
@@ -64,12 +64,10 @@ def table(name: str) -> str:
 
 
 def classes_in(page: str) -> list[str]:
-    """Return the classes for which the page has markers."""
     return re.findall(r"<!-- port: (\w+) -->", page)
 
 
 def with_tables(page: str) -> str:
-    """Return the page with up-to-date tables."""
     for name in classes_in(page):
         page = between_marks(page, f"<!-- port: {name} -->", f"<!-- end of port: {name} -->", table(name))
     return page

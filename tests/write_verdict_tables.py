@@ -1,9 +1,9 @@
-"""Write the tables of checks and metrics in docs/verdicts-and-metrics.md from their declarations.
+"""Write the tables of checks and metrics in docs/verdicts-and-metrics.md from the declarations in the code.
 
     python -m tests.write_verdict_tables
 
-Model     what stands between two markers of the page is replaced; tests/test_docs.py compares. A check is decided where
-          the functions and judges are that its answer names
+Model     The tables replace the text between two markers of the page. tests/test_docs.py compares the page with the
+          code. The column "decided in" lists the modules of the functions and judges that the answer of a check calls.
 Source    mobilenet/verify/hosts.py, mobilenet/verify/processes.py, mobilenet/protocols/*/promises.py,
           mobilenet/metrics/registry.py
 """
@@ -28,7 +28,7 @@ from mobilenet.verify.check import Check, always
 from mobilenet.verify.evidence import Evidence
 from tests.tools import between_marks
 
-JUDGES = (BroadcastJudge, ProcessJudge)  # which evidence.py imports only for their types
+JUDGES = (BroadcastJudge, ProcessJudge)  # evidence.py imports these classes only for type checkers.
 PAGE = Path(__file__).parents[1] / "docs" / "verdicts-and-metrics.md"
 OF_PROTOCOLS = {one.name: import_module(one.checks).CHECKS for one in CATALOGUE if isinstance(one.checks, str)}
 
@@ -56,13 +56,14 @@ def _result(judge: cached_property[Any]) -> Any:
 
 
 def decided_in(answer: Any) -> list[str]:
-    """Return the modules of the functions that an answer calls, and its own."""
+    """Return the module of an answer and the modules of the functions that the answer calls."""
     names = (name for name in answer.__code__.co_names if name not in ("events", "promises"))
     things = [answer.__globals__.get(name, getattr(Evidence, name, None)) for name in names]
     things = [_result(one) if isinstance(one, cached_property) else one for one in things]
     modules = {getattr(one, "__module__", None) for one in things if callable(one)}
     judging = {name for name in modules if name and re.match(r"mobilenet\.(verify|protocols)\.", name)}
-    own = set() if "<" in answer.__qualname__ else {answer.__module__}  # a lambda only calls others
+    # A lambda only calls other functions, so its module does not count.
+    own = set() if "<" in answer.__qualname__ else {answer.__module__}
     return sorted(judging - {"mobilenet.verify.verdict"} | own)
 
 
@@ -79,7 +80,6 @@ TABLES = {
 
 
 def with_tables(page: str) -> str:
-    """Return the page with up-to-date tables."""
     for name, rows in TABLES.items():
         page = between_marks(page, f"<!-- {name} -->", f"<!-- end of {name} -->", rows)
     return page

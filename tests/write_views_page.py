@@ -1,8 +1,9 @@
-"""Write the table of views in docs/guide/query.md from their declarations.
+"""Write the table of views in docs/guide/query.md from the declarations of the views.
 
     python -m tests.write_views_page
 
-Model     what stands between two markers of the page is replaced; tests/lab/studies/query/test_query.py compares
+Model     The table replaces the text between two markers of the page. tests/lab/studies/query/test_query.py compares
+          the page with the code.
 Source    mobilenet/lab/studies/query/views.py
 """
 

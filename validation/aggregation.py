@@ -1,10 +1,10 @@
-"""Do the tables of a study equal what pandas makes of the same files, at the size of ten million deliveries?
+"""Compare the tables of a study with those that pandas computes from the same files, for ten million deliveries.
 
     python -m validation.aggregation [--rows 10000000] [--runs 100]
 
-Model     synthetic run directories: 70 hosts, gamma-distributed delays, buffers that walk at random. The tables are
-          computed on local[2] and compared with an aggregation by pandas over the same files; the memory is that of
-          this process and of its Java, at its highest
+Model     the run directories are synthetic: 70 hosts, gamma-distributed delays, and buffers that follow a random walk.
+          The tables are computed on local[2] and compared with an aggregation by pandas over the same files. The
+          reported memory is the peak of this process and of its Java processes
 Units     seconds, bytes
 Source    ours: docs/guide/studies.md
 """
@@ -58,7 +58,7 @@ def synthetic(directory: Path, run: PlannedRun, deliveries: int) -> None:
         }
     )
     table = pa.Table.from_pandas(events.sort_values("time_ns", kind="stable"), preserve_index=False)
-    for name in ("station", "session", "detail"):  # columns that a study does not use
+    for name in ("station", "session", "detail"):  # columns that studies do not use
         table = table.append_column(name, pa.nulls(table.num_rows, COLUMNS["events"][name]))
     pq.write_table(table, directory / "events.parquet")
     count = 20_000
@@ -99,13 +99,13 @@ def build(folder: Path, runs: int, rows: int) -> tuple[Store, list[PlannedRun]]:
 
 
 def measure_all(store: Store, runs: list[PlannedRun]) -> None:
-    """Measure the runs as the tasks of a study would."""
+    """Measure the runs in the same way as the tasks of a study."""
     perform_runs(store.path.absolute(), store.study.kind, runs)
 
 
 def oracle(store: Store, runs: list[PlannedRun]) -> tuple[float, float, int]:
-    """Return the largest relative differences of exact tables and of the percentiles of all deliveries, and the number
-    of rows.
+    """Return the largest relative difference of the exact tables, the largest one of the percentiles of all deliveries,
+    and the number of rows.
     """
     exact, approximate, rows = 0.0, 0.0, 0
     summary = pd.read_csv(store.tables / "summary.csv")
@@ -154,7 +154,7 @@ def _bucket_mean(samples: pd.DataFrame, bucket: int) -> float:
 
 
 class Java(threading.Thread):
-    """Records the highest resident memory of the Java processes that we started."""
+    """Records the peak of the resident memory of the Java processes that this script started."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

@@ -1,11 +1,11 @@
-"""dynamic.yaml and faults.yaml, full length, with many seeds, on each backbone over VCube: is each run valid, and at
-rest?
+"""Check dynamic.yaml and faults.yaml at full length, with many seeds, on each backbone over VCube: is each run valid,
+and does it come to rest?
 
     python -m validation.backbones [--seeds 20] [--processes N] [--only KIND ...]
 
-Model     a run leaves one line in runs/backbones.jsonl; a line that is there for the same code, scenario, kind and
-          seed is not computed again, so a stopped validation goes on where it was
-Errors    exit status 1, a line for each run that is not as it should be
+Model     each run adds one line to runs/backbones.jsonl. If there is already a line for the same code, scenario, kind
+          and seed, the run is not repeated, so a validation that was stopped can be resumed
+Errors    exit status 1, with a line for each run that is not valid or not at rest
 """
 
 from __future__ import annotations

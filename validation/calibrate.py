@@ -1,11 +1,11 @@
-"""The sweep behind the shipped radio setting: rate and forwarding jitter over the four experiments of the paper.
+"""Run the sweep that led to the shipped radio setting: rate and forwarding jitter in four experiments of the paper.
 
     python -m validation.calibrate [--workers N] [--seeds N] [--table]
 
-Model     each setting runs static.yaml, static_heavy.yaml, dynamic.yaml and faults.yaml, shortened, with the same
-          seeds; a row per run goes to data/calibration.csv at once, so a killed sweep goes on where it stood; --table
-          prints the means over seeds with 95 % t intervals, as docs/validation/radio-setting.md shows them
-Units     seconds, Mb/s, as the names say
+Model     for each setting, static.yaml, static_heavy.yaml, dynamic.yaml and faults.yaml are shortened and run with the
+          same seeds. Each run adds its row to data/calibration.csv at once, so a sweep that was killed can be resumed.
+          --table prints the means over seeds with 95 % t intervals, as docs/validation/radio-setting.md shows them
+Units     seconds and Mb/s, according to the names
 Source    Wilhelm, Arantes, Sens (2020), Section V, for the experiments; grid: docs/validation/radio-setting.md
 """
 
@@ -32,8 +32,8 @@ METRICS = (
     "host_rbuffer_mean",
     "host_sbuffer_mean", "station_rbuffer_mean", "frames_per_s", "messages_sent_per_delivery", "frame_bytes_per_s",
 )  # fmt: skip
-# The values that the paper prints for each experiment (Section V.A and V.B), for comparison only; it prints no means
-# for its faults.
+# The values that the paper prints for each experiment (Sections V.A and V.B). They are used only for comparison. The
+# paper prints no means for its experiment with faults.
 PRINTED = {
     "static": {"delivery_delay_mean_s": 0.20},
     "static_heavy": {
@@ -89,7 +89,7 @@ def sweep(seeds: int, workers: int) -> None:
 
 
 def table() -> str:
-    """Return a Markdown table with a line per setting and scenario."""
+    """Return a Markdown table with one line for each setting and scenario."""
     import pandas as pd
     from scipy import stats
 
@@ -109,7 +109,9 @@ def table() -> str:
 
 
 def distances(rows: Any) -> list[str]:
-    """Return the distance of each setting from the printed values: the mean of |ln(ours / printed)|, as a factor."""
+    """Return the distance of each setting from the printed values: the mean of |ln(ours / printed)|, expressed as a
+    factor.
+    """
     import numpy as np
 
     lines = ["| rate | jitter | mean distance | worst |", "|---|---|---|---|"]

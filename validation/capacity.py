@@ -1,20 +1,22 @@
-"""Measure how often `mobilenet capacity` is wrong, by searches over numbers from known laws.
+"""Measure how often `mobilenet capacity` is wrong, with searches over numbers drawn from known laws.
 
     python -m validation.capacity [--searches 1000] [--law NAME]
 
 Model     each search is that of the command, but its runs are numbers drawn from a law whose mean is known at every
           value of the key. Replication r draws from the same stream at all values, as paired worlds do. A search is
-          wrong if it claims that a value holds whose mean is beyond the limit by more than the tolerance, that a value
-          fails whose mean is within the limit by more than the tolerance, or that a monotone law is not monotone.
-          The threshold is drawn for each search. Laws: `smooth` ones have a straight line as their mean; `worst` ones
-          jump at the threshold from one edge of the tolerance to the other, so every value is as hard as a value
-          outside of the tolerance can be. queue: waiting times of M/M/1, 500 customers from the stationary
-          distribution.
-          aloha: slotted ALOHA with n hosts that transmit with probability p, 2 000 slots
-          ratio, delay: nearly all runs give the same value, or nearly the same, on one side of the limit; a share of
-          the runs is far on the other side. real runs: draws from real_runs.csv
-          fixed: bisection with the same number of runs at each value, enough for the same error by the normal
-          distribution, for which it has to know the largest standard deviation
+          wrong in three cases: it claims that a value holds although the mean is beyond the limit by more than the
+          tolerance, it claims that a value fails although the mean is within the limit by more than the tolerance, or
+          it claims that a monotone law is not monotone.
+          The threshold is drawn for each search. The means of `smooth` laws form a straight line. The means of `worst`
+          laws jump at the threshold from one edge of the tolerance to the other, so every value is as hard as a value
+          outside of the tolerance can be.
+          queue: waiting times of 500 customers in an M/M/1 queue that starts in the stationary distribution.
+          aloha: slotted ALOHA with n hosts that transmit with probability p, 2 000 slots.
+          ratio, delay: on one side of the limit, all or nearly all runs give nearly the same value. A share of the
+          runs is far on the other side.
+          real runs: draws from real_runs.csv.
+          fixed: bisection with the same number of runs at each value. The number is large enough for the same error
+          according to the normal distribution, which requires that the largest standard deviation is known
 Units     shares of searches; runs
 Source    Kleinrock, Queueing Systems 1 (1975) for M/M/1; Abramson (1977) for slotted ALOHA; ours:
           docs/guide/capacity.md
@@ -41,25 +43,26 @@ from validation import real_runs
 Values = NDArray[np.float64]
 ERROR = 0.05
 BUDGET = 4000
-LAST = 64  # values are numbered 0 to 64
-BLOCK = 60  # runs per draw
+LAST = 64  # values have the numbers 0 to 64
+BLOCK = 60  # number of runs in a draw
 
 
 @dataclass(frozen=True)
 class Law:
-    """A law of the runs; `mean` and `draw` take a value and the threshold drawn for this search."""
+    """A law from which runs are drawn. `mean` and `draw` take a value and the threshold of the search."""
 
     mean: Callable[[int, float], float]
-    draw: Callable[[np.random.Generator, int, float, int], Values]  # runs of one value
-    deviation: float  # the largest standard deviation of a run near the limit, for the fixed design
+    draw: Callable[[np.random.Generator, int, float, int], Values]  # draws the runs at one value
+    deviation: float  # largest standard deviation of a run near the limit, for the fixed design
     requirement: Requirement
     last: int = LAST
     budget: int = BUDGET
-    distance: float | None = None  # distance of means from the limit, for the fixed design; by default, the tolerance
+    # Distance of the means from the limit, for the fixed design; the default is the tolerance.
+    distance: float | None = None
 
 
 def smooth(value: int, threshold: float) -> float:
-    """Return a mean on a straight line from 0.5 to more than 1, which reaches 1 at the threshold."""
+    """Return the mean on a straight line that starts at 0.5, reaches 1 at the threshold, and continues beyond."""
     return 0.5 + 0.5 * value / threshold
 
 
@@ -76,7 +79,7 @@ def lognormal(sigma: float) -> Callable[[np.random.Generator, int], Values]:
 
 
 def autoregressive(stream: np.random.Generator, runs: int) -> Values:
-    """Draw means over 200 steps of AR(1) with 0.8."""
+    """Draw means over 200 steps of an AR(1) process with coefficient 0.8."""
     value = stream.normal(0, 1 / math.sqrt(1 - 0.8**2), runs)
     total = np.zeros(runs)
     for _ in range(200):
@@ -92,7 +95,7 @@ def _scale(
     tolerance: float = 0.05,
     budget: int = BUDGET,
 ) -> Law:
-    """Return a law whose runs are its mean times numbers with mean 1."""
+    """Return a law whose runs are its mean multiplied by numbers with mean 1."""
 
     def draw(stream: np.random.Generator, value: int, threshold: float, runs: int) -> Values:
         return mean(value, threshold) * unit(stream, runs)
@@ -119,11 +122,11 @@ def _queue(stream: np.random.Generator, value: int, threshold: float, runs: int)
     return total / 500
 
 
-PROBABILITY = 0.05  # of a transmission by a host in a slot
+PROBABILITY = 0.05  # probability that a host transmits in a slot
 
 
 def _undisturbed_share(value: int, threshold: float) -> float:
-    """Return the share of transmissions that are alone in their slot, among value + 1 hosts."""
+    """Return the share of transmissions that are alone in their slot, if value + 1 hosts transmit."""
     return (1 - PROBABILITY) ** value
 
 
@@ -133,8 +136,8 @@ def _aloha(stream: np.random.Generator, value: int, threshold: float, runs: int)
 
 
 def _seldom(share: float, jitter: float = 0.0) -> Law:
-    """Return a law of a delivery ratio of 1, or slightly less, except in a share of the runs; its mean jumps by more
-    than the tolerance on both sides.
+    """Return a law of a delivery ratio that is 1 or slightly less, except in a share of the runs. Its mean jumps by
+    more than the tolerance on both sides of the limit.
     """
 
     def mean(value: int, threshold: float) -> float:
@@ -149,8 +152,8 @@ def _seldom(share: float, jitter: float = 0.0) -> Law:
 
 
 def _long(share: float) -> Law:
-    """Return a law of a delay of about 0.5 s, and much longer in a share of the runs; its mean jumps like that of
-    _seldom.
+    """Return a law of a delay that is about 0.5 s, but much longer in a share of the runs. Its mean jumps as that of
+    _seldom does.
     """
 
     def mean(value: int, threshold: float) -> float:
@@ -204,7 +207,7 @@ LAWS = {
 
 
 class Runs:
-    """The runs of one search, drawn on demand."""
+    """The runs of one search, which are drawn on demand."""
 
     def __init__(self, law: Law, name: str, number: int, threshold: float) -> None:
         self._law, self._key, self._threshold = law, (name, str(number)), threshold
@@ -212,7 +215,7 @@ class Runs:
 
     def of(self, value: int, runs: int) -> list[dict[str, float]]:
         rows = self._rows.setdefault(value, [])
-        while len(rows) < runs:  # paired: all values draw their blocks from the same stream
+        while len(rows) < runs:  # all values draw their blocks from the same stream, so they are paired
             stream = generator(1, f"{self._key[0]} {self._key[1]}", str(len(rows)))
             drawn = self._law.draw(stream, value, self._threshold, BLOCK)
             rows += [{self._law.requirement.metric: float(one)} for one in drawn]
@@ -220,7 +223,7 @@ class Runs:
 
 
 def search(law: Law, name: str, number: int) -> tuple[Step, int, float]:
-    """Return where search `number` ended, its runs, and its threshold."""
+    """Return the state in which search `number` ended, the number of its runs, and its threshold."""
     threshold = float(generator(1, f"threshold {name}", str(number)).uniform(0.1, 0.9)) * law.last
     runs, judge = Runs(law, name, number, threshold), Judge([law.requirement], ERROR / claims(law.last))
     targets: dict[int, int] = {}
@@ -236,7 +239,9 @@ def search(law: Law, name: str, number: int) -> tuple[Step, int, float]:
 
 
 def is_wrong(law: Law, step: Step, threshold: float) -> bool:
-    """Return whether a claim is wrong by more than the tolerance, including values that are claimed by monotonicity."""
+    """Return whether a claim is wrong by more than the tolerance. This includes claims about values that follow from
+    monotonicity.
+    """
     means = [law.requirement.lacks(law.mean(value, threshold)) for value in range(law.last + 1)]
     rising = means[-1] > means[0]
     tolerance = law.requirement.tolerance
@@ -252,14 +257,14 @@ def is_wrong(law: Law, step: Step, threshold: float) -> bool:
 
 
 def fixed_runs(law: Law) -> int:
-    """Return the runs of bisection with equally many runs at each value, for the same error."""
+    """Return how many runs a bisection with equally many runs at each value requires for the same error."""
     values = len(first_values(law.last)) + math.ceil(math.log2(law.last / 4))
     quantile = NormalDist().inv_cdf(1 - ERROR / claims(law.last))
     return values * math.ceil((quantile * law.deviation / (law.distance or law.requirement.tolerance)) ** 2)
 
 
 def experiments(name: str, searches: int) -> tuple[Counter[str], float]:
-    """Count wrong, undecided and correct searches; compute the mean number of runs."""
+    """Count wrong, undecided and correct searches, and compute the mean number of runs."""
     law, counts, runs = LAWS[name], Counter[str](), 0
     for number in range(searches):
         step, used, threshold = search(law, name, number)
@@ -270,7 +275,9 @@ def experiments(name: str, searches: int) -> tuple[Counter[str], float]:
 
 
 def most_wrong(searches: int, confidence: float = 0.99) -> int:
-    """Return the number of wrong answers that a procedure with the stated error exceeds with less than 1 %."""
+    """Return the number of wrong answers that a procedure with the stated error exceeds with a probability of less than
+    1 %.
+    """
     total, wrong = 0.0, -1
     while total < confidence:
         wrong += 1

@@ -2,14 +2,14 @@
 
     python -m validation.capacity_grid [--out studies/capacity_grid] [--duration-s 30] [--rare 0.05] [--workers N]
 
-Model     the search is `mobilenet capacity` with its default tolerance, resolution and error: the shortest interval
-          between broadcasts on dynamic.yaml at which the mean of the runs' p95 of the delay is at most 1.3 s. Its runs
-          are shortened to 30 s; the file has 400 s. The grid is a study of all values of the search, with another seed
-          and the same number of replications at each: the smallest with which it makes `--times` as many runs as the
-          search. Both are kept in `--out`, and resume
-          The two agree if no interval of the grid contradicts the search: at the value that holds, its 95 % t interval
-          is not entirely above the limit plus the tolerance; at the value that fails, and at the next values on that
-          side, it is not entirely below the limit minus the tolerance
+Model     the search is `mobilenet capacity` with its default tolerance, resolution and error. It looks for the
+          shortest interval between broadcasts on dynamic.yaml at which the mean of the runs' p95 of the delay is at
+          most 1.3 s. Its runs are shortened to 30 s, while the file has 400 s. The grid is a study of all values of
+          the search, with another seed and the same number of replications at each value: the smallest number with
+          which it makes `--times` as many runs as the search. Both are stored in `--out` and can be resumed.
+          The two agree if no interval of the grid contradicts the search. At the value that holds, the 95 % t interval
+          of the grid must not lie entirely above the limit plus the tolerance. At the value that fails, and at the
+          next values on that side, it must not lie entirely below the limit minus the tolerance
 Units     s
 Source    ours: docs/guide/capacity.md
 """
@@ -39,28 +39,30 @@ KEY, METRIC = "workload.interval_s", "delivery_delay_p95_s"
 ENDS, LIMIT, TOLERANCE = (2.0, 6.0), 1.3, 0.05
 SEED_OF_GRID = 2
 CONFIDENCE = 0.95
-EVERY_S = 60.0  # between two lines of progress
+EVERY_S = 60.0  # time between two lines of progress
 
 
 class Comparison(NamedTuple):
-    """A search, and the grid over the same values."""
+    """A search, and a grid over the same values."""
 
     search: Capacity
-    grid: dict[float, Interval]  # value of the key -> mean of the metric
+    grid: dict[float, Interval]  # value of the key -> mean of the metric, with its interval
     runs: int  # number of runs of the grid
     limit: float
-    tolerance: float  # in the unit of the metric
+    tolerance: float  # tolerance in the unit of the metric
 
 
 def replications(search_runs: int, values: int, times: float) -> int:
-    """Return how many replications at each value make the grid `times` as expensive."""
+    """Return how many replications at each value are necessary so that the grid makes `times` as many runs as the
+    search.
+    """
     return max(2, math.ceil(times * search_runs / values))
 
 
 def compare(
     out: Path, duration_s: float, times: float, rare: float, workers: int | None, scenario: Path = SCENARIO
 ) -> Comparison:
-    """Run what is missing of both."""
+    """Run those parts of the search and the grid that are missing, and compare both."""
     search = mobilenet.capacity(
         scenario, KEY, *ENDS, f"{METRIC} <= {LIMIT}", tolerance=TOLERANCE, rare=rare,
         overrides={"duration_s": duration_s}, out=out / "search", workers=workers, progress=ProgressLine(),
@@ -76,13 +78,13 @@ def compare(
 
 
 def crossings(grid: dict[float, Interval], limit: float) -> list[tuple[float, float]]:
-    """Return the neighbouring values between which the mean crosses the limit."""
+    """Return the pairs of adjacent values between which the mean crosses the limit."""
     pairs = pairwise(sorted(grid.items()))
     return [(a, b) for (a, one), (b, other) in pairs if (one.mean <= limit) is not (other.mean <= limit)]
 
 
 def contradictions(one: Comparison) -> Iterator[str]:
-    """Yield the results of the search that the grid excludes."""
+    """Yield the claims of the search that the grid contradicts."""
     holds, fails = one.search.answer.holds_at, one.search.answer.fails_at
     if holds is None or fails is None:
         yield f"the search has no threshold: {one.search.verdict}"
@@ -96,7 +98,7 @@ def contradictions(one: Comparison) -> Iterator[str]:
 
 
 def lines(one: Comparison) -> Iterator[str]:
-    """Yield the answers of both, and whether they agree."""
+    """Yield the answers of the search and the grid, and whether they agree."""
     search = one.search
     yield from search.sentences()
     yield f"grid: {one.runs} runs, {one.runs / search.runs:.1f} times as many as the search"
@@ -117,7 +119,7 @@ def _interval_text(interval: Interval) -> str:
 
 
 class ProgressLine:
-    """Print a line of progress now and then."""
+    """Prints a line of progress from time to time."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()

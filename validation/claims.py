@@ -1,11 +1,12 @@
-"""Measure how often `mobilenet claims` is wrong, by files over numbers from known laws.
+"""Measure how often `mobilenet claims` is wrong, with claims files over numbers drawn from known laws.
 
     python -m validation.claims [--files 200]
 
-Model     a file of 40 claims, 20 true and 20 false, of all relations that compare means, read and answered as by the
-          command; but its runs are numbers drawn from laws with known means. Distances of the truth from the bound are
-          1.02 to 3 margins, so that no claim lies within its margin. Claims of the same law share their random numbers,
-          as paired worlds do, and the places of one claim do not. A file is wrong if any of its answers is
+Model     each file has 40 claims, 20 true and 20 false, with all relations that compare means. It is read and answered
+          as the command does it, but the runs are numbers drawn from laws with known means. The truth is 1.02 to 3
+          margins away from the bound, so no claim lies within its margin. Claims with the same law share their random
+          numbers, as paired worlds do. The configurations within one claim do not share them. A file is wrong if any
+          of its answers is wrong
 Units     files, claims, runs
 Source    ours: docs/guide/claims.md
 """
@@ -31,24 +32,24 @@ from validation.capacity import Values, autoregressive, lognormal, most_wrong, n
 from validation.real_runs import relative
 
 METRIC = "delivery_delay_mean_s"
-DISTANCES = (1.02, 1.5, 2.0, 3.0)  # measured in margins
+DISTANCES = (1.02, 1.5, 2.0, 3.0)  # in margins
 RELATIONS = ("within", "near", "ratio", "difference", "below", "grows", "falls")
 COUNT = 40
 REPLICATIONS = 4000
 
 
 class Law(NamedTuple):
-    draw: Callable[[np.random.Generator, int], Values]  # numbers with mean 1
+    draw: Callable[[np.random.Generator, int], Values]  # draws numbers with mean 1
     margin: float
 
 
 def seldom(stream: np.random.Generator, runs: int) -> Values:
-    """Draw the same number always, except in one of ten runs."""
+    """Draw the same number in all runs except one of ten."""
     return 0.9 + (stream.random(runs) < 0.1) * 1.0
 
 
 def cluster(stream: np.random.Generator, runs: int) -> Values:
-    """Draw nearly the same number, except in one of ten runs."""
+    """Draw nearly the same number in all runs except one of ten."""
     return seldom(stream, runs) + stream.uniform(-0.001, 0.001, runs)
 
 
@@ -63,7 +64,7 @@ LAWS = {
 
 
 class Case(NamedTuple):
-    """A claim with the means of its places."""
+    """A claim, with the means of the configurations that it compares."""
 
     law: str
     is_true: bool
@@ -72,7 +73,7 @@ class Case(NamedTuple):
 
 
 def cases() -> list[Case]:
-    """Return all claims of the file; each true one is followed by a false one of the same kind."""
+    """Return all claims of the file. Each true claim is followed by a false one of the same kind."""
     all_cases = []
     for number in range(COUNT // 2):
         law = tuple(LAWS)[number % len(LAWS)]
@@ -85,7 +86,7 @@ def cases() -> list[Case]:
 
 
 def _case(relation: str, margin: float, beyond: float, is_upper: bool) -> tuple[dict[str, Any], tuple[float, ...]]:
-    """Return a claim whose truth is `beyond` margins outside the bound, or inside it if negative."""
+    """Return a claim whose true value lies `beyond` margins outside the bound, or inside it if `beyond` is negative."""
     off = beyond * margin * (1 if is_upper else -1)
     end = "at_most" if is_upper else "at_least"
     if relation == "within":
@@ -104,14 +105,16 @@ def _case(relation: str, margin: float, beyond: float, is_upper: bool) -> tuple[
 
 
 def document() -> dict[str, Any]:
-    """Return the claims file. Each place is a level of a factor, numbered by its position in the table of means."""
+    """Return the claims file. Each configuration is a level of a factor. The level is the position in the table of
+    means.
+    """
     levels: dict[str, int] = Counter()
     claims: dict[str, Any] = {}
     experiments: dict[str, Any] = {}
     for number, case in enumerate(cases()):
         relation = case.keys["relation"]
         keys = dict(case.keys) | {"metric": METRIC}
-        if relation in ("grows", "falls"):  # each needs a factor of its own
+        if relation in ("grows", "falls"):  # each of these claims needs its own factor
             name = f"{case.law}-{number}"
             experiments[name] = {"scenario": "first.yaml", "factors": {"hosts.count": [1, 2]}}
             keys |= {"value": {"experiment": name}, "along": "hosts.count"}
@@ -127,7 +130,7 @@ def document() -> dict[str, Any]:
 
 @cache
 def plan_and_laws() -> tuple[Plan, dict[Cell, tuple[str, int, float]]]:
-    """Return the plan, and for each place its law, its number within the claim, and its mean."""
+    """Return the plan and, for each configuration, its law, its number within the claim, and its mean."""
     import json
 
     root = parse(json.dumps(document()).encode(), "claims.yaml")
@@ -143,12 +146,12 @@ def plan_and_laws() -> tuple[Plan, dict[Cell, tuple[str, int, float]]]:
 
 
 def _in_order(cells: Sequence[Cell], relation: str) -> list[Cell]:
-    """Order the cells as their means; for `falls`, the first level is subtracted."""
+    """Return the cells in the order of their means. For `falls`, the first level is subtracted."""
     return sorted(cells, key=lambda cell: cell.configuration) if relation in ("grows", "falls") else list(cells)
 
 
 class Draws:
-    """The numbers of one repetition."""
+    """The random numbers of one repetition."""
 
     def __init__(self, repetition: int, laws: dict[Cell, tuple[str, int, float]]) -> None:
         self._repetition, self._laws = repetition, laws
@@ -163,7 +166,9 @@ class Draws:
 
 
 def answers(repetition: int, error: float | None = None) -> list[AnsweredClaim]:
-    """Answer the file with the numbers of a repetition; `error` of each claim is that of the plan by default."""
+    """Answer the file with the numbers of a repetition. By default, each claim has the error that the plan assigns to
+    it.
+    """
     plan, laws = plan_and_laws()
     looks = Looks(plan.questions, plan.error if error is None else error, plan.claims.replications, plan.claims.rare)
     drawn = Draws(repetition, laws)
@@ -177,11 +182,11 @@ class Count(NamedTuple):
     wrong_files: int
     decided: int
     claims: int
-    runs: float  # mean over claims
+    runs: float  # mean number of runs over the claims
 
 
 def repeat(files: int, error: float | None = None) -> Count:
-    """Answer the file many times."""
+    """Answer the file this many times."""
     wrong = decided = runs = 0
     truths = [case.is_true for case in cases()]
     for repetition in range(files):

@@ -1,9 +1,10 @@
-"""Print the tables of docs/validation/fading.md, on the parts of delays on five radios, and draw its figure.
+"""Print the tables of docs/validation/fading.md, which divide the delays on five radios into parts, and draw its
+figure.
 
     mobilenet robust scenarios/studies/fading.yaml --out fading
     python -m validation.fading fading
 
-Model     means over the runs of a configuration, also of those that were not at rest at their end
+Model     means are over all runs of a configuration, including those that were not at rest at their end
 Units     seconds, shares of the delay
 Source    ours: docs/models/causes.md
 """
@@ -31,7 +32,7 @@ WIRES = tuple((kind, kinds.BACKBONE) for kind in (kinds.WIRE_QUEUE, kinds.WIRE_T
 LOSSES = tuple(
     (kind, leg) for kind in (kinds.LOST, kinds.RETRY, kinds.MAC_RETRY, kinds.RETRANSMISSION) for leg in kinds.LEGS
 )
-COLUMNS: dict[str, dict[str, tuple[kinds.Part, ...]]] = {  # protocol -> column -> the parts that it sums up
+COLUMNS: dict[str, dict[str, tuple[kinds.Part, ...]]] = {  # protocol -> column -> the parts of the delay that it sums
     "mobile_causal": {
         "retry, cell": ((kinds.RETRY, kinds.CELL),),
         "retry, uplink": ((kinds.RETRY, kinds.UPLINK),),
@@ -50,7 +51,7 @@ COLUMNS: dict[str, dict[str, tuple[kinds.Part, ...]]] = {  # protocol -> column 
 
 
 def configurations(out: Path) -> Iterator[tuple[str, str, float, pd.Series]]:
-    """Return radio, protocol, interval, and the mean of each metric over the runs."""
+    """Yield radio, protocol, interval, and the mean of each metric over the runs, for each configuration."""
     for radio in RADIOS:
         planned = pd.read_csv(out / radio / "runs.csv").set_index("run")
         runs = pq.read_table(out / radio / "tables" / "runs.parquet").to_pandas()

@@ -1,9 +1,9 @@
-"""Draw how the cost of a run grows with its hosts, from the table of docs/performance.md.
+"""Draw how the cost of a run grows with the number of hosts, from the table in docs/performance.md.
 
     python -m validation.growth
 
 Units     CPU seconds, microseconds
-Errors    ValueError if the page does not have the table
+Errors    ValueError if the page does not contain the table
 Source    docs/performance.md, measured by mobilenet/lab/bench/growth.py
 """
 
@@ -22,7 +22,7 @@ HOSTS, SIMULATING_S, JUDGING_S, EACH_US = 0, 1, 3, 6  # columns of the table
 
 
 def read_families(text: str) -> dict[str, list[list[float]]]:
-    """Return the rows of the table with hosts, by their kind of movement; an empty cell is nan."""
+    """Return the rows of the table with hosts, by their kind of movement. An empty cell becomes nan."""
     families: dict[str, list[list[float]]] = {}
     family = None
     for line in text.partition("## How the cost grows")[2].splitlines():
@@ -68,7 +68,7 @@ def draw(families: dict[str, list[list[float]]], target: Path) -> None:
 
 
 def _in_proportion(axes: Any, families: dict[str, list[list[float]]]) -> None:
-    """Draw the line of growth in proportion to the hosts."""
+    """Draw the line along which the cost is proportional to the number of hosts."""
     least, most = families["static"][0], families["static"][-1]
     ends = [least[SIMULATING_S], least[SIMULATING_S] * most[HOSTS] / least[HOSTS]]
     axes.plot([least[HOSTS], most[HOSTS]], ends, "--", color="0.6", label="in proportion to hosts")

@@ -1,10 +1,10 @@
-"""Check that idle networks, in which hosts send only heartbeats, come to rest with every host heard.
+"""Check that idle networks, in which hosts send only heartbeats, come to rest and that every host is heard.
 
     python -m validation.idle [SEEDS [REPAIR]]
 
-60 to 150 hosts in one cell and in seven, at 1 and 2 Mb/s, ten minutes with one message at their end, hosts given up
-after 20 s of silence: each run must come to rest, without a gap, and without a host that was given up. Runs with hidden
-hosts whose heartbeats were synchronised once failed both.
+The networks have 60 to 150 hosts in one cell and in seven cells, at 1 and 2 Mb/s. They run for ten minutes with one
+message at the end, and a host is given up after 20 s of silence. Each run must come to rest without a gap and without
+giving up a host. In the past, runs with hidden hosts whose heartbeats were synchronised failed both conditions.
 """
 
 from __future__ import annotations

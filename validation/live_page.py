@@ -1,10 +1,10 @@
-"""Measure the cost of the live page in a real browser, and the delay of its response to a click.
+"""Measure the cost of the live page in a real browser, and how long it takes to respond to a click.
 
     python -m validation.live_page
 
-Model     `mobilenet live` at speed 1 with one page open; CPU of all processes of the browser and of the server, over
-          ten seconds. A frame's time is what drawing it takes, without a graphics card; a click's is from the click to
-          the first frame after a state that shows what it did
+Model     `mobilenet live` runs at speed 1 with one page open. The CPU time is that of all processes of the browser and
+          of the server over ten seconds. The time of a frame is the time to draw it without a graphics card. The time
+          of a click ends with the first frame after a state that shows the effect of the click
 Units     milliseconds; shares of one core
 Source    ours: docs/performance.md
 """

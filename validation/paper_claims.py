@@ -1,10 +1,11 @@
-"""Write the claims files of the papers, from the numbers in print and from what docs/validation has found.
+"""Write the claims files of the papers, from the printed numbers and the findings in docs/validation.
 
     python -m validation.paper_claims
 
-Model     one claim for each printed number. It holds if our mean is in the range that the printed number can mean. What
-          does not hold today is marked by `expect`: of the mobile paper, what docs/validation/paper.md does not call
-          fitting; of the others, the lists below, which are those of docs/validation/vcube.md cell by cell
+Model     there is one claim for each printed number. It holds if our mean lies in the range that the printed number
+          can stand for. Claims that do not hold today are marked by `expect`. For the mobile paper, these are the
+          claims that docs/validation/paper.md does not call fitting. For the other papers, they are in the lists
+          below, which are those of docs/validation/vcube.md, cell by cell
 Source    data/papers/; ours: docs/guide/claims.md, docs/validation/
 """
 
@@ -29,12 +30,12 @@ from validation.paper_differences import BUNDLING_DIFFERS, CAUSAL_AGREES, RELIAB
 
 FOLDER = SCENARIOS / "claims"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "validation" / "paper.md"
-RARE = 0.5  # 40 replications cannot exclude much smaller shares, since the error is split over all claims
+RARE = 0.5  # 40 replications cannot exclude much smaller shares, because the error is divided among all claims
 FAILS = "does not hold"
 MOBILE, BUNDLING = PAPERS / "wilhelm2020_mobile.csv", PAPERS / "rodrigues2018_bundling.csv"
 STUDY = SCENARIOS / "studies" / "vcube_bundling.yaml"
-FIRST_SEED = 2000  # the search for the presets never saw these seeds
-PRECISION = {"rare": RARE, "replications": 40}  # as many replications as in the document
+FIRST_SEED = 2000  # the search for the presets did not use these seeds
+PRECISION = {"rare": RARE, "replications": 40}  # the document uses the same number of replications
 WORDS = {
     "static": "static, 5.6 messages a second",
     "static_25": "static, 25 messages a second",
@@ -44,7 +45,7 @@ WORDS = {
     "tcp_static": "flooding over TCP, 5.6 messages a second",
     "tcp_heavy": "flooding over TCP, 35 messages a second",
 }
-ENGINEERING: dict[str, Any] = {  # the same loads and durations
+ENGINEERING: dict[str, Any] = {  # with the same loads and durations
     "static": {"scenario": "../static.yaml", "set": {"duration_s": 100}},
     "static_25": {"scenario": "../static.yaml", "set": {"duration_s": 100, "workload.interval_s": 2.8}},
     "static_heavy": {"scenario": "../static_heavy.yaml", "set": {"duration_s": 100}},
@@ -57,7 +58,7 @@ File = tuple[list[str], dict[str, Any]]  # (comment, content)
 
 
 def files() -> dict[str, str]:
-    """Return the text of each claims file by its name."""
+    """Return the name and the text of each claims file."""
     contents = {
         "mobile": _mobile(),
         "engineering": _engineering(),
@@ -98,7 +99,7 @@ def _lines(key: str, value: Any, indent: str) -> Iterator[str]:
 
 
 def _entry(part: Any, indent: str) -> Iterator[str]:
-    """Format an entry of a list, with one key per line if it does not fit on one line."""
+    """Format an entry of a list. Write one key per line if the entry does not fit on one line."""
     if len(inline(part)) + len(indent) < WIDTH:
         yield f"{indent}- {inline(part)}"
         return
@@ -141,7 +142,7 @@ def _engineering() -> File:
 
 
 def _mobile_claims(documented: list[Any]) -> Iterator[tuple[str, Claim]]:
-    """Yield the claims; `documented` has for each the mean in the document, or whether it fits."""
+    """Yield the claims. For each of them, `documented` contains the mean in the document, or whether the claim fits."""
 
     def expect(ours: Any, low: float, high: float) -> Claim:
         return {} if (ours if isinstance(ours, bool) else low <= ours <= high) else {"expect": FAILS}
@@ -172,11 +173,11 @@ def _mobile_claims(documented: list[Any]) -> Iterator[tuple[str, Claim]]:
 
 
 def documented_rows() -> list[tuple[str, str, str, str]]:
-    """Return experiment, printed number, verdict and engineering mean of each row of the document's table, whose rows
-    begin in the order of the file.
+    """Return the experiment, printed number, verdict and engineering mean from each row of the document's table. The
+    first rows have the order of the file.
     """
     row = r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \| [^|]+ \| ([^|]*?) ?\| [^|]+ \| ?([^|]*?) ?\|$"
-    return re.findall(row, DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)[1:]  # without the header row
+    return re.findall(row, DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)[1:]  # skip the header row
 
 
 # --- Rodrigues et al. (LADC 2018)

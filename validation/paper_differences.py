@@ -1,4 +1,6 @@
-"""Claims of the VCube papers that do not hold (causal: that do), as summarised in docs/validation/vcube.md."""
+"""Lists of the claims of the VCube papers that do not hold, as summarised in docs/validation/vcube.md. For the causal
+paper, the list contains the claims that hold.
+"""
 
 BUNDLING_DIFFERS = frozenset(
     [
@@ -79,7 +81,7 @@ RELIABLE_FAILS = frozenset(
 )
 
 RELIABLE_FAILS_ABOVE_128 = frozenset(["all_at_detection_t1", "all_higher_big_t1"])
-CAUSAL_AGREES = frozenset(  # numbers that vary from run to run
+CAUSAL_AGREES = frozenset(  # these numbers vary from run to run
     [
         "1/512/aggregated_percent",
         "1/1024/packets",

@@ -1,17 +1,18 @@
-"""Reception by power held against ns-3 3.44: writes docs/validation/sinr.md and its picture.
+"""Compare reception by power with ns-3 3.44, and write docs/validation/sinr.md with its figure.
 
     python -m validation.radio [--workers 2] [--seeds 4]
 
-Model     the cross-check scenario (7 stations on the hexagon, 70 hosts that walk, beacons of 100 and 30 bytes),
-          log-distance with exponent 3, 20.4 dBm, no capture; "quiet" is a hundredth of the load for 1 200 s. A pair is
-          a frame and any other node, by their distance when it was sent. ns-3's counts were measured by us with
-          ns-3 3.44 (data/README.md); they are compared with, and nothing is made of them. A bin of 10 m with at least
-          1 000 pairs passes if the 95 % interval of the difference (Welch, variance between seeds) includes 0, or if
-          the loss differs by at most 10 % of itself, or 0.003. What ns-3 was not asked for (other path losses,
-          shadowing, 48 and 54 Mb/s) is held against formulas that are written here once more
+Model     the scenario is that of the cross-check: 7 stations on the hexagon, 70 hosts that walk, beacons of 100 and 30
+          bytes, log-distance path loss with exponent 3, 20.4 dBm, and no capture. "quiet" means a hundredth of the
+          load for 1 200 s. A pair consists of a frame and any other node, and has the distance at which the frame was
+          sent. The counts of ns-3 were measured by us with ns-3 3.44 (data/README.md). They are used only for
+          comparison. A bin of 10 m with at least 1 000 pairs passes if the 95 % interval of the difference (Welch,
+          variance between seeds) includes 0, or if the loss differs by at most 10 % of itself, or by at most 0.003.
+          Models that were not measured with ns-3 (other path losses, shadowing, 48 and 54 Mb/s) are compared with
+          formulas that this module implements a second time
 Units     metres, shares of pairs
-Errors    exit status 1 if fewer than 93 % of the bins pass, or one fails by more than 20 % of the loss and 0.01, or a
-          frame's survival over SINR is off by more than 0.005, or a value is not its formula's
+Errors    exit status 1 if fewer than 93 % of the bins pass, if a bin fails by more than 20 % of the loss and 0.01, if
+          the survival of a frame over SINR is off by more than 0.005, or if a value differs from that of its formula
 Source    3GPP TR 38.901, table 7.4.1-1; Gudmundson (1991); ours: docs/models/sinr.md
 """
 
@@ -55,7 +56,8 @@ QUIET = (
     "duration_s=1200", "protocol.station_interval_s=4", "protocol.host_interval_s=280", "protocol.hello_interval_s=50",
 )  # fmt: skip
 OFDM = "model: sinr, mode: g, broadcast_rate_mbps: 6"
-SETTINGS: dict[str, tuple[str, tuple[str, ...], str]] = {  # name in the reference -> wireless, other keys, description
+# name in the reference -> (wireless, other keys, description)
+SETTINGS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "6M_load": (OFDM, (), "6 Mb/s under load"),
     "1M_load": ("model: sinr, mode: b, broadcast_rate_mbps: 1", (), "1 Mb/s under load"),
     "6M_quiet": (OFDM, QUIET, "6 Mb/s, quiet"),
@@ -63,7 +65,7 @@ SETTINGS: dict[str, tuple[str, tuple[str, ...], str]] = {  # name in the referen
     "6M_nakagami_load": (f"{OFDM}, fading: {{model: nakagami}}", (), "6 Mb/s, Nakagami, under load"),
 }
 UNDER_LOAD = ("6M_load", "1M_load")
-SURVIVAL = (  # rate, bytes, SINR in dB (OFDM) or power in dBm (DSSS), share of ns-3's frames that survive
+SURVIVAL = (  # (rate, bytes, SINR in dB for OFDM or power in dBm for DSSS, share of the frames that survive in ns-3)
     (6, 2000, 3, 0.020), (6, 2000, 4, 0.885), (9, 2000, 7, 0.918), (12, 2000, 7, 0.881), (18, 2000, 9.5, 0.623),
     (24, 2000, 13, 0.495), (24, 2000, 14, 0.974), (36, 2000, 16.5, 0.818),
     (1, 1078, -98, 0.202), (1, 1078, -97, 0.813), (1, 1078, -96, 0.984),
@@ -78,13 +80,13 @@ class Bin:
     pairs: int
     ours: float
     theirs: float
-    beyond: float  # share of our pairs that are farther apart than a preamble is detected in silence
+    beyond: float  # share of our pairs whose distance exceeds that at which a preamble is detected in silence
     passes: bool
     is_far_off: bool
 
 
 def receptions(name: str, seed: int) -> Counts:
-    """Return pairs, receptions, and pairs beyond the reach of one run, by distance, as int64 (3, BINS)."""
+    """Return the pairs, the receptions, and the pairs out of reach in one run, by distance, as int64 (3, BINS)."""
     wireless, others, _ = SETTINGS[name]
     path = ROOT / "scenarios" / "radio_check.yaml"
     scenario = Scenario.load(path, [f"seed={seed}", f"wireless={{{wireless}}}", *others])
@@ -132,7 +134,7 @@ def compare(name: str, ours: list[Counts], reference: pd.DataFrame) -> Iterator[
 
 
 def survival(rate_mbps: float, size_bytes: int, level: float) -> float:
-    """Return the share of frames that survive at an SINR, or at a power with noise only."""
+    """Return the share of frames that survive at this SINR, or at this power if there is only noise."""
     is_dsss = rate_mbps in (1, 2)
     sinr_cdb = round(100 * level) - (round(100 * noise_dbm(22e6, 7)) if is_dsss else 0)
     return chance_of(cost_of(costs(rate_mbps), sinr_cdb, 8000 * size_bytes)) / CHANCE
@@ -160,7 +162,7 @@ def draw(bins_by_setting: dict[str, list[Bin]]) -> None:
 
 
 def _remarks(bins_by_setting: dict[str, list[Bin]]) -> Iterator[str]:
-    """Describe the bins that fail, and the largest difference among those well within the reach."""
+    """Describe the bins that fail, and the largest difference among the bins well within reach."""
     for name, rows in bins_by_setting.items():
         for each in rows:
             if not each.passes:

@@ -1,6 +1,7 @@
-"""Draw a metric from the distribution of real runs: most are close together, a few with repairs are much longer.
+"""Draw a metric from the distribution of real runs: most values are close together, and a few runs with repairs have
+much larger ones.
 
-    python -m validation.real_runs        # repeats the 300 runs, and writes real_runs.csv
+    python -m validation.real_runs        # repeats the 300 runs and writes real_runs.csv
 
 Model     the 95th percentile of the delay in runs of 10 s of scenarios/first.yaml, one number for each run
 Shapes    values: float64 (300,)
@@ -30,12 +31,10 @@ RUNS = 300
 
 @cache
 def values() -> NDArray[np.float64]:
-    """Return the stored numbers."""
     return np.array(FILE.read_text().split()[1:], dtype=np.float64)
 
 
 def draw(stream: np.random.Generator, runs: int) -> NDArray[np.float64]:
-    """Draw from the stored numbers."""
     return stream.choice(values(), runs)
 
 

@@ -1,11 +1,11 @@
-"""Print the tables of docs/protocols/repair.md, on the cost and benefit of repairs, and draw its figure.
+"""Print the tables of docs/protocols/repair.md about the cost and benefit of repairs, and draw its figure.
 
     mobilenet robust scenarios/studies/repair_standing.yaml --out repair_standing
     mobilenet robust scenarios/studies/repair_walking.yaml --out repair_walking
     python -m validation.repairs repair_standing repair_walking
 
 Model     ratios are paired by world, with 95 % t intervals of their logarithms. A limit is met if the upper end of the
-          interval is not above it. Where a configuration is unstable, its mean is of these runs only
+          interval does not exceed it. If a configuration is unstable, its mean describes only these runs
 Units     seconds; frames and seconds of airtime per delivery; ratios
 Source    ours: docs/protocols/repair.md
 """
@@ -29,23 +29,25 @@ from mobilenet.lab.studies.statistics import compare_means, t_interval
 from mobilenet.lab.studies.table_files import UNSTABLE
 
 RADIOS = ("disk", "capture", "log_distance", "shadowing", "fading")
-DRAWN = {"disk": ("o", 9), "shadowing": ("^", 6), "fading": ("s", 5)}  # marker, and its size in points
+DRAWN = {"disk": ("o", 9), "shadowing": ("^", 6), "fading": ("s", 5)}  # (marker, its size in points)
 TCP, PAPER, ALONE, BOTH = "TCP", "paper", "selective", "selective and groupcast"
 DELAY, FRAMES, AIRTIME = "delivery_delay_mean_s", "messages_sent_per_delivery", "airtime_per_delivery_s"
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "repairs.png"
 LIKE_DISK = {(DELAY, TCP): 0.5, (DELAY, PAPER): 1.05, (FRAMES, PAPER): 1.05, (AIRTIME, PAPER): 1.05}
-LIMITS: dict[str, dict[tuple[str, str], float]] = {  # radio -> (metric, baseline) -> the largest ratio
+LIMITS: dict[str, dict[tuple[str, str], float]] = {  # radio -> (metric, baseline) -> largest allowed ratio
     **dict.fromkeys(("disk", "capture", "log_distance"), LIKE_DISK),
     "shadowing": {(DELAY, TCP): 1.0, (FRAMES, TCP): 1.0, (AIRTIME, PAPER): 1.05},
     **{radio: {(DELAY, TCP): 1.0, (FRAMES, TCP): 1.5} for radio in ("fading", "walls")},
 }
 ALONE_UNDER_FADING = 2.2
-# the radio of studies that have only their own
+# The only radio of studies that have just one.
 ALONE_ON = {"elsewhere": "disk", "town": "walls", **dict.fromkeys(("sparse", "load", "retries"), "fading")}
 
 
 class Scene(NamedTuple):
-    """The runs of one radio and one combination of the other factors, by variant, in the order of replications."""
+    """The runs with one radio and one combination of the other factors. They are grouped by variant, in the order of
+    replications.
+    """
 
     hosts: str
     radio: str
@@ -96,7 +98,9 @@ def print_means(all_scenes: list[Scene], metric: str, factor: float) -> None:
 
 
 def mean(scene: Scene, variant: str, metric: str, factor: float) -> str:
-    """Format the mean with half of its interval; unstable runs have no interval, since a longer run would differ."""
+    """Format the mean with half the width of its interval. Unstable runs have no interval, because longer runs would
+    give another mean.
+    """
     span = t_interval(np.array(scene.runs[variant][metric]), 0.95)
     if variant in scene.unstable:
         return f"{factor * span.mean:.3g}*"
@@ -105,7 +109,7 @@ def mean(scene: Scene, variant: str, metric: str, factor: float) -> str:
 
 
 def print_targets(all_scenes: list[Scene], variant: str) -> int:
-    """Print a row for each scene; return how many limits are missed."""
+    """Print a row for each scene. Return how many limits are exceeded."""
     baselines = [name for name in (TCP, PAPER) if name in all_scenes[0].runs]
     columns = [(metric, baseline) for metric in (DELAY, FRAMES, AIRTIME) for baseline in baselines]
     words = {DELAY: "delay", FRAMES: "frames", AIRTIME: "airtime"}
@@ -163,8 +167,8 @@ def print_handoffs(out: Path) -> None:
 
 
 def draw(all_scenes: list[Scene]) -> None:
-    """Draw delay against frames per delivery: a panel for each place, a colour for each variant, a marker for each
-    radio.
+    """Draw delay against frames per delivery. There is a panel for each place, a colour for each variant, and a marker
+    for each radio.
     """
     places = list(dict.fromkeys((scene.hosts, scene.where) for scene in all_scenes))
     variants = list(all_scenes[0].runs)

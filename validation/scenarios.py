@@ -1,16 +1,17 @@
-"""Every scenario, full length, with many seeds: is each run valid, does it come to rest, and does enough happen in it?
+"""Run every scenario at full length with many seeds: is each run valid, does it come to rest, and do enough events
+happen in it?
 
     python -m validation.scenarios [--seeds 20] [--processes 2] [--only NAME ...]
 
-Model     a run leaves one line in runs/validation.jsonl; a line that is there for the same code, scenario and seed is
-          not computed again, so a stopped validation goes on where it was. "The same code" is a digest of all sources
-          and of the scenario with the files that it names.
-Asserts   all runs valid and quiescent; dynamic: at least 100 handoffs in every seed, over all seeds some superseded,
-          some with recovered and some with skipped messages; faults: after outages of up to 8 s the mean SBuffer of s3
-          in the last 5 s before the next crash is at most twice that of the 5 s before the crash, in the mean of
-          all seeds
-Writes    docs/validation/scenarios.md, unless --only leaves some out
-Errors    exit status 1, a line for each assertion that failed
+Model     each run adds one line to runs/validation.jsonl. If there is already a line for the same code, scenario and
+          seed, the run is not repeated, so a validation that was stopped can be resumed. "The same code" means the
+          same digest of all sources and of the scenario with the files that it names
+Asserts   all runs are valid and quiescent. dynamic: there are at least 100 handoffs in every seed; over all seeds,
+          some are superseded, some have recovered messages and some have skipped messages. faults: after outages of up
+          to 8 s, the mean SBuffer of s3 in the last 5 s before the next crash is at most twice that in the 5 s before
+          the crash, averaged over all seeds
+Writes    docs/validation/scenarios.md, unless --only leaves some scenarios out
+Errors    exit status 1, with a line for each assertion that failed
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ seeds and judges each run; `validation/scenarios.py` defines what else must hold
 | mean delay |
 |---|---|---|---|---|---|---|
 """
-LOOK_S = 5.0  # the period before a crash in which the buffer is observed
+LOOK_S = 5.0  # length of the period before a crash in which the buffer is observed
 LONGEST_OUTAGE_S = 8.0
 Row = dict[str, Any]
 
@@ -80,18 +81,18 @@ def outcome(result: api.Run) -> Row:
 
 
 def known_rows(results: Path, code: str) -> Iterator[Row]:
-    """Return the rows of earlier runs of the same code."""
+    """Return the rows of earlier runs with the same code."""
     for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else []:
         try:
             row = json.loads(line)
-        except ValueError:  # a row cut off when the process was killed
+        except ValueError:  # this row was cut off when the process was killed
             continue
         if row["code"] == code:
             yield row
 
 
 def run(path: Path, seed: int) -> Row:
-    """Run and judge a scenario; return the row for the table and the assertions. Its directory is removed."""
+    """Run a scenario, judge the run, and remove its directory. Return the row for the table and the assertions."""
     began = time.process_time()
     with tempfile.TemporaryDirectory() as place:
         result = api.run(path, seed, Path(place, "run"))
@@ -105,8 +106,8 @@ def run(path: Path, seed: int) -> Row:
 
 
 def sbuffer_before_crashes(samples: dict[str, list[Any]], scenario: Scenario) -> list[tuple[float, float]]:
-    """Return (duration of the outage, mean SBuffer of its station in the last seconds before it) for each planned
-    outage.
+    """For each planned outage, return its duration and the mean SBuffer of its station in the last seconds before
+    it.
     """
     faults: Any = scenario.faults
     times, values = steps(samples, "s", "sbuffer")[faults.station]
@@ -120,7 +121,7 @@ def sbuffer_before_crashes(samples: dict[str, list[Any]], scenario: Scenario) ->
 
 
 def missing(paths: list[Path], seeds: int, code: str) -> tuple[dict[tuple[str, int], Row], list[tuple[Path, int, str]]]:
-    """Return the rows that are known, and the runs that are missing."""
+    """Return the rows that already exist, and the runs that are missing."""
     there = {(row["scenario"], row["digest"], row["seed"]): row for row in known_rows(RESULTS, code)}
     done: dict[tuple[str, int], Row] = {}
     todo = []
@@ -165,7 +166,9 @@ def table(rows: list[Row]) -> Iterator[str]:
 
 
 def page(rows: list[Row]) -> str:
-    """Return docs/validation/scenarios.md; scenarios whose hosts cannot change the cell have no handoffs."""
+    """Return the text of docs/validation/scenarios.md. Scenarios whose hosts cannot change the cell have no
+    handoffs.
+    """
     all_objections = list(objections(rows))
     verdict = "All is as it should be." if not all_objections else f"{len(all_objections)} objections, below."
     seeds = len({row["seed"] for row in rows})
@@ -195,8 +198,8 @@ def page(rows: list[Row]) -> str:
 
 
 def outages(rows: list[Row]) -> list[tuple[float, float, float]]:
-    """Return (duration, mean SBuffer before the crash, before the next crash), averaged over all runs
-    of faults.yaml.
+    """Return (duration, mean SBuffer before the crash, mean SBuffer before the next crash) for each outage, averaged
+    over all runs of faults.yaml.
     """
     runs = [row["sbuffer_before_crashes"] for row in rows if row["scenario"] == "faults"]
     means = [(column[0][0], mean(value for _, value in column)) for column in zip(*runs, strict=True)]

@@ -1,13 +1,15 @@
-"""Do the intervals keep their promise? Synthetic experiments with a known answer.
+"""Check that intervals cover the true value as often as promised, in synthetic experiments with a known answer.
 
     python -m validation.statistics [--experiments 2000]
 
-Model     each experiment has 10 replications (each one number: the mean of a simulated series) and one 95 % interval,
-          from the same code as a study. Series: independent normal values; AR(1) with 0.8; waiting times of M/M/1 at
-          rho = 0.5, 0.8 and 0.9, 500 customers, started in the stationary distribution, so that the mean is known
-          exactly. A/A: two configurations with the same distribution on independent streams, compared pair by pair,
-          once, and again and again as pairs are added.
-          Power: a difference of 5 % with a standard deviation of 10 % and a correlation of 0.8 between the two
+Model     each experiment has 10 replications and one 95 % interval, computed by the same code as in a study. A
+          replication is one number: the mean of a simulated series. The series are independent normal values, AR(1)
+          with coefficient 0.8, and waiting times of 500 customers in M/M/1 at rho = 0.5, 0.8 and 0.9. They start in
+          the stationary distribution, so the mean is known exactly.
+          A/A: two configurations with the same distribution on independent streams are compared pair by pair, once,
+          and also again and again as pairs are added.
+          Power: a difference of 5 %, with a standard deviation of 10 % and a correlation of 0.8 between the two
+          configurations
 Units     shares of experiments
 Source    Law: Simulation Modeling and Analysis (2015), 9.4; ours: docs/guide/studies.md
 """
@@ -68,7 +70,9 @@ def coverage(series: Callable[[np.random.Generator, int], tuple[Values, float]],
 
 
 def sequential_coverage(experiments: int) -> tuple[float, float]:
-    """Measure the coverage of rounds of 5 replications, from 10 to 40, until the half width is 15 % of the mean."""
+    """Measure the coverage of a sequential design: rounds of 5 replications, from 10 to 40, until the half width is 15
+    % of the mean.
+    """
     stream = generator(1, "coverage", "sequential")
     values, truth = queue(0.5)(stream, experiments * 4)
     rows = values.reshape(experiments, 4 * REPLICATIONS)
@@ -89,8 +93,8 @@ def false_alarms(experiments: int) -> float:
 
 
 def alarms_of_looks(experiments: int) -> tuple[float, float]:
-    """Return the share of A/A comparisons that raise an alarm at any look: by the p value at 10, 15, ... 100 pairs, and
-    by a claim that the difference is 0 at 10, 14, 20, ... 219 pairs.
+    """Return the share of A/A comparisons that raise an alarm at any look. The first share is for the p value at 10,
+    15, ... 100 pairs, the second one for a claim that the difference is 0, at 10, 14, 20, ... 219 pairs.
     """
     looks = range(next(number for number in range(100) if look(number) > 200) + 1)
     a, b = Cell("aa", 0), Cell("aa", 1)
@@ -110,13 +114,13 @@ def alarms_of_looks(experiments: int) -> tuple[float, float]:
 
 
 def replications_needed(experiments: int, paired: bool) -> float:
-    """Return the smallest number of replications that finds the planted difference in 80 % of the experiments."""
+    """Return the smallest number of replications that detects the planted difference in 80 % of the experiments."""
     from scipy import stats
 
     stream = generator(1, "power")
     common = stream.normal(0, np.sqrt(0.8), (2, experiments, 200))
     if paired:
-        common[1] = common[0]  # the same worlds
+        common[1] = common[0]  # both configurations have the same worlds
     own = stream.normal(0, np.sqrt(0.2), (2, experiments, 200))
     a, b = 1.05 + 0.1 * (common[0] + own[0]), 1.0 + 0.1 * (common[1] + own[1])
     for n in range(3, 201):

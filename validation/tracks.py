@@ -1,4 +1,4 @@
-"""Measure the memory and time for reading a large file of tracks: 100 MB of SUMO's XML in less than 500 MB.
+"""Measure the memory and time that it takes to read a large file of tracks: 100 MB of SUMO's XML in less than 500 MB.
 
 python -m validation.tracks [MB]
 """
@@ -23,7 +23,7 @@ print(len(tracks.trajectories), resource.getrusage(resource.RUSAGE_SELF).ru_maxr
 
 
 def write(path: Path, megabytes: float) -> int:
-    """Write a thousand vehicles in motion, second by second; return the number of samples."""
+    """Write a file with a thousand moving vehicles, second by second. Return the number of samples."""
     samples, t = 0, 0
     with path.open("w", encoding="utf-8") as file:
         size = file.write("<fcd-export>\n")
@@ -45,7 +45,7 @@ def write(path: Path, megabytes: float) -> int:
 
 
 def peak_mb(path: Path) -> tuple[int, int]:
-    """Return (hosts, MB) of a process that reads the file as a scenario does."""
+    """Return (hosts, MB) for a process that reads the file as a scenario does."""
     process = subprocess.run(
         [sys.executable, "-c", CODE, str(path)],
         capture_output=True,

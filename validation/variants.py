@@ -1,11 +1,12 @@
-"""Compare TCP flooding under settings that the paper omits with its printed figures, and run it with moving hosts.
+"""Compare TCP flooding under settings that the paper does not specify with the figures that it prints, and run it with
+moving hosts.
 
     python -m validation.variants [--seeds 5] [--seconds 100]       static.yaml, a row for each variant
     python -m validation.variants --moving [--seeds 20]             dynamic.yaml, a row for each seed
 
-Model     static: 100 s of static.yaml, the first 10 left out. Printed in the paper: delay 2 s, 1.58 messages sent per
-          delivery, 5 % of receptions collide, and for the mobile protocol 0.20 s, 0.40 and 10 %
-Prints    Markdown; means of the runs with their standard deviation
+Model     static: 100 s of static.yaml, without the first 10 s. The paper prints a delay of 2 s, 1.58 messages sent per
+          delivery and 5 % of receptions with collisions. For the mobile protocol it prints 0.20 s, 0.40 and 10 %
+Prints    Markdown: the means of the runs with their standard deviation
 Source    Wilhelm, Arantes, Sens (2020), Figure 6; docs/models/tcp.md
 """
 
@@ -97,7 +98,6 @@ Row = tuple[str, dict[str, Any]]
 
 
 def static(job: tuple[int, float, tuple[str, ...]]) -> Row:
-    """Run a scenario; return its verdict and metrics."""
     seed, seconds, overrides = job
     scenario = Scenario.load(SCENARIOS / "static.yaml", [f"seed={seed}", f"duration_s={seconds}", *overrides])
     verdicts, metrics, _ = measure(scenario)

@@ -1,4 +1,4 @@
-"""Two metrics of one's own: how evenly messages reach hosts, and how many are late."""
+"""Two custom metrics: how evenly messages reach the hosts, and how many messages are late."""
 
 from collections import Counter
 

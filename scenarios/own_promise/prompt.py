@@ -13,7 +13,7 @@ class Parcel(BaseMessage):
 
 
 class Host(BaseHost):
-    def spread(self, message: MessageId, body: int) -> None:  # it waits, against collisions
+    def spread(self, message: MessageId, body: int) -> None:  # wait for a random time, to avoid collisions
         if (cell := self.cell) is not None:
             self.later(self.port.uniform(0, 0.1), lambda: self.port.send(cell, Parcel(message, body)))
 

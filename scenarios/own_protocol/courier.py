@@ -1,4 +1,4 @@
-"""Courier: TCP from each host to its station, and from station to station. What a broken connection had is lost."""
+"""Courier: TCP from each host to its station, and between stations. Messages in a broken connection are lost."""
 
 from dataclasses import dataclass, field
 

@@ -1,5 +1,5 @@
-"""Ring: each process hands a message on to the next one, until it comes back to its source. Links may keep no order,
-so what overtook its predecessor waits for it. No process may crash.
+"""Ring: each process hands a message on to the next one, until it comes back to its source. Links need not keep the
+order, so a message that overtook its predecessor waits for it. No process may crash.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Ring:
     def __init__(self, port: ProcessPort, n: int, settings: object) -> None:
         self.port = port
         self.next = (port.me + 1) % n
-        self.delivered = [0] * n  # how many messages of each source
+        self.delivered = [0] * n  # messages delivered from each source
         self.pending: set[MessageId] = set()
 
     def buffer_sizes(self) -> tuple[int, ...]:

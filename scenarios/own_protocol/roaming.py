@@ -46,7 +46,7 @@ class Host(BaseHost):
     def __init__(self, *parts: object) -> None:
         super().__init__(*parts)
         self.recovers = self.stable.member  # on_cell comes first, then on_recover
-        self.is_waiting = False  # for a Welcome: the handoff is in progress
+        self.is_waiting = False  # waiting for a Welcome: the handoff is in progress
 
     def spread(self, message: MessageId, body: int) -> None:
         news = News(message, body)

@@ -4,14 +4,15 @@ from collections.abc import Callable
 
 from mobilenet.metrics import Record, metric
 
-STATION, FIRST_AT_S, EVERY_S = "s3", 15, 30  # the outages of faults.yaml, each 1 s longer than the one before
+# The outages of faults.yaml; each of them is 1 s longer than the previous one.
+STATION, FIRST_AT_S, EVERY_S = "s3", 15, 30
 FIRST_LENGTH_S = 3
-LOOK_S = 5  # before an outage, over which the mean is taken
+LOOK_S = 5  # length of the period before an outage over which the mean is taken
 SECOND = 1_000_000_000
 
 
 def sbuffer_before(run: Record, number: int) -> float:
-    """The mean number of messages in the SBuffer of s3 in the last seconds before an outage."""
+    """Return the mean number of messages in the SBuffer of s3 in the last seconds before an outage."""
     end_ns = (FIRST_AT_S + number * EVERY_S) * SECOND
     since_ns = begin_ns = end_ns - LOOK_S * SECOND
     level = total = 0.0

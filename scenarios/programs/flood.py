@@ -62,7 +62,7 @@ class Host:
         self.save_memory()
 
     def offer(self):
-        """The oldest message that no station has."""
+        """Send the oldest message that no station has."""
         memory, number = self.memory, self.memory["taken"]
         if self.cell is not None and number < len(memory["own"]):
             size = memory["own"][number]
@@ -72,7 +72,8 @@ class Host:
         if self.memory["member"] and self.cell is not None:
             self.offer()
             have = sorted((int(sender), number) for sender, number in self.memory["next"].items())
-            flat = [number for pair in have for number in pair]  # a pair would name a message, and these are not sent
+            # A pair would be read as a message, and none is sent here.
+            flat = [number for pair in have for number in pair]
             do("send", to=self.cell, message=["have", *flat], bytes=16 + 8 * len(have))
         do("timer", name="tick", between_ns=TICK_NS)
 
@@ -100,14 +101,14 @@ class Host:
 
 class Station:
     def __init__(self, start):
-        self.logs = [[] for _ in range(start["hosts"])]  # of each sender, the sizes of bodies in their order
+        self.logs = [[] for _ in range(start["hosts"])]  # for each sender, the sizes of bodies in their order
 
     def tell(self, how, sender, number, **to):
         size = self.logs[sender][number]
         do(how, message=["told", [sender, number], size], bytes=16 + size, payload_bytes=size, **to)
 
     def take(self, sender, number, size):
-        """Whether it is the next one of its sender."""
+        """Accept a message if it is the next one of its sender, and return whether it is."""
         if number != len(self.logs[sender]):
             return False
         self.logs[sender].append(size)

@@ -43,15 +43,15 @@ asked = 0
 
 
 def give_up(words):
-    """End with this as the last line of standard error, whatever the node would write there."""
+    """End with these words as the last line of standard error, whatever else the node writes there."""
     node.kill()
     node.wait()
     print(f"{command}: {words}", file=sys.stderr, flush=True)
-    os._exit(1)  # else Python would complain of what the node has not read
+    os._exit(1)  # otherwise Python would complain about input that the node has not read
 
 
 def has_ended():
-    """Give up on a node that reads or writes nothing more."""
+    """Give up on a node that has stopped reading or writing."""
     try:
         code = node.wait(timeout=1)
     except subprocess.TimeoutExpired:
@@ -76,7 +76,7 @@ def refuse_constant(name):
 
 
 def message_of(line):
-    """Destination and body of what the node wrote."""
+    """Return the destination and the body of a message that the node wrote."""
     written = repr(line.strip()[:200].encode("utf-8", "surrogateescape"))[1:]
     try:
         line.encode()
@@ -100,7 +100,9 @@ def message_of(line):
 
 
 def ask(body):
-    """A client's request; what the node sends until its answer is there."""
+    """Send a client's request to the node. Forward its messages to other nodes until its answer arrives, and return the
+    answer.
+    """
     global asked
     asked += 1
     tell(body | {"msg_id": asked})
@@ -116,7 +118,7 @@ def ask(body):
 
 
 def value_to_add(source, number):
-    """What stands for a message."""
+    """Return the number that stands for a message."""
     if workload != "pn-counter":
         return source * MANY + number
     place = number * len(names) + source
@@ -134,7 +136,7 @@ def deliver_counted(value):
         digit = (value + BASE // 2) % BASE - BASE // 2
         number, source = divmod(place, len(names))
         times = digit * (-1) ** number
-        if times < 0:  # the other sign: such a message was never broadcast
+        if times < 0:  # wrong sign: such a message was never broadcast
             number, times = MANY - 1, 1
         for again in range(times):
             if (source, number, again) not in delivered_values:
@@ -144,7 +146,7 @@ def deliver_counted(value):
 
 
 def deliver():
-    """Deliver what the node shows now, and has not shown before."""
+    """Deliver the values that the node shows for the first time."""
     answer = ask({"type": "read"})
     values = answer.get(listed)
     if workload == "pn-counter":
@@ -159,8 +161,8 @@ def deliver():
 
 
 def report_clock(listens_s):
-    """Wait for a line that the node writes unasked."""
-    silence = threading.Timer(listens_s, node.kill)  # its output ends
+    """Wait for a line that the node writes without being asked."""
+    silence = threading.Timer(listens_s, node.kill)  # ends the output of the node
     silence.daemon = True
     silence.start()
     if node.stdout.readline():

@@ -1,4 +1,4 @@
-"""Call the real command line, in this process or in another one."""
+"""Call the real command line, in this process or in a separate one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMAND = (sys.executable, "-c", "from mobilenet.cli.main import app; app(prog_n
 
 
 def in_a_process(*words: str | bytes | Path, place: Path) -> subprocess.CompletedProcess[str]:
-    """Call the command line in a separate process, to test signals, limits and caches of libraries."""
+    """Call the command line in a separate process, to test signals, resource limits and the caches of libraries."""
     return subprocess.run(
         [*COMMAND, *words],
         cwd=place,
@@ -35,7 +35,9 @@ def in_a_process(*words: str | bytes | Path, place: Path) -> subprocess.Complete
 
 
 def mobilenet(*words: str | bytes | Path, place: Path) -> subprocess.CompletedProcess[str]:
-    """Call the command line in this process, with its own streams, folder and signals."""
+    """Call the command line in this process, with separate output streams, in the folder `place`. Signal handlers are
+    restored afterwards.
+    """
     from mobilenet.cli.main import app
 
     texts = [os.fsdecode(word) for word in words]
@@ -62,7 +64,9 @@ def mobilenet(*words: str | bytes | Path, place: Path) -> subprocess.CompletedPr
 
 
 def _with_signals() -> None:
-    """Restore default signals, which are ignored if the tests run in the background or under nohup."""
+    """Restore the default signal handlers. The tests ignore these signals if they run in the background or under
+    nohup.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -82,7 +86,7 @@ def begin(*words: str | Path, place: Path) -> subprocess.Popen[str]:
 
 
 def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
-    """Return the only output of a command, a line on stderr."""
+    """Check that a command printed one line on stderr and no other output, and return this line."""
     assert done.returncode == code, done
     assert done.stdout == "" and done.stderr.endswith("\n") and done.stderr.count("\n") == 1, done
     assert "Traceback" not in done.stderr and (code == 3 or "internal error" not in done.stderr)

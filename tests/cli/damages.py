@@ -1,7 +1,7 @@
-"""Damage a run directory as a disk, an editor or an attacker might.
+"""Damage a run directory as a failing disk, an editor or an attacker might.
 
-Model     each damage is a name and a function that spoils a directory; all are drawn from the files alone, so the same
-          run has the same damages
+Model     A damage consists of a name and a function that damages a directory. The damages depend only on the files, so
+          the same run always has the same ones.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def damages(run: Path) -> Iterator[Damage]:
 
 
 def document_damages(run: Path, name: str) -> Iterator[Damage]:
-    """Yield the damages of a document: each key is missing, or has one of two wrong values."""
+    """Yield the damages of a document. In each of them, one key is missing or has one of two wrong values."""
     document = json.loads((run / name).read_text())
     paths: list[tuple[str, ...]] = [(key,) for key in document]
     paths += [(key, *list(inside)[:1]) for key, inside in document.items() if isinstance(inside, dict) and inside]
@@ -66,7 +66,6 @@ BYTES: dict[str, Callable[[bytes], bytes]] = {
 
 
 def changing(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
-    """Return a damage that changes the bytes of a file."""
     return lambda run: (run / name).write_bytes(change((run / name).read_bytes())) and None
 
 

@@ -1,6 +1,6 @@
-"""Damage a study's directory as a disk, an editor or an attacker might.
+"""Damage the directory of a study as a failing disk, an editor or an attacker might.
 
-Model     as damages.py has them for a run: a name and a function that spoils a directory
+Model     As in damages.py, a damage consists of a name and a function that damages a directory.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ STRANGE: dict[str, tuple[Any, ...]] = {
     "double": (float("nan"), -1.0, None),
     "int": (-(2**31), 2**31 - 1, -1, None),
 }
-MOST_COLUMNS = 12  # columns of a table; all later ones are metrics, which are handled alike
+# Only the first columns of a table are damaged. All later columns are metrics, which are handled alike.
+MOST_COLUMNS = 12
 
 
 def study_damages(study: Path) -> Iterator[Damage]:
-    """Return all damages, derived only from the files."""
+    """Yield all damages of a study. They depend only on its files."""
     names = [path.relative_to(study).as_posix() for path in sorted(study.rglob("*")) if path.is_file()]
     names = [name for name in names if not name.startswith("runs/") and not name.endswith((".svg", ".png"))]
     measured = [name for name in names if name.startswith("measured/")]
@@ -87,7 +88,7 @@ def _made_file(folder: str) -> Callable[[Path], None]:
 
 
 def _lines(study: Path, name: str) -> Iterator[Damage]:
-    """Yield the damages of a YAML file: each line is missing, or has another value."""
+    """Yield the damages of a YAML file. In each of them, one line is missing or has another value."""
     lines = (study / name).read_text().splitlines(keepends=True)
     for number, line in enumerate(lines):
         key = line.partition(":")[0]

@@ -1,4 +1,4 @@
-"""Tests of the Python interface for notebooks, and of the cost of importing it."""
+"""Tests of the Python interface for notebooks, and of the time and the modules that importing it takes."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_type_annotations_of_the_package_reach_its_users() -> None:
 
 
 def test_a_script_beside_the_clone_imports_the_package(tmp_path: Path) -> None:
-    """The folder of the clone is also called mobilenet, but is not a package."""
+    """The folder of the clone is also called mobilenet, but this folder is not the package."""
     (tmp_path / "mobilenet").symlink_to(Path(mobilenet.__file__).parents[1])
     (tmp_path / "script.py").write_text("import mobilenet\nprint(mobilenet.run.__name__)\n")
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -178,7 +178,7 @@ def test_a_run_needs_neither_spark_nor_java_nor_drawing(tmp_path: Path) -> None:
     ],
 )
 def test_documented_modules_can_be_imported_by_their_old_names(old: str, new: str) -> None:
-    """Runs in a fresh process, which has imported neither of them."""
+    """The test runs in a fresh process, which has imported neither of the two modules."""
     code = (
         f"import mobilenet.{old} as old, mobilenet.{new} as new\n"
         f"assert old is new and new.__name__ == new.__spec__.name == 'mobilenet.{new}'\n"

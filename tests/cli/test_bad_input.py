@@ -1,4 +1,4 @@
-"""Tests that invalid arguments give one line on stderr and exit code 2, and leave no files behind."""
+"""Tests that invalid arguments lead to one line on stderr and exit code 2, and that no files remain."""
 
 from __future__ import annotations
 

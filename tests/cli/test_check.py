@@ -1,4 +1,4 @@
-"""Tests of `check`: its report on a scenario before it runs, and the error if the file is a study."""
+"""Tests of `check`, which reports on a scenario before it runs, and of its error message if the file is a study."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_check_warns_of_a_deadline_that_may_take_long(tmp_path: Path) -> None:
 
     (line,) = warnings("drain_s=1e6")
     assert line.startswith("warning: ") and re.search(r"1e\+06 s may take about \d+\.\d h", line)
-    assert warnings("wireless.loss=1") == []  # two minutes of simulation are quick
+    assert warnings("wireless.loss=1") == []  # Two minutes of simulation do not take long.
 
 
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
@@ -48,10 +48,10 @@ def test_check_does_not_underestimate_a_run_that_never_rests(protocol: str) -> N
 @pytest.mark.parametrize(
     ("file", "changes"),
     [
-        ("dynamic.yaml", ["duration_s=60", "hosts.count=20"]),  # a constant rate
-        ("static.yaml", ["duration_s=15", "hosts.count=150", "stations.layout.rings=5"]),  # hosts still joining
+        ("dynamic.yaml", ["duration_s=60", "hosts.count=20"]),  # The rate of events is constant.
+        ("static.yaml", ["duration_s=15", "hosts.count=150", "stations.layout.rings=5"]),  # Hosts are still joining.
         ("vcube/causal.yaml", []),
-        ("first.yaml", []),  # run in full
+        ("first.yaml", []),  # This scenario is run to its end.
     ],
 )
 def test_a_forecast_is_within_a_factor_of_two(file: str, changes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_diff_reports_a_changed_verdict(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "".join(f"k{i}: 1\n" for i in range(55_000)),  # every key is unknown
+        "".join(f"k{i}: 1\n" for i in range(55_000)),  # Every key is unknown.
         "{" + ",".join(f"k{i}: 1" for i in range(90_000)) + "}",
         "seed: [" + ",".join("1" for _ in range(480_000)) + "]",
         "names:\n" + "- a\n" * 240_000,
@@ -120,9 +120,9 @@ def test_diff_reports_a_changed_verdict(tmp_path: Path) -> None:
     ids=["keys", "flow", "list", "block", "deep", "questions", "folded", "digits"],
 )
 def test_a_large_malformed_scenario_is_rejected_within_seconds(text: str) -> None:
-    """A refusal takes seconds of CPU time, even for a file of the largest size."""
+    """Rejecting a file takes only seconds of CPU time, even if it has the largest size."""
     began = time.process_time()
     with pytest.raises(ScenarioError) as refused:
         Scenario.from_text(text)
-    assert time.process_time() - began < 10  # on an idle machine: less than five
+    assert time.process_time() - began < 10  # takes less than five seconds on an idle machine
     assert len(str(refused.value).splitlines()) <= 21

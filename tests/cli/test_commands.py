@@ -1,4 +1,4 @@
-"""Tests of what each command prints, of its exit code, and of the next steps that it suggests."""
+"""Tests of the output of each command, of its exit code, and of the next steps that it suggests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from .command import FIRST, SHORT, everything_below, mobilenet
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with one run, `runs/first-s1`."""
     place = tmp_path_factory.mktemp("place")
     done = mobilenet("run", FIRST, *SHORT, place=place)
     assert done.returncode == 0, done.stderr
@@ -31,7 +30,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(*words: str | Path) -> int:
-    """Call a command in this process, where the test can replace functions."""
+    """Call a command in this process, so that the test can replace functions."""
     from typer.main import get_command
 
     code = get_command(app).main([str(word) for word in words], prog_name="mobilenet", standalone_mode=False)
@@ -40,7 +39,7 @@ def call(*words: str | Path) -> int:
 
 @pytest.fixture
 def violated(place: Path, tmp_path: Path) -> Path:
-    """Return a copy of the run whose record has one host deliver a message twice."""
+    """Return a copy of the run whose record is changed: one host delivers a message twice."""
     directory = tmp_path / "broken"
     directory.mkdir()
     for file in (place / "runs" / "first-s1").iterdir():
@@ -156,7 +155,7 @@ def test_help_and_version(place: Path) -> None:
     for panel, commands in PANELS.items():
         listed = done.stdout.split(f"\n{panel}:\n")[1].split("\n\n")[0]
         assert [line.split()[0] for line in listed.splitlines()] == list(commands)
-        for line in listed.splitlines():  # a complete sentence
+        for line in listed.splitlines():  # Each description is a complete sentence.
             assert len(line.split(maxsplit=1)[1]) <= 50 and line.endswith(".") and not line.endswith("..."), line
     assert mobilenet("--version", place=place).stdout == f"mobilenet {__version__}\n"
 
@@ -175,7 +174,7 @@ def test_progress_is_printed_line_by_line_without_a_terminal(
         "20 of 30 s simulated, 2.0 s per second, 5 s left\n30 s simulated, draining for 10 s\n"
     )
     with progress.progress(False, "slow") as update:
-        for done_s in (0.0, 0.4):  # little or nothing has been simulated yet
+        for done_s in (0.0, 0.4):  # The simulation has made little or no progress yet.
             clock[0] += 10
             update(done_s, 30.0)
     assert capsys.readouterr().err == (

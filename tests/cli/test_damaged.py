@@ -1,6 +1,6 @@
-"""Tests that commands report damaged run directories in lines of bounded length, and never as an internal error.
+"""Tests that commands report a damaged run directory in lines of limited length, and never as an internal error.
 
-There are a few hundred damages, and each is given to one of the commands in turn.
+There are a few hundred damages. Each of them is passed to one of the commands, which take turns.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ COMMANDS: tuple[Callable[[str], list[str]], ...] = (
     lambda run: ["compare", run],
 )
 DRAWING: tuple[Callable[[str], list[str]], ...] = (lambda run: ["figures", run], lambda run: ["report", run])
-DRAWN = 25  # one in this many damages is also given to these commands, which take seconds
-PART = 8  # each test covers every PART-th damage
-THIN = 3  # one in this many damages is tested; MOBILENET_ALL_DAMAGES=1 tests them all
+# Because these commands take seconds, they receive only one in this many damages, in addition to the other commands.
+DRAWN = 25
+PART = 8  # Each test covers every PART-th damage.
+THIN = 3  # One in this many damages is tested. MOBILENET_ALL_DAMAGES=1 tests all of them.
 
 
 SOUND = {
@@ -50,7 +51,7 @@ SOUND = {
 
 @pytest.mark.parametrize("name", SOUND)
 def test_a_sound_run_is_not_blamed(name: str, tmp_path: Path) -> None:
-    """Commands that read an intact run must not report faults in it."""
+    """A command that reads an intact run must not report a fault."""
     api.run(FIRST.parent / name, out=tmp_path / "run", overrides=SOUND[name])
     assert fault(tmp_path / "run") is None
 
@@ -63,7 +64,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def wrong(words: list[str], capsys: pytest.CaptureFixture[str]) -> str | None:
-    """Return the problems in how a command ended."""
+    """Return a description of what is wrong with the exit code or output of a command, or None."""
     try:
         code = app(words, standalone_mode=False)
     except BaseException as error:

@@ -1,7 +1,7 @@
-"""Tests that commands report damaged study directories in one line or rebuild them, and never fail as an internal
-error.
+"""Tests that commands report a damaged study directory in one line or rebuild the damaged file, and never fail with an
+internal error.
 
-There are more than a thousand damages, and a sample of them is tested here.
+There are more than a thousand damages. The tests cover a sample of them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ REFUSING: tuple[Callable[[str], list[str]], ...] = tuple(
 )
 ALL = bool(os.environ.get("MOBILENET_ALL_DAMAGES"))
 THIN = 1 if ALL else 24
-AGAIN = 1 if ALL else 110  # one in this many damages is also tested by resuming the study, which takes seconds
+AGAIN = 1 if ALL else 110  # One in this many damages is also tested by resuming the study, which takes seconds.
 STUDY = f"""scenario: {FIRST}
 set: {{duration_s: 12, warmup_s: 0}}
 factors: {{wireless.loss: [0, 0.2]}}

@@ -1,4 +1,4 @@
-"""Tests of `mobilenet diff`: where two runs diverge."""
+"""Tests of `mobilenet diff`, which reports where two runs diverge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of `mobilenet explain`: it prints the origin of any file, and commands that make the same bytes again."""
+"""Tests of `mobilenet explain`, which prints the origin of any file and a command that makes the same bytes again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WALK = ROOT / "data" / "formats" / "walk.csv"
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a run and all the files that commands make of it."""
+    """Return a folder that contains a run and all the files that commands make from it."""
     place = tmp_path_factory.mktemp("written")
     for words in (
         f"run {FIRST} {' '.join(SHORT)} --set record.causes=true --out run", "report run", "map run --losses",
@@ -104,7 +104,7 @@ def test_each_figure_and_table_states_its_provenance(written: Path) -> None:
 
 
 def test_the_command_that_explain_prints_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:
-    """The files are made from a repeated run in another folder."""
+    """The files are made again from a repetition of the run in another folder."""
     done = mobilenet("explain", "run/figures/delays.svg", place=written)
     lines = done.stdout.splitlines()
     again = shlex.split(lines[-2].partition("recreate it: mobilenet ")[2])

@@ -1,4 +1,4 @@
-"""Tests that commands which rebuild files of studies with a plug-in print `--allow-code`."""
+"""Tests that the commands printed for files of a study with a plug-in include `--allow-code`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of `mobilenet explain` for directories of searches and answers, and for archives: it names the command that
-makes them.
+"""Tests of `mobilenet explain` for the directories of searches and answers, and for archives. It prints the command
+that makes them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_explain_gives_the_command_of_a_capacity_search(tmp_path: Path) -> None:
 
 
 def test_explain_gives_the_command_of_a_screening(tmp_path: Path) -> None:
-    """The keys of the screening are given without ranges, and the saved scenario has other values for them."""
+    """The question gives the keys without ranges, and the saved scenario has other values for these keys."""
     asked = screening.Question(FIRST, ("workload.interval_s", "hosts.count"), seed=3, set=("duration_s=5",))
     planned = screening.plan(asked)
     create(planned.study, tmp_path / "found")

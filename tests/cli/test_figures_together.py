@@ -1,4 +1,6 @@
-"""Tests that one call of `figures` writes all its files or none, and removes what a killed call has left."""
+"""Tests that a call of `figures` writes either all its files or none, and removes the files that a killed call has
+left.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tests that incomplete runs and files are refused, and that the next process removes what a killed one has left."""
+"""Tests that commands refuse incomplete runs and files, and that the next process removes what a killed process has
+left.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,7 @@ def test_a_study_without_runs_of_a_level_is_unfinished(number: int, tmp_path: Pa
 
 
 def test_a_study_file_does_not_make_a_folder_a_study(study: Store, tmp_path: Path) -> None:
-    """An archive lies next to the study file."""
+    """The folder contains a study file and an archive, but no study."""
     (tmp_path / "study.yaml").write_text("scenario: first.yaml\n")
     (tmp_path / "new.zip").write_text("")
     line = one_line(mobilenet("explain", "new.zip", place=tmp_path), 2)
@@ -149,7 +151,8 @@ def test_the_scratch_folder_of_a_live_process_is_kept(tmp_path: Path) -> None:
 
 def test_nested_and_locked_scratch_folders_are_removed(tmp_path: Path) -> None:
     with scratch_folder("a", tmp_path) as outer, scratch_folder("a", tmp_path), scratch_folder("a", outer) as inner:
-        api.run(FIRST, overrides=["duration_s=1"], out=outer / "run")  # locks the folder that it writes to
+        # The run locks the folder in which its directory is created.
+        api.run(FIRST, overrides=["duration_s=1"], out=outer / "run")
         with create(Study.of(LOSS, tmp_path, "loss"), inner / "loss").alone():
             assert inner.is_dir()
     assert list(tmp_path.iterdir()) == []
@@ -187,7 +190,7 @@ def test_a_written_file_is_complete_or_unchanged(tmp_path: Path) -> None:
 def test_a_killed_command_leaves_the_replaced_file_complete(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process killed while it writes leaves the old file intact."""
+    """A process that is killed while it writes leaves the old file as it was."""
     assert mobilenet(*words.split(), place=tmp_path).returncode == 0
     whole = {name: (tmp_path / name).read_bytes() for name in everything_below(tmp_path) if (tmp_path / name).is_file()}
     written = Path.write_text

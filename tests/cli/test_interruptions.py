@@ -1,5 +1,5 @@
-"""Tests that a run which is stopped, killed, or meets a full disk gives exit code 3 and one line, and leaves no run
-directory.
+"""Tests that a run which is stopped or killed, or for which the disk is full, leaves no run directory. Unless it is
+killed, it ends with exit code 3 and one line.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_a_signal_is_handled_even_if_its_exception_is_lost(tmp_path: Path) -> No
 
 
 def test_a_run_ignores_a_signal_that_its_caller_ignores(tmp_path: Path) -> None:
-    """The run continues, as under nohup(1)."""
+    """The run ignores the signal as well, as under nohup(1), and continues."""
     words = [*COMMAND, "run", str(FIRST), *SHORT, "-q"]
     shell = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     check = "import os, signal; from mobilenet import api; real = api.run\n" \
@@ -80,7 +80,8 @@ def test_a_killed_run_leaves_only_a_partial_directory(tmp_path: Path) -> None:
         assert "never completed; this is not a run" in one_line(mobilenet(command, left, place=tmp_path), 2)
     done = mobilenet("run", FIRST, *SHORT, "--out", "runs/it", "-q", place=tmp_path)
     assert done.returncode == 0
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["it"]  # the killed run is gone
+    # The directory of the killed run was removed.
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["it"]
 
 
 def test_commands_reject_even_a_complete_partial_directory(tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_commands_reject_even_a_complete_partial_directory(tmp_path: Path) -> No
 
 @pytest.mark.long
 def test_the_first_of_two_concurrent_runs_gets_the_name(tmp_path: Path) -> None:
-    """The other run is alive, so its directory is untouched; the first one to finish gets the name."""
+    """Because the other run is alive, its directory is not removed. The run that finishes first gets the name."""
     process = begin(place=tmp_path)
     try:
         done = mobilenet("run", FIRST, *SHORT, "--out", "runs/it", "-q", place=tmp_path)
@@ -136,7 +137,7 @@ def test_empty_folders_created_for_a_failed_run_are_removed(tmp_path: Path) -> N
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Return a file system of 40 kB, where one can be mounted."""
+    """Yield a file system of 40 kB, if this machine allows mounting one."""
     place = tmp_path / "disk"
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=40k", "none", str(place)]

@@ -1,4 +1,4 @@
-"""Tests that commands are quiet when asked, write all files or none, and handle unusual files."""
+"""Tests that commands print nothing with `--quiet`, write either all files or none, and handle unusual files."""
 
 from __future__ import annotations
 

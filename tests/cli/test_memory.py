@@ -1,4 +1,6 @@
-"""Tests that a command without enough memory ends as unfinished, and never with the exit code for violated."""
+"""Tests that a command that runs out of memory ends with the exit code for unfinished, and never with the one for
+violated.
+"""
 
 from __future__ import annotations
 

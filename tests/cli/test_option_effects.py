@@ -1,10 +1,10 @@
-"""Tests that each option of each command changes something.
+"""Tests that each option of each command has an effect.
 
-Model     a case is a command on small inputs, without the option and with it. What is printed, which files are there
-          afterwards, what they contain and how the command ends are compared; what already differs between two calls
-          without the option, such as a wall time, does not count. WITHOUT_EFFECT has the options that rightly change
-          nothing here, each with the reason. `make test` draws one case of eight, and the slow tests one of three, or
-          of six on Spark; `--repetitions 2` has all of them
+Model     A case is a command on small inputs, called without the option and with it. The test compares the output, the
+          exit code, and the names and contents of the files. Differences between two calls without the option, such as
+          a wall time, do not count. WITHOUT_EFFECT lists the options that have no effect here, each with the reason.
+          `make test` runs one case in eight. The slow tests run one case in three, or one in six if it starts Spark.
+          `--repetitions 2` runs all cases.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
 WALK = str(ROOT / "data" / "formats" / "walk.csv")
 SITES = str(ROOT / "data" / "formats" / "sites_lonlat.csv")
 LONLAT = str(ROOT / "data" / "formats" / "walk_lonlat.csv")
-NOWHERE = "spark://127.0.0.1:1"  # refused, so a command that reads --master fails
+NOWHERE = "spark://127.0.0.1:1"  # This address refuses connections, so a command that reads --master fails.
 SPARK = ("study", "query", "capacity", "sensitivity", "robust", "claims")
-DRAWN = 8  # `make test` runs one case in this many
-DRAWN_SLOW = 3  # `make test-rest` runs one slow case in this many
-DRAWN_ON_SPARK = 6  # and one case in this many that start Spark
+DRAWN = 8  # `make test` runs one case in this many.
+DRAWN_SLOW = 3  # `make test-rest` runs one slow case in this many.
+DRAWN_ON_SPARK = 6  # `make test-rest` runs one case in this many among those that start Spark.
 
 STUDY = """
 scenario: first.yaml
@@ -63,9 +63,7 @@ class Outcome(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A command without the option (`base`) and with it (`words`); if `words` is empty, the option is appended to
-    `base`.
-    """
+    """Holds two calls of a command: `base` without the option and `words` with it."""
 
     base: str
     words: str
@@ -77,7 +75,9 @@ def more(base: str, words: str) -> Case:
 
 
 def other(base: str, value: str, another: str) -> Case:
-    """Return a case whose base has the option with another value, since it needs one."""
+    """Return a case for an option that is required. The option has one value in the base and another value in the
+    command.
+    """
     assert value in base
     return Case(base, base.replace(value, another))
 
@@ -93,7 +93,7 @@ SENSITIVITY = (
 )
 SWARM = "swarm --count 2 --seed 1 --workers 1"
 INSPECT = f"inspect-tracks {WALK} --range-m 120"
-BASES = {  # for each command
+BASES = {  # command -> its usual call
     "run": "run first.yaml --set duration_s=4 --out new",
     "check": "check first.yaml",
     "show": "show study",
@@ -121,7 +121,8 @@ BASES = {  # for each command
     "export": "export run --csv --out new",
     "artefact": "artefact study --out new.zip",
 }
-CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or another base as well
+# The value is the option as it is appended to the usual call, or a case with another call.
+CASES: dict[tuple[str, str], Case | str] = {
     ("run", "--seed"): "--seed 5",
     ("run", "--out"): more("run first.yaml --set duration_s=4", "--out elsewhere"),
     ("run", "--set"): "--set wireless.loss=0.3",
@@ -332,7 +333,6 @@ def parameters() -> Iterator[Any]:
 
 
 def make_inputs(place: Path) -> None:
-    """Fill a folder with small inputs for all commands."""
     for name in ("first.yaml", "own_protocol/gossip.py", "town.yaml"):
         shutil.copy(SCENARIOS / name, place)
     (place / "town.yaml").write_text((SCENARIOS / "town.yaml").read_text().replace("../data", str(ROOT / "data")))
@@ -367,9 +367,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@cache  # many options have the same base
+@cache  # Many options share the same base.
 def call(words: str, inputs: Path, time: int = 1) -> Outcome:
-    """Call a command in a fresh copy of the inputs, for the first or the second time."""
+    """Call a command in a fresh copy of the inputs. `time` distinguishes the first call from the second one."""
     place = inputs.parent / "place"
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(inputs, place)
@@ -384,7 +384,7 @@ def digest_of(path: Path) -> str:
 
 
 def without_times(text: str) -> str:
-    """Remove values that depend on the clock."""
+    """Replace values that depend on the wall clock."""
     return re.sub(r"[0-9.,]+(e-\d+)? (s|MB|times real time|frames|events)\b", "#", text)
 
 

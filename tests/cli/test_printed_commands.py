@@ -1,4 +1,6 @@
-"""Tests that the next command which the program prints runs as printed, from another folder, until none is left."""
+"""Tests that each command which the program suggests runs as printed, from another folder, until the program suggests
+no further command.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +19,21 @@ from tests.conftest import SCENARIOS
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("unpainted")]
 
-# those in paper/ print the same commands as the ones outside
+# Scenarios in paper/ are left out, because they print the same commands as the others.
 SHIPPED = sorted(path for path in SCENARIOS.rglob("*.yaml") if path.parent.name not in ("studies", "claims", "paper"))
-# these print the commands of repair_against_tcp and of static_comparison
+# These studies are left out, because they print the same commands as repair_against_tcp and static_comparison.
 ALIKE = re.compile("repair_(?!against_tcp)|dynamic_comparison|fading|backbones")
 STUDIES = [file for file in sorted((SCENARIOS / "studies").glob("*.yaml")) if not ALIKE.match(file.stem)]
-FEW_HOSTS, FEW_PROCESSES = 8, 8  # the number of nodes does not change the commands
-LONGEST_S = 10  # simulated time; later parts of a scenario are covered by other tests
-DRAWN = 2  # one scenario in this many runs; `--repetitions 2` runs them all
+FEW_HOSTS, FEW_PROCESSES = 8, 8  # The commands do not depend on the number of nodes.
+LONGEST_S = 10  # Simulated time. Other tests cover the later parts of a scenario.
+DRAWN = 2  # One scenario in this many is run. `--repetitions 2` runs all of them.
 
 
-Known = dict[tuple[str, ...], list[str]]  # actions in a folder -> the next commands that they printed
+Known = dict[tuple[str, ...], list[str]]  # command -> the next command that it printed
 
 
 def follow(place: Path, *words: str | Path, known: Known | None = None) -> list[list[str]]:
-    """Follow the printed commands one by one; those whose output is known are not run again."""
+    """Follow the printed commands one by one, and return them. A command with a known result is not run again."""
     known = {} if known is None else known
     commands: list[list[str]] = []
     command = list(map(str, words))
@@ -46,9 +48,10 @@ def follow(place: Path, *words: str | Path, known: Known | None = None) -> list[
 
 
 def next_after(command: list[str], place: Path) -> list[str]:
-    """Return the commands printed after this one; none follow the last one."""
+    """Return the command that is printed after this one, or an empty list after the last command."""
     done = mobilenet(*command, place=place)
-    is_broken = "prompt_delivery violated: " in done.stdout  # expected of scenarios/own_promise/
+    # scenarios/own_promise/ is expected to violate this promise.
+    is_broken = "prompt_delivery violated: " in done.stdout
     assert done.returncode in (Exit.FINE, Exit.UNKNOWN) or is_broken, (command, done.stdout, done.stderr)
     printed = re.findall(r"Next: mobilenet (.*)$", done.stdout, re.MULTILINE)
     assert printed or "Next: " in done.stdout, (command, done.stdout)
@@ -90,7 +93,7 @@ def test_printed_commands_for_a_study_run_as_printed(file: Path, tmp_path: Path)
     if "hosts.count" not in file.read_text():
         changes += with_few_hosts(loaded)
     if isinstance(loaded, Scenario):
-        lasts_s = 4 if loaded.hosts.count else 8  # leaves out a host whose track is present for at most 5 s
+        lasts_s = 4 if loaded.hosts.count else 8  # A run of 8 s leaves out a host whose track covers at most 5 s.
         changes += ["--set", "warmup_s=0", "--set", f"duration_s={lasts_s}"]
     else:
         changes += ["--set", f"processes={FEW_PROCESSES}"]

@@ -1,4 +1,6 @@
-"""Tests of the remaining time: it covers the work in progress, and is printed only when enough is done."""
+"""Tests of the estimate of the remaining time. It covers all of the work in progress, and is printed only after enough
+of the work is done.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_schedules_after_an_experiment_have_their_own_speed(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The experiment took 50 s; the schedules take half a second each."""
+    """The experiment took 50 s. The schedules take half a second each, so the estimate must not use the speed of the
+    experiment.
+    """
     with progress.runs_progress(False) as update:
         update(Standing(0, 0, 40, 1, 40, "loss", 2))
         clock[0] = 50
@@ -32,7 +36,7 @@ def test_schedules_after_an_experiment_have_their_own_speed(
 
 
 def test_the_time_left_is_that_of_all_rounds(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    """The rate is 10 runs a minute, with 4 left in this round and up to 1,000 in total."""
+    """Ten runs are done per minute. There are 4 left in this round, and up to 1,000 in all rounds."""
     with progress.runs_progress(False) as update:
         for done in range(0, 21, 5):
             update(Standing(done, 0, 24 - done, 2, 1020 - done, "loss 0.2"))

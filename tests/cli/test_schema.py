@@ -1,4 +1,4 @@
-"""Tests that schemas agree with the loader: they accept shipped files, and reject misspelt keys and wrong values."""
+"""Tests that the schemas agree with the loader. They accept shipped files and reject misspelt keys and wrong values."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_schema_rejects_what_the_loader_rejects(file: str, path: tuple[str, 
     [("gossip.py:Gossip", True), ("rumours", True), ("gossip.py", False), ("gossip.py:", False), ("a b", False)],
 )
 def test_the_class_of_a_plug_in_has_a_pattern(written: str, fits: bool) -> None:
-    """The value is a file and a class in it, or an entry point of a package; the loader agrees."""
+    """The value is a file and a class in it, or an entry point of a package. The loader accepts the same values."""
     own = schemas()["scenario.schema.json"]["$defs"]["OwnProtocol"]["properties"]["class"]
     assert bool(re.search(own["pattern"], written)) == fits
     text = (SCENARIOS / "first.yaml").read_text(encoding="utf-8").replace("name: mobile_causal", f"class: {written!r}")

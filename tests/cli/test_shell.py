@@ -1,4 +1,4 @@
-"""Tests that messages escape invisible characters in names, and that a shell restores them."""
+"""Tests that messages escape invisible characters in names, and that a shell restores the original names."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Make broken copies of a package: edit a few lines of its source, and load the copy under a private name.
 
-Model     an edit names a module of the package, whole lines of code that stand there exactly once, and what stands
-          there instead. Comments, indentation and line breaks do not matter when it is found. Modules are
-          copied whole, but for those that carry the vocabulary (`shared`: messages, settings, what survives crashes),
-          so that objects of the copy and of its surroundings understand each other
-Errors    EditError when an edit does not apply any more: the lines are not there, or more than once, or change nothing
+Model     an edit names a module of the package, whole lines of code that occur there exactly once, and the lines that
+          replace them. Comments, indentation and line breaks do not matter in the search. Whole modules are copied,
+          except those that define shared types (`shared`: messages, settings, what survives crashes), so that the copy
+          and the code around it can exchange objects
+Errors    EditError if an edit no longer applies: its lines are missing, occur more than once, or would not change
 Source    ours: docs/protocols/mobile-causal.md, Mutants
 """
 
@@ -21,23 +21,23 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-COMMENT = re.compile(r"(^|  )\s*# .*")  # as the formatter writes comments
+COMMENT = re.compile(r"(^|  )\s*# .*")  # comments in the format that the formatter writes
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class EditError(Exception):
-    """Raised for an edit that does not fit the source."""
+    """Raised if an edit does not match the source."""
 
 
 class Edit(NamedTuple):
-    module: str  # module of the package, without .py
+    module: str  # name of a module of the package, without .py
     old: str
     new: str
     within: str | None = None  # the function that contains the old lines; None if they occur only once in the module
 
 
 def apply_edit(source: str, edit: Edit) -> str:
-    """Return the source with the old lines replaced, at their indentation."""
+    """Return the source in which the old lines are replaced. The new lines have the indentation of the old ones."""
     lines = source.splitlines()
     first, last = place(source, edit)
     indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
@@ -49,7 +49,7 @@ def apply_edit(source: str, edit: Edit) -> str:
 
 
 def place(source: str, edit: Edit) -> tuple[int, int]:
-    """Return the first and the last line of the old code; raise EditError unless it occurs exactly once."""
+    """Return the first and the last line of the old code. Raise EditError unless this code occurs exactly once."""
     there, wanted = _code(source.splitlines()), [word for word, _ in _code(edit.old.splitlines())]
     if not wanted:
         raise EditError(f"{edit.module}: an edit without old lines")
@@ -65,7 +65,7 @@ def place(source: str, edit: Edit) -> tuple[int, int]:
     matches = [
         (lines[first + 1], lines[last])
         for first, last in ends
-        if lines[first] != lines[first + 1] and lines[last] != lines[last + 1]  # whole lines only
+        if lines[first] != lines[first + 1] and lines[last] != lines[last + 1]  # match only whole lines
     ]
     if len(matches) != 1:
         raise EditError(f"{edit.module}: this code stands there {len(matches)} times, not once:\n{edit.old}")
@@ -73,7 +73,7 @@ def place(source: str, edit: Edit) -> tuple[int, int]:
 
 
 def _span(source: str, edit: Edit) -> tuple[int, int]:
-    """Return the first line of a function, and the first one after it."""
+    """Return the first line of a function, and the first line after it."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and node.name == edit.within:
             return node.lineno - 1, node.end_lineno or node.lineno
@@ -81,12 +81,14 @@ def _span(source: str, edit: Edit) -> tuple[int, int]:
 
 
 def _code(lines: list[str]) -> list[tuple[str, int]]:
-    """Return the tokens with their line numbers, without comments."""
+    """Return the tokens of the code with their line numbers. Comments are left out."""
     return [(word, number) for number, line in enumerate(lines) for word in WORD.findall(COMMENT.sub("", line))]
 
 
 def mutate(package: str, name: str, edits: Iterable[Edit], shared: Collection[str] = ()) -> ModuleType:
-    """Load the package again with these edits, next to the original, so that its relative imports mean the same."""
+    """Load a second copy of the package with these edits next to the original, where its relative imports still
+    work.
+    """
     original = import_module(package)
     folder = Path(str(original.__file__)).parent
     by_module: dict[str, list[Edit]] = {}
@@ -119,7 +121,7 @@ def mutate(package: str, name: str, edits: Iterable[Edit], shared: Collection[st
 
 
 class _Copies:
-    """Finder and loader of the modules of one copy."""
+    """Finds and loads the modules of one edited copy."""
 
     def __init__(self, copy: str, folder: Path, sources: dict[str, str]) -> None:
         self._copy, self._folder, self._sources = copy, folder, sources

@@ -1,4 +1,4 @@
-"""Tests that the declared size of a message is that of its encoding, by an independent encoder."""
+"""Tests that the declared size of each message is the length of its encoding by an independent encoder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLASSES = [
 
 
 def encode(value: Any, hint: Any, around: Any) -> bytes:
-    """Encode the value by its type; `around` is the message that contains it."""
+    """Encode the value according to its type. `around` is the message that contains the value."""
     if get_origin(hint) is Annotated:
         plain, *marks = get_args(hint)
         for mark in marks:

@@ -1,4 +1,4 @@
-"""Tests that docs/guide/port.md has every call of the port, with its docstring, and no others."""
+"""Tests that docs/guide/port.md lists every call of the port with its docstring, and no other calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def calls(name: str) -> dict[str, tuple[str, ...]]:
-    """Return the methods of a class with their arguments."""
+    """Return the public methods of a class with their arguments."""
     methods = [node for node in CLASSES[name].body if isinstance(node, ast.FunctionDef)]
     return {node.name: tuple(a.arg for a in node.args.args[1:]) for node in methods}
 
@@ -42,14 +42,14 @@ def test_every_call_is_described() -> None:
 
 
 def test_a_new_call_would_be_missing_from_the_port_page() -> None:
-    """The comparison can fail: a row is not in the docstrings, or one is missing."""
+    """The comparison must fail if a row is not in the docstrings or a row is missing."""
     row = next(line for line in TEXT.splitlines() if line.startswith("| `on_associated("))
     assert with_tables(TEXT.replace(row, row + " More.")) == TEXT
     assert with_tables(TEXT.replace(row + "\n", "")) == TEXT
 
 
 def test_the_network_calls_the_hooks_on_the_port_page() -> None:
-    """Covers the required and the optional hooks of a plug-in's class, with their arguments."""
+    """The required and the optional hooks of a plug-in's class are compared, with their arguments."""
     of_hosts = {**OF_BOTH, **ON_THE_RADIO, **OF_HOSTS, "on_end": ()}
     of_stations = {**OF_BOTH, **ON_THE_RADIO, **OF_STATIONS, **ON_WIRES, **OF_STATIONS_IF_THERE}
     assert calls("HostProtocol") == of_hosts
@@ -61,7 +61,7 @@ def test_the_network_calls_the_hooks_on_the_port_page() -> None:
 
 
 def test_every_port_has_the_calls_on_the_port_page() -> None:
-    """Covers the port of a run, and the port of tests and swarms."""
+    """These are the port of a run, and the port of tests and swarms."""
     parts = (0, Clock(), midpoint, Effects())
     for name in calls("Port") | calls("HostPort"):
         assert hasattr(HostNode, name) and hasattr(ControlledHostPort(*parts), name), name

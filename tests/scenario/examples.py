@@ -1,4 +1,4 @@
-"""Copy the shipped plug-ins with an edit."""
+"""Copy the shipped plug-ins and edit the copies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ FOLDER = Path(__file__).parents[2] / "scenarios"
 
 
 def edit(folder: Path, example: str, old: str, new: str) -> Path:
-    """Copy an example, such as `own_protocol/ring`, into the folder with edited code; return its scenario."""
+    """Copy an example, such as `own_protocol/ring`, into the folder and edit its code. Return the scenario of the
+    copy.
+    """
     source = FOLDER / example
     text = source.with_suffix(".py").read_text(encoding="utf-8")
     assert old in text

@@ -1,4 +1,6 @@
-"""Tests of the reasons that `check` gives why no message may be delivered, and of when it is satisfied."""
+"""Tests of the reasons that `check` gives why it may be impossible to deliver any message, and of scenarios without
+such a reason.
+"""
 
 from __future__ import annotations
 
@@ -94,8 +96,8 @@ def test_check_doubts_that_hosts_can_join_before_the_end(backbone: dict[str, Any
     ("backbone", "interventions"),
     [
         ({"delay_ms": 2000}, []),
-        ({}, [CUT | {"at_s": 20}]),  # the hosts have joined by then
-        ({}, [CUT, CUT | {"at_s": 20, "do": "mend"}]),  # they join then
+        ({}, [CUT | {"at_s": 20}]),  # the hosts have joined before the cut
+        ({}, [CUT, CUT | {"at_s": 20, "do": "mend"}]),  # the hosts join after the repair
     ],
 )
 def test_check_has_no_doubt_if_hosts_can_join_in_time(backbone: dict[str, Any], interventions: list[Any]) -> None:

@@ -1,5 +1,5 @@
-"""Tests that a failing custom metric does not spoil the run: it has no value, and the run reports which failed, where
-and why.
+"""Tests that a failing custom metric does not spoil the run: the metric has no value, and the run reports which metric
+failed, where and why.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HEAD = "from mobilenet.metrics import metric\n\n\n@metric('words')\n"
 
 
 def scenario_with(folder: Path, body: str) -> Path:
-    """Write a scenario with two metrics: `wrong`, whose function has this body, and `right`."""
+    """Write a scenario with two metrics: `right`, and `wrong`, whose function has the given body."""
     source = f"{HEAD}def wrong(run):\n    {body}\n\n\n@metric('deliveries')\ndef right(run):\n"
     (folder / "own.py").write_text(source + "    return sum(1 for _ in run.deliveries())\n", encoding="utf-8")
     scenario = folder / "own.yaml"
@@ -74,7 +74,7 @@ def test_run_reports_a_failed_metric_with_the_bad_input_code(tmp_path: Path) -> 
 
 
 def test_code_of_a_run_directory_runs_only_when_allowed(tmp_path: Path) -> None:
-    """The code in the directory was replaced after the run."""
+    """The code in the run directory is replaced after the run."""
     run = mobilenet.run(scenario_with(tmp_path, "return 1"), out=tmp_path / "run", overrides=SHORT, allow_code=True)
     (run.path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n" + HEAD + "def wrong(run): ...")
     measure(run.path, "steady_state")

@@ -1,4 +1,6 @@
-"""Tests of the strict subset of YAML: what is read, and that everything else is refused in one line."""
+"""Tests of the strict subset of YAML: valid files are read, and everything else is refused with an error of one
+line.
+"""
 
 from __future__ import annotations
 

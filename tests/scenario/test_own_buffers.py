@@ -1,4 +1,6 @@
-"""Tests that plug-in measurements appear everywhere under their own name; a missing one is absent, and never 0."""
+"""Tests that measurements of a plug-in appear everywhere under the name that it gives them. A missing measurement is
+shown as absent, never as 0.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,9 @@ def test_studies_draw_each_plug_in_buffer_under_its_name() -> None:
 
 
 def test_a_study_may_use_metrics_of_plug_in_buffers(tmp_path: Path) -> None:
-    """The names of a plug-in's measurements are known after its run, those of a built-in protocol before."""
+    """The names of a plug-in's measurements are known only after its run, those of a built-in protocol before the
+    run.
+    """
     text = "scenario: {}\nreplications: {{min: 2}}\nfactors: {{seed: [1, 2]}}\n"
     file = tmp_path / "study.yaml"
     file.write_text(text.format(write_scenario(tmp_path)), "utf-8")
@@ -138,7 +142,7 @@ def test_plug_in_buffers_must_be_empty_at_rest(run: mobilenet.Run) -> None:
 
 
 def test_the_buffers_in_the_manifest_are_those_of_the_scenario(run: mobilenet.Run, tmp_path: Path) -> None:
-    """A run repeats itself from its saved scenario, which names them."""
+    """The saved scenario names the buffers, so the run can be repeated from it."""
     again = mobilenet.run(run.path / "scenario.yaml", out=tmp_path / "again", allow_code=True)
     assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
 

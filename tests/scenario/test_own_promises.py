@@ -1,5 +1,5 @@
-"""Tests of a plug-in's promises beyond its order: its own code judges them, only with permission, and
-none is skipped.
+"""Tests of promises that a plug-in makes in addition to its order: the plug-in's own code judges them, only with
+permission, and no promise is skipped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def test_code_of_a_promise_judges_a_record_only_if_allowed(tmp_path: Path) -> No
     judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)
     assert judged.returncode == 1 and BROKEN in judged.stdout and "the two records are the same" in judged.stdout
     (run.path / "metrics.json").write_text((run.path / "metrics.json").read_text().replace(": ", ": 1", 1))
-    judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)  # both are printed
+    judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)  # the output contains both problems
     assert judged.returncode == 1 and BROKEN in judged.stdout and "metrics.json: window_s: 120, but" in judged.stdout
     (run.path / "prompt.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     command("verify", "run", place=tmp_path)

@@ -1,4 +1,6 @@
-"""Tests of custom protocols: plugged in from a file or a package, run only when allowed, and judged like the others."""
+"""Tests of custom protocols: they are loaded from a file or a package, run only if the user allows it, and are judged
+like the built-in ones.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def edit(scenario: Path, old: str, new: str) -> None:
 
 
 def run(scenario: Path) -> mobilenet.Run:
-    """Run a scenario for a short time, into the folder `run` next to its folder."""
+    """Run a scenario for a short time. The results go to the folder `run`, next to the folder of the scenario."""
     return mobilenet.run(scenario, out=scenario.parents[1] / "run", overrides=SMALL, allow_code=True)
 
 
@@ -232,7 +234,7 @@ def test_expired_timers_of_a_plug_in_are_reused(gossip: Path) -> None:
     simulation = Simulation(Scenario.load(gossip, SMALL), allow_code=True)
     simulation.run()
     most = max(len(node._timers) for node in simulation.hosts)
-    assert 0 < most < 20  # and not one for each of some hundred waits
+    assert 0 < most < 20  # far fewer than one for each of several hundred waits
 
 
 def test_an_installed_package_may_provide_a_protocol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Tests that errors in a plug-in's class are reported before anything runs, in one line with file and line number."""
+"""Tests that errors in a plug-in's class are reported before the run begins, in one line with file and line number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = SCENARIOS / "own_protocol"
 
 
 def edit(folder: Path, name: str, old: str, new: str) -> Path:
-    """Copy a shipped example with another class."""
+    """Copy a shipped example and replace a part of its class."""
     source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     assert old in source
     (folder / f"{name}.py").write_text(source.replace(old, new), encoding="utf-8")

@@ -1,4 +1,6 @@
-"""Tests of a run ended by a plug-in's error: when, where and why it failed, and the record until then."""
+"""Tests of a run that an error in a plug-in ends: the run reports when, where and why it failed, and keeps the record
+until then.
+"""
 
 from __future__ import annotations
 

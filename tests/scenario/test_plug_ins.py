@@ -1,4 +1,6 @@
-"""Tests of the shipped example plug-ins: each is one short file, does not change the package, and is judged."""
+"""Tests of the shipped example plug-ins: each of them is one short file, needs no change to the package, and is
+judged.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that errors of the Python API name its arguments, never options of the command line or lines
-of a missing file.
+"""Tests that errors of the Python API refer to the arguments of its functions, and never to command-line options or to
+lines of a file that does not exist.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tests of radios that reach no node, or farther than the model computes: the error names the key at
-fault, and a fix.
+"""Tests of radios that reach no node, or reach farther than the model covers: the error names the key that causes it,
+and a fix.
 """
 
 from __future__ import annotations
@@ -166,5 +166,5 @@ def test_the_carrier_follows_from_the_mode_unless_given(radio: str, loss: dict[s
     assert loss.items() <= scenario.wireless.path_loss.model_dump().items()
     again = Scenario.from_text(effective(scenario))
     assert again.wireless == scenario.wireless and hash(again.wireless) == hash(scenario.wireless)
-    if loss.get("frequency_ghz") == 5.15:  # both defaults agree at 1 m
+    if loss.get("frequency_ghz") == 5.15:  # both default path-loss models agree at 1 m
         assert mean_loss_db(scenario.wireless.path_loss, 1) == pytest.approx(46.68, abs=0.01)

@@ -1,5 +1,5 @@
-"""Tests of the one-line description of a run's radio: every setting that affects reception appears wherever it is
-shown.
+"""Tests of the one-line description of a run's radio: wherever it is shown, it contains every setting that affects
+reception.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_a_run_of_processes_has_no_radio_description(tmp_path: Path) -> None:
 
 
 def study_of(folder: Path, *radios: str) -> Path:
-    """Return what a study's directory records of its configurations."""
+    """Return what the directory of a study records about its configurations."""
     for i, radio in enumerate(radios):
         at = folder / "configurations" / f"c{i:03d}"
         at.mkdir(parents=True)

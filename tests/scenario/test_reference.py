@@ -1,4 +1,4 @@
-"""Tests that the reference of all keys matches the declarations, and is complete."""
+"""Tests that the reference of all keys is complete and agrees with the declarations in the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tests of the shipped plug-in with handoffs: it keeps its promises, and its handoffs bring hosts what they missed."""
+"""Tests of the shipped plug-in with handoffs: it keeps its promises, and in a handoff a host receives the messages that
+it missed.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def test_the_roaming_plug_in_is_at_most_100_lines_long() -> None:
 
 
 def test_without_kept_messages_roaming_hosts_receive_fewer(tmp_path: Path) -> None:
-    """A host gets what it missed only in a handoff; the promised order holds in any case."""
+    """A host receives the messages that it missed only in a handoff. The promised order holds in any case."""
     ratios = {}
     for keep in (30, 0):
         run = mobilenet.run(
@@ -63,7 +65,7 @@ def test_a_station_radios_only_for_hosts_that_are_associated(tmp_path: Path) -> 
     first = network.broadcast(0)
     network.flush()
     assert network.deliveries(1) == [first]
-    assert network.packets(sender="s1") == []  # the cell has no hosts
+    assert network.packets(sender="s1") == []  # there are no hosts in the cell
     network.move(1, 1)
     network.deliver(network.packet("Hello", sender="h1"))
     assert network.packet("Welcome", receiver="h1").message.missed == ()

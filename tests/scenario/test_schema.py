@@ -1,4 +1,6 @@
-"""Tests of scenarios: composition, refusals with their messages, and conversion back to text."""
+"""Tests of scenarios: how they are composed, which ones are refused with which message, and how they are written back
+as text.
+"""
 
 from __future__ import annotations
 
@@ -185,7 +187,7 @@ def a_value(key: str) -> object:
 
 @pytest.mark.parametrize(("mac", "key"), OF_ONE_MAC)
 def test_keys_of_the_other_mac_are_refused_in_files(mac: str, key: str) -> None:
-    """They are refused even with the default value."""
+    """The keys are refused even if they have the default value."""
     (other,) = set(ONLY) - {mac}
     text = TEXT.replace("  range_m: 120", f"  range_m: 120\n  mac: {other}\n  {key}: {a_value(key)}")
     assert refusal(text) == f"a.yaml:10: wireless.{key}: has no effect with mac: {other}; {out(key)}"
@@ -407,7 +409,9 @@ def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
     ],
 )
 def test_the_rows_of_frames_and_messages_are_in_the_estimate(name: str, overrides: list[str]) -> None:
-    """The estimate is of the right order of magnitude, and rather too high: ten seconds of each are counted."""
+    """The estimate has the right order of magnitude and tends to be too high. Ten seconds of frames and of messages are
+    counted.
+    """
     scenario = Scenario.load(SCENARIOS / f"{name}.yaml", ["warmup_s=0", "duration_s=10", "drain_s=10", *overrides])
     recording = Simulation(scenario.with_changes(["record.frames=true", "record.messages=true"])).run().recording
     for table in ("frames", "messages"):
@@ -473,7 +477,7 @@ CHAIN = f"network={{kind: wired, bandwidth_mbps: 0.001, delay_ms: 2000, edges: [
     ],
 )
 def test_the_estimate_counts_tests_of_a_detector_that_errs(changes: list[str]) -> None:
-    """Such a run need not come to rest, so the tests are counted to its end."""
+    """Such a run may never come to rest, so tests are counted up to its end."""
     path = SCENARIOS / "vcube" / "reliable.yaml"
     scenario = load_scenario(path, [*changes, "faults=[{process: p1, at: 0}]", "duration=1000"])
     assert isinstance(scenario, ProcessScenario)

@@ -1,5 +1,5 @@
-"""Tests of the fictitious town: its script makes its files, no host crosses a wall, walls matter, and runs keep the
-files.
+"""Tests of the fictitious town: its script produces its files, no host crosses a wall, walls affect the radio, and runs
+keep the files.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def test_walls_of_the_town_block_links_between_streets() -> None:
         for world in (scenario, scenario.with_changes(["wireless.obstacles=null"]))
     )
     serving, open_air = town.serving, plain.serving
-    x, y = sites[4].tolist()  # the baker: 80 m along the street, and as far across the courtyard to the south-east
+    # Station 4 is at the baker. One link runs 80 m along the street, the other one 80 m to the south-east, across the
+    # courtyard.
+    x, y = sites[4].tolist()
     assert serving.power(4, x - 80, y + 4) == open_air.power(4, x - 80, y + 4)
     assert serving.power(4, x + 57, y - 57) <= open_air.power(4, x + 57, y - 57) - 1800
 

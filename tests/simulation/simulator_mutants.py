@@ -1,9 +1,9 @@
-"""Mutants of the simulator: one expression of its code is edited, and a checked run has to report it.
+"""Mutants of the simulator: one expression of its code is edited, and a checked run has to report the fault.
 
-Model     a mutant is a function in which one piece of source stands instead of another. Compiled modules cannot be
-          edited, so mutants run interpreted, all in one process of their own:
+Model     a mutant is a function in which one piece of the source has been replaced. Compiled modules cannot be edited,
+          so mutants run interpreted, all of them in a separate process:
               MOBILENET_COMPILED=0 python -m tests.simulation.simulator_mutants [name ...]
-Prints    JSON: what the run reported, by mutant; null for one that survives
+Prints    a JSON object that maps each mutant to what the run reported, or to null if the mutant survives
 Source    ours: docs/validation/trust.md
 """
 
@@ -41,14 +41,15 @@ FIRST, RELIABLE, CAUSAL = "first.yaml", "vcube/reliable.yaml", "vcube/causal.yam
 TCP = "protocol={name: tcp_flooding}"
 NO_CRASH = ["processes=8", "faults=[]", "detector=null"]
 WITH_CRASH = ["processes=16", "faults=[{process: p8, at: 0.3}]", "workload.messages=4"]
-DISTURBED = [  # by frames from beyond the range; one is sent in the nanosecond in which positions change
+# Frames from beyond the range disturb this scenario. One of them is sent in the nanosecond in which positions change.
+DISTURBED = [
     "seed=926485439", "duration_s=5.466", "hosts.count=10", "workload={interval_s: 0.911}",
     "stations={layout: {shape: points, points_m: [[0, 65.8], [160.574, 44], [257.549, 50.4], [488.209, -41.4],"
     " [716.271, -59.3], [893.718, -48.6], [1129.904, -68]]}}",
     "hosts.mobility={model: random_waypoint, speed_mps: [0.5, 1.28], area: {box_m: [-80, -148, 1209.9, 145.8]}}",
     "wireless={mac: acking, range_m: 90, interference_range_m: 165.2}",
 ]  # fmt: skip
-WORLDS: dict[str, tuple[str, list[str]]] = {  # scenario, overrides
+WORLDS: dict[str, tuple[str, list[str]]] = {  # name -> (scenario, overrides)
     "disk": (FIRST, ["duration_s=8", "hosts.count=12", "workload.interval_s=0.5"]),
     "crowd": (FIRST, ["duration_s=3", "hosts.count=30", "workload.interval_s=0.1"]),
     "crashes": (FIRST, ["duration_s=8", "faults={schedule: random, rate_per_host_per_min: 20, mean_duration_s: 1}"]),
@@ -64,7 +65,7 @@ WORLDS: dict[str, tuple[str, list[str]]] = {  # scenario, overrides
 
 
 class Mutant(NamedTuple):
-    """A mutant; `reports` holds words of the fault that the run has to report."""
+    """A mutant of the simulator. `reports` contains words of the fault that the run has to report."""
 
     owner: type
     function: str
@@ -78,7 +79,7 @@ IS_LOUDEST = "power = tx - plain[int(distance_m * 100 + 0.5)]"
 THERE = "self._calendar.at(self._last_ns, wire.next_arrives)"
 ON_THE_WIRE = "-(-8 * size_bytes * SECOND // self._bits_per_s)"
 MUTANTS: dict[str, Mutant] = {
-    # the radio by distance
+    # Mutants of the radio by distance.
     "two_frames_at_once": Mutant(
         UnitDisk, "_disturb_lock", "not self._survives(node.lock_d2, d2)", "False", "crowd", "overlaps it"
     ),
@@ -119,7 +120,7 @@ MUTANTS: dict[str, Mutant] = {
     "records_half_of_the_bytes": Mutant(
         Counters, "sample_totals", '"radio_bytes", sum(', '"radio_bytes", 0.5 * sum(', "disk", "is recorded as"
     ),
-    # the MAC
+    # Mutants of the MAC.
     "does_not_wait_for_difs": Mutant(
         Dcf, "_after_idle", "self._rules.difs_ns", "self._rules.sifs_ns", "crowd", "before DIFS"
     ),
@@ -135,11 +136,11 @@ MUTANTS: dict[str, Mutant] = {
         Dcf, "is_new", "self._last_heard.get(frame.sender.index) == frame.number", "False", "groupcast",
         "a repetition",
     ),
-    # the radio by power
+    # Mutants of the radio by power.
     "too_much_power": Mutant(Sinr, "start", IS_LOUDEST, IS_LOUDEST.replace("100", "95"), "sinr", "dBm, expected"),
     "no_interference": Mutant(Interference, "changes", "ends > first and", "False and", "sinr", "has an SINR of"),
     "changes_over_at_once": Mutant(Sinr, "_arrive", "node.lock_until > first", "False", "sinr", "and so is"),
-    # where hosts are, and their stations
+    # Mutants of the positions of hosts and the choice of their stations.
     "another_station": Mutant(Attachment, "look", "distances.argmin", "distances.argmax", "disk", "is in cell"),
     "looks_too_late": Mutant(Movement, "_look_at", "- NEARLY_M) *", "- NEARLY_M) * 9 *", "disk", "is in cell"),
     "no_hysteresis": Mutant(Attachment, "look", "< self._hysteresis)", "< 0)", "disk", "has to keep"),
@@ -155,7 +156,7 @@ MUTANTS: dict[str, Mutant] = {
     "walks_while_it_is_down": Mutant(
         Movement, "pause", "self._set(host, x, y, 0.0, 0.0)", "self._set(host, x, y, vx, vy)", "crashes", "expected"
     ),
-    # the wires
+    # Mutants of the wires.
     "sends_in_no_time": Mutant(Link, "send", ON_THE_WIRE, "0", "disk", "too early"),
     "overtakes_on_a_wire": Mutant(
         Link, "send", "arrivals.append(arrive)", "arrivals.appendleft(arrive)", "disk", "too early"
@@ -164,12 +165,12 @@ MUTANTS: dict[str, Mutant] = {
         Link, "send", THERE, f"{THERE}; wire.arrivals.append(arrive); {THERE}", "disk", "two fates"
     ),
     "counts_bytes_wrongly": Mutant(Link, "send", "+= size_bytes", "+= size_bytes + 1", "disk", "bytes were put"),
-    # TCP
+    # Mutants of TCP.
     "hands_up_out_of_order": Mutant(
         Incoming, "_release", "self._ends[0] <= self.nxt", "True", "tcp", "not the one sent"
     ),
     "hands_up_twice": Mutant(Incoming, "take", "if last > nxt", "", "tcp", "not the one sent"),
-    # among processes
+    # Mutants of the network of processes.
     "sends_all_at_once": Mutant(
         SendServer, "send", "else now) + self._send_ns", "else now)", "steps", "receives a message"
     ),
@@ -190,7 +191,6 @@ MUTANTS: dict[str, Mutant] = {
 
 
 def with_edit(function: Any, old: str, new: str) -> Any:
-    """Return the function with one piece of its source replaced."""
     source = textwrap.dedent(inspect.getsource(function))
     assert source.count(old) == 1, (function, old)
     names: dict[str, Any] = {}
@@ -199,7 +199,7 @@ def with_edit(function: Any, old: str, new: str) -> Any:
 
 
 def report_of(mutant: Mutant) -> str | None:
-    """Return what a checked run reports, or None."""
+    """Return what a checked run of the mutant reports, or None."""
     original = getattr(mutant.owner, mutant.function)
     setattr(mutant.owner, mutant.function, with_edit(original, mutant.old, mutant.new))
     try:

@@ -1,4 +1,4 @@
-"""Tests that hosts added by hand join, walk and broadcast like the others, and that the verifier checks this."""
+"""Tests that hosts added by hand join, walk and broadcast like all others, and that the verifier checks this."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_added_hosts_walk_from_where_they_were_added(done: Run) -> None:
     assert track.time_ns.iloc[0] == 9 * 10**9
     assert np.hypot(track.x_m.iloc[0] - 300, track.y_m.iloc[0] + 20) <= 5 * (9 - 8.123456789) + 1e-3
     first = done.positions[done.positions.node == "h6"]
-    assert first.time_ns.iloc[0] == 6 * 10**9  # it came when 5 s had passed
+    assert first.time_ns.iloc[0] == 6 * 10**9  # the host was added after 5 s
     assert np.hypot(first.x_m.diff(), first.y_m.diff()).max() > 4.5
 
 

@@ -1,5 +1,5 @@
-"""Tests that plug-in stations are notified when hosts arrive and leave in the simulation, and that nothing else
-changes.
+"""Tests that plug-in stations are notified when hosts arrive and leave, and that these calls change nothing else in the
+simulation.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def play(path: Path) -> tuple[Simulation, list[Entry]]:
 
 
 def expected_calls(log: list[Entry]) -> list[Entry]:
-    """Return the calls that stations should get, derived from the calls of their hosts."""
+    """Return the calls that the stations should get. They are derived from the calls of the hosts."""
     calls: list[Entry] = []
     at: dict[int, int] = {}
     for now, hook, host, station in log:
@@ -93,7 +93,7 @@ def test_stations_are_notified_of_an_association_before_the_host(more: str, tmp_
     assert heard == expected_calls(log)
     kinds = [entry[1] for entry in heard]
     assert kinds.count("on_associated") > 20 and kinds.count("on_disassociated") > 10
-    for place, (now, hook, host, station) in enumerate(log):  # the call of a host follows that of its station
+    for place, (now, hook, host, station) in enumerate(log):  # the call of a host follows the call of its station
         if hook == "on_associated":
             assert log[place + 1] == (now, "on_cell", host, station)
     now_there = {host: station for _, hook, host, station in log if hook == "on_associated"}
@@ -121,7 +121,7 @@ def test_a_host_whose_track_has_ended_is_not_associated(tmp_path: Path) -> None:
     module: Any = sys.modules[type(simulation.stations[0].protocol).__module__]
     heard = [entry[1:] for entry in module.LOG if "associated" in entry[1]]
     assert heard == [("on_associated", 0, 0), ("on_associated", 1, 0), ("on_disassociated", 1, 0)]
-    assert module.LOG[-1][0] == 10e9  # leave_before_end_s before its last sample
+    assert module.LOG[-1][0] == 10e9  # leave_before_end_s before the last sample of the host
 
 
 def test_association_hooks_do_not_change_the_record(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests of hosts and links impaired by hand: losses, delays, and the verdict on the record."""
+"""Tests of hosts and links that a user impairs by hand: losses, delays, and the verdict on the record."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_messages_on_an_impaired_link_do_not_overtake_each_other() -> None:
     draws = Stream(1, "impaired", "s0-s1")
 
     def send(name: str) -> None:
-        link.send(1000, lambda: arrived.append((name, kernel.now // MILLISECOND)))  # takes 1 ms
+        link.send(1000, lambda: arrived.append((name, kernel.now // MILLISECOND)))  # a message takes 1 ms
 
     send("a")
     link.impair(0.0, 50 * MILLISECOND, draws)

@@ -1,4 +1,4 @@
-"""Tests of links cut and radios switched off by hand: what continues, what is held or lost, and the warnings."""
+"""Tests of links cut and radios switched off by hand: what continues, what is held back or lost, and the warnings."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def play(interventions: list[dict[str, Any]], *more: str) -> Outcome:
 
 
 class Wire:
-    """A link that records what arrives over it."""
+    """A link that records all arrivals."""
 
     def __init__(self) -> None:
         self.kernel = Kernel()
         self.lost: list[object] = []
-        # 1000 bytes take 1 ms
+        # 1000 bytes take 1 ms.
         self.link = Link(self.kernel, 8_000_000, 10 * MILLISECOND, lambda one, why: self.lost.append(why))
         self.arrived: list[tuple[str, int]] = []
 
@@ -143,7 +143,7 @@ def test_only_deliveries_lost_by_a_cut_are_unknown_at_rest(
 
 
 def test_a_cut_without_losses_excuses_no_missing_delivery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cut ends before any message, so a host that drops one is not excused."""
+    """The cut ends before any message is sent, so it does not excuse a host that drops a message."""
     short = [{**LOST[0], "at_s": 0}, {**LOST[1], "at_s": 0.001}]
     deliver = HostNode.deliver
 
@@ -206,7 +206,7 @@ def test_hosts_of_a_station_off_the_air_may_have_gaps(tmp_path: Path) -> None:
 
 # --- records that the verifier refuses
 
-SEEN = [  # time_s, node, event, station, session, detail
+SEEN = [  # (time_s, node, event, station, session, detail)
     (0.0, "h0", "in_coverage", "s0", None, None),
     (0.1, "h0", "join", "s0", 1, None),
     (10.0, "s0", "radio_off", None, None, None),

@@ -1,5 +1,5 @@
-"""Tests of interventions by hand: they take effect on time, the run repeats, and the verifier checks the record for
-them.
+"""Tests of interventions by hand: they take effect on time, a run with them can be repeated, and the verifier checks
+the record for them.
 """
 
 from __future__ import annotations
@@ -140,7 +140,8 @@ def test_runs_with_random_interventions_are_valid_and_repeatable(
     if faults == "null":
         asked = [(one.host, one.at_s) for one in in_order(values.interventions) if one.do == "crash"]
         crashes = first.events[first.events.event == "crash"]
-        assert [*zip(crashes.node, crashes.time_ns / 1e9, strict=True)] == asked  # all that took effect
+        # `values` contains only interventions that take effect
+        assert [*zip(crashes.node, crashes.time_ns / 1e9, strict=True)] == asked
 
 
 WRONG = [
@@ -218,7 +219,7 @@ def test_a_rejected_intervention_without_effect_states_its_line(tmp_path: Path) 
     ("interventions", "more"),
     [
         (of("h1", ("crash", 4), ("recover", 6), ("crash", 7)), []),
-        (of("h1", ("crash", 7), ("crash", 4), ("recover", 6)), []),  # sorted by time
+        (of("h1", ("crash", 7), ("crash", 4), ("recover", 6)), []),  # the result is sorted by time
         (of("h1", ("crash", 4)) + of("h2", ("crash", 5)), []),
         (of("h1", ("crash", 9)), [OUTAGE]),
         (of("h1", ("recover", 7), ("crash", 8), ("recover", 10)), [OUTAGE]),  # the outage does not end a later one

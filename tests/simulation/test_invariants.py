@@ -1,4 +1,6 @@
-"""Tests that --check-simulator reports planted faults of the simulator, accepts correct runs, and changes no record."""
+"""Tests that --check-simulator reports faults planted in the simulator, accepts correct runs, and does not change the
+record.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,6 @@ SOUND: dict[str, tuple[str, list[str]]] = {
 
 @pytest.fixture(scope="module")
 def reports() -> dict[str, str | None]:
-    """Return the reports of checked runs of all mutants."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.simulation.simulator_mutants"],
         env=os.environ | {"MOBILENET_COMPILED": "0"}, cwd=ROOT, check=True, capture_output=True, text=True,

@@ -1,4 +1,4 @@
-"""Tests of the record of messages with any fields, since protocols choose their names and contents freely."""
+"""Tests of the record of messages with arbitrary fields. Each protocol chooses the names and contents of the fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mobilenet.simulation.message_fields import DEEPEST, MOST_WRITTEN, carried_m
 from mobilenet.simulation.plugin_code import PluginError
 from tests.conftest import SCENARIOS
 
-CHAIN = 5000  # longer than Python's limit on recursion
+CHAIN = 5000  # exceeds Python's limit on recursion
 
 
 def message(**fields: Any) -> Any:
@@ -31,7 +31,7 @@ class Block(BaseMessage):
 
 
 def chain(length: int, first: Any = None) -> Any:
-    """Return blocks, each of which points twice to the previous one."""
+    """Return a chain of blocks in which each block refers twice to the previous one."""
     for _ in range(length):
         first = Block(first, [first])
     return first

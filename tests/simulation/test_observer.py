@@ -1,4 +1,4 @@
-"""Tests that observers see every event, in order, and change nothing."""
+"""Tests that observers see every event in order and do not change the run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_observers_see_the_record_and_change_nothing() -> None:
     watched = Simulation(Scenario.load(FIRST, SHORT)).run(observers=[fast, slow])
     columns = alone.recording.events.columns()
     assert watched.recording.events.columns() == columns
-    assert watched.recording.samples.lists == alone.recording.samples.lists  # the totals' sampler keeps its pace
+    assert watched.recording.samples.lists == alone.recording.samples.lists  # the sampler of the totals is not affected
     assert watched.recording.counters == alone.recording.counters
     rows = [Event(*row) for row in zip(*columns.values(), strict=True)]
     assert fast.events == slow.events == rows and len(rows) > 50

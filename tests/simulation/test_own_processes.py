@@ -1,5 +1,5 @@
-"""Tests of custom simpy processes: the shipped examples, their permissions, paired worlds, and errors
-that end a run.
+"""Tests of custom simpy processes: the shipped examples, their permissions, paired worlds, and errors that end a
+run.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ limits: {process_s: 0.5, max_events: 100000}
 
 
 def write(folder: Path, code: str, entry: str = "", more: str = "") -> Path:
-    """Write a scenario with one process, `p` in p.py."""
+    """Write a scenario with the process `p`, which is defined in p.py."""
     (folder / "p.py").write_text(code, encoding="utf-8")
     entry = f"own_processes: [{{process: 'p.py:p'{', ' if entry else ''}{entry}}}]\n"
     (folder / "scenario.yaml").write_text(SCENARIO + more + entry, encoding="utf-8")
@@ -227,7 +227,7 @@ def test_recorded_requests_count_only_if_processes_exist(tmp_path: Path) -> None
 
 
 def test_ties_follow_when_a_process_begins_to_wait(tmp_path: Path) -> None:
-    """A planned crash comes first, then the process, then the intervention."""
+    """The crash that was planned comes first, then the process, then the intervention."""
     code = "def p(env, host):\n    yield env.timeout(5)\n    host.broadcast()\n"
     faults = "faults: {schedule: explicit, outages: [{host: h0, at_s: 5, duration_s: 1}]}\n"
     faults += "interventions: [{at_s: 5, do: recover, host: h0}]\n"
@@ -486,7 +486,7 @@ def test_an_object_that_is_not_a_process_is_rejected_early(
 
 
 def test_a_process_cannot_catch_an_error_of_the_protocol(tmp_path: Path) -> None:
-    """Otherwise a process without the argument `run` could reach the run through the exception."""
+    """If the process could catch it, it would reach the run through the exception even without the argument `run`."""
     source = (SCENARIOS / "own_protocol" / "gossip.py").read_text(encoding="utf-8")
     source = source.replace("        rumour = Rumour(message, body)\n", "        raise RuntimeError('busy')\n", 1)
     (tmp_path / "gossip.py").write_text(source, encoding="utf-8")

@@ -1,4 +1,6 @@
-"""Tests that external events on hosts are simpy processes, and that the page on time lists each of them."""
+"""Tests that external events on hosts are simpy processes, and that the documentation page on time lists all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ MODULES = (lifecycle, interventions, infrastructure, mobile, applications, own_p
 
 
 def processes(module: ModuleType) -> Iterator[str]:
-    """Return the functions of a module that return a process."""
+    """Yield the names of a module's functions that return a process."""
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.FunctionDef) and node.returns is not None and ast.unparse(node.returns) == "Process":
             yield node.name

@@ -1,4 +1,4 @@
-"""Tests of whole runs on the radio with reception by SINR."""
+"""Tests of complete runs with reception by SINR."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CACHES = (links.cell_m, links.reach_m, links.cutoff_m, links.serving_reach_m)
 
 @pytest.fixture
 def bound(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """Yield a monkeypatch for the bound of interference, and clear the caches afterwards."""
+    """Yield a monkeypatch that changes the bound of interference. Clear the caches afterwards."""
     yield monkeypatch
     for cached in CACHES:
         cached.cache_clear()
@@ -44,7 +44,7 @@ def pairs(*overrides: str) -> dict[str, int]:
 
 
 def test_interference_from_beyond_the_bound_moves_no_receptions(bound: pytest.MonkeyPatch) -> None:
-    """The network is 1.7 km wide; the bound is at 1 393 m, and at 3 000 m with a tenth of the power."""
+    """The network is 1.7 km wide. The bound is at 1 393 m, and at 3 000 m with a tenth of the power."""
     wireless = f"wireless={{{SINR}}}"
     parameters = WirelessParameters(model="sinr", mode="g", broadcast_rate_mbps=6)
     assert links.cutoff_m(parameters) == pytest.approx(1392.6, abs=0.1)
@@ -57,12 +57,12 @@ def test_interference_from_beyond_the_bound_moves_no_receptions(bound: pytest.Mo
     assert sum(abs(usual[outcome] - wider[outcome]) for outcome in usual) < 2e-4 * sum(usual.values())
     bound.setattr(links, "BELOW_NOISE_CDB", -1000)
     links.cutoff_m.cache_clear()
-    narrower = pairs(wireless)  # ignores powers below ten times the noise: now the receptions do change
+    narrower = pairs(wireless)  # Powers below ten times the noise are ignored here, and the receptions do change
     assert sum(abs(usual[outcome] - narrower[outcome]) for outcome in usual) > 1e-3 * sum(usual.values())
 
 
 def test_the_radio_world_does_not_depend_on_the_protocol(tmp_path: Path) -> None:
-    """Hosts stand still under shadowing: each link has one power, in every frame and with either protocol."""
+    """Hosts stand still under shadowing. Each link has the same power in every frame and with either protocol."""
     changes = [
         f"wireless={{{SINR}, shadowing: {{sigma_db: 7}}}}", "hosts.attachment={hysteresis_db: 3}", "hosts.count=12",
         "duration_s=8", "warmup_s=0", "record.frames=true",

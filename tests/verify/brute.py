@@ -1,8 +1,8 @@
 """The definitions of causal broadcast with membership, implemented literally, as an oracle.
 
-Model     sets of pairs over the events of a trace: happened-before is the transitive closure of "same host, earlier"
-          and "broadcast before its delivery"; every rule is a loop over all pairs. Slow, and obviously correct
-          A `reset` is the gap of a host that no station knows any longer
+Model     the oracle uses sets of pairs over the events of a trace. Happened-before is the transitive closure of "same
+          host, earlier" and "broadcast before its delivery". Every rule is a loop over all pairs, which is slow and
+          obviously correct. A `reset` is the gap of a host that all stations have forgotten
 Shapes    judge(rows, gaps) -> the names of the violated properties; rows: (host, event, message or None)
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -16,7 +16,9 @@ GAPS = ("gap", "reset")
 
 
 def happened_before(rows: Sequence[Row], counts: set[int]) -> set[tuple[int, int]]:
-    """Return the pairs of rows in `counts` (valid broadcasts and first deliveries), transitively closed."""
+    """Return the pairs of happened-before among the rows in `counts`, which are the valid broadcasts and the first
+    deliveries.
+    """
     pairs = set()
     for a in counts:
         for b in counts:
@@ -26,7 +28,7 @@ def happened_before(rows: Sequence[Row], counts: set[int]) -> set[tuple[int, int
                 and rows[a][2] == rows[b][2]
             ):
                 pairs.add((a, b))
-    for middle in sorted(counts):  # the algorithm of Warshall
+    for middle in sorted(counts):  # Warshall's algorithm
         before = {a for a, b in pairs if b == middle}
         after = {b for a, b in pairs if a == middle}
         pairs |= {(a, b) for a in before for b in after}
@@ -37,8 +39,8 @@ def judge(rows: Sequence[Row], gaps_allowed: bool) -> set[str]:
     violated: set[str] = set()
     member: dict[str, bool] = {}
     down: dict[str, bool] = {}
-    since: dict[str, int] = {}  # row from which on a host is entitled
-    entitled_from: dict[int, int] = {}  # row of a delivery -> row from which its host was entitled at that time
+    since: dict[str, int] = {}  # host -> row from which on the host is entitled to messages
+    entitled_from: dict[int, int] = {}  # row of a delivery -> row from which on its host was entitled at that time
     sent: dict[str, int] = {}  # message -> row of its broadcast
     got: dict[tuple[str, str], int] = {}  # (host, message) -> row of its first delivery
     resets = [row for row, (_, event, _) in enumerate(rows) if event == "reset" and gaps_allowed]

@@ -1,8 +1,8 @@
-"""Damage a run directory, so that the verifier must find it.
+"""Damage a run directory in a way that the verifier must detect.
 
-Model     `Copy.events` and so on are the tables as columns; what is changed is written back by `save`, which also
-          renews the fingerprint, the digests of files and, unless told otherwise, the number of rows, so that a
-          property has to catch the damage and not the checksum
+Model     the tables are available as columns, such as `Copy.events`. `save` writes changed tables back and renews the
+          fingerprint and the digests of files. It also renews the number of rows, unless the caller forbids it. So a
+          property has to detect the damage, not a checksum
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -51,11 +51,11 @@ class Table(dict[str, list[Any]]):
         self[column] = values
 
     def each(self, *columns: str) -> Iterator[Any]:
-        """Yield the values of these columns row by row, as tuples."""
+        """Yield a tuple of the values of these columns for each row."""
         return zip(*(self[column] for column in columns), strict=True)
 
     def where(self, **values: Any) -> list[int]:
-        """Return the rows that have these values."""
+        """Return the rows in which the columns have these values."""
         wanted = tuple(values.values())
         return [row for row, cells in enumerate(self.each(*values)) if cells == wanted]
 
@@ -85,15 +85,15 @@ class Table(dict[str, list[Any]]):
             self[name] = [column[row] for row in order]
 
     def detail_of(self, row: int) -> dict[str, Any]:
-        """Return the detail of that row."""
+        """Return the detail of this row as an object."""
         return json.loads(self.detail[row] or "{}")  # type: ignore[no-any-return]
 
     def say(self, row: int, **values: Any) -> None:
-        """Set or add these keys in the detail."""
+        """Set or add these keys in the detail of the row."""
         self.detail[row] = json.dumps(self.detail_of(row) | values)
 
     def add(self, row: int, **numbers: float) -> None:
-        """Increase these numbers in the detail."""
+        """Increase these numbers in the detail of the row."""
         detail = self.detail_of(row)
         self.say(row, **{name: detail[name] + number for name, number in numbers.items()})
 
@@ -152,43 +152,43 @@ class Copy:
         return self.rows(event, node)[-1]
 
     def after(self, time_ns: float) -> int:
-        """Return the first event after that time."""
+        """Return the row of the first event after this time."""
         return next(row for row, at_ns in enumerate(self.events.time_ns) if at_ns > time_ns)
 
     def remove(self, *rows: int) -> None:
         self.events.remove(rows)
 
     def insert(self, row: int, **values: Any) -> None:
-        """Insert a new event before `row`, at its time."""
+        """Insert a new event before `row`, with the time of that row."""
         self.events.insert(row, **{"time_ns": self.events.time_ns[row]} | values)
 
     def insert_at(self, time_ns: int, /, **values: Any) -> None:
-        """Insert a new event after all others of its time."""
+        """Insert a new event at this time, after all other events of the same time."""
         self.insert(self.after(time_ns), **values | {"time_ns": time_ns})
 
     def repeat(self, row: int, before: int) -> None:
         self.insert(before, **self.events.row(row) | {"time_ns": self.events.time_ns[before]})
 
     def move(self, row: int, before: int) -> None:
-        """Move the event to just before an earlier one, at that one's time."""
+        """Move the event to just before an earlier event, and give it the time of that event."""
         self.repeat(row, before)
         self.remove(row + 1)
 
     def shift(self, row: int, time_ns: int) -> None:
-        """Move the event to another time, after all others of that time."""
+        """Move the event to another time, after all other events of that time."""
         values = self.events.row(row)
         self.remove(row)
         self.insert_at(time_ns, **values)
 
     def swap(self, a: int, b: int) -> None:
-        """Exchange the events at two moments."""
+        """Exchange two events. Each of them takes the time of the other one."""
         for name, column in self.events.items():
             if name != "time_ns":
                 column[a], column[b] = column[b], column[a]
 
 
 Damage = Callable[[Copy], None]
-Runs = dict[str, Path]  # runs by name
+Runs = dict[str, Path]  # name of a run -> its directory
 
 
 def verdicts_after(
@@ -201,15 +201,15 @@ def verdicts_after(
 
 
 class Edits:
-    """Decorator for edits of recorded runs, which lists them by kind of edit and name of the run."""
+    """A decorator for edits of recorded runs. It lists them by kind of edit and name of the run."""
 
     def __init__(self) -> None:
         self.all: dict[tuple[str, str], tuple[Any, Damage]] = {}
 
     def __call__(self, caught_by: Any, names: str) -> Callable[[Damage], Damage]:
-        """Register a damage of the runs with these names, separated by spaces.
+        """Register a damage for the runs with these names, which are separated by spaces.
 
-        `caught_by`: the property that has to be violated, or words of its explanation, or both.
+        `caught_by`: the property that the damage has to violate, or words of its explanation, or both.
         """
 
         def register(function: Damage) -> Damage:
@@ -222,7 +222,9 @@ class Edits:
         self.all |= {(how, name): (caught_by, damage) for name in names.split()}
 
     def require_caught(self, how: str, name: str, runs: Runs, folder: Path) -> None:
-        """Require that the damaged run violates the property that should catch it, explained in a few lines."""
+        """Require that the damaged run violates the expected property, and that the explanation has only a few
+        lines.
+        """
         check, damage = self.all[how, name]
         verdicts = verdicts_after(runs[name], folder / "edited", damage)
         assert verdicts[check].answer == "violated", {

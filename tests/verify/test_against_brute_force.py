@@ -1,7 +1,8 @@
-"""Tests that the verifier and the slow judge agree on traces that are correct, nearly correct, or nonsense.
+"""Tests that the verifier and a slow oracle agree on traces that are correct, nearly correct, or nonsense.
 
-Model     a small reference run: messages are numbered by one sequencer in the order of their broadcasts, and each
-          member delivers in that order, late and with gaps; then events are removed, repeated, moved or renamed
+Model     the traces come from a small reference run. One sequencer numbers the messages in the order of their
+          broadcasts, and each member delivers in that order, late and with gaps. Then events are removed, repeated,
+          moved or renamed
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -29,8 +30,8 @@ COUNTED = ("creation", "duplication", "membership", "causal_order", "delivery")
 def columns(rows: list[Row], gaps_allowed: bool = True) -> dict[str, list[Any]]:
     """Return the columns of a trace.
 
-    A station that gives up on the host precedes each allowed gap; other tests check whether it may. A host that no
-    station knows any longer begins to join again.
+    Before each allowed gap, a station gives up the host; other tests check whether it may do so. A host that all
+    stations have forgotten begins to join again.
     """
     log = EventLog()
     for time, (host, event, message) in enumerate(rows):
@@ -49,12 +50,13 @@ def verify(rows: list[Row], gaps_allowed: bool) -> set[str]:
 
 
 def sound(draws: Random, gaps: bool) -> list[Row]:
-    """Draw a trace that keeps every promise, except for deliveries that are outstanding when it is cut."""
+    """Draw a trace that keeps every promise, except that some deliveries are outstanding when the trace ends."""
     rows: list[Row] = []
-    stream: list[str] = []  # in the order of their broadcasts, without messages that were given up
-    position: dict[str, int] = {}  # members -> position of their next delivery
+    stream: list[str] = []  # messages in the order of their broadcasts, without those that were given up
+    position: dict[str, int] = {}  # member -> position of its next delivery
     numbers = dict.fromkeys(HOSTS, 0)
-    waiting: dict[str, list[str]] = {host: [] for host in HOSTS}  # broadcast, but not yet in the stream
+    # host -> messages that were broadcast, but are not yet in the stream
+    waiting: dict[str, list[str]] = {host: [] for host in HOSTS}
     done: dict[str, set[str]] = {host: set() for host in HOSTS}
     weights = {
         "join": 2,
@@ -130,7 +132,9 @@ def damage(draws: Random, gaps: bool) -> list[Row]:
 
 
 def nonsense(draws: Random, gaps: bool) -> list[Row]:
-    """Draw members that broadcast in order and deliver anything at any time, with a few impossible events."""
+    """Draw a trace in which members broadcast in order and deliver any message at any time, with a few impossible
+    events.
+    """
     hosts = HOSTS[:3]
     rows: list[Row] = [(host, "join", None) for host in hosts]
     numbers = dict.fromkeys(hosts, 0)

@@ -1,5 +1,5 @@
-"""Tests that plug-ins whose nodes share more than messages, or invent handoffs, are caught, whatever
-the run records.
+"""Tests that the verifier catches plug-ins that invent handoffs or whose nodes share more than messages, whatever the
+run records.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.conftest import SCENARIOS
 
 FOLDER = SCENARIOS / "own_protocol"
 HONEST = "        self.on_receive(self.port.me, rumour)\n"
-# the other hosts deliver it a second later, without receiving any frame
+# The other hosts deliver the message a second later without having received any frame.
 CHEATS = f"""{HONEST}        for other in HOSTS:
             other.later(1.0, lambda host=other: host.on_receive(0, rumour))
 """
@@ -28,7 +28,7 @@ GLOBAL += "        HOSTS.append(self)\n\n"
 
 
 def play(folder: Path, name: str, source: str, *changes: str) -> mobilenet.Run:
-    """Run a shipped scenario with another source for its plug-in."""
+    """Run a shipped scenario with other source code for its plug-in."""
     (folder / f"{name}.py").write_text(source, encoding="utf-8")
     (folder / f"{name}.yaml").write_text((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     return mobilenet.run(folder / f"{name}.yaml", out=folder / "run", overrides=changes, allow_code=True)
@@ -152,7 +152,7 @@ def test_a_host_receives_a_join_or_leave_during_another_one(slow: str, tmp_path:
     ],
 )
 def test_a_process_delivers_only_what_has_reached_it(record: Sequence[str], words: str, tmp_path: Path) -> None:
-    """The source lets all others deliver at once, and messages in transit are ignored."""
+    """The source makes all other processes deliver at once, and messages in transit are ignored."""
     ends = """        self.port.send(self.next, Hop(message))
         for other in RINGS if message.source == self.port.me else ():
             if other is not self:
@@ -168,7 +168,9 @@ def test_a_process_delivers_only_what_has_reached_it(record: Sequence[str], word
 
 @pytest.mark.parametrize("is_linked", [True, False])
 def test_a_message_may_be_forwarded_within_one_nanosecond(is_linked: bool) -> None:
-    """h0 broadcasts, s0 and s1 forward it within the nanosecond, with rows in any order, and h1 delivers it."""
+    """h0 broadcasts a message, s0 and s1 forward it within the same nanosecond, and h1 delivers it. The rows may be in
+    any order.
+    """
     events = {
         "time_ns": [5, 5], "event": ["broadcast", "deliver"], "node": ["h0", "h1"], "message": ["h0:0", "h0:0"],
     }  # fmt: skip

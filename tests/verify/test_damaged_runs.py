@@ -1,4 +1,4 @@
-"""Tests that damaged run directories are rejected, each by the property that it violates."""
+"""Tests that damaged run directories are rejected, each because of the property that the damage violates."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def deliveries_of_one_sender(copy: Copy, node: str = "h0") -> tuple[int, int]:
 
 @damage("delivery")
 def a_delivery_removed(copy: Copy) -> None:
-    """Remove the last delivery, on which nothing depends."""
+    """Remove the last delivery, because no other event depends on it."""
     copy.remove(copy.last("deliver"))
 
 
@@ -199,12 +199,11 @@ def rewrite(path: Path, name: str, change: Callable[[dict[str, Any]], object]) -
 
 
 def manifest(**values: Any) -> Callable[[Path], None]:
-    """Return a damage that changes the manifest."""
     return lambda path: rewrite(path, "manifest", lambda document: document.update(values))
 
 
 def contents(name: str, data: bytes) -> Callable[[Path], object]:
-    """Return a damage that replaces the bytes of a file."""
+    """Return a damage that replaces the content of a file."""
     return lambda path: (path / name).write_bytes(data)
 
 
@@ -231,7 +230,7 @@ def truncate(path: Path, name: str) -> None:
 
 
 def without_digest(path: Path, name: str) -> None:
-    """Write the manifest of a run without this file."""
+    """Write the manifest of a run without the digest of this file."""
     digests = {other: digest for other, digest in file_digests(path).items() if other != name}
     with mock.patch("mobilenet.record.writer.file_digests", lambda _: digests):
         sign(path, json.loads((path / "manifest.json").read_text()))
@@ -313,7 +312,7 @@ def test_the_command_line_says_2_for_unreadable(name: str, whole: Path, tmp_path
     assert CliRunner().invoke(app, ["verify", str(path)]).exit_code == 2
 
 
-INPUTS = {  # an input file of the run
+INPUTS = {  # input files of the run
     "gossip.py": ("own_protocol/gossip.yaml", ["duration_s=3", "hosts.count=3"]),
     "ring.py": ("own_protocol/ring.yaml", ["processes=4"]),
     "flood.py": ("programs/flood.yaml", ["duration_s=3", "hosts.count=3"]),

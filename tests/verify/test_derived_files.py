@@ -1,5 +1,5 @@
-"""Tests that verdict.json and metrics.json follow from the record: `show` needs them, `verify`
-rebuilds missing ones.
+"""Tests that verdict.json and metrics.json follow from the record: `show` needs them, and `verify` rebuilds missing
+ones.
 """
 
 from __future__ import annotations
@@ -93,9 +93,7 @@ def test_verify_works_where_it_cannot_write(run: Path, monkeypatch: pytest.Monke
 
 
 def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
-    """They are noticed even if the record stays possible: scenario, samples or counters differ from
-    what the run wrote.
-    """
+    """An edit of the scenario, the samples or the counters is detected even if the record is still a possible one."""
     for name, old, new in (
         ("scenario.yaml", "max_events: 1", "max_events: 2"), ("counters.json", '"queue_drops": 0',
         '"queue_drops": 55'), ("manifest.json", "\n", "\r"),

@@ -1,4 +1,4 @@
-"""Tests that a stopped run is judged up to its end.
+"""Tests that a run that was stopped is judged up to the time at which it stopped.
 
 Source    ours: docs/verdicts-and-metrics.md
 """

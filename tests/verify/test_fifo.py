@@ -1,4 +1,4 @@
-"""Tests that FIFO order and delivery to all are judged where a protocol promises them, and only there."""
+"""Tests that FIFO order and delivery to all are judged if and only if a protocol promises them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = ("duration_s=20", "hosts.count=8")
 
 
 def record(*rows: str) -> dict[str, list[Any]]:
-    """Return a record of lines such as `h1 broadcast h1:0`, one second apart."""
+    """Return a record of events, one second apart, from lines such as `h1 broadcast h1:0`."""
     parts = [(*row.split(), None)[:3] for row in rows]
     return {
         "time_ns": [10**9 * row for row in range(len(rows))],
@@ -63,7 +63,7 @@ def test_fifo_order_allows_overtaking_between_senders() -> None:
 
 
 def with_promise(folder: Path, declared: str, source: str = "") -> Path:
-    """Copy the gossip plug-in with other declarations."""
+    """Copy the gossip plug-in and change what it declares."""
     text = source or (FOLDER / "gossip.py").read_text(encoding="utf-8")
     (folder / "gossip.py").write_text(text.replace('promises = "best_effort"', declared), encoding="utf-8")
     scenario = folder / "gossip.yaml"
@@ -103,7 +103,7 @@ def test_malformed_promises_of_a_class_are_rejected(tmp_path: Path) -> None:
 
 
 def test_the_swarm_finds_a_protocol_that_breaks_fifo(tmp_path: Path) -> None:
-    """Gossip with random waits lets messages overtake each other."""
+    """With random waits, the messages of the gossip plug-in overtake each other."""
     with_promise(tmp_path, 'promises = "fifo"')
     protocol = f"{tmp_path / 'gossip.py'}:Gossip"
     answers = set()

@@ -1,6 +1,6 @@
-"""Tests of gaps at T = 3 s on both networks: true ones are valid, early ones are not.
+"""Tests of gaps at T = 3 s on both networks: gaps after a silence of T are valid, earlier ones are not.
 
-The measured silence is that of the network.
+The network measures the silence.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ record: {messages: true}
 
 
 class Early(Station):
-    """a host is given up after half of T, and the network is told so"""
+    """Gives a host up after half of T, and reports this to the network."""
 
     def __init__(self, port: Any, wired: Any, parameters: MobileCausalParameters, *rest: Any) -> None:
         assert parameters.expiry_s is not None
@@ -58,7 +58,7 @@ class Early(Station):
 
 
 class EarlyAndMute(Early):
-    """a host is given up after half of T, and nobody is told"""
+    """Gives a host up after half of T without any report."""
 
     def _on_expiry_timer(self) -> None:
         for c in list(self.ctx.values()):
@@ -68,7 +68,7 @@ class EarlyAndMute(Early):
 
 
 class EarlyAndLying(Early):
-    """a host is given up early, and the station's own clock says that it was not"""
+    """Gives a host up early, although its own clock shows that the host was not silent for long enough."""
 
     def on_receive(self, sender: int, message: Any) -> None:
         super().on_receive(sender, message)
@@ -130,7 +130,7 @@ def silent(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_silence_of_a_host_follows_from_radio_receptions(silent: Path) -> None:
-    """The oracle is the table of messages, which other code writes."""
+    """The oracle is the table of messages, which is written by separate code."""
     events, messages = mobilenet.Run(silent).events, mobilenet.Run(silent).messages
     heard = messages[(messages.medium == "radio") & (messages.fate == "received")]
     expired = events[events.event == "expire"]
@@ -139,8 +139,9 @@ def test_the_silence_of_a_host_follows_from_radio_receptions(silent: Path) -> No
         detail = json.loads(row.detail)
         own = heard[(heard.receiver == row.node) & (heard.sender == detail["host"]) & (heard.receive_ns <= row.time_ns)]
         silent_s = (row.time_ns - own.receive_ns.max()) / 1e9
-        assert detail["silent_s"] == pytest.approx(silent_s, abs=2e-6)  # handed up when the last in range has the frame
-        assert T_S <= silent_s < T_S * 9 / 8 + 0.01  # checked eight times per T
+        # The message is handed up when the last node in range has the frame.
+        assert detail["silent_s"] == pytest.approx(silent_s, abs=2e-6)
+        assert T_S <= silent_s < T_S * 9 / 8 + 0.01  # silence is checked eight times in each period of T
 
 
 def test_without_expiry_no_gap_is_recorded(tmp_path: Path) -> None:

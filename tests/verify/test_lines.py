@@ -1,4 +1,4 @@
-"""Tests that edits of programs' events, inputs or outputs are found from the lines, events and counters.
+"""Tests that edits of the events, inputs or outputs of programs are detected from the lines, events and counters.
 
 Model     each edit is applied to a real recorded run
 Source    ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
@@ -103,7 +103,7 @@ def test_an_edit_of_program_lines_is_caught(how: str, name: str, runs: Runs, tmp
 
 
 def lines_with(copy: Copy, key: str, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Return the rows and contents of all lines with that key and kind."""
+    """Yield the row and the content of each line with this key and kind."""
     for row, line in enumerate(copy.lines.line):
         content = json.loads(line)
         if content.get(key) == kind:
@@ -111,20 +111,19 @@ def lines_with(copy: Copy, key: str, kind: str) -> Iterator[tuple[int, dict[str,
 
 
 def change(copy: Copy, key: str, kind: str, **values: Any) -> None:
-    """Set or add these keys in these lines."""
     for row, content in lines_with(copy, key, kind):
         copy.lines.line[row] = json.dumps(content | values)
 
 
 def replace(copy: Copy, key: str, kind: str, **values: Any) -> None:
-    """Replace the whole content of these lines, and their times."""
+    """Replace the content and the times of all lines with this key and kind."""
     for row, content in lines_with(copy, key, kind):
         copy.lines.line[row] = json.dumps(values | ({"t": content["t"]} if "t" in content else {}))
 
 
 @edit("of deliver", "bug")
 def deliveries_name_the_messages_that_the_order_wants(copy: Copy) -> None:
-    """Rename deliveries to the order that is required; the lines still show the mistake."""
+    """Rename deliveries so that they follow the required order. The lines still show the mistake."""
     due: dict[tuple[str, str], list[int]] = {}
     for row in copy.rows("deliver"):
         due.setdefault((copy.events.node[row], copy.events.message[row].split(":")[0]), []).append(row)
@@ -329,7 +328,7 @@ def no_station_serves_a_member(copy: Copy) -> None:
 
 @edit("1 frames are reported as dropped", "flood")
 def a_frame_was_dropped_that_is_not_counted(copy: Copy) -> None:
-    """Add a tag to each frame, and turn a timer event into a report of a dropped frame."""
+    """Add a tag to each frame, and turn a timer event into the report that a frame was dropped."""
     for action in ("send", "broadcast"):
         change(copy, "do", action, tag=5)
     *_, (row, content) = lines_with(copy, "ev", "timer")
@@ -352,7 +351,7 @@ def broadcasts_of(copy: Copy) -> set[tuple[str, int]]:
 
 
 def one_action_more(copy: Copy, line: str, place: int | None = None) -> None:
-    """Add an action to the answer that ends at `line`, or to the last one of s0 or p0."""
+    """Add an action to the answer that ends at `line`, or to the last answer of s0 or p0."""
     if place is None:
         place = max(row for row, node in enumerate(copy.lines.node) if node in ("s0", "p0"))
     copy.lines.insert(place, **copy.lines.row(place) | {"line": line})
@@ -396,7 +395,7 @@ for line in sys.stdin:
 
 
 def test_an_answer_cut_short_by_an_error_is_no_contradiction(tmp_path: Path) -> None:
-    """The whole answer is recorded, and only its first action took effect."""
+    """The complete answer is recorded, although only its first action took effect."""
     (tmp_path / "fails.py").write_text(FAILS)
     (tmp_path / "run.yaml").write_text((SCENARIOS / "maelstrom.yaml").read_text())
     changes = [*FLAT, "protocol={command: [python3, fails.py], order: none}"]
@@ -408,7 +407,7 @@ def test_an_answer_cut_short_by_an_error_is_no_contradiction(tmp_path: Path) -> 
 
 @edit("could have arrived", "nodes")
 def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
-    """Replace the input by the next message from the same process, which is in transit at that time."""
+    """Replace the input by the next message of the same process, which is still in transit at that time."""
     table, sent = copy.lines, {}
     for row, content in lines_with(copy, "do", "send"):
         sent[table.node[row], f"p{content['to']}", json.dumps(content["message"])] = table.time_ns[row]

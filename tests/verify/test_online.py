@@ -1,4 +1,6 @@
-"""Tests that judging safety during a run gives the verdict of the judges of whole runs, and the violating event."""
+"""Tests that judging safety during a run gives the same verdict as judging the complete run, and the event that
+violates it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ PROMISES = {"broadcast": "causal", "gap_after_s": None, "heard_every_s": 0.0, "d
 
 
 def judge_in_pieces(draw: Random, events: dict[str, list[Any]], promises: dict[str, Any]) -> list[FirstViolation]:
-    """Return all that the judge finds if the record grows by a few events at a time."""
+    """Return everything that the judge finds while the record grows by a few events at a time."""
     growing: dict[str, list[Any]] = {name: [] for name in events}
     judge = SafetyJudge(lambda: growing, promises, sorted({node for node in events["node"] if node[:1] == "h"}))
     violations: list[FirstViolation] = []

@@ -1,4 +1,4 @@
-"""Tests of runs that are not at rest at their deadline: which are late, excused or violated."""
+"""Tests of runs that are not at rest at their deadline: which of them are late, excused or violated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .traces import verdicts
 ONE_CELL = ("hosts.count=150", "stations.layout={shape: points, points_m: [[0, 0]]}", "wireless.broadcast_rate_mbps=1")
 IDLE = ("duration_s=70", "warmup_s=0", "drain_s=600", "workload={arrivals: explicit, messages: [{host: h0, at_s: 60}]}")
 LOSSY = {"addressed_pairs_collision": 300.0, "addressed_pairs_received": 700.0}
-STOPPED = "h0 join\nh1 join\nh0 broadcast h0:0\nh0 deliver h0:0\n"  # the drain lasts from 500 to 1,000 s
+STOPPED = "h0 join\nh1 join\nh0 broadcast h0:0\nh0 deliver h0:0\n"  # the drain lasts from 500 s to 1,000 s
 
 
 def static(*changes: str) -> Scenario:
@@ -51,7 +51,7 @@ def test_progress_or_losses_excuse_a_run_that_is_not_at_rest(lines: str, options
 
 @pytest.mark.parametrize("lines", ["", "749 h1 handoff_start", "999 h1 refused", "998 h1 gap"])
 def test_a_missing_delivery_without_an_excuse_is_violated(lines: str) -> None:
-    """Some receptions were lost, too few to explain why 125 attempts failed."""
+    """Some receptions were lost, but too few to explain why 125 attempts failed."""
     grown = {"addressed_pairs_collision": 90.0, "addressed_pairs_received": 1000.0, "radio_airtime_ns": 100e9}
     verdict_of = verdicts(STOPPED + lines, quiescent=False, longest_wait_s=2.0, grown=grown)
     assert verdict_of["delivery"].answer == verdict_of["drained"].answer == "violated"
@@ -90,12 +90,12 @@ def test_the_deadline_follows_from_duration_and_longest_wait() -> None:
     assert drain_s("duration_s=400") == pytest.approx(400 + 20 * 2 * 1.3)
     assert drain_s("duration_s=400", "protocol.heartbeat_s=100") == pytest.approx(400 + 20 * 100 * 1.3)
     assert drain_s("duration_s=400", "protocol={name: tcp_flooding}", "hosts.count=10") == 400 + 20 * (75 + 10 * 0.005)
-    assert drain_s("duration_s=400", "protocol.resend_share=1e-6") == 400 + 3600  # at most an hour longer
+    assert drain_s("duration_s=400", "protocol.resend_share=1e-6") == 400 + 3600  # the drain is at most an hour longer
     assert static("drain_s=7").longest_drain_s == 7
 
 
 def test_endless_collisions_are_not_blamed_on_the_protocol(tmp_path: Path) -> None:
-    """With equal intervals, two hidden hosts collide forever in an otherwise idle network."""
+    """Two hidden hosts with equal intervals collide forever in a network that is otherwise idle."""
     broken = static(*ONE_CELL, *IDLE, "seed=9541", "protocol.resend_jitter_low=1", "protocol.resend_jitter_high=1")
     run = api.run(broken, out=tmp_path / "run")
     assert run.verdict == "unknown"
@@ -106,7 +106,7 @@ def test_endless_collisions_are_not_blamed_on_the_protocol(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("seed", "rate_mbps"), [(9541, 1), (9542, 2)])
 def test_an_idle_network_hears_every_host_and_comes_to_rest(seed: int, rate_mbps: int) -> None:
-    """For ten minutes hosts send only heartbeats: every host is heard, and none is given up."""
+    """For ten minutes, hosts send only heartbeats. Stations hear every host, and no host is given up."""
     idle = static(
         *ONE_CELL, f"wireless.broadcast_rate_mbps={rate_mbps}", "duration_s=600", "warmup_s=0",
         "workload={arrivals: none}",
@@ -132,7 +132,8 @@ def test_a_run_that_is_not_at_rest_states_what_it_waits_for(tmp_path: Path) -> N
     assert "still holds" in reason and "still making progress: " in reason and "more" in reason
     for command in ("verify", "show"):
         again = call(command, "run")
-        assert reason in again.stdout.splitlines()  # on a line of its own, and not in a column of the table
+        # The reason has its own line and does not stand in a column of the table.
+        assert reason in again.stdout.splitlines()
         begin = again.stdout.index("property ")
         assert "drained       unknown\n" in again.stdout[begin:]
     assert call("verify", "run").returncode == 4
@@ -147,8 +148,8 @@ def test_a_run_that_is_not_at_rest_states_what_it_waits_for(tmp_path: Path) -> N
 def test_a_protocol_that_has_stopped_is_violated(
     party: type, method: str, loss: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Hosts walk between three cells, and frames collide; in each case, a host or station omits one action of
-    the protocol.
+    """Hosts walk between three cells while frames collide. In each case a host or a station omits one action of the
+    protocol.
     """
     monkeypatch.setattr(party, method, lambda *words: None)
     changes = [f"wireless.loss={loss}", "duration_s=12", "drain_s=300"]

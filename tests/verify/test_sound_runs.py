@@ -1,4 +1,4 @@
-"""Tests of correct runs that were once called violated, because a bound did not follow from the scenario.
+"""Tests of correct runs that were once judged violated because a bound did not follow from the scenario.
 
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -382,9 +382,11 @@ def test_a_host_that_joins_after_its_track_is_accused(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     "scenario",
     [
-        # lists are sampled when a message is queued, and many still wait in the MACs of hosts when the run ends
+        # Lists are sampled when a message is queued. Many messages are still waiting in the MACs of hosts when the run
+        # ends.
         HOSTS_WITH_FULL_QUEUES,
-        # a host ignores the first copy of a frame, after other frames with the same message that it did not ignore
+        # A host ignores the first copy of a frame. Before that, it has received other frames with the same message and
+        # has not ignored them.
         COPIES_AFTER_OTHER_FRAMES,
     ],
 )
@@ -394,7 +396,7 @@ def test_a_run_that_does_not_come_to_rest_is_not_accused(scenario: str, tmp_path
 
 
 def test_hidden_terminals_with_equal_timeouts_may_never_rest(tmp_path: Path) -> None:
-    """At each timeout of TCP two segments collide, since each is sent only once."""
+    """Two segments collide at each timeout of TCP, because each segment is sent only once."""
     run = mobilenet.run(Scenario.from_text(TIME_OUT_TOGETHER), out=tmp_path / "run")
     assert not run.manifest["quiescent"]
     assert {run.verdicts[check].answer for check in ("delivery", "drained")} == {"unknown"}

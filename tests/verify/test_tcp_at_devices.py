@@ -25,7 +25,7 @@ def segment(source: bytes, to: bytes, number: int, flags: int, payload: bytes = 
 
 
 class Talk:
-    """Segments between A and B, each of which leaves one device and reaches the other, unless it is lost."""
+    """Segments between A and B. Each segment leaves one device and reaches the other one, unless it is lost."""
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -52,7 +52,9 @@ FIRST = st.integers(0, 2**32 - 1)
 
 @given(FIRST, st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20), st.booleans()), max_size=30))
 def test_any_order_of_tcp_retransmissions_is_accepted(first: int, sends: list[tuple[int, int, bool]]) -> None:
-    """A sends parts of one stream, again and in any order; B acknowledges what arrived without a gap."""
+    """A sends parts of one stream in any order, some of them several times. B acknowledges all that has arrived without
+    a gap.
+    """
     stream, talk, got, sent_to = bytes(range(80)), Talk(first), [False] * 80, 0
     for start, length, is_lost in sends:
         start = min(start, sent_to)
@@ -79,7 +81,7 @@ def test_faults_of_tcp_are_found(first: int, more: int) -> None:
     assert f"acknowledges {1 + more} more bytes than have arrived" in problem(data, (B, 0, ACK, b"", 11 + more))
     assert "never sent" in problem(data, arrives=b"0123456780")
     assert "never sent" in problem(data, arrives=b"0123456789" + b"x" * (1 + more))
-    assert problem(data, (A, 0, ACK, b"0123456788")) == ""  # a file sent by sendfile() has changed meanwhile
+    assert problem(data, (A, 0, ACK, b"0123456788")) == ""  # the file that sendfile() sends has changed meanwhile
     assert problem(data, (A, 10, ACK | FIN), (B, 0, ACK, b"", 11)) == ""
     assert "1 more bytes than have arrived" in problem(data, (B, 0, ACK, b"", 11))
     assert "acknowledges" in problem((*data, 0, True), (B, 0, ACK, b"", 10 - more))
@@ -94,7 +96,9 @@ def test_bytes_lost_before_the_device_may_come_later() -> None:
 
 
 def test_late_segments_belong_to_their_earlier_connection() -> None:
-    """The same ports have another initial number, while a segment of the old connection is in transit."""
+    """A new connection uses the same ports with another initial number while a segment of the old connection is in
+    transit.
+    """
     old, new = Talk(7), Talk(90_000)
     old.say(A, 0, ACK, b"0123456789")
     old.say(B, 0, ACK, acknowledged=10)

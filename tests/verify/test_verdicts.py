@@ -1,4 +1,4 @@
-"""Tests with one trace, written by hand, for each answer of the verifier."""
+"""Tests of the verifier with one handwritten trace for each answer that it may give."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SENT = BOTH + "h0 broadcast h0:0\nh0 deliver h0:0\nh0 broadcast h0:1\nh0 deliver
         SENT + "h1 deliver h0:0\nh1 deliver h0:1",
         SENT + "h1 leave",
         SENT + "h1 deliver h0:0\nh1 leave",
-        SENT + "h1 deliver h0:0\nh1 leave\nh1 join",  # earlier broadcasts are not due again
-        SENT + "h1 deliver h0:0\nh1 leave\nh1 join\nh1 deliver h0:1",  # but may arrive
-        # a late joiner need not have earlier messages
+        SENT + "h1 deliver h0:0\nh1 leave\nh1 join",  # after a new join, earlier broadcasts are not due
+        SENT + "h1 deliver h0:0\nh1 leave\nh1 join\nh1 deliver h0:1",  # earlier broadcasts may still arrive
+        # A late joiner need not receive earlier messages.
         SENT + "h2 join\nh1 deliver h0:0\nh1 deliver h0:1\nh2 deliver h0:1",
         SENT + "h1 crash\nh1 recover\nh1 deliver h0:0\nh1 deliver h0:1",
         BOTH
@@ -47,7 +47,7 @@ def test_traces_that_keep_every_promise_are_valid(lines: str) -> None:
         ("membership", SENT + "h1 leave\nh1 crash\nh1 join"),
         ("causal_order", SENT + "h1 deliver h0:1\nh1 deliver h0:0"),
         ("causal_order", SENT + "h1 deliver h0:1\nh1 leave"),
-        # the old message comes too late
+        # The earlier message comes too late.
         ("causal_order", SENT + "h2 join\nh2 deliver h0:1\nh2 deliver h0:0\nh1 deliver h0:0\nh1 deliver h0:1"),
         (
             "causal_order",
@@ -63,7 +63,7 @@ def test_traces_that_keep_every_promise_are_valid(lines: str) -> None:
         ),
         ("gaps", SENT + "h1 gap"),
         ("delivery", SENT + "h1 deliver h0:0"),
-        ("delivery", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0"),  # the host's own message
+        ("delivery", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0"),  # a host must also deliver its own message
     ],
 )
 def test_each_violation_is_reported_with_its_property(check: str, lines: str) -> None:
@@ -117,19 +117,20 @@ def gaps(lines: str) -> str:
     "lines",
     [
         "60 h1 out_of_coverage\n70 s0 expire h1 10\nh1 gap",
-        "60 h1 out_of_coverage\n69.1 s0 expire h1 10\nh1 gap",  # it may have been silent for the second before it left
+        # The host may have been silent for the second before it left coverage.
+        "60 h1 out_of_coverage\n69.1 s0 expire h1 10\nh1 gap",
         "60 h1 crash\n70 s0 expire h1 10.5\nh1 recover\nh1 gap",
         "60 h1 handoff_start\n70 s0 expire h1 10\nh1 handoff_end\nh1 gap",
-        # in coverage for too short a time to be heard
+        # The host is in coverage for too short a time to be heard.
         "60 h1 out_of_coverage\n65 h1 in_coverage\n65.5 h1 crash\n70 s0 expire h1 10.9\nh1 recover\nh1 gap",
-        # the gap is repeated
+        # The gap is reported a second time.
         "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n70.1 h1 handoff_start\n70.2 h1 handoff_end\nh1 gap",
-        # given up where it was last, and returns elsewhere
+        # The host is given up by its last station, and returns at another one.
         (
             "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s1 expire h1 10\nh1 recover\nh1"
             " handoff_start\nh1 handoff_end s0\nh1 gap"
         ),
-        # given up while it asked to join
+        # The host is given up while it asks to join.
         "51 h1 leave\n61 s0 expire h1 10\n62 h1 join s0\nh1 gap",
     ],
 )
@@ -141,19 +142,20 @@ def test_a_host_given_up_after_its_silence_may_have_a_gap(lines: str) -> None:
     "lines",
     [
         "60 h1 gap",
-        "60 h1 out_of_coverage\n70 h1 gap",  # no station gave up on it
+        "60 h1 out_of_coverage\n70 h1 gap",  # no station gave up the host
         "60 h1 out_of_coverage\n70 s0 expire h1 9.999\nh1 gap",
         "60 h1 out_of_coverage\n70 s0 expire h1 9.999",  # the gap itself was lost
         "60 h1 out_of_coverage\n68.9 s0 expire h1 10\nh1 gap",
-        # heard between 65 and 67
+        # The host was heard between 65 and 67.
         "60 h1 out_of_coverage\n65 h1 in_coverage\n67 h1 out_of_coverage\n75 s0 expire h1 15\nh1 gap",
-        "60 h1 out_of_coverage\n70 s0 expire h1 10\n90 h1 in_coverage\n92 h1 gap",  # heard again before it
-        # heard since the first gap
+        # The host was heard again before the gap.
+        "60 h1 out_of_coverage\n70 s0 expire h1 10\n90 h1 in_coverage\n92 h1 gap",
+        # The host has been heard since the first gap.
         "60 h1 crash\n70 s0 expire h1 10\nh1 recover\nh1 gap\n75 h1 handoff_start\n75.1 h1 handoff_end\nh1 gap",
-        # heard since it was given up
+        # The host has been heard since it was given up.
         "60 h1 crash\n70 s0 expire h1 10\n80 h1 recover\n82 h1 crash\n95 h1 recover\nh1 gap",
         "60 h1 leave\n61 h1 join\nh1 gap",
-        # given up by a station that it was not with
+        # The station that gave up the host was not the station of the host.
         "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s0 expire h1 19\nh1 recover\nh1 gap",
     ],
 )
@@ -173,7 +175,7 @@ def test_messages_that_were_given_up_are_not_owed() -> None:
     assert answers(lines, gap_after_s=10.0) == {}
     assert answers(lines.replace(gap, "")) == {"causal_order": "violated", "delivery": "violated"}
     assert answers(lines.replace(gap, gap.replace("h1", "h0")), gap_after_s=10.0)["delivery"] == "violated"
-    # it kept its messages
+    # The host has kept its messages.
     assert answers(lines.replace("because_of join", "because_of cell"), gap_after_s=10.0)["delivery"] == "violated"
 
 

@@ -1,9 +1,10 @@
 """Judge traces written by hand.
 
-Shapes    a line is `[seconds] host event [message]`, as in `2.5 h0 deliver h1:0`; without seconds, a moment after the
-          last. A host's `join` and `handoff_end` are followed by a station, if any, and a station's `expire` by the
-          host and for how long it was silent: `70 s0 expire h1 10`. A `handoff_start` may say `because_of` and its
-          cause. `grown`: what running totals of the network come to at the end; `wired`: counters of the wires
+Shapes    a line is `[seconds] host event [message]`, as in `2.5 h0 deliver h1:0`. Without seconds, the event happens a
+          moment after the previous one. A host's `join` and `handoff_end` are followed by a station, if there is one.
+          A station's `expire` is followed by the host and the duration of its silence: `70 s0 expire h1 10`. A
+          `handoff_start` may end with `because_of` and its cause. `grown` contains the final values of the running
+          totals of the network, and `wired` the counters of the wires
 """
 
 from __future__ import annotations
@@ -81,5 +82,5 @@ def verdicts(
 
 
 def answers(lines: str, **options: Any) -> dict[str, str]:
-    """Return the answers that are not valid."""
+    """Return the answers of the checks that are not valid."""
     return {check: verdict.answer for check, verdict in verdicts(lines, **options).items() if verdict.answer != "valid"}

@@ -1,4 +1,4 @@
-"""Fixtures: a short run with handoffs, crashes and losses of coverage, and its map."""
+"""Fixtures: a short run with handoffs, crashes and losses of coverage, and the map of this run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ def page(run: Path) -> Path:
 
 
 def document_in(page: Path) -> dict[str, Any]:
-    """Return the data embedded in the page."""
     match = re.search(
         r"<script type='application/json' id='mobilenet-data'>(.*?)</script>",
         page.read_text(encoding="utf-8"),

@@ -1,5 +1,5 @@
-"""Sixty strings with a special meaning in some program: HTML, scripts, templates, quotes, text direction, control
-characters, length.
+"""Sixty strings that have a special meaning in some program: HTML, scripts, templates, quotes, text direction, control
+characters, or great length.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STRINGS = (
     # text direction, invisible and wide characters
     "\u202egnp.exe", "\u2066\u2067\u2069", "\u200b\u200d\ufeff", "\u2028\u2029", "e\u0301" * 20, "\U0001f4a3" * 10,
     "\u0635\u0628\u0627\u062d \u05e9\u05dc\u05d5\u05dd",
-    # strings that some programs do not take as text
+    # strings that some programs do not accept as text
     "name\twith\ttabs", "line\nbreak\r\n", "x" * 10_000,
 )  # fmt: skip
 assert len(STRINGS) == 60

@@ -1,4 +1,4 @@
-"""Find texts that overlap in a figure, by the boxes in which matplotlib draws them."""
+"""Find texts that overlap in a figure, by comparing the boxes in which matplotlib draws them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.text import Text
 
 
 def overlapping(figure: Any) -> list[tuple[str, str]]:
-    """Return pairs of visible texts that overlap, and texts that leave the page."""
+    """Return pairs of visible texts that overlap, and texts that extend beyond the page."""
     figure.canvas.draw()
     seen = [(text.get_text(), text.get_window_extent()) for text in _texts(figure)]
     pairs = [(a, b) for (a, one), (b, other) in combinations(seen, 2) if one.padded(-1).overlaps(other.padded(-1))]
@@ -22,7 +22,7 @@ def overlapping(figure: Any) -> list[tuple[str, str]]:
 
 
 def legends_on_curves(figure: Any) -> list[str]:
-    """Return the legends inside their axes."""
+    """Return the legends that are drawn inside their axes, where curves may be."""
     figure.canvas.draw()
     titles = []
     for axes in figure.axes:
@@ -54,7 +54,7 @@ def _texts(figure: Any) -> list[Text]:
         ):
             continue
         texts.append(text)
-    hidden = set()  # labels of ticks beyond the limits
+    hidden = set()  # labels of ticks beyond the limits of the axis
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             low, high = sorted(axis.get_view_interval())

@@ -1,5 +1,5 @@
-"""Write run directories of any size without a simulation, with walkers, handoffs, crashes, gaps and messages in the
-promised form.
+"""Write run directories of any size without a simulation. They contain walkers, handoffs, crashes, gaps and messages,
+in the documented format.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from mobilenet.record.schema import FORMAT_VERSION
 
 
 def unpack_column(column: dict[str, str]) -> Any:
-    """Unpack a column of a map that `pack_column` has packed."""
     return np.frombuffer(base64.b64decode(column["data"]), dtype=TYPES[column["type"]])
 
 
 def write_run(
     folder: Path, hosts: int, seconds: int, columns: int = 20, rows: int = 10, broadcasts: int = 600, seed: int = 1
 ) -> Path:
-    """Write a run in which all hosts walk at 1.4 m/s over a grid of stations, with a handoff per host and minute."""
+    """Write a run in which all hosts walk at 1.4 m/s over a grid of stations. Each host makes one handoff per
+    minute.
+    """
     folder.mkdir(parents=True)
     stream = np.random.Generator(np.random.PCG64(seed))
     stations = [[i * 170.0, j * 170.0] for j in range(rows) for i in range(columns)]
@@ -37,7 +38,7 @@ def write_run(
         np.cumsum(np.stack([np.cos(turns), np.sin(turns)], axis=2) * 1.4, axis=1)
         + stream.uniform(0, 1, (hosts, 1, 2)) * box
     )
-    way = np.abs((way + box) % (2 * box) - box)  # reflected at the walls
+    way = np.abs((way + box) % (2 * box) - box)  # Walkers are reflected at the walls.
     names = np.array([f"h{i}" for i in range(hosts)])
     pq.write_table(pa.table({
         "time_ns": pa.array(np.repeat(moments * SECOND, hosts)), "node": pa.array(np.tile(names, seconds + 1)),

@@ -1,4 +1,4 @@
-"""Tests that pictures state only causes that follow from the record; docs/validation/causes.md lists them."""
+"""Tests that pictures state only causes that follow from the record. docs/validation/causes.md lists these causes."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ NAMES = {
     "span.mn-why",
     "Cause",
     r'"cause": "(\w+)"',
-}  # keys, classes and headings, which are not sentences
+}  # These are keys, classes and headings, and not sentences.
 
 
 def texts(path: Path) -> list[str]:
-    """Return the strings of a file that readers may see: no docstrings and no comments."""
+    """Return the strings of a file that a reader may see, without docstrings and comments."""
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".js":
         source = re.sub(r"(?m)^\s*//.*$|\s//\s.*$", "", source)
@@ -90,7 +90,7 @@ def test_every_frame_outcome_has_a_description() -> None:
 
 @pytest.fixture(scope="module")
 def maps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return the data of the map for a run of each promise."""
+    """Return the data of the map for one run of each promise."""
     folder, document_of = tmp_path_factory.mktemp("causes"), {}
     for promise, scenario in (
         ("causal", "first.yaml"),
@@ -106,7 +106,7 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("promise", ["causal", "fifo", "best_effort"])
 def test_only_causal_messages_have_to_follow_others(promise: str, maps: dict[str, Any]) -> None:
-    """A late gossip message was lost, or not sent yet; it does not wait for another one."""
+    """A gossip message that is late was lost or has not been sent yet. It does not wait for another message."""
     document = maps[promise]
     assert document["about"]["is_causal"] == (promise == "causal")
     assert bool(document["messages"]["before"]["data"]) == (promise == "causal")
@@ -124,7 +124,9 @@ def test_no_cause_is_shown_for_a_session_without_one(tmp_path: Path) -> None:
 
 
 def test_a_station_whose_radio_is_off_is_not_called_down(tmp_path: Path) -> None:
-    """No host crashes here, and all stand still in range, yet frames are lost as at a receiver that is down."""
+    """Hosts do not crash and do not leave the range of their stations. Nevertheless, frames are lost as they would be
+    at a receiver that is down.
+    """
     changes = {
         "duration_s": 5,
         "warmup_s": 0,
@@ -140,7 +142,9 @@ def test_a_station_whose_radio_is_off_is_not_called_down(tmp_path: Path) -> None
 
 
 def test_a_host_of_a_silent_station_is_not_called_out_of_range(tmp_path: Path) -> None:
-    """The host stays in the cell; messages from the station are lost because its radio is off."""
+    """The host stays in the cell. It does not receive messages of the station, because the radio of the station is
+    off.
+    """
     path = edit(tmp_path, "own_protocol/gossip", "self.port.broadcast(rumour)", "self.port.send(0, rumour)")
     changes = {"duration_s": 8, "hosts.mobility": {"model": "static"}, "record.messages": True}
     run = mobilenet.run(path, out=tmp_path / "one", overrides=changes, allow_code=True)

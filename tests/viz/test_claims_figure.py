@@ -1,5 +1,5 @@
-"""Tests of the figure of evaluated claims: measured values next to the requirements, and claims that
-cannot be drawn.
+"""Tests of the figure of evaluated claims. It shows the measured values next to the requirements, and lists the claims
+that cannot be drawn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Tests of the figures of a factorial study: effects, and no figure with more configurations than fit.
+"""Tests of the figures of a factorial study. They show the effects, and are left out if the study has too many
+configurations.
 
 Source    ours: docs/guide/studies.md
 """
@@ -60,7 +61,7 @@ def test_the_effects_figure_has_only_effects_and_no_overlaps(
     drawn = study_figures(factorial, tmp_path, style.Look((".svg",), captions=False, width_in=width_in))
     assert [figure.path.stem for figure in drawn] == ["effects"] and rows == [6, 6, 6]
     assert "The 6 largest of 10 effects" in drawn[0].note and drawn[0].note.count("Probably unstable: ") <= 2
-    assert has_room(study_tables(factorial))  # 8 combinations of the other factors
+    assert has_room(study_tables(factorial))  # The other factors have 8 combinations.
 
 
 @pytest.mark.parametrize(("counts", "expected"), [([2, 2, 2, 2], True), ([2, 2, 2, 2, 2], False), ([9, 2], True)])
@@ -71,7 +72,9 @@ def test_comparisons_with_too_many_combinations_are_not_drawn(counts: list[int],
 
 
 def factorial_of(counts: list[int], label: str = "") -> StudyTables:
-    """Return a study with these numbers of levels, as tables; `label` names its first configuration."""
+    """Return the tables of a study whose factors have these numbers of levels. `label` names its first
+    configuration.
+    """
     factors = [f"part.long_name_of_factor_{number}" for number in range(len(counts))]
     summary = [
         {"configuration": number, **dict(zip(factors, map(str, levels), strict=True)), "metric": DELAY, "n": 3,
@@ -83,7 +86,6 @@ def factorial_of(counts: list[int], label: str = "") -> StudyTables:
 
 @pytest.fixture(autouse=True)
 def complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend that no run is missing."""
     monkeypatch.setattr(study_tables_module, "missing_runs", lambda directory: None)
 
 
@@ -100,7 +102,9 @@ def test_a_long_legend_leaves_the_panels_their_width(width_in: float) -> None:
 def test_figures_of_many_configurations_are_limited(
     counts: list[int], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two factors keep their means. With more factors without effects, a sentence replaces the figure."""
+    """With two factors, the figure of means is drawn. With more factors and no effects, a sentence replaces the
+    figure.
+    """
     tables, texts = factorial_of(counts, "unstable"), []
     monkeypatch.setattr(studies, "study_tables", lambda study: tables)
     monkeypatch.setattr(studies, "study_effects", lambda *given: [])

@@ -1,5 +1,5 @@
-"""Tests that figures are readable: texts do not overlap, captions describe the measurement, and empty figures have a
-sentence.
+"""Tests that figures are readable: texts do not overlap, captions describe the measurement, and a figure without data
+contains a sentence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Checked = Callable[[Path], list[Any]]
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Checked:
-    """Return a function that draws the figures of a run, and checks each before it is saved."""
+    """Return a function that draws the figures of a run and checks each figure before it is saved."""
 
     def look(figure: Any, target: Path) -> None:
         assert overlapping(figure) == [], target
@@ -73,7 +73,9 @@ def test_figures_show_names_with_dollars_as_text(run: Path, checked: Checked, tm
 
 @pytest.mark.long
 def test_the_field_figure_leaves_out_invalid_positions(run: Path, tmp_path: Path) -> None:
-    """Figures without positions do not need them; that of the field omits them with a note."""
+    """Figures that do not use positions are drawn as usual. The figure of the field omits invalid positions and has a
+    note about it.
+    """
     copy = copy_run(run, tmp_path / "run")
     places = pq.read_table(copy / "positions.parquet")
     x_m = places["x_m"].to_numpy().copy()
@@ -93,7 +95,7 @@ def test_the_field_figure_leaves_out_invalid_positions(run: Path, tmp_path: Path
 
 @pytest.mark.long
 def test_figures_handle_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) -> None:
-    """No change of cell was confirmed, and the figure has a note on it."""
+    """The record does not confirm any change of cell, and the figure has a note about it."""
     copy = copy_run(run, tmp_path / "run")
     events = pq.read_table(copy / "events.parquet")
     at = events.column_names.index("detail")
@@ -107,7 +109,7 @@ def test_figures_handle_hosts_that_only_come_back(run: Path, checked: Checked, t
 
 @pytest.mark.long
 def test_figures_for_a_paper_have_the_requested_format(run: Path, tmp_path: Path) -> None:
-    """The files are PDFs of a given width, with titles and captions in a separate file."""
+    """The figures are PDF files of a given width. A separate file contains their titles and captions."""
     words = ["figures", str(run), "-o", str(tmp_path / "out"), "--format", "pdf,png", "--width", "3.5", "--plain"]
     done = invoke(*words)
     assert done.exit_code == 0, done.output

@@ -1,4 +1,4 @@
-"""Tests of folium maps in a real browser without a network: they play smoothly, and user layers lie on top."""
+"""Tests of folium maps in a real browser without a network: they play smoothly, and the layers of a user lie on top."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def browser() -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def dynamic(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the whole run of the guide, in the folder where its program expects it."""
+    """Return the complete run of the guide, in the folder where the program of the guide expects it."""
     folder = tmp_path_factory.mktemp("folium")
     (folder / "runs").mkdir()
     return mobilenet.run(SCENARIOS / "dynamic.yaml", out=folder / "runs" / "dynamic").path
@@ -73,7 +73,7 @@ def test_the_folium_map_plays_and_each_layer_can_be_switched(browser: Page, run:
     assert browser.evaluate(NAMES) == LAYERS
     for scheme in ("light", "dark"):
         browser.prefer(prefers_color_scheme=scheme)
-        assert obstacles(browser, lesser=()) == []  # folium lays out the page, without landmarks
+        assert obstacles(browser, lesser=()) == []  # folium defines the layout of the page, which has no landmarks.
     browser.evaluate(SPACE)
     browser.until("parseFloat(document.querySelector('.time-text').textContent) > 1")
     browser.evaluate(SPACE)
@@ -169,8 +169,8 @@ def test_layers_from_the_guide_appear_on_the_folium_map(browser: Page, dynamic: 
 @pytest.mark.long
 @pytest.mark.timeout(420)
 def test_seventy_hosts_play_smoothly_for_a_minute(browser: Page, dynamic: Path, tmp_path: Path) -> None:
-    """The best of three attempts counts, because the machine may be busy: at least 25 frames a second, and none above
-    250 ms.
+    """The machine may be busy, so the best of three attempts counts. It must show at least 25 frames a second, and no
+    frame may take more than 250 ms.
     """
     assert draw(dynamic, tmp_path / "map.html") <= 30_000_000
     open_map(browser, tmp_path / "map.html")

@@ -1,5 +1,5 @@
-"""Tests of figures of frames for both radio models: pairs recounted one by one, and the reasons of the table with their
-texts.
+"""Tests of the figures of frames for both radio models. Pairs are counted again one by one, and each reason in the
+table has a text.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def places(run: Path) -> dict[str, list[tuple[int, float, float]]]:
 
 
 def place(track: list[tuple[int, float, float]], time_ns: int) -> tuple[float, float]:
-    """Return positions one second apart, from the first moment on."""
+    """Return the position of a node at a time. The track has positions one second apart, beginning at time 0."""
     if len(track) == 1:
         return track[0][1:]
     i = min(time_ns // 10**9, len(track) - 1)
@@ -107,7 +107,7 @@ def test_a_sample_of_frames_has_the_same_shares(run: Path, monkeypatch: pytest.M
 
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[float]]:
-    """Return the bars of the losses figure by their texts, without saving figures."""
+    """Collect the bars of the losses figure by their labels. Figures are not saved."""
     widths_of: dict[str, list[float]] = {}
 
     def look(figure: Any, target: Path) -> None:
@@ -138,7 +138,7 @@ def test_bars_are_the_shares_of_the_table(run: Path, tmp_path: Path, bars: dict[
 def test_a_run_without_recorded_frames_shows_its_losses(
     run: Path, tmp_path: Path, bars: dict[str, list[float]]
 ) -> None:
-    """The bars of all receptions are the shares in the table of losses, which this run lacks."""
+    """The bars of all receptions still equal the shares in the table of frames, which is missing from this run."""
     table = pd.read_parquet(run / "frames.parquet")
     is_sinr = (run / "links.parquet").exists()
     copy = copy_run(run, tmp_path / "run", "frames.*", "links.*")
@@ -162,5 +162,6 @@ def test_the_map_counts_as_lost_to_others_what_the_metric_does(run: Path) -> Non
 
 
 def test_every_fate_of_a_frame_has_a_description() -> None:
-    assert not any("collision" in words for words, _ in REASONS.values())  # in metrics, it covers three of them
+    # In metrics, this word covers three of the fates.
+    assert not any("collision" in words for words, _ in REASONS.values())
     assert set(SINR_OUTCOMES) - {"received"} == set(REASONS) <= set(OUTCOMES)

@@ -1,4 +1,4 @@
-"""Tests that hostile names of hosts, stations, scenarios and files come out as plain text everywhere."""
+"""Tests that hostile names of hosts, stations, scenarios and files appear as plain text everywhere."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run of sixty stations and sixty hosts, each with such a name."""
+    """Return a run of sixty stations and sixty hosts with hostile names."""
     folder = tmp_path_factory.mktemp("hostile")
     with (folder / "tracks.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(("t", "id", "x", "y"))
         for t in range(0, 61, 10):
             for number, name in enumerate(STRINGS):
-                # names of only spaces, or of more than 1 000 characters, are refused
+                # The loader rejects names that consist only of spaces or have more than 1 000 characters.
                 rows.writerow((t, name[:900] + str(number), 10 * number, 5 + t))
     names = [text[:150] + f" {number}" for number, text in enumerate(STRINGS)]
     (folder / "all.yaml").write_text(
@@ -65,7 +65,7 @@ def test_hostile_names_stay_text_in_a_browser(run: Path, tmp_path: Path, draw: o
         page.until(f"({frame}).querySelector('.mn-time') !== null")
         for key in "h" * 3 + " ":
             page.key(key)
-        for _ in range(20):  # cards of hosts and stations show their names
+        for _ in range(20):  # Cards of hosts and stations show names.
             page.evaluate(
                 f"(() => {{ const d = {frame}; d.querySelectorAll('button, a').forEach(b => b.dispatchEvent(new"
                 " MouseEvent('mouseover', {bubbles: true}))); })()"
@@ -105,7 +105,8 @@ def test_hostile_names_work_on_the_command_line(text: str, tmp_path: Path) -> No
         ("spacetime", "run " + name),
     ):
         result = command(*words, place=tmp_path)
-        assert result.returncode in (0, 2), result.stderr  # six seconds may pass without a handoff
+        # The run lasts only six seconds, so it may not contain a handoff.
+        assert result.returncode in (0, 2), result.stderr
         assert "Traceback" not in result.stderr
     assert not (tmp_path / "hit").exists()
 

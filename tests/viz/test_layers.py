@@ -1,4 +1,4 @@
-"""Tests that opening a run to draw it does not import the simulator."""
+"""Tests that drawing a run does not import the simulator."""
 
 from __future__ import annotations
 

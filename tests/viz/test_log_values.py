@@ -1,4 +1,4 @@
-"""Tests of --log-y: small values are readable next to outliers, and values of zero or less are reported."""
+"""Tests of --log-y: small values stay readable next to outliers, and the figure reports values of zero or less."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ LOG_Y = Look((".svg",), log_y=True)
 
 @pytest.fixture
 def scales(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """Return the scales of the vertical axes of each figure that is saved."""
     seen: dict[str, list[str]] = {}
 
     def save(figure: Any, target: Path) -> None:
@@ -66,7 +65,7 @@ def test_zero_and_less_are_marked() -> None:
 
 
 def test_a_logarithmic_axis_has_a_lower_end() -> None:
-    """Rounding leaves 1e-17 messages in buffers."""
+    """Because of rounding, a buffer may appear to hold 1e-17 messages."""
     with page(6, 3) as (_, axes):
         axes.plot([1, 2, 3], [1e-17, 1, 300])
         log_values(axes)

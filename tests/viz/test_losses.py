@@ -1,4 +1,4 @@
-"""Tests that a replay finds where frames were lost, exactly as the run would have recorded it."""
+"""Tests that a replay finds where frames were lost, exactly as the run would have recorded these losses."""
 
 from __future__ import annotations
 

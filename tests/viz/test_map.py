@@ -1,4 +1,4 @@
-"""Tests that a map contains exactly what the run directory does."""
+"""Tests that a map contains exactly the data of the run directory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def host_names(data: dict[str, Any]) -> list[str]:
 
 
 def tracks(data: dict[str, Any]) -> dict[tuple[str, int], tuple[float, float]]:
-    """Return (host, time) -> position, as decoded by the scripts of the page."""
+    """Return the position of each host at each time, as the scripts of the page decode it."""
     t, moments = data["tracks"], unpack_column(data["moments_ns"])
     first, count, dx, dy = (unpack_column(t[name]).astype(int) for name in ("first", "count", "x_cm", "y_cm"))
     moment = None if t["moment"] is None else unpack_column(t["moment"])
@@ -55,7 +55,8 @@ def same_places(run: Path, data: dict[str, Any]) -> None:
     assert len(ours) == len(record)
     for row in record.itertuples():
         x, y = ours[row.node, row.time_ns]
-        assert abs(x - row.x_m) <= 0.005 + 1e-9 and abs(y - row.y_m) <= 0.005 + 1e-9  # rounded to a centimetre
+        # Positions are rounded to a centimetre.
+        assert abs(x - row.x_m) <= 0.005 + 1e-9 and abs(y - row.y_m) <= 0.005 + 1e-9
 
 
 def test_map_positions_match_the_record_to_half_a_centimetre(run: Path, page: Path) -> None:
@@ -65,7 +66,7 @@ def test_map_positions_match_the_record_to_half_a_centimetre(run: Path, page: Pa
 def test_map_positions_handle_gaps_in_time_and_jumps(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     positions = table(run, "positions")
-    positions.loc[positions.index % 7 == 3, "x_m"] += 900.0  # beyond the range of 16 bits in centimetres
+    positions.loc[positions.index % 7 == 3, "x_m"] += 900.0  # exceeds the range of 16 bits in centimetres
     positions[(positions.index % 5 != 1) | (positions.time_ns == 0)].to_parquet(tmp_path / "run" / "positions.parquet")
     same_places(tmp_path / "run", document(tmp_path / "run"))
 
@@ -167,7 +168,9 @@ def test_a_sample_of_messages_keeps_their_predecessors(run: Path) -> None:
 
 
 def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
-    """The oracle is happened-before in full: the set of all predecessors of each message."""
+    """The test compares them with the complete happened-before relation, that is, the set of all predecessors of each
+    message.
+    """
     data, record = document(run), table(run, "events")
     knows: dict[str, set[str]] = {}
     past: dict[str, set[str]] = {}
@@ -186,7 +189,8 @@ def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
         maximal = {a for a in past[name] if not any(a in past[b] for b in past[name])}
         late += ours != maximal
         assert maximal <= ours <= past[name], name
-    # a host that joins late delivers some messages without their past, and keeps these separate
+    # A host that joins late delivers some messages without their predecessors. Its later messages name these messages
+    # separately.
     assert late <= len(ids) // 20
 
 
@@ -201,7 +205,7 @@ def test_the_wires_are_those_that_the_run_had(run: Path, tmp_path: Path) -> None
         out=tmp_path / "mesh",
     )
     assert document(mesh.path)["stations"]["edges"] == [(a, b) for a in range(3) for b in range(a)]
-    assert edges({"station_links": None}, 17) == []  # invalid edges
+    assert edges({"station_links": None}, 17) == []  # Invalid edges are left out.
     assert edges({"station_links": [[0, 1], [0, 9], "no", [1], [0, None]]}, 2) == [(0, 1)]
     assert edges({"station_links": 3}, 2) == edges({}, 2) == []
 

@@ -1,4 +1,4 @@
-"""Tests of maps in a real browser without a network: they load, move, answer clicks and keys, and log no errors."""
+"""Tests of maps in a real browser without a network: they load, move, respond to clicks and keys, and log no errors."""
 
 from __future__ import annotations
 
@@ -121,7 +121,8 @@ def test_the_map_has_cards_of_hosts_stations_and_messages(browser: Page, page: P
     assert obstacles(browser) == []
     assert browser.evaluate("[...document.querySelectorAll('aside')].every((one) => one.ariaLabel)")
     lines = browser.evaluate("[...document.querySelectorAll('button.mn-event')].map((line) => line.textContent)")
-    assert lines and all(re.match(r"[0-9:.]+( s)?\s+h\d+", line) for line in lines)  # as a screen reader reads them
+    # This is the text that a screen reader reads.
+    assert lines and all(re.match(r"[0-9:.]+( s)?\s+h\d+", line) for line in lines)
     assert browser.evaluate("Mobilenet.find(Mobilenet.app, 'H5').id") == 5
     assert "user-scalable" not in browser.evaluate("document.querySelector('meta[name=viewport]').content")
     browser.evaluate("Mobilenet.app.select({kind: 'station', id: 1})")
@@ -151,7 +152,7 @@ def test_a_message_on_the_map_shows_which_hosts_have_or_lack_it(browser: Page, p
 
 
 def test_the_map_gives_no_reason_that_the_events_do_not_show(browser: Page, page: Path) -> None:
-    """The host is up, in coverage, in no handoff, and lacks no predecessor of the message."""
+    """The host is up, in coverage and not in a handoff, and it has delivered all predecessors of the message."""
     open_map(browser, page)
     count = browser.evaluate(
         "(() => { const run = Mobilenet.app.run, msg = run.messages, all = Mobilenet.DOWN | Mobilenet.HANDING; for (let"
@@ -186,7 +187,7 @@ def test_a_late_delivery_on_the_map_shows_its_causes(browser: Page, tmp_path: Pa
 
 
 def test_without_causal_order_no_host_lacks_a_predecessor(browser: Page, tmp_path: Path) -> None:
-    """In gossip a frame was lost, or is still to come: no message waits for another one."""
+    """In a gossip protocol, a frame was lost or has not been sent yet. Messages do not wait for each other."""
     scenario = SCENARIOS / "own_protocol" / "gossip.yaml"
     run = mobilenet.run(scenario, out=tmp_path / "run", overrides={"duration_s": 15}, allow_code=True)
     draw(run.path, tmp_path / "map.html")
@@ -218,7 +219,7 @@ def test_layers_toggle(browser: Page, page: Path) -> None:
     )
     browser.click_on("[data-heat=losses]")
     assert browser.evaluate("document.querySelector('.mn-heat').textContent").startswith("0 %")
-    # few receptions give small squares, and the colour shows only the share
+    # A square is small where there are few receptions. Its colour shows only the share.
     browser.until("new Set(drawn.filter(([name, alpha]) => name === 'fillRect' && alpha === 0.9).map((one) =>"
                   " Math.round(one[4]))).size > 3")  # fmt: skip
     browser.evaluate("drawn.length = 0; document.querySelector('[data-layer=buffers]').click()")
@@ -258,7 +259,7 @@ def test_hostile_names_execute_nothing_in_the_map(browser: Page, run: Path, tmp_
 
 
 def test_metres_on_the_map_agree_with_leaflet(browser: Page, run: Path, tmp_path: Path) -> None:
-    """We draw a place where Leaflet puts it, and distances equal those that Leaflet measures."""
+    """The map draws a point where Leaflet draws it, and measures the same distances as Leaflet."""
     shutil.copytree(run, tmp_path / "run")
     on_earth(tmp_path / "run" / "scenario.yaml")
     draw(tmp_path / "run", tmp_path / "map.html")
@@ -278,7 +279,7 @@ def test_metres_on_the_map_agree_with_leaflet(browser: Page, run: Path, tmp_path
 
 
 def test_two_thousand_hosts_stay_smooth(browser: Page, tmp_path: Path) -> None:
-    """The browser draws without a graphics card; the limit is generous, because the machine may be busy."""
+    """The browser draws without a graphics card. The limit is generous, because the machine may be busy."""
     draw(write_run(tmp_path / "run", hosts=2000, seconds=120, broadcasts=100), tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
     milliseconds = min(browser.evaluate("Mobilenet.app.measure(30)") for _ in range(3))
@@ -314,7 +315,8 @@ def test_a_focused_control_of_the_map_keeps_its_keys(browser: Page, page: Path) 
     ):
         assert browser.evaluate(f"{taken}({[selector, key]!r})") is own, (selector, key)
     browser.evaluate("Mobilenet.app.clock.pause()")
-    browser.click_on("[data-layer=names]")  # set by the mouse, so Space plays again
+    # This button was set by the mouse, so the space bar controls playback again.
+    browser.click_on("[data-layer=names]")
     browser.key(" ")
     browser.until("Mobilenet.app.clock.playing")
 
@@ -349,9 +351,9 @@ def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
         browser.evaluate("Mobilenet.app.select({kind: 'host', id: 1})")
         assert browser.evaluate("document.querySelector('.mn-content').offsetHeight > 50")
         browser.evaluate("Mobilenet.app.select(null)")
-        for _ in range(3):  # the selected host is not hidden by the card
+        for _ in range(3):  # The card must not hide the selected host.
             browser.key("h")
-            # the card now has its size
+            # After two frames, the card has its final size.
             browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
             top, own, card = browser.evaluate(
                 "((p) => [document.querySelector('.mn-left').getBoundingClientRect().bottom,"

@@ -1,5 +1,5 @@
-"""Tests that users' names appear wherever a host or station is named, that no text in a card is cut off, and that all
-stations look alike.
+"""Tests that the names given by users appear wherever a host or station is named, that no text in a card is cut off,
+and that all stations have the same appearance.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  
 
 pytestmark = pytest.mark.browser
 
-SEEN_BY = {  # Machado, Oliveira, Fernandes (2009), for complete deficiency
+SEEN_BY = {  # Machado, Oliveira, Fernandes (2009), for a complete colour vision deficiency
     "everybody": np.eye(3),
     "protanopes": np.array(
         [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
@@ -87,7 +87,7 @@ def test_cards_show_the_names_of_hosts_and_stations(browser: Page) -> None:
 
 
 def test_no_text_in_a_map_card_is_cut_off(browser: Page) -> None:
-    """Each host has long waits, and the moment is the one with the most missing messages."""
+    """The test shows the moment with the most missing messages, when each host has long waits."""
     browser.evaluate(
         "(() => { const { run, clock } = Mobilenet.app, msg = run.messages; let best = [0, 0, 0]; for (let m = 0; m <"
         " msg.count; m += 3) for (const d of [0.02, 0.1, 0.3]) { const n = run.progress(m, msg.time[m] +"
@@ -106,7 +106,7 @@ def test_no_text_in_a_map_card_is_cut_off(browser: Page) -> None:
 
 
 def test_buffers_of_hosts_on_the_map_have_a_legend_and_a_hint(browser: Page) -> None:
-    """Texts are recorded as they are written to a canvas."""
+    """The test records all texts that the page writes to a canvas."""
     browser.evaluate(
         "(() => { window.written = []; const own = CanvasRenderingContext2D.prototype.fillText;"
         " CanvasRenderingContext2D.prototype.fillText = function (words, x, y, ...rest) { window.written.push([words,"
@@ -116,11 +116,12 @@ def test_buffers_of_hosts_on_the_map_have_a_legend_and_a_hint(browser: Page) -> 
     written = browser.evaluate("window.written")
     words = [each for each, _ in written]
     assert any(each.startswith("SBuffer ") for each in words) and any(each.startswith("RBuffer ") for each in words)
-    assert "0 s" in words and not any(each.startswith(("-", "−")) for each in words)  # axes begin with the run
+    # The axes begin with the run, so no time is negative.
+    assert "0 s" in words and not any(each.startswith(("-", "−")) for each in words)
     browser.evaluate("window.written = []")
     card(browser, "{kind: 'handoff', id: 2}")
     labels = [y for each, y in browser.evaluate("window.written") if re.match(r"s\d", str(each)) and y < 20]
-    assert labels and min(labels) >= 9  # ten pixels high, and complete
+    assert labels and min(labels) >= 9  # The labels are ten pixels high and not cut off.
 
 
 def _lab(colour: str, seen: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Tests that a map's file makes no requests, and contains the strings of a run only as text."""
+"""Tests that the file of a map makes no requests, and contains the strings of a run only as text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTILE = (
 
 
 def without_names(html: str) -> str:
-    """Remove namespaces, which are only names, and Leaflet's link, which users click."""
+    """Remove XML namespaces, which are never requested, and Leaflet's link, which only users can follow."""
     return re.sub(r"https?://www\.w3\.org/[\w/]*|https://leafletjs\.com", "", html)
 
 
@@ -47,13 +47,13 @@ def test_the_same_run_gives_the_same_map_page(run: Path, page: Path, tmp_path: P
 
 
 def renew_digests(run: Path) -> None:
-    """Renew the digests, as if the run had written these files."""
+    """Update the digests in the manifest, as if the run had written the current files."""
     with editing(run / "manifest.json") as manifest:
         manifest["files"] = file_digests(run)
 
 
 def hostile(run: Path, folder: Path) -> Path:
-    """Copy the run, with hostile strings wherever content comes from outside."""
+    """Copy the run, and replace all text that comes from outside by hostile strings."""
     shutil.copytree(run, folder)
     with editing(folder / "manifest.json") as manifest:
         manifest["host_names"] = {f"h{i}": HOSTILE[i % len(HOSTILE)] for i in range(12)}
@@ -102,7 +102,7 @@ def test_text_shown_in_a_map_has_no_control_characters() -> None:
 
 
 def on_earth(scenario: Path) -> None:
-    """Set the origin of the scenario, replacing any earlier one."""
+    """Set the origin of the scenario, and replace any earlier one."""
     scenario.write_text(re.sub(r"(?m)^origin:.*\n", "", scenario.read_text()) + "origin: {lon: -46.6, lat: -23.5}\n")
     renew_digests(scenario.parent)
 

@@ -1,4 +1,5 @@
-"""Tests of the figure of a study's means over a factor's levels: gaps in lines, and positions of labels.
+"""Tests of the figure that shows the means of a study over the levels of a factor: gaps in lines, and positions of
+labels.
 
 Source    ours: docs/guide/studies.md
 """
@@ -24,7 +25,7 @@ DELAY = "delivery_delay_mean_s"
 
 
 def tables(levels: list[Any], without: int | None = None) -> StudyTables:
-    """Return a study of one factor, whose delay was not measured at the level `without`."""
+    """Return the tables of a study with one factor, in which the delay was not measured at the level `without`."""
     names = [str(level["value"] if isinstance(level, dict) else level) for level in levels]
     summary = [
         {"configuration": number, "loss": name, "metric": metric, "n": 3, "infinite": 0, "label": "",
@@ -38,7 +39,6 @@ def tables(levels: list[Any], without: int | None = None) -> StudyTables:
 
 @pytest.fixture(autouse=True)
 def complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend that no run is missing."""
     monkeypatch.setattr(study_tables, "missing_runs", lambda directory: None)
 
 

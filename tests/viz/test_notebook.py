@@ -1,4 +1,6 @@
-"""Tests of runs and studies in a notebook: they draw themselves, leave matplotlib unchanged, and escape names."""
+"""Tests of runs and studies in a notebook: they have their own display, leave the settings of matplotlib unchanged, and
+escape names.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ STUDY: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a finished study, made without Spark."""
+    """Return a finished study that was made without Spark."""
     out = tmp_path_factory.mktemp("notebook") / "study <i>"
     declared = Study.of(STUDY, Path())
     store = create(declared, out)
@@ -68,7 +70,7 @@ def test_a_run_draws_a_figure_that_belongs_to_the_caller(run: mobilenet.Run) -> 
     assert title(other) == "Paths of hosts"
     assert first._repr_png_() == again._repr_png_() != other._repr_png_()  # type: ignore[attr-defined]
     assert first._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
-    first.axes[0].set_title("mine")  # it can still be changed and redrawn
+    first.axes[0].set_title("mine")  # The figure can still be changed and drawn again.
     assert first._repr_png_() != again._repr_png_()  # type: ignore[attr-defined]
 
 

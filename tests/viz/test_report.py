@@ -1,4 +1,4 @@
-"""Tests of reports of runs and studies: their statements match the record, and they load nothing from outside."""
+"""Tests of reports of runs and studies: their statements match the record, and they load nothing from the network."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def words(page: Path) -> str:
-    """Return the page's text, without what is inside pictures and frames."""
+    """Return the text of the page, without the contents of pictures and frames."""
     text = re.sub(
         r"<(style|iframe)\b.*?(</\1>|srcdoc=\"[^\"]*\"></iframe>)",
         " ",
@@ -53,7 +53,7 @@ def test_the_report_says_what_the_run_recorded(run: Path, report: Path) -> None:
     for check in opened.verdicts:
         assert f"{check} valid" in text
     assert " ".join((run / "scenario.yaml").read_text().split()) in text
-    # the field appears twice: a figure replaces the map in print
+    # The field appears twice, because a figure replaces the interactive map in print.
     assert len(re.findall(r"<img alt='([^']+)' src='data:image/svg", report.read_text())) == 10
 
 
@@ -75,7 +75,7 @@ def test_the_report_works_in_a_browser_without_a_network(report: Path) -> None:
         page.until("document.querySelector('iframe').contentDocument.querySelector('.mn-time') !== null")
         pictures = "[...document.images].every(i => i.complete && i.naturalWidth > 100) && document.images.length"
         page.until(f"({pictures}) > 0")
-        # the report and its map are white
+        # The report and its map are white even if the user prefers dark colours.
         assert not page.evaluate("document.querySelector('iframe').contentDocument.querySelector('.mn-dark') !== null")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert obstacles(page) == []
@@ -112,7 +112,8 @@ def test_the_report_of_a_study_states_its_runs_and_radio(finished: Result, tmp_p
     text = words(tmp_path / "report.html")
     assert f"{finished.done} runs" in text and f"Radio: {radio_of_study(study)}." in text
     answer = text.partition("The numbers")[0]
-    assert "_" not in answer.replace(study.name, "").replace("interval_s", "")  # words instead of names of metrics
+    # The answer uses words instead of the names of metrics.
+    assert "_" not in answer.replace(study.name, "").replace("interval_s", "")
     comparison = json.loads((study / "comparison.json").read_text())
     for finding in comparison["findings"]:
         assert finding["metric"] in text

@@ -1,7 +1,8 @@
-"""Tests of map and report of the README's scenarios in a browser without a network: hosts move, layers toggle, cards
-open.
+"""Tests of the map and the report of the README's scenarios in a browser without a network: hosts move, layers can be
+switched on and off, and cards open.
 
-Model     dynamic.yaml, faults.yaml and streets.yaml as shipped, but 20 s long: faults.yaml has one fault in it, at 15 s
+Model     The scenarios are dynamic.yaml, faults.yaml and streets.yaml as shipped, but 20 s long. In this time,
+          faults.yaml has one fault, at 15 s.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def test_maps_of_shipped_scenarios_work_in_a_browser(shipped: Path, tmp_path: Pa
         assert browser.evaluate("document.querySelector('.mn-verdict').textContent") == "valid"
         browser.evaluate("Mobilenet.app.clock.seek(12)")
         browser.until("document.querySelector('.mn-time').textContent.startsWith('12.0')")
-        host = browser.evaluate(  # a host that walks
+        host = browser.evaluate(  # finds a host that walks
             "(() => { const run = Mobilenet.app.run; for (let h = 0; h < run.count; h++) { const a = run.place(h, 12);"
             " if (!a) continue; const { x, y } = a, b = run.place(h, 16); if (b && Math.hypot(b.x - x, b.y - y) > 2)"
             " return h; } return -1; })()"
@@ -62,14 +63,15 @@ def test_maps_of_shipped_scenarios_work_in_a_browser(shipped: Path, tmp_path: Pa
         assert browser.evaluate("Mobilenet.app.layers.cells") is False and browser.screenshot() != picture
         browser.key("h")
         browser.evaluate(DONE)
-        if browser.evaluate("Mobilenet.app.selected === null"):  # without a later handoff, select an earlier one
+        if browser.evaluate("Mobilenet.app.selected === null"):  # If there is no later handoff, select an earlier one.
             browser.evaluate("Mobilenet.app.jump(-1, 'handoff')")
         card = browser.evaluate("document.querySelector('.mn-right-side').innerText")
         assert "Handoff of" in card and "Duration" in card
         if shipped.name == "faults":
             assert browser.evaluate("Mobilenet.app.marks.items.filter((item) => item.kind === 'crash').length") == 1
         if shipped.name == "streets":
-            assert re.search(r"h\d+ \(", card) and re.search(r"s\d+ \(", card)  # their numbers, and the file's names
+            # The card shows the numbers of host and station, followed by their names in the file.
+            assert re.search(r"h\d+ \(", card) and re.search(r"s\d+ \(", card)
         assert browser.complaints == []
         assert {url for url in browser.requests if not url.startswith("file://")} == set()
 
@@ -92,7 +94,8 @@ def test_reports_of_shipped_scenarios_work_in_a_browser(shipped: Path, tmp_path:
             f"document.querySelector('h1').textContent === {INSIDE}.querySelector('.mn-head h1').textContent"
         )
         browser.evaluate("document.querySelector('iframe').scrollIntoView({block: 'center'})")
-        before = browser.evaluate(f"parseFloat({INSIDE}.querySelector('.mn-time').textContent)")  # the time at opening
+        # the time at which the map opens
+        before = browser.evaluate(f"parseFloat({INSIDE}.querySelector('.mn-time').textContent)")
         press(browser, "ArrowRight", shift=True)
         browser.until(f"Math.abs(parseFloat({INSIDE}.querySelector('.mn-time').textContent) - {before} - 10) < 0.2")
         picture = browser.screenshot()
@@ -101,7 +104,7 @@ def test_reports_of_shipped_scenarios_work_in_a_browser(shipped: Path, tmp_path:
         browser.evaluate(f"{INSIDE}.querySelector('.mn-play').click()")
         browser.until(f"parseFloat({INSIDE}.querySelector('.mn-time').textContent) > {before} + 12")
         browser.evaluate(f"({INSIDE}.querySelector('.mn-play').click(), {DONE})")
-        assert browser.screenshot() != picture  # hosts moved
+        assert browser.screenshot() != picture  # The hosts have moved.
         picture = browser.screenshot()
         browser.evaluate(f"({INSIDE}.querySelector('[data-layer=cells]').click(), {DONE})")
         assert browser.screenshot() != picture
@@ -113,7 +116,6 @@ def test_reports_of_shipped_scenarios_work_in_a_browser(shipped: Path, tmp_path:
 
 
 def press(browser: Page, key: str, shift: bool = False) -> None:
-    """Press a key in the map inside the report."""
     browser.evaluate(
         f"({INSIDE}.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', shiftKey: {str(shift).lower()} }})),"
         f" {DONE})"

@@ -32,7 +32,7 @@ workload: {interval_s: 1}
 
 
 def expected_rows(messages: pd.DataFrame, events: pd.DataFrame, host: str, begin: int, end: int) -> set[int]:
-    """Return the expected rows, selected one by one."""
+    """Return the rows that the diagram should show. This function checks the rows one by one."""
     delivered = {
         e.message for e in events.itertuples() if e.event == "deliver" and e.node == host and begin <= e.time_ns <= end
     }
@@ -79,7 +79,6 @@ def test_arrows_are_the_recorded_messages(tmp_path: Path, seed: int) -> None:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> mobilenet.Run:
-    """Return a run that did not record its messages."""
     folder = tmp_path_factory.mktemp("plain")
     (folder / "small.yaml").write_text(SCENARIO)
     return mobilenet.run(folder / "small.yaml", seed=3, out=folder / "run")
@@ -91,7 +90,7 @@ def messages(plain: mobilenet.Run) -> pd.DataFrame:
 
 
 class ComposedDiagram(NamedTuple):
-    """A diagram before it is saved."""
+    """A diagram that was composed but not saved."""
 
     window: Window
     selection: pd.DataFrame
@@ -121,7 +120,7 @@ def compose_around(
 
 
 def test_a_host_is_down_until_it_recovers(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
-    """No `join` follows the recovery, since programs keep their session."""
+    """The recovery is not followed by a `join`, because programs keep their session."""
     row = plain.events[plain.events.event == "join"].iloc[:1]
     host, at = row.node.iloc[0], int(2e9)
     outage = [row.assign(event=event, time_ns=at + later) for event, later in (("crash", 0), ("recover", 40_000_000))]
@@ -198,7 +197,8 @@ def test_spacetime_rejects_a_window_around_unknown_items(
 def test_a_run_lasts_until_its_end_and_not_its_last_event(plain: mobilenet.Run) -> None:
     last_ns = int(plain.events.time_ns.max())
     end_ns = last_ns + 400_000_123
-    window = window_around(plain.events, f"{end_ns / 1e9:.6f}", "h1", end_ns=end_ns)  # as printed in an error message
+    # in the format of an error message
+    window = window_around(plain.events, f"{end_ns / 1e9:.6f}", "h1", end_ns=end_ns)
     assert window.begin_ns < end_ns - 100_000_000 and window.end_ns >= end_ns and window.title.startswith("h1 around")
     with pytest.raises(WindowError, match=f"lasts from 0 to {end_ns / 1e9:.10g}"):
         window_around(plain.events, f"{end_ns / 1e9 + 0.1:.6f}", "h1", end_ns=end_ns)
@@ -224,13 +224,11 @@ def test_spacetime_chooses_a_default_moment(plain: mobilenet.Run) -> None:
 
 @pytest.fixture(scope="module")
 def sent(plain: mobilenet.Run) -> Any:
-    """Return one broadcast of the run."""
     return plain.events[plain.events.event == "broadcast"].iloc[5]
 
 
 @pytest.fixture(scope="module")
 def other(sent: Any) -> str:
-    """Return a host other than its source."""
     return next(node for node in ("h0", "h1", "h2", "h3") if node != sent.node)
 
 
@@ -258,7 +256,8 @@ def test_no_labels_of_a_spacetime_diagram_overlap(plain: mobilenet.Run, messages
             assert labels.texts
             legend = figure.legends[0].get_window_extent()
             boxes = [text.get_window_extent() for text in labels.texts] + [axes.xaxis.label.get_window_extent(), legend]
-            boxes += [text.get_window_extent() for text in figure.texts]  # the title, and the lines below
+            # The title, and the lines below the diagram, are checked, too.
+            boxes += [text.get_window_extent() for text in figure.texts]
             for number, box in enumerate(boxes):
                 assert not any(box.overlaps(other) for other in boxes[:number]), (around, number)
                 assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
@@ -268,7 +267,7 @@ def test_the_spacetime_legend_has_exactly_what_is_drawn(plain: mobilenet.Run, me
     for around in windows(plain):
         with compose_around(plain, messages, around) as (window, selection, figure, _, _):
             legend = [text.get_text() for text in figure.legends[0].get_texts()]
-            caption = " ".join(" ".join(text.get_text() for text in figure.texts).split())  # lines may be wrapped
+            caption = " ".join(" ".join(text.get_text() for text in figure.texts).split())  # Lines may be wrapped.
         inside = plain.events[plain.events.time_ns.between(window.begin_ns, window.end_ns)]
         own = inside[(inside.node == window.host) | inside.message.isin(window.messages)]
         assert ("broadcast" in legend) == bool((own.event == "broadcast").any())
@@ -278,20 +277,20 @@ def test_the_spacetime_legend_has_exactly_what_is_drawn(plain: mobilenet.Run, me
             assert "Nothing: answer to Req1" in caption
         for fate in set(selection.fate) - {"received"}:
             assert f"{fate.replace('_', ' ')}: " in caption and f"lost: {fate.replace('_', ' ')}" in legend
-    assert len(set(MARKS.values())) == len(MARKS)  # each outcome has its own mark
+    assert len(set(MARKS.values())) == len(MARKS)  # Each outcome has a different mark.
 
 
 def test_a_message_is_marked_where_it_begins(
     plain: mobilenet.Run, messages: pd.DataFrame, sent: Any, other: str
 ) -> None:
     with compose_around(plain, messages, f"message:{sent.message}", other) as diagram:
-        assert sent.message in diagram.words  # below the star on the sender's lane
+        assert sent.message in diagram.words  # The name of the message is below the star in the lane of the sender.
         assert sent.node in diagram.lanes
-        assert any(text.startswith("App ") for text in diagram.words)  # wired arrows have labels, too
+        assert any(text.startswith("App ") for text in diagram.words)  # Arrows of wired messages have labels, too.
 
 
 def test_equal_messages_share_a_label(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
-    """Six answers travel the same way at the same time."""
+    """Six answers are sent between the same nodes at the same time."""
     with compose_around(plain, messages, "handoff:1") as (_, selection, _, _, _):
         answer = selection[(selection.kind == "Nothing") | (selection.kind == "Rsp1")].iloc[[0]]
     with compose_around(plain, pd.concat([messages, *[answer] * 5], ignore_index=True), "handoff:1") as diagram:

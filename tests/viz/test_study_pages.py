@@ -1,5 +1,5 @@
-"""Tests of reports and figures of studies: a damaged directory gives one line, and numbers have descriptions and only
-meaningful digits.
+"""Tests of reports and figures of studies: a damaged directory leads to one line of output, and each number has a
+description and only significant digits.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def compared(finished: Result) -> Path:
 
 @pytest.fixture
 def study(compared: Path, tmp_path: Path) -> Path:
-    """Return a copy that may be changed."""
+    """Return a copy of the study that the test may change."""
     return copy_run(compared, tmp_path / "study", "runs")
 
 
@@ -111,8 +111,6 @@ LookedAt = Callable[[Callable[[Any, Path], None]], None]
 
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> LookedAt:
-    """Pass each figure to a function instead of saving it."""
-
     def set_look(look: Callable[[Any, Path], None]) -> None:
         for module in (style, comparison):
             monkeypatch.setattr(module, "save", look)
@@ -140,7 +138,7 @@ def test_a_missing_table_of_a_study_is_recreated(name: str, study: Path, tmp_pat
 
 
 def test_figures_reject_an_unreadable_study_without_a_comparison(compared: Path, tmp_path: Path) -> None:
-    """The study's confidence level is in study.yaml, and in no other file."""
+    """The confidence level of the study is only in study.yaml."""
     study = copy_run(compared, tmp_path / "study", "runs", "comparison.json")
     (study / "study.yaml").write_bytes(b"\xff\xfe")
     assert "study.yaml" in refusal("figures", study, "-o", tmp_path / "out")
@@ -148,7 +146,9 @@ def test_figures_reject_an_unreadable_study_without_a_comparison(compared: Path,
 
 @pytest.mark.long
 def test_an_unstable_level_is_compared_reported_and_drawn(study: Path) -> None:
-    """An unstable level has no mean, so a finding about it has no pairs; all commands still work, also repeatedly."""
+    """An unstable level has no mean, so a finding about it has no pairs. All commands still work, even when they are
+    repeated.
+    """
     _label(study, "unstable")
     for command in ("compare", "report", "figures", "compare"):
         result = invoke(command, study)
@@ -158,7 +158,7 @@ def test_an_unstable_level_is_compared_reported_and_drawn(study: Path) -> None:
 
 
 def _label(study: Path, label: str) -> None:
-    """Label the second configuration of a study; an unstable one has no means."""
+    """Give the second configuration of a study a label. An unstable configuration has no means."""
     summary = read_table(study, "tables/summary").to_pandas()
     own = summary["configuration"] == 1
     summary.loc[own, "label"] = label
@@ -239,7 +239,7 @@ def test_figures_can_be_read(compared: Path, tmp_path: Path, looked_at: LookedAt
 
 
 def test_the_comparison_fits_a_page(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
-    """The figure is narrow even with many metrics; ratios are not in words, ticks have units, and captions are
+    """The figure stays narrow even with many metrics. The text contains no ratios, ticks have units, and captions are
     optional.
     """
     names = pd.read_csv(study / "tables" / "summary.csv")["metric"].unique()[:3].tolist()

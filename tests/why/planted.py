@@ -1,11 +1,11 @@
 """Plant a cause of delay in random scenarios, and check that `why` names it.
 
-    python -m tests.why.planted 200        # scenarios; prints a table, and each that failed
+    python -m tests.why.planted 200        # scenarios; prints a table, and each scenario that failed
 
-Model     hosts stand near stations in a chain. Both runs have the same world but for the cause. A scenario counts if
-          the mean delays, over the deliveries that both runs have, differ by more than 20 % and by two standard
-          errors (over messages). The cause is found if stretches of its kinds, at its places, hold more than half of
-          the explained difference
+Model     hosts stand near stations in a chain. Two runs have the same world, except that only one has the cause. A
+          scenario counts if the mean delays differ by more than 20 % and by two standard errors. The means are over the
+          deliveries that both runs have, and the standard errors are over messages. The cause is found if more than
+          half of the explained difference lies in stretches with the kinds and places of the cause
 Source    ours: docs/models/causes.md
 """
 
@@ -36,29 +36,29 @@ Key = tuple[str, str]  # (kind, place)
 
 
 class Cause(NamedTuple):
-    """A planted cause: changes of the scenario, and the stretches that have to show it."""
+    """A planted cause: its changes of the scenario, and the stretches that have to show it."""
 
     changes: Document
     kinds: frozenset[str]
-    places: frozenset[str] | None = None  # None for any place
+    places: frozenset[str] | None = None  # None: any place
 
 
 class PlantedCause(NamedTuple):
-    """The result of a draw; `share` is the share of the explained difference in stretches of the planted kinds and
-    places.
+    """The result of a draw. `share` is the part of the explained difference that lies in stretches with the planted
+    kinds and places.
     """
 
     name: str
     seed: int
-    difference: float  # relative to the mean without the cause
+    difference: float  # difference divided by the mean without the cause
     share: float
     largest: Key
-    by_kind: dict[str, float]  # shares of the explained difference
+    by_kind: dict[str, float]  # kind -> share of the explained difference
     cause: Cause
 
 
 class World:
-    """Stations in a chain, and hosts that stand near them; host i is near station `cell[i]`."""
+    """Stations in a chain with hosts near them. Host i is near station `cell[i]`."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -74,7 +74,9 @@ class World:
         return self.random.randrange(len(self.cell))
 
     def lonely_host(self, nearest_m: float, farthest_m: float) -> int:
-        """Move a host this far away from its station, and from all others."""
+        """Move one host to a distance in this range from its station, at least as far from all other stations. Return
+        the host.
+        """
         host = self.host()
         self.places_m[host] = (self.cell[host] * SPACING_M, self.random.uniform(nearest_m, farthest_m))
         return host
@@ -124,8 +126,8 @@ def station_off(world: World, folder: Path) -> tuple[Document, Cause]:
 
 
 def wall(world: World, folder: Path) -> tuple[Document, Cause]:
-    """Put a wall between one host and its station, under Rayleigh fading. The other hosts are as near, in other
-    directions.
+    """Put a wall between one host and its station, with Rayleigh fading. The other hosts are equally near their
+    stations, but in other directions.
     """
     host = world.lonely_host(45, 60)
     x, y = world.places_m[host]
@@ -142,7 +144,7 @@ def wall(world: World, folder: Path) -> tuple[Document, Cause]:
 
 
 def fading(world: World, folder: Path) -> tuple[Document, Cause]:
-    """Use fading that is strong only beyond 90 m, where one host stands."""
+    """Use fading that is strong only beyond 90 m, which is where one host stands."""
     host = world.lonely_host(95, 110)
     document = world.document(folder) | {"wireless": {"model": "sinr"}}
     change = {"wireless.fading": {"model": "nakagami", "m_near": 100, "m_far": 0.5, "near_m": 90}}
@@ -209,8 +211,8 @@ def stories_of(path: Path, changes: Document) -> Stories:
 
 
 def compare(before: Stories, after: Stories) -> tuple[float, float, dict[Key, int]]:
-    """Compare the deliveries that both runs have: return the relative difference of the mean delays, its standard
-    error, and the difference of each kind at each place.
+    """Compare the deliveries that both runs have. Return the relative difference of the mean delays, its standard
+    error, and the difference for each kind at each place.
     """
     changes: dict[str, int] = defaultdict(int)
     by_part: Counter[Key] = Counter()
@@ -236,7 +238,7 @@ def compare(before: Stories, after: Stories) -> tuple[float, float, dict[Key, in
 
 
 def plant(name: str, seed: int, folder: Path) -> PlantedCause | None:
-    """Make one draw; return None if the cause makes no significant difference."""
+    """Make one draw. Return None if the cause makes no significant difference."""
     world = World(Random(f"{name} {seed}"))
     document, cause = CAUSES[name](world, folder)
     path = folder / "scenario.yaml"
@@ -262,7 +264,6 @@ def time_held(by_part: dict[Key, int], cause: Cause) -> int:
 
 
 def draws(name: str, first: int = 0) -> Iterator[PlantedCause]:
-    """Yield as many draws as requested."""
     seed = first
     while True:
         with tempfile.TemporaryDirectory(prefix="mobilenet-planted-") as folder:

@@ -1,13 +1,15 @@
-"""Plant each intervention and fault in random scenarios, and check that its kind has the largest share of added delay.
+"""Plant each intervention and fault in random scenarios, and check that its kind has the largest share of the added
+delay.
 
-    python -m tests.why.planted_faults 20          # draws of each in every setting; prints a table
-    python -m tests.why.planted_faults 20 cut      # only of these
+    python -m tests.why.planted_faults 20          # draws of each fault in every setting; prints a table
+    python -m tests.why.planted_faults 20 cut      # draws of this fault only
 
-Model     hosts stand near stations in a chain. Both runs have the same world but for what is planted. A delivery of one
-          run is compared with that of the other with the same sender, receiver and planned time of the broadcast. The
-          added delay of a kind is the sum of its differences. A draw counts if the mean delay is longer by more than
-          20 %. FAULTS lists what can delay a message, with the kinds that name it; HARMLESS the rest, with the reason.
-          A setting is a protocol, a kind of backbone and a model of the radio
+Model     hosts stand near stations in a chain. Two runs have the same world, except that only one has the fault. Each
+          delivery of one run is compared with the delivery of the other run that has the same sender, receiver and
+          planned time of the broadcast. The added delay of a kind is the sum of its differences. A draw counts if the
+          mean delay grows by more than 20 %. FAULTS lists what can delay a message, with the kinds that name it.
+          HARMLESS lists all other faults, with the reason. A setting consists of a protocol, a kind of backbone and a
+          model of the radio
 Source    ours: docs/models/causes.md
 """
 
@@ -31,19 +33,20 @@ from tests.lab.programs.own import AROUND
 from tests.lab.programs.test_losses import AGAIN
 from tests.why.planted import Document, World, stories_of
 
-FAR_M = 5000.0  # away from all stations
+FAR_M = 5000.0  # far from all stations
 DRAWS = 20
-NEEDED = 0.95  # share of the draws
+NEEDED = 0.95  # required share of the draws in which the fault is named
 LEAST_DIFFERENCE = 0.2
-MOST_SEEDS = 10  # seeds for each draw that counts
+MOST_SEEDS = 10  # highest number of seeds to try for each draw that counts
 LOSS = frozenset((kinds.LOST, kinds.RETRY, kinds.MAC_RETRY, kinds.RETRANSMISSION))
 BACKBONES = get_args(BackboneParameters.model_fields["kind"].annotation)
 BUNDLING = ("vcube_best_effort",)
-ANSWERING = ("vcube_best_effort", "vcube_reliable")  # stations radio a message at once, and hand it on later
+ANSWERING = ("vcube_best_effort", "vcube_reliable")  # stations send a message by radio at once, and forward it later
 MOBILE = ("mobile_causal", "tcp_flooding")
 TCP = ("tcp_flooding",)
 CAUSAL = ("mobile_causal",)  # over TCP, a host that was down has a gap, so a crash delays no message
-BROADCASTS = ("best_effort", "reliable", "causal_reliable")  # of processes that wait for each other's answers
+# Broadcasts in which processes wait for answers of each other.
+BROADCASTS = ("best_effort", "reliable", "causal_reliable")
 PROGRAM = ("program",)  # only programs may run on a network that loses messages
 PROCESSES = 8
 LOAD = frozenset((kinds.QUEUE, kinds.CONTENTION, kinds.NAGLE, kinds.CONGESTION_WINDOW, kinds.RECEIVE_WINDOW))
@@ -56,7 +59,9 @@ class Setting(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A fault: `plant` draws a change of a scenario; `kinds` together have the largest share of the added delay."""
+    """A fault. `plant` draws a change of a scenario. `kinds` together must have the largest share of the added
+    delay.
+    """
 
     plant: Callable[[World], Document]
     kinds: frozenset[str]
@@ -65,10 +70,10 @@ class Fault(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """The result of a draw; `added` holds ns of each kind, the largest first."""
+    """The result of a draw. `added` contains the nanoseconds of each kind, in decreasing order."""
 
     seed: int
-    difference: float  # of the mean delays, relative to the run without the fault
+    difference: float  # difference of the mean delays, divided by the mean without the fault
     added: dict[str, int]
 
     def names(self, named: frozenset[str]) -> bool:
@@ -78,8 +83,8 @@ class Draw(NamedTuple):
 
 
 def settings_of(fault: Fault) -> list[Setting]:
-    """Return all settings of a fault: each kind of backbone with each model of the radio (TCP needs a tree); for
-    processes, each network.
+    """Return all settings of a fault. For mobile protocols these are each kind of backbone with each model of the radio
+    (TCP requires a tree), and for processes each network.
     """
     if fault.protocols == PROGRAM:
         return [Setting("program", "", "abstract")]
@@ -91,7 +96,7 @@ def settings_of(fault: Fault) -> list[Setting]:
 
 
 def spell(world: World, least_s: float, most_s: float) -> tuple[float, float]:
-    """Draw when something begins and ends."""
+    """Draw the time at which an intervention begins and the time at which it ends."""
     begin_s = world.random.uniform(8, 14)
     return begin_s, begin_s + world.random.uniform(least_s, most_s)
 
@@ -111,7 +116,7 @@ def crash(world: World) -> Document:
 
 
 def drag(world: World) -> Document:
-    """Drag a host out of coverage, and back."""
+    """Drag a host out of coverage, and then back."""
     (away_s, back_s), host = spell(world, 4, 12), world.host()
     x, y = world.places_m[host]
     return interventions(
@@ -206,7 +211,7 @@ def bundling(world: World) -> Document:
 
 
 def long_wires(world: World) -> Document:
-    """Lengthen the wires; a test and its answer still take less time than the timeout of the failure detector."""
+    """Lengthen the wires. A test and its answer still take less time than the timeout of the failure detector."""
     return {"stations.backbone.delay_ms": world.random.uniform(30, 200)}
 
 
@@ -302,7 +307,9 @@ def document_of(world: World, folder: Path, setting: Setting) -> Document:
 
 
 def delays_of(run: Stories) -> dict[tuple[str, int, str], Counter[str]]:
-    """Sum the ns of each kind for each delivery, by sender, planned time of the broadcast and receiver."""
+    """Sum the nanoseconds of each kind for each delivery. The keys are sender, planned time of the broadcast and
+    receiver.
+    """
     deliveries = {}
     for one in run.record.deliveries:
         sent = run.record.broadcasts.get(one.message)
@@ -314,7 +321,7 @@ def delays_of(run: Stories) -> dict[tuple[str, int, str], Counter[str]]:
 
 
 def draw(name: str, setting: Setting, seed: int, folder: Path) -> Draw | None:
-    """Make one draw; return None if the fault makes no significant difference."""
+    """Make one draw. Return None if the fault makes no significant difference."""
     world = World(Random(f"{name} {seed}"))
     path = folder / "scenario.yaml"
     path.write_text(to_yaml(document_of(world, folder, setting)), encoding="utf-8")
@@ -332,7 +339,7 @@ def draw(name: str, setting: Setting, seed: int, folder: Path) -> Draw | None:
 
 
 def draws(name: str, setting: Setting, first: int = 0) -> Iterator[Draw]:
-    """Yield as many draws as requested; stop after too many seeds that make no difference."""
+    """Yield as many draws as requested. Stop after too many seeds without a significant difference."""
     without = 0
     for seed in itertools.count(first):
         with tempfile.TemporaryDirectory(prefix="mobilenet-planted-") as folder:
@@ -345,8 +352,8 @@ def draws(name: str, setting: Setting, first: int = 0) -> Iterator[Draw]:
 
 
 def rotated_draws(name: str) -> Iterator[Draw]:
-    """Yield as many draws as requested, each in the next setting; settings in which no message is
-    delayed are left out.
+    """Yield as many draws as requested, each in the next setting. Settings in which no message is delayed are left
+    out.
     """
     each = [draws(name, setting, 1000 * number) for number, setting in enumerate(settings_of(FAULTS[name]))]
     while each:

@@ -1,8 +1,9 @@
-"""A second, slow implementation of docs/models/causes.md, written from that page only: an oracle for `mobilenet why`.
+"""A second, slow implementation of docs/models/causes.md, written only from that page: an oracle for `mobilenet why`.
 
-Model     the walk of the page, step by step, with lists and loops; it shares no code with mobilenet/why
+Model     this code follows the walk that the page describes, step by step, with lists and loops. It shares no code
+          with mobilenet/why
 Units     ns
-Shapes    a story is a list of pieces (begin, end, kind, leg), in order and without a hole
+Shapes    the story of a delivery is a list of pieces (begin, end, kind, leg), in order and without gaps
 Source    ours: docs/models/causes.md, docs/run-directory.md
 """
 
@@ -21,20 +22,22 @@ from typing import Any, NamedTuple
 import pandas as pd
 from ruamel.yaml import YAML
 
-Stretch = tuple[int, int, str, str]  # begin, end, kind, leg
+Stretch = tuple[int, int, str, str]  # (begin, end, kind, leg)
 LEAVES = ("sent", "acknowledged", "given_up")
 HANDLERS = (*LEAVES, "timer", "arrived")
-KEPT = ("lost", "mac_retry", "retransmission", "cut", "impaired_link", "impaired_host")  # in a wait for a segment
-GIVES_WAY = ("retry", "retransmission", "timer", "elsewhere", "program", "not_explained")  # to the states of the host
-SERVES = ("join", "handoff_end", "gap")  # the station in such an event serves the host from then on
+# Kinds that stay as they are in a wait for a segment.
+KEPT = ("lost", "mac_retry", "retransmission", "cut", "impaired_link", "impaired_host")
+# Kinds that the states of the host replace.
+GIVES_WAY = ("retry", "retransmission", "timer", "elsewhere", "program", "not_explained")
+SERVES = ("join", "handoff_end", "gap")  # events after which a host is served by the station in the event
 STATES = ("down", "out_of_coverage", "handoff")  # states of a host, in order of precedence
 TESTS = ("Test", "Answer")  # messages of the failure detector
-LOSES = ("crash", "handoff_start", "join")  # events at which a host loses what it had received
+LOSES = ("crash", "handoff_start", "join")  # events at which a host loses the messages that it had received
 
 
 class Piece(NamedTuple):
-    """A stretch of a story; `place` is a node, or - for a wire; `is_borrowed` marks stretches of another message's
-    story.
+    """A piece of a story. `place` is a node, or - for a wire. `is_borrowed` marks pieces that come from the story of
+    another message.
     """
 
     begin: int
@@ -67,7 +70,7 @@ class Row(NamedTuple):
         return message in self.messages.split()
 
     def is_received_by(self, node: str) -> bool:
-        """Return whether this transmission or wired message reaches the node, as one of its receivers."""
+        """Return whether this transmission or wired message reaches the node as one of its receivers."""
         if self.step == "arrived":
             return self.node == node
         is_for = self.to == node or (not self.to and self.node[0] != node[0])
@@ -92,17 +95,17 @@ class Event(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A time in which a node did nothing for a message, and the event that ended it."""
+    """A period in which a node did nothing for a message, and the event that ended it."""
 
     begin: int
     end: int
     node: str  # the waiting node
-    handler: int  # the handler that ended the wait; -1 for the world
-    frame: Row | None  # sent by this handler
-    before: str  # outcome of the previous frame: lost, partition or received; empty if there is none
-    leg: str  # empty for that of each place
+    handler: int  # the handler that ended the wait, or -1 for the world
+    frame: Row | None  # the frame that this handler sent
+    before: str  # outcome of the previous frame: lost, partition or received; empty if there was no previous frame
+    leg: str  # empty: each place has its own leg
     message: str
-    host: str  # of the delivery
+    host: str  # host of the delivery
 
 
 def read(directory: Path, table: str) -> list[dict[str, Any]]:
@@ -121,7 +124,7 @@ def leg_between(sender: str, receiver: str) -> str:
 
 
 class Run:
-    """The record of a run, and the walks through it."""
+    """The record of a run, and the walks through this record."""
 
     def __init__(self, directory: Path) -> None:
         self.rows = [Row(number, **row) for number, row in enumerate(read(directory, "causes"))]
@@ -138,7 +141,7 @@ class Run:
         for event in self.events:
             self.of_node[event.node].append(event)
         self.ends: dict[int, list[Row]] = defaultdict(list)  # frame -> its transmissions and acknowledgements
-        self.frames_of: dict[str, list[Row]] = defaultdict(list)  # frames that a node handed to its MAC
+        self.frames_of: dict[str, list[Row]] = defaultdict(list)  # node -> frames that it handed to its MAC
         self.carriers: dict[str, list[Row]] = defaultdict(list)
         for row in self.rows:
             if row.step in (*LEAVES, "arrived"):
@@ -155,7 +158,7 @@ class Run:
         self.done: dict[tuple[str, str], list[Piece]] = {}
 
     def handlers_of_events(self) -> list[int]:
-        """Return, for each event, the last handler before it if both have the same time, or -1."""
+        """Return, for each event, the last handler before it if both have the same time, and otherwise -1."""
         result, last, position = [], -1, 0
         for event in self.events:
             while position < len(self.rows) and self.rows[position].events <= event.number:
@@ -166,7 +169,7 @@ class Run:
         return result
 
     def leavings(self, frames: list[Row]) -> dict[int, int]:
-        """Return, for each frame of a node, when the last frame before it was sent."""
+        """Return, for each frame of a node, when the previous frame was sent."""
         result, latest = {}, 0
         for frame in frames:
             result[frame.number] = latest
@@ -176,7 +179,7 @@ class Run:
     # Interventions and faults
 
     def read_cuts(self) -> dict[frozenset[str], list[tuple[Event, Event | None]]]:
-        """Return the cuts of each link, with the event that repairs it."""
+        """Return the cuts of each link. Each cut comes with the event that repairs it."""
         result: dict[frozenset[str], list[tuple[Event, Event | None]]] = defaultdict(list)
         for event in self.events:
             ends = frozenset((event.node, event.station or ""))
@@ -187,14 +190,14 @@ class Run:
         return result
 
     def cut_in(self, row: Row) -> tuple[Event, Event | None] | None:
-        """Return the cut of a link during which a message was put on it."""
+        """Return the cut of the link during which the message was put on this link."""
         for begin, end in self.cuts.get(frozenset((row.node, row.to)), ()):
             if begin.number < row.events and (end is None or row.events <= end.number):
                 return begin, end
         return None
 
     def delay_lines(self) -> dict[int, int]:
-        """Return, for each frame of an impaired host, when it entered the queue of its MAC."""
+        """Return, for each frame of an impaired host, when the frame entered the queue of the MAC."""
         result: dict[int, int] = {}
         end = round(self.scenario.get("duration_s", 0) * 1e9)
         for host in {one["host"] for one in self.scenario.get("interventions", ()) if one["do"] == "impair"}:
@@ -228,8 +231,8 @@ class Run:
         return result
 
     def losses(self, node: str, to: str, message: str) -> list[tuple[Row, str]]:
-        """Return the lost messages from a process to another with this message, and whether a
-        partition was the cause.
+        """Return the lost messages from one process to another that contain this message, and for each of them whether
+        a partition was the cause.
         """
         network = self.scenario.get("network", {})
         if not (network.get("loss") or network.get("partitions")):
@@ -247,7 +250,9 @@ class Run:
         return result
 
     def timeout_kind(self, timer: Row) -> str:
-        """Return the kind of a wait for TCP's timer: on a wire, what lost a segment since the timer was started."""
+        """Return the kind of a wait for a timer of TCP. On a wire, this is the kind of what lost a segment after the
+        timer was started.
+        """
         sent = [row for row in self.rows if row.step == "wire" and row.cause == timer.number]
         if not sent:
             return "retransmission"
@@ -276,7 +281,7 @@ class Run:
     # The hop
 
     def hop(self, arrival: Row, receiver: str) -> list[Piece]:
-        """Explain a hop (step 3), from the frame's queueing, or from the wire, to this reception."""
+        """Explain a hop (step 3): from the time at which its frame was queued or put on the wire, to this reception."""
         first = self.rows[arrival.cause]
         if first.step == "wire":
             return self.wire(first, arrival)
@@ -316,8 +321,8 @@ class Run:
 
     @cached_property
     def on_links(self) -> dict[int, tuple[int, int, int, int]]:
-        """For each message on a link: when its cut ended, when its first and last bits were sent, and
-        when it is due.
+        """Return, for each message on a link: when its cut ended, when its first and its last bit were sent, and when
+        it is due.
         """
         is_of_processes = "network" in self.scenario
         link = self.scenario["network"] if is_of_processes else self.scenario["stations"]["backbone"]
@@ -341,8 +346,8 @@ class Run:
 
     @cached_property
     def bits(self) -> dict[int, tuple[int, int]]:
-        """The same for messages on the abstract and packet networks, whose processes send one message
-        after the other.
+        """Return, for each message on the abstract and packet networks, when its sending began and ended. A process
+        sends one message after the other.
         """
         network = self.scenario.get("network", {"kind": "wired"})
         if network["kind"] == "wired":
@@ -381,11 +386,13 @@ class Run:
         return self.way(message, node, reception, node) + self.hold(message, delivery, reception)
 
     def leg_at(self, place: str, receiver: str) -> str:
-        """Return the leg of the place, where no reception is recorded."""
+        """Return the leg of a place for which no reception is recorded."""
         return "host" if place == receiver else {"h": "uplink", "s": "cell", "p": "backbone", "-": "backbone"}[place[0]]
 
     def is_carried(self, message: str, by: Row) -> bool:
-        """Return whether a row that names a message can carry it, as the message had been broadcast."""
+        """Return whether a row that names a message can contain it, that is, whether the message had been broadcast by
+        then.
+        """
         sent = by if by.step in ("queued", "wire") else self.rows[by.cause]
         return message in self.broadcasts and self.broadcasts[message].time_ns <= sent.time_ns and by.carries(message)
 
@@ -393,7 +400,7 @@ class Run:
         return [row for row in self.carriers[message] if row.is_received_by(node) and self.is_carried(message, row)]
 
     def reception(self, message: str, delivery: Event) -> Row | None:
-        """Find the reception that brought the message (step 1)."""
+        """Return the reception that brought the message (step 1)."""
         node = delivery.node
         rows = [row for row in self.receptions(message, node) if row.events <= delivery.number]
         handler = self.handlers[delivery.number]
@@ -438,7 +445,7 @@ class Run:
         return [None, *before, *(each for each in before if each in known)][-1]
 
     def way(self, message: str, node: str, reception: Row, host: str) -> list[Piece]:
-        """Explain the way from the broadcast to this reception (steps 3 and 4)."""
+        """Explain the path from the broadcast to this reception (steps 3 and 4)."""
         begin, pieces = self.broadcasts[message], list[Piece]()
         while True:
             first = self.rows[reception.cause]
@@ -458,7 +465,7 @@ class Run:
             node, reception = sender, came
 
     def stay(self, message: str, since: int, last: Row, receiver: str, host: str) -> list[Piece]:
-        """Explain the time at the sender of a hop (step 4)."""
+        """Explain the time that the message spent at the sender of a hop (step 4)."""
         node, leg = last.node, leg_between(last.node, receiver)
         before = [row for row in self.carriers[message] if row.step == "queued" and row.node == node]
         before = [row for row in before if since <= row.time_ns and row.number < last.number]
@@ -482,7 +489,9 @@ class Run:
         return pieces + self.wait(Wait(at, last.time_ns, node, last.cause, last, outcome, leg, message, host))
 
     def is_meant_for(self, host: str, frame: Row) -> bool:
-        """Return whether a station queued this frame for the host, which it served or was about to serve."""
+        """Return whether a station queued this frame for the host. The station must have served the host or have been
+        about to serve it.
+        """
         if frame.to not in ("", host):
             return False
         left = max([frame.time_ns, *(end.time_ns for end in self.ends[frame.number])])
@@ -552,7 +561,9 @@ class Run:
     def segment_wait(
         self, begin: int, end: int, rule: str, leg: str, holder: str, number: int, at: str = ""
     ) -> list[Piece]:
-        """Explain a wait for a segment of TCP: kinds that are kept, and `rule` for the rest."""
+        """Explain a wait for a segment of TCP. Some kinds stay as they are, and the remaining time gets the kind
+        `rule`.
+        """
         kept: list[Piece] = []
         until, node = end, at or holder
         while number >= 0 and begin < until:
@@ -577,7 +588,7 @@ class Run:
         return clip([*result, Piece(done, end, rule, leg, holder)], begin, end)
 
     def other(self, handler: Row, w: Wait) -> str | None:
-        """Return the other message that a reception carries."""
+        """Return the other message that a reception contains."""
         if self.is_carried(w.message, handler):
             return None
         return next((each for each in handler.messages.split() if self.is_carried(each, handler)), None)
@@ -600,7 +611,7 @@ class Run:
         return pieces
 
     def timers_in(self, piece: Piece) -> list[Piece]:
-        """Return the parts of a time in which a timer of the node was running that sends messages."""
+        """Return the parts of a piece in which a timer of the node was running that sends messages."""
         result, at = list[Piece](), piece.begin
         for timer in self.sending_timers.get(piece.place, ()):
             if timer.time_ns > at and timer.start_ns < piece.end:
@@ -612,7 +623,7 @@ class Run:
         return [each for part in parts for each in (self.frames_in(part) if part.kind == piece.kind else [part])]
 
     def frames_in(self, piece: Piece) -> list[Piece]:
-        """Return the parts of a time in which the node's queue held frames with messages."""
+        """Return the parts of a piece in which the queue of the node held frames with messages."""
         result, at = list[Piece](), piece.begin
         for frame, left in self.carrying_frames.get(piece.place, ()):
             begin, end = max(at, frame.time_ns), min(left, piece.end)
@@ -623,7 +634,7 @@ class Run:
 
     @cached_property
     def carrying_frames(self) -> dict[str, list[tuple[Row, int]]]:
-        """For each node, the frames with messages that were sent, and when."""
+        """Return, for each node, the frames with messages that were sent, and when they were sent."""
         result: dict[str, list[tuple[Row, int]]] = defaultdict(list)
         for node, frames in self.frames_of.items():
             for frame in frames:
@@ -634,7 +645,9 @@ class Run:
 
     @cached_property
     def sending_timers(self) -> dict[str, list[Row]]:
-        """For each node, the names of timers that sent a frame or a wired message with a message."""
+        """Return, for each node, the rows of its timers whose name is that of a timer that queued a frame with a
+        message or put one on a wire.
+        """
         sent = [row for row in self.rows if row.step in ("queued", "wire") and row.cause >= 0]
         carrying = [row for row in sent if any(self.is_carried(each, row) for each in row.messages.split())]
         names = {self.rows[row.cause].kind for row in carrying if self.rows[row.cause].step == "timer"}
@@ -667,7 +680,7 @@ class Run:
         return result
 
     def off_air(self, piece: Piece, host: str) -> list[Piece]:
-        """Return the parts in which the radio of the station in question was off."""
+        """Return the parts of a piece in which the radio of the station in question was off."""
         if not self.switches:
             return [piece]
         served = [e for e in self.of_node[host] if e.event in SERVES]
@@ -692,7 +705,7 @@ class Run:
         return result
 
     def states(self, host: str) -> list[tuple[int, int, str]]:
-        """Return the times in which a host was down, out of coverage or between sessions, in order of precedence."""
+        """Return the periods in which a host was down, out of coverage or between sessions, in order of precedence."""
         result = []
         for name, begins, ends in zip(
             STATES,
@@ -708,7 +721,6 @@ class Run:
 
 
 def join(pieces: Iterable[Piece | Stretch]) -> list[Stretch]:
-    """Merge neighbours of the same kind and leg."""
     result: list[Stretch] = []
     for begin, end, kind, leg, *_ in pieces:
         if result and result[-1][1] == begin and result[-1][2:] == (kind, leg):
@@ -719,7 +731,7 @@ def join(pieces: Iterable[Piece | Stretch]) -> list[Stretch]:
 
 
 def stretches(directory: Path) -> dict[tuple[str, str], list[Stretch]]:
-    """Return the story of each delivery whose broadcast is on record, by message and node."""
+    """Return the story of each delivery whose broadcast is recorded. The keys are (message, node)."""
     run = Run(directory)
     known = [key for key in run.deliveries if key[0] in run.broadcasts]
     return {(message, node): join(run.story(message, node)) for message, node in known}

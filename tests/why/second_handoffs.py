@@ -1,8 +1,9 @@
-"""A second, slow implementation of the section Handoffs of docs/models/causes.md, written from that page only.
+"""A second, slow implementation of the section Handoffs of docs/models/causes.md, written only from that page.
 
-Model     the three phases of the page, with lists and loops; it shares no code with mobilenet/why
+Model     this code explains the three phases that the page describes, with lists and loops. It shares no code with
+          mobilenet/why
 Units     ns
-Shapes    an interruption is a list of stretches (begin, end, kind, leg), in order and without a hole
+Shapes    an interruption is a list of stretches (begin, end, kind, leg), in order and without gaps
 Source    ours: docs/models/causes.md, docs/run-directory.md, docs/verdicts-and-metrics.md (Interruption)
 """
 
@@ -14,11 +15,12 @@ from typing import NamedTuple
 
 from tests.why.second import Event, Piece, Row, Run, Stretch, clip, join, leg_between
 
-KINDS = {"TCP retransmission": "retransmission"}  # kinds of waits that these timers end; others are `timer`
+# timer -> kind of the waits that it ends; waits for all other timers have the kind `timer`
+KINDS = {"TCP retransmission": "retransmission"}
 
 
 class Key(NamedTuple):
-    """An interruption: the last delivery before a handoff, the handoff, and the first delivery after it."""
+    """Identifies an interruption: the last delivery before a handoff, the handoff, and the first delivery after it."""
 
     host: str
     session: int
@@ -29,10 +31,10 @@ class Key(NamedTuple):
 
 
 class CutPiece(NamedTuple):
-    """An interruption, with two of its events."""
+    """An interruption, with the end of its handoff and the first delivery after it."""
 
     key: Key
-    end: Event  # end of the handoff
+    end: Event  # the event at which the handoff ended
     first: Event
 
 
@@ -65,20 +67,22 @@ def cuts(run: Run) -> list[CutPiece]:
 
 
 class Setup:
-    """The second phase: the chain of handlers, backwards from the one that confirmed the session."""
+    """Explains the second phase. It follows the chain of handlers backwards from the handler that confirmed the
+    session.
+    """
 
     def __init__(self, run: Run, cut: CutPiece) -> None:
         self.run, self.cut = run, cut
         self.pieces: list[Piece] = []
-        self.at = cut.key.end_ns  # the time after this one is explained already
+        self.at = cut.key.end_ns  # the time from here on has already been explained
         self.node = cut.key.host
         self.number = run.handlers[cut.end.number]
-        self.frame: Row | None = None  # sent by the handler
-        self.receiver, self.leg = cut.key.host, "host"  # of the hop after this place
-        self.answers: dict[str, str] = {}  # node -> kind of the answer that reached it later in the chain
+        self.frame: Row | None = None  # the frame that the handler sent
+        self.receiver, self.leg = cut.key.host, "host"  # receiver and leg of the hop after this place
+        self.answers: dict[str, str] = {}  # node -> kind of the answer that the node received later in the chain
 
     def put(self, pieces: list[Piece], since: int) -> None:
-        """Insert these pieces for the time from `since`."""
+        """Insert these pieces for the time from `since` on."""
         self.pieces[:0] = clip(pieces, max(since, self.cut.key.begin_ns), self.at)
         self.at = min(self.at, max(since, self.cut.key.begin_ns))
 
@@ -130,8 +134,8 @@ class Setup:
         self.sent_by(earlier)
 
     def earlier(self, since: int) -> Row | None:
-        """Return the previous frame of the same kind to the same receiver, since then and since the start of the
-        handoff.
+        """Return the previous frame of the same kind to the same receiver, if it was sent after `since` and after the
+        start of the handoff.
         """
         if self.frame is None:
             return None
@@ -144,7 +148,9 @@ class Setup:
         return not any(row.step == "sent" and hearer in row.heard.split() for row in self.run.ends[frame.number])
 
     def is_answer_lost(self, earlier: Row, hearer: str) -> bool:
-        """Return whether the receiver's last frame of the kind that ended the repetitions was lost in that time."""
+        """Return whether the receiver sent frames of the kind that ended the repetitions in that time, and the last of
+        them was lost.
+        """
         end = self.frame.number if self.frame else earlier.number
         frames = [row for row in self.run.frames_of[hearer] if row.to == self.node]
         answers = [r for r in frames if earlier.number < r.number < end and r.kind == self.answers.get(self.node)]
@@ -162,7 +168,7 @@ class Setup:
 
 
 def before(run: Run, cut: CutPiece) -> list[Piece]:
-    """Explain the first phase, until `handoff_start`."""
+    """Explain the first phase, up to `handoff_start`."""
     host, begin, end = cut.key.host, cut.key.last_ns, cut.key.begin_ns
     pieces = run.in_states([Piece(begin, end, "old_session", "host", host)], host) if begin < end else []
     tick = round(run.scenario["hosts"]["attachment"]["tick_ms"] * 1e6)
@@ -173,7 +179,7 @@ def before(run: Run, cut: CutPiece) -> list[Piece]:
 
 
 def after(run: Run, cut: CutPiece) -> list[Piece]:
-    """Explain the third phase, until the first delivery."""
+    """Explain the third phase, up to the first delivery."""
     message, node = cut.first.message or "", cut.first.node
     since = run.broadcasts[message].time_ns
     story = [Piece(cut.key.end_ns, since, "idle", "host", node), *run.story(message, node)]

@@ -1,4 +1,4 @@
-"""Tests of which protocol messages carry which application messages."""
+"""Tests of which messages of a protocol contain which messages of the application."""
 
 from __future__ import annotations
 

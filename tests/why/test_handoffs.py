@@ -1,4 +1,6 @@
-"""Tests of interruptions by handoffs: no gaps, no overlaps, little that is unexplained, and the mean of the metric."""
+"""Tests of interruptions by handoffs: their stretches have no gaps and no overlaps, little time is unexplained, and the
+mean is that of the metric.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ def test_a_sentence_about_an_earlier_session_cites_its_rule(run: Path) -> None:
 
 
 def setup_ns(run: Path, kind: str) -> float:
-    """Return the mean time of one kind while sessions are set up."""
+    """Return the mean time of one kind during the set-up of sessions."""
     interruptions = list(stretches(run))
     inside = (s for one, own in interruptions for s in own if one.begin_ns <= s.begin_ns and s.end_ns <= one.end_ns)
     return sum(s.length_ns for s in inside if s.kind == kind) / len(interruptions)

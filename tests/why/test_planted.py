@@ -1,4 +1,6 @@
-"""Tests that a planted cause is found, and no other; `python -m tests.why.planted 200` draws many."""
+"""Tests that `why` finds a planted cause and no other one. The command `python -m tests.why.planted 200` draws many of
+them.
+"""
 
 from __future__ import annotations
 

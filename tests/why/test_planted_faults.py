@@ -1,6 +1,6 @@
-"""Tests that `why` names each planted intervention and fault, in random scenarios and in reported cases.
+"""Tests that `why` names each planted intervention and fault, in random scenarios and in cases that users reported.
 
-`python -m tests.why.planted_faults 20` draws each of them in every setting.
+The command `python -m tests.why.planted_faults 20` draws each of them in every setting.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tests.why.planted_faults import DRAWS, FAULTS, HARMLESS, NEEDED, describe, 
 from tests.why.test_stories import parts, replay
 
 TARGETS = {"at_s", "do", "host", "link", "station", "to_m"}
-WIRES = ("max_delay_ms", "delay_ms", "bandwidth_mbps")  # what delays each message on a backbone
+WIRES = ("max_delay_ms", "delay_ms", "bandwidth_mbps")  # settings that delay each message on a backbone
 TIMES = {"kind", "send", "link", "jitter", "reception", "hand_over"}  # keys of the abstract network
 
 
 def catalogue() -> set[str]:
-    """Return every intervention with each of its parameters, and every fault, as declared in the code."""
+    """Return every intervention with each of its parameters, and every fault, as the code declares them."""
     names = {"churn", "wireless.loss"}
     for intervention in get_args(AnyIntervention):
         fields = intervention.model_fields
@@ -101,7 +101,7 @@ def test_reported_cases_have_their_own_kind_of_delay(
 
 
 def test_waits_for_timers_of_a_vcube_backbone_are_explained(tmp_path: Path) -> None:
-    """The failure detector ends the wait for the acknowledgement of a station behind a cut link."""
+    """A station waits for the acknowledgement of another one behind a cut link. The failure detector ends this wait."""
     path = scenario(
         tmp_path,
         seed=99315,

@@ -1,4 +1,4 @@
-"""Tests of any delivery in any small world: its stretches have no gaps or overlaps, and add up to its delay."""
+"""Tests of arbitrary deliveries in small worlds: the stretches have no gaps or overlaps and add up to the delay."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORLDS = st.fixed_dictionaries(
 
 
 def test_explanations_of_any_small_world_are_complete() -> None:
-    sums: dict[str, Counter[str]] = defaultdict(Counter)  # protocol -> kind -> ns
+    sums: dict[str, Counter[str]] = defaultdict(Counter)  # protocol -> kind -> nanoseconds
 
     @settings(max_examples=40, deadline=None)
     @given(world=WORLDS)

@@ -16,16 +16,16 @@ from tests.why.second import Stretch, join
 from tests.why.second_handoffs import Key, interruptions
 
 SHORT = ["duration_s=25", "warmup_s=5", "record.causes=true"]
-RUNS: dict[str, tuple[str, ...]] = {  # scenario -> further overrides
+RUNS: dict[str, tuple[str, ...]] = {  # scenario -> additional overrides
     "dynamic.yaml": (),
     "churn.yaml": (),
     "town.yaml": (),
     "faults.yaml": (),
     "tcp_dynamic.yaml": (),
     "vcube/dynamic_on_vcube.yaml": (),
-    # A handoff ends, and the next one begins before the next tick:
+    # A handoff ends, and the next one begins before the next tick.
     "dynamic.yaml with short ticks": ("seed=4", "wireless.loss=0.1", "hosts.attachment.tick_ms=50"),
-    # Timers send a segment while the previous one is in the queue or on the air:
+    # Timers send a segment while the previous one is in the queue or on the air.
     "tcp_dynamic.yaml with losses": ("seed=7", "wireless.loss=0.5", "warmup_s=1"),
 }
 
@@ -50,7 +50,6 @@ def test_every_interruption_agrees_to_the_nanosecond(name: str, tmp_path: Path) 
 
 
 def own(run: Path) -> dict[Key, list[Stretch]]:
-    """Return the interruptions computed by mobilenet."""
     walk = Interruptions(recorded_stories(run), load_scenario(run / "scenario.yaml"))
     stretches_of = {}
     for one in interrupting_handoffs(run):
@@ -60,5 +59,5 @@ def own(run: Path) -> dict[Key, list[Stretch]]:
 
 
 def only(ours: list[Stretch], second: list[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
-    """Return the stretches that only one of the two has."""
+    """Return the stretches that occur in only one of the two lists."""
     return [each for each in ours if each not in second], [each for each in second if each not in ours]

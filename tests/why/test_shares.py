@@ -1,4 +1,4 @@
-"""Tests of the shares of the delay as metrics of studies, and of their bars."""
+"""Tests of the shares of the delay as metrics of studies, and of the bars that show them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_shares_of_a_run_are_those_of_its_stories(run: Path) -> None:
 
 
 def test_why_keeps_only_the_data_that_it_needs_again(run: Path) -> None:
-    """Only arrays of columns, the stories of each node's last handler, and the ways to stations are kept."""
+    """It keeps only the arrays of columns, the stories of the last handler of each node, and the paths to stations."""
     stories = recorded_stories(run)
     columns = [getattr(stories.record, name) for name in dir(stories.record) if not name.startswith("__")]
     arrays = [one for one in columns if isinstance(one, (memoryview, np.ndarray))]

@@ -1,4 +1,5 @@
-"""Tests of stories of deliveries: no gaps, no overlaps, little that is unexplained, and planted causes.
+"""Tests of the stories of deliveries: they have no gaps, no overlaps and little unexplained time, and they show planted
+causes.
 
 Source    ours: docs/models/causes.md
 """
@@ -49,7 +50,7 @@ def stories_over_tcp() -> Stories:
 
 
 def parts(run_stories: Stories) -> Counter[str]:
-    """Return the time of each kind, after checking every story for gaps and overlaps."""
+    """Return the time of each kind. Check every story for gaps and overlaps first."""
     sums: Counter[str] = Counter()
     for one in run_stories.record.deliveries:
         sent = run_stories.record.broadcasts.get(one.message)
@@ -94,7 +95,7 @@ def test_recording_causes_changes_nothing(name: str) -> None:
 
 
 def test_frames_to_hosts_are_not_lost_on_wires() -> None:
-    """A station that forwards a message had broadcast it by radio, so the frame was lost at the receiver."""
+    """A station that forwards a message has broadcast it by radio, so the frame was lost at the receiver."""
     run_stories, _ = replay(SCENARIOS / "by_hand.yaml")
     on_wires = {
         s.kind
@@ -199,7 +200,7 @@ def test_why_attributes_held_messages_to_the_program(tmp_path: Path) -> None:
 
 
 def test_why_attributes_delay_to_the_tcp_timeout() -> None:
-    """A longer timeout takes more of the time; without TCP there is none."""
+    """A longer timeout causes a larger share of the delay. Without TCP, this share is zero."""
     lossy = (*SHORT, "hosts.count=14", "workload.interval_s=1", "wireless.loss=0.05", "wireless.retry_limit=1")
     sums, longer = (
         parts(replay(SCENARIOS / "tcp_dynamic.yaml", *lossy, f"protocol.tcp.rto_min_s={s}")[0]) for s in (0.2, 1)
@@ -211,7 +212,7 @@ def test_why_attributes_delay_to_the_tcp_timeout() -> None:
 
 
 def test_why_rejects_a_run_with_an_edited_scenario(tmp_path: Path) -> None:
-    """Wires and ticks are read from the scenario."""
+    """This matters because `why` reads wires and ticks from the scenario."""
     mobilenet.run(FIRST, out=tmp_path / "run", overrides=["record.causes=true"])
     with (tmp_path / "run" / "scenario.yaml").open("a") as file:
         file.write("# edited\n")

@@ -1,4 +1,4 @@
-"""Tests that little of the delay is unexplained in hostile runs; `python -m tests.why.unexplained 235` gives the
+"""Tests that little of the delay is unexplained in hostile runs. `python -m tests.why.unexplained 235` prints the
 distribution.
 """
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.why.unexplained import LIMIT, hostile_run, hostile_runs
 
-MECHANISMS = {  # seeds for which more than 1 % was not explained
+MECHANISMS = {  # seeds for which more than 1 % of the delay was once unexplained
     57016: "a frame that the MAC gives up makes the station act",
     57107: "a new cell ends a wait for a timer",
     57142: "the timers of a VCube backbone",

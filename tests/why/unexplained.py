@@ -1,10 +1,10 @@
 """How much of the delay is `not_explained` in hostile runs: the distribution over runs, and each run above 1 %.
 
-    python -m tests.why.unexplained 235            # the first 235 seeds that deliver something
+    python -m tests.why.unexplained 235            # the first 235 seeds in whose runs a message is delivered
     python -m tests.why.unexplained 235 --first 57000
 
-Model     the campaign's scenarios over all keys (tests/lab/campaign/scenarios.py), with every kind of backbone, random
-          loss and interventions. A run counts if something is delivered after a delay
+Model     the scenarios are those of the campaign over all keys (tests/lab/campaign/scenarios.py), with every kind of
+          backbone, random loss and interventions. A run counts if a message is delivered after a delay
 Source    ours: docs/models/causes.md
 """
 
@@ -34,7 +34,7 @@ STEPS = (0.0, 0.001, LIMIT, 0.05, 1.0)
 
 
 class HostileRun(NamedTuple):
-    """A run; `share` is the unexplained share of the delay of all deliveries."""
+    """A run in a hostile scenario. `share` is the unexplained share of the delay of all deliveries."""
 
     seed: int
     kind: str  # protocol and kind of backbone
@@ -42,7 +42,9 @@ class HostileRun(NamedTuple):
 
 
 def hostile_run(seed: int, folder: Path) -> HostileRun | None:
-    """Run the scenario of a seed; return None if it gives no scenario, is too large, or delays no message."""
+    """Run the scenario of a seed. Return None if the seed gives no scenario, the scenario is too large, or no message
+    is delayed.
+    """
     try:
         scenario = draw_scenario(seed, folder, MOST_EVENTS, is_hostile=True)
         scenario = scenario.with_changes([f"limits.max_events={20 * MOST_EVENTS}", "record.causes=true"])
@@ -61,7 +63,9 @@ def hostile_run(seed: int, folder: Path) -> HostileRun | None:
 
 
 def sum_kinds(run_stories: Stories) -> Counter[str]:
-    """Return the time of each kind over the deliveries, or over an equally spaced sample of many."""
+    """Return the time of each kind, summed over the deliveries. If there are many, sum over an equally spaced sample of
+    them.
+    """
     sums: Counter[str] = Counter()
     deliveries = run_stories.record.deliveries
     for one in deliveries[:: 1 + len(deliveries) // MOST_DELIVERIES]:
@@ -72,7 +76,6 @@ def sum_kinds(run_stories: Stories) -> Counter[str]:
 
 
 def hostile_runs(first: int = FIRST_SEED) -> Iterator[HostileRun]:
-    """Yield as many runs as requested."""
     seed = first
     while True:
         with tempfile.TemporaryDirectory(prefix="mobilenet-hostile-") as folder:

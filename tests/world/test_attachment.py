@@ -1,4 +1,4 @@
-"""Tests of cells: the rules one by one, and against a slow and simple implementation."""
+"""Tests of cells: each rule alone, and all rules against a slow and simple implementation."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def test_attachment_follows_its_rules_at_the_borders() -> None:
     assert one(120.001, -1, (0.0,)) == -1
     assert one(102.4, 0) == 0  # the other station is only 4.8 m nearer
     assert one(102.5, 0) == 1  # 5 m nearer
-    assert one(121.0, 0) == 1  # out of range of its own station
+    assert one(121.0, 0) == 1  # out of range of the present station
     assert one(97.6, 1) == 1
-    assert one(1e12, 1) == -1  # absent hosts
+    assert one(1e12, 1) == -1  # the host is absent
 
 
 @settings(max_examples=60)
@@ -80,8 +80,8 @@ def test_attachment_by_tree_and_by_table_agree(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_equally_near_stations_are_chosen_as_in_one_query() -> None:
-    """Hosts stand at round positions on a grid; any of the equally near stations is right, but all versions must choose
-    the same.
+    """Hosts stand at round positions on a grid. Any of several equally near stations is correct, but all
+    implementations must choose the same one.
     """
     places = np.array([(100.0 * x, 100.0 * y) for x in range(10) for y in range(7)])
     xy = np.array([(50.0 * x, 50.0 * y) for x in range(20) for y in range(14)])
@@ -96,7 +96,7 @@ def test_hosts_on_a_border_do_not_flip_between_stations() -> None:
     cell = np.array([-1])
     changes = 0
     for step in range(200):
-        x = 100 + (1.9 if step % 2 else -1.9)  # at most 3.8 m nearer to one than to the other
+        x = 100 + (1.9 if step % 2 else -1.9)  # at most 3.8 m nearer to one station than to the other
         new_cell = cells.update(np.array([[x, step * 0.3]]), cell)
         changes += int(new_cell[0] != cell[0])
         cell = new_cell
@@ -131,7 +131,9 @@ def test_an_error_belongs_to_a_host_that_walks_and_its_time() -> None:
 
 
 def test_a_standing_host_does_not_flip_because_another_walks(tmp_path: Path) -> None:
-    """Three hosts stand midway between two stations; far away another host walks, or none does."""
+    """Three hosts stand midway between two stations. Far away, another host walks in one run and no host walks in the
+    other.
+    """
     handoffs = []
     for strides in (0.0, 1.0):
         rows = [f"{t},{name},{100 + 0.001 * k},{k}" for t in range(0, 61, 5) for k, name in enumerate("abc")]
@@ -171,7 +173,7 @@ def test_position_errors_let_hosts_at_the_rim_reattach(seed: int) -> None:
 def test_a_host_brought_back_to_the_rim_is_attached_and_heard(
     angle: float, range_m: float, away_m: float, x_m: float, y_m: float, many: bool
 ) -> None:
-    """Coverage, attachment and radio agree exactly on which hosts are in range, also far from the origin."""
+    """Coverage, attachment and radio agree exactly on which hosts are in range, even far away from the origin."""
     stations = np.array([(x_m, y_m), *((x_m + 1e5 + 7000 * k, y_m) for k in range(70 if many else 0))])
     far = range_m + away_m
     place = (x_m + far * math.cos(angle), y_m + far * math.sin(angle))
@@ -185,7 +187,7 @@ def test_a_host_brought_back_to_the_rim_is_attached_and_heard(
 
 @given(seed=st.integers(0, 10_000), stations=st.integers(1, 90), hysteresis_m=st.sampled_from([0.0, 1.0, 5.0, 40.0]))
 def test_a_host_that_walks_less_than_the_slack_keeps_its_cell(seed: int, stations: int, hysteresis_m: float) -> None:
-    """This is tested with a table of distances and, beyond 64 stations, with a tree."""
+    """This is tested with a table of distances and, for more than 64 stations, with a tree."""
     random = np.random.default_rng(seed)
     cells = Attachment(random.random((stations, 2)) * 600, RANGE_M, hysteresis_m)
     xy = random.random((50, 2)) * 900 - 150
@@ -198,7 +200,7 @@ def test_a_host_that_walks_less_than_the_slack_keeps_its_cell(seed: int, station
 
 
 def test_the_slack_of_a_host_is_as_large_as_possible() -> None:
-    """At the end of the slack, in the worst direction, the cell changes."""
+    """A host that uses up its slack in the worst direction changes its cell."""
     cells = Attachment(np.array([[0.0, 0.0], [200.0, 0.0]]), RANGE_M, HYSTERESIS_M)
     for x, cell, worst in ((90.0, 0, 1), (-100.0, 0, -1), (110.0, 1, -1), (-150.0, -1, 1)):
         cell_numbers, slack_m = cells.look(np.array([[x, 0.0]]), np.array([cell]))

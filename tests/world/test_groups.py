@@ -1,4 +1,4 @@
-"""Tests of reference point group mobility: groups keep together, stay inside, and start in the steady state."""
+"""Tests of reference point group mobility: groups stay together and inside the area, and start in the steady state."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def test_hosts_in_groups_keep_to_the_area_and_speed_limit(
 
 @given(seed=st.integers(0, 10**6))
 def test_a_group_keeps_together(seed: int) -> None:
-    """Without deviations hosts keep their formation; with them, no two are farther apart than both radii allow."""
+    """Without deviations, hosts keep their formation. With deviations, no two hosts are farther apart than both radii
+    allow.
+    """
     moments = (0, 3.3, 60, 200)
     own = np.array([place(legs, moments) for legs in walk(model(area=CORNER), 5, seed)])
     across = own[:, None, :, :2] - own[None, :, :, :2]
@@ -81,7 +83,7 @@ def test_only_hosts_of_one_group_move_together() -> None:
 
 
 def test_group_mobility_starts_in_its_steady_state() -> None:
-    """There are many groups of one host each."""
+    """There are many groups with one host each."""
     mobility = model(groups=2500, area=CORNER, deviation_step_s=8, speed_mps=(1, 8))
     first, soon, later = table([place(legs, (0, 5, 600)) for legs in walk(mobility, 2500)])
     for other in (soon, later):

@@ -1,4 +1,4 @@
-"""Tests of the layouts of stations and of the area covered by their cells."""
+"""Tests of the layouts of stations and of the area that their cells cover."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_coverage_of_two_disks_has_the_right_area() -> None:
 
 
 def test_holes_in_the_coverage_are_found() -> None:
-    closed = Coverage(hexagon(1, 200), 120)  # the farthest point between three stations is 115.5 m away
+    closed = Coverage(hexagon(1, 200), 120)  # the point that is farthest from three stations is 115.5 m away from each
     assert closed.holes == []
     ring = Coverage(hexagon(1, 200)[1:], 120)
     assert len(ring.holes) == 1

@@ -1,4 +1,4 @@
-"""Tests of the plans made before a run begins: faults, churn and workload."""
+"""Tests of the plans that are made before a run begins: faults, churn and workload."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from mobilenet.world.workload import ListedMessage, WorkloadParameters, broadcas
 
 
 def test_the_fault_schedule_of_the_paper_is_reproduced() -> None:
-    """There is a fault every 30 s from 15 s on, for 3 s, 4 s, ...; the one of 195 s is over at 204 s."""
+    """A fault begins every 30 s, starting at 15 s. The faults last 3 s, 4 s and so on, and the one that begins at 195 s
+    is over at 204 s.
+    """
     all_outages = outages(PaperFaults(), 1, 70, 400 * SECOND)
     assert [outage.at_ns // SECOND for outage in all_outages] == list(range(15, 400, 30))
     assert [outage.lasts_ns // SECOND for outage in all_outages] == list(range(3, 16))
@@ -56,7 +58,7 @@ def test_random_faults_of_a_host_do_not_overlap(seed: int, rate: float, mean_s: 
 
 def test_random_faults_keep_their_rate() -> None:
     all_outages = outages(RandomFaults(rate_per_host_per_min=6, mean_duration_s=5), 1, 200, 600 * SECOND)
-    assert len(all_outages) == pytest.approx(200 * 600 / 15, rel=0.05)  # 10 s up, 5 s down on average
+    assert len(all_outages) == pytest.approx(200 * 600 / 15, rel=0.05)  # on average 10 s up and 5 s down
     assert ks_1samp([outage.lasts_ns / SECOND for outage in all_outages], expon(scale=5).cdf).pvalue > 0.001
 
 
@@ -97,7 +99,7 @@ def test_churn_keeps_its_fractions() -> None:
         ChurnParameters(initial_fraction=0.8, leave_rate_per_host_per_min=2, mean_away_s=30), 1, 2000, 300 * SECOND
     )
     assert len(plan.absent_at_start) == pytest.approx(400, abs=70)
-    assert len(plan.changes) == pytest.approx(2000 * 300 / 30, rel=0.05)  # 30 s in, 30 s out on average
+    assert len(plan.changes) == pytest.approx(2000 * 300 / 30, rel=0.05)  # on average 30 s in and 30 s out
 
 
 def times(

@@ -1,5 +1,5 @@
-"""Tests of Manhattan mobility: hosts keep to their lanes, turn as often as configured, and start in
-the steady state.
+"""Tests of Manhattan mobility: hosts keep to their lanes, turn as often as configured, and start in the steady
+state.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def test_streets_are_where_the_blocks_say() -> None:
     assert streets.x_m.tolist() == [3.5, 53.5, 103.5]
     assert streets.y_m.tolist() == [3.5, 33.5, 63.5]
     assert streets.ways[1, 1].all()
-    assert streets.ways[0, 0].tolist() == [True, True, False, False]  # east and north from the south-western corner
+    # East and north are open from the south-western corner.
+    assert streets.ways[0, 0].tolist() == [True, True, False, False]
     assert streets.ways[2, 1].tolist() == [True, False, True, True]
     assert len(streets.starts) == 2 * 12
 
@@ -134,13 +135,14 @@ def test_hosts_turn_round_at_a_dead_end(seed: int) -> None:
     one_street = AreaParameters(box_m=(0, 0, 60, 10)).ground()
     legs = list(islice(drive(one_street, seed, speed_mps=10), 20))
     assert all(min(abs(leg.vx_mps), abs(leg.vy_mps)) < 1e-6 for leg in legs)
-    assert set(headings(legs)) == {EAST, NORTH, WEST, SOUTH}  # north and south: from lane to lane
+    # Hosts also head north and south to change from one lane to another.
+    assert set(headings(legs)) == {EAST, NORTH, WEST, SOUTH}
     across = [leg for leg, heading in zip(legs, headings(legs), strict=True) if heading in (NORTH, SOUTH)]
     assert {leg.duration_ns for leg in across[1:]} == {0.35 * SECOND}  # the first crossing may have begun earlier
 
 
 def steady(area: shapely.Geometry, hosts: int, **parameters: Any) -> list[float]:
-    """Return p-values of comparisons between the start and a later moment: position, speed and direction."""
+    """Return p-values of comparisons between the start and a later time, for position, speed and direction."""
     first, later = table([place(drive(area, 3, host, **parameters), (0, 900)) for host in range(hosts)])
     return [float(ks_2samp(a, b).pvalue) for a, b in zip(first.T, later.T, strict=True)]
 
@@ -172,7 +174,8 @@ def test_all_streets_are_used_alike_and_slow_blocks_count_longer() -> None:
     streets = Streets(model(block_m=(100, 100)), Ground(area))
     northernmost = sum(row == 4 and heading in (EAST, WEST) for row, _, heading in streets.starts)
     up_to_it = sum(row == 3 and heading == NORTH for row, _, heading in streets.starts)
-    north_m = 100 * northernmost + 2 * (403.5 - 310) * up_to_it  # of streets, in both directions
+    # Length of the streets north of y = 310 m, in both directions.
+    north_m = 100 * northernmost + 2 * (403.5 - 310) * up_to_it
     assert np.mean(states[:, 1] > 310) == pytest.approx(north_m / (100 * len(streets.starts)), abs=0.03)
     speed_mps = 9 / log(14 / 5)
     assert states[:, 2].mean() == pytest.approx(speed_mps, abs=4 * states[:, 2].std() / hosts**0.5)

@@ -1,4 +1,4 @@
-"""Tests of imported movement: how it is read and cut, and that errors in files name the line."""
+"""Tests of imported movement: how files are read and cut, and that an error in a file names the line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 from .walks import check_continuous, place
 
 DATA = ROOT / "data"
-# a: from 0 to 20 s eastwards; b: from 5 to 11 s northwards; c: at 8 and 9 s only
+# Host a moves east from 0 to 20 s, host b moves north from 5 to 11 s, and host c exists only at 8 and 9 s.
 LINES = (
     [f"{t},a,{t * 2},0" for t in range(21)],
     [f"{t},b,100,{t}" for t in range(5, 12)],
@@ -141,7 +141,9 @@ def test_the_checksums_in_the_readme_are_right() -> None:
 
 
 def test_a_part_of_the_recording_is_drawn_from_the_seed() -> None:
-    """Another seed selects another part, the same seed the same part; a larger subset contains the smaller ones."""
+    """The same seed always selects the same part, and another seed another part. A larger subset contains the smaller
+    ones.
+    """
 
     def names(seed: int, **parameters: float) -> list[str]:
         tracks = Tracks(file="streets_tracks.csv.gz", **parameters)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Tests of random waypoint and Gauss-Markov: no host leaves the area, and hosts start in the steady state."""
+"""Tests of random waypoint and Gauss-Markov mobility: no host leaves the area, and hosts start in the steady state."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_walks_depend_only_on_the_seed_and_the_host() -> None:
 
 
 def stationary(first: np.ndarray, later: np.ndarray) -> float:
-    """Return the smallest p-value of comparisons between the start and a later moment: x, y, x + y, speed."""
+    """Return the smallest p-value of comparisons between the start and a later time, for x, y, x + y and the speed."""
     pairs = [(a[:, 0], b[:, 0]) for a, b in [(first, later)]] + [(first[:, 1], later[:, 1]), (first[:, 2], later[:, 2])]
     pairs.append((first[:, 0] + first[:, 1], later[:, 0] + later[:, 1]))
     return min(float(ks_2samp(a, b).pvalue) for a, b in pairs)
@@ -111,7 +111,7 @@ def test_random_waypoint_starts_in_its_steady_state(area: AreaParameters) -> Non
 
 @pytest.mark.long
 def test_starts_by_parts_are_distributed_as_by_the_whole_box(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the box around all cells is nearly empty, a cell is drawn first."""
+    """If the box around all cells is nearly empty, the simulator draws a cell first."""
     area = shapely.MultiPolygon([shapely.box(0, 0, 10, 10), shapely.box(40, 5, 60, 25), POND.ground().buffer(-10)])
     tables = []
     for least_share in (0, 2):
@@ -154,7 +154,7 @@ def test_the_steady_state_check_rejects_a_start_at_waypoints() -> None:
 
 
 def test_speeds_of_random_waypoint_do_not_decay() -> None:
-    """Slow legs last longer: from the start on, the mean over time is (fast - slow) / ln(fast / slow)."""
+    """Slow legs last longer. From the start on, the mean over time is (fast - slow) / ln(fast / slow)."""
     walkers = [place(waypoint(CORNER.ground(), 2, host, speed_mps=(1, 8)), (0, 500)) for host in range(2500)]
     expected = 7 / np.log(8)
     for moment in table(walkers):

@@ -14,7 +14,7 @@ from mobilenet.world.trajectory import Leg
 
 
 def place(legs: Iterator[Leg], at_s: tuple[float, ...]) -> list[tuple[float, float, float]]:
-    """Return (x, y, speed) at each of the ascending times."""
+    """Return (x, y, speed) at each of these times, which are in ascending order."""
     states = []
     begins_ns, leg = 0, next(legs)
     for moment in at_s:
@@ -29,7 +29,9 @@ def place(legs: Iterator[Leg], at_s: tuple[float, ...]) -> list[tuple[float, flo
 
 
 def check_continuous(legs: list[Leg]) -> None:
-    """Check that each leg begins where the previous one ended, to a tenth of a millimetre, and takes some time."""
+    """Check that each leg begins where the previous one ended, to a tenth of a millimetre, and that its duration is
+    positive.
+    """
     for before, after in pairwise(legs):
         assert before.duration_ns is not None and before.duration_ns > 0
         seconds = before.duration_ns / 1e9
@@ -38,5 +40,5 @@ def check_continuous(legs: list[Leg]) -> None:
 
 
 def table(columns: list[list[tuple[float, float, float]]]) -> NDArray[np.float64]:
-    """Return the columns as float64 (moment, walker, 3)."""
+    """Return the columns as a float64 array of shape (moment, walker, 3)."""
     return np.array(columns).transpose(1, 0, 2)

@@ -1,4 +1,6 @@
-"""Build archives for tests: small ones with any content, valid or not, and those that the command makes."""
+"""Build archives for tests: small ones with arbitrary content, valid or invalid, and archives that the command itself
+makes.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,14 @@ def make_gossip(place: Path) -> None:
 
 
 def pack(place: Path, *words: str | Path, archive: str = "x.zip") -> dict[str, bytes]:
-    """Make an archive; return its files."""
+    """Make an archive with the command, and return the files in it."""
     done = mobilenet("artefact", *words, "-o", archive, place=place)
     assert done.returncode == 0, done
     return unzip(place / archive)
 
 
 def refusal(place: Path, *words: str | Path) -> str:
-    """Return the line that refuses an archive, `x.zip` unless words are given."""
+    """Return the line with which the command refuses an archive. Without arguments, the archive is `x.zip`."""
     return one_line(mobilenet("artefact", *(words or ("check", "x.zip")), place=place), 2)
 
 
@@ -67,8 +69,8 @@ def zip_files(
     more: Mapping[str, bytes] | None = None,
     listed: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write an archive of `files`, then `more` files, with correct checksums; `listed` replaces parts
-    of the file list.
+    """Write an archive of `files` and then of `more` files, with correct checksums. `listed` replaces parts of the file
+    list.
     """
     document = json.loads(checksums(files, versions())) | (listed or {})
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file:

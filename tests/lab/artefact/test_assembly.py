@@ -1,4 +1,4 @@
-"""Tests of what an archive contains and refuses, and that the same study gives the same bytes."""
+"""Tests of what an archive contains, which studies are refused, and that the same study always gives the same bytes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_an_archive_contains_studies_tables_and_configurations(archive: Path, st
 
 
 def test_the_same_study_gives_the_same_bytes(archive: Path, tmp_path: Path) -> None:
-    """The archive is made again elsewhere, from a folder at another depth."""
+    """The archive is made a second time, from a study in another folder at a different depth."""
     place = tmp_path / "other" / "place"
     place.mkdir(parents=True)
     pack(tmp_path, make_loss(place).path, "--title", "Loss | äö", *DATE)
@@ -107,7 +107,9 @@ def crate(archive: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.long
 def test_the_validator_of_ro_crates_accepts_it(crate: Path) -> None:
-    """Every requirement of RO-Crate 1.3 holds; the recommendations left out can be met only by the authors."""
+    """The archive meets every requirement of RO-Crate 1.3. The recommendations that it leaves out can be followed only
+    by the authors.
+    """
     problems = problems_with(crate, "RECOMMENDED")
     assert all(severity == "RECOMMENDED" for severity, _ in problems)
     assert sorted(message.partition(" should")[0].partition(" SHOULD")[0] for _, message in problems) == [
@@ -117,7 +119,9 @@ def test_the_validator_of_ro_crates_accepts_it(crate: Path) -> None:
 
 @pytest.mark.long
 def test_the_ro_crate_validator_finds_missing_metadata(crate: Path) -> None:
-    """The tests above can fail: a file is missing, there is no date, or the context lacks a key."""
+    """The validator must be able to fail. It reports a missing file, a missing date, and a context without one of its
+    keys.
+    """
     metadata = crate / "ro-crate-metadata.json"
     metadata.write_text(metadata.read_text().replace('"datePublished"', '"dateOfNothing"'))
     messages = " ".join(message for _, message in problems_with(crate, "REQUIRED"))
@@ -186,7 +190,9 @@ SCHEDULES = "claims: {safe: {relation: no_violation, schedules: 2, protocol: bes
 
 
 def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
-    """Covers the way from the claims file to the check; it needs no Spark, so it runs in this process."""
+    """The test covers all steps from the claims file to the check. They do not need Spark, so the test runs in this
+    process.
+    """
     (tmp_path / "safe.yaml").write_text(SCHEDULES)
     assert mobilenet("claims", "safe.yaml", "-q", place=tmp_path).returncode == 0
     assert follow(tmp_path, "artefact", "safe.yaml", "-o", "x.zip") == [["artefact", "check", "x.zip"]]
@@ -219,7 +225,7 @@ def test_without_a_clone_the_installed_packages_are_listed(
 def test_archive_metadata_state_the_versions_in_the_tables(
     study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The versions are not those of the environment that made the archive."""
+    """The tables may have been made with other versions than those in the environment that makes the archive."""
     before = assembly.versions() | {"commit": "0123456789ab"}
     monkeypatch.setattr(assembly, "versions", lambda: before)
     pack(tmp_path, study.path)
@@ -228,7 +234,7 @@ def test_archive_metadata_state_the_versions_in_the_tables(
 
 
 def test_an_archive_stores_highly_compressible_files_as_is(tmp_path: Path) -> None:
-    """Otherwise our archives could exceed the compression limit of the check."""
+    """If they were compressed, archives could exceed the limit of compression that the check accepts."""
     write(tmp_path / "x.zip", {"zeros": b"0" * 1_000_000, "text": b"word " * 100}, {"mobilenet": "1"})
     with open_archive(tmp_path / "x.zip") as artefact:
         artefact.verify()

@@ -1,4 +1,4 @@
-"""Tests of the comparison of results: identical bits, equal numbers, or different."""
+"""Tests of the comparison of results, which may be identical in every bit, equal as numbers, or different."""
 
 from __future__ import annotations
 

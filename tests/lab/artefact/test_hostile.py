@@ -1,4 +1,4 @@
-"""Tests that malicious archives are refused in one line and leave no files inside or outside the folder."""
+"""Tests that malicious archives are refused in one line, and that they leave no files inside or outside the folder."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def change_bytes(change: Callable[[bytearray], None]) -> Callable[[Path], None]:
 
 
 def understate(data: bytearray) -> None:
-    """Make the file list state a smaller size than the unpacked one."""
+    """Make the file list state a size that is smaller than the unpacked one."""
     struct.pack_into("<L", data, data.index(b"PK\x01\x02") + SIZE_AT, 1)
 
 
@@ -75,7 +75,7 @@ def many(target: Path) -> None:
 
 
 def many_unlisted(data: bytearray) -> None:
-    """Let the end record state two files, with a list of more bytes than any of ours."""
+    """Make the end record state a file list that is longer than the limit, although it lists only two files."""
     struct.pack_into("<L", data, len(data) - 10, limits.MOST_LIST_BYTES + 1)
 
 
@@ -223,7 +223,7 @@ def test_studies_and_claims_must_use_files_inside_the_archive(tmp_path: Path) ->
 
 
 def test_a_file_cannot_change_between_the_check_and_its_use(tmp_path: Path) -> None:
-    """The unpacked content is compared again."""
+    """The unpacked content is compared with the checksums again."""
     zip_files(tmp_path / "x.zip")
     with open_archive(tmp_path / "x.zip") as artefact:
         artefact.verify()
@@ -244,7 +244,7 @@ def test_bad_or_clashing_file_names_in_archives_are_rejected() -> None:
 
 
 def test_code_in_an_archive_is_not_read_without_permission(tmp_path: Path) -> None:
-    """The plug-in would leave a mark: its checksums are correct, and with permission it would run."""
+    """The plug-in would leave a mark if it were read. Its checksums are correct, and with permission it would run."""
     make_gossip(tmp_path)
     files, mark = pack(tmp_path, "gossip", archive="right.zip"), tmp_path / "mark"
     plug_in = "studies/gossip/configurations/c000/gossip.py"
@@ -254,7 +254,8 @@ def test_code_in_an_archive_is_not_read_without_permission(tmp_path: Path) -> No
     assert done.returncode == 4 and "needs --allow-code, as it runs gossip.py:Gossip" in done.stdout, done
     assert done.stdout.splitlines()[-1] == "Next: mobilenet artefact check right.zip --allow-code"
     done = mobilenet("artefact", "check", "x.zip", place=tmp_path)
-    assert done.returncode in (1, 4) and "needs --allow-code" in done.stdout, done  # its metadata may differ, too
+    # The metadata of the archive may not match, either.
+    assert done.returncode in (1, 4) and "needs --allow-code" in done.stdout, done
     assert not mark.exists()
     for name in ("gossip.py", "scenario.yaml"):
         (tmp_path / name).write_bytes(files[plug_in.replace("gossip.py", name)])

@@ -1,4 +1,6 @@
-"""Tests that archives made here are reproduced on a real Spark, also in an empty home and without our settings."""
+"""Tests that archives made here are reproduced on a real Spark, even with an empty home directory and without the
+settings of this environment.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ THEIRS = "studies/gossip"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a study, evaluated claims, a study with a plug-in, and archives of them."""
+    """Return a folder that contains a study, evaluated claims, a study with a plug-in, and archives of them."""
     place = tmp_path_factory.mktemp("made")
     shutil.copy(FIRST, place / "first.yaml")
     (place / "claims.yaml").write_text(CLAIMS)
@@ -68,8 +70,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bare(place: Path, *words: str | Path, clone: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command with an empty home and without our settings, in an empty folder below `place`; with `clone`, it
-    uses the package of that clone.
+    """Run the command in an empty folder below `place`, with an empty home directory and without the settings of this
+    environment. With `clone`, the command uses the package of that clone.
     """
     (place / "home").mkdir(exist_ok=True)
     kept = {name: text for name, text in os.environ.items() if name in ("PATH", "JAVA_HOME", "LANG")}
@@ -83,14 +85,14 @@ def bare(place: Path, *words: str | Path, clone: Path | None = None) -> subproce
 
 
 def here(place: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command in this process, on the Spark context of the other tests."""
+    """Run the command in this process, with the Spark context of the other tests."""
     with leaving_nothing(place) as work, mock.patch.object(tempfile, "tempdir", str(place / "temporary")):
         return mobilenet("artefact", "check", *words, "--workers", "2", place=work)
 
 
 @contextmanager
 def leaving_nothing(place: Path) -> Iterator[Path]:
-    """Yield an empty folder below `place`, and check that no files and no temporary folders remain."""
+    """Yield an empty folder below `place`, and check afterwards that no files and no temporary folders remain."""
     for name in ("work", "temporary"):
         (place / name).mkdir(exist_ok=True)
     yield place / "work"
@@ -99,7 +101,7 @@ def leaving_nothing(place: Path) -> Iterator[Path]:
 
 
 def comes_out(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    """Return the lines of the table as study or claim and its result."""
+    """Return the table as a dictionary from each study or claim to its result."""
     lines = [
         line for line in done.stdout.splitlines() if line.startswith(("studies/", "claims/")) and "again" not in line
     ]
@@ -108,7 +110,7 @@ def comes_out(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path | None:
-    """Return a clone of the last commit, neither compiled nor installed, or None if this is not a clone itself."""
+    """Return an uncompiled, uninstalled clone of the last commit, or None if the tests do not run in a clone."""
     if not (ROOT / ".git").exists() or shutil.which("git") is None:
         return None
     subprocess.run(["git", "clone", "-q", ROOT, tmp_path / "clone"], check=True, timeout=120)
@@ -117,7 +119,7 @@ def clone(tmp_path: Path) -> Path | None:
 
 @pytest.mark.timeout(600)
 def test_an_archive_is_reproduced_exactly_in_another_clone(place: Path, clone: Path | None, tmp_path: Path) -> None:
-    """The study with a plug-in is not run without permission, and is read only as data."""
+    """Without permission, the study with a plug-in does not run. Its files are only read as data."""
     done = bare(tmp_path, place / "all.zip", clone=clone)
     outcomes = comes_out(done)
     assert done.returncode == 4, done
@@ -126,7 +128,8 @@ def test_an_archive_is_reproduced_exactly_in_another_clone(place: Path, clone: P
     assert outcomes[THEIRS].startswith("not run")
     assert "needs --allow-code, as it runs gossip.py:Gossip" in outcomes[THEIRS]
     assert done.stdout.splitlines()[-1].endswith("all.zip --allow-code")
-    assert clone is None or any(clone.rglob("simulation/__pycache__/*.pyc"))  # the code of the clone ran
+    # The cache shows that the code of the clone ran.
+    assert clone is None or any(clone.rglob("simulation/__pycache__/*.pyc"))
 
 
 def test_an_archive_with_code_is_reproduced_with_permission(place: Path, tmp_path: Path) -> None:
@@ -169,7 +172,7 @@ def test_a_changed_file_is_refused(place: Path, tmp_path: Path) -> None:
 
 
 def test_reproduction_reveals_a_forged_answer(place: Path, tmp_path: Path) -> None:
-    """The checksums are right, but an answer, a table and a study's scenario are forged."""
+    """The checksums are correct, but an answer, a table and the scenario of a study are forged."""
     files = unzip(place / "ours.zip")
     document = json.loads(files["claims/answers/claims.json"])
     document["claims"][1]["answer"] = "does not hold"

@@ -1,4 +1,6 @@
-"""Tests that capacity searches and screenings in archives are reproduced on a real Spark, and forged ones detected."""
+"""Tests that archived capacity searches and screenings are reproduced on a real Spark, and that forged ones are
+detected.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ ANSWER, RANKING = "studies/loss: answer", "studies/keys: ranking"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a search, a screening and an archive of both."""
+    """Return a folder that contains a search, a screening and an archive of both."""
     place = tmp_path_factory.mktemp("searches")
     for words in (SEARCH, SCREEN):
         assert mobilenet(*words, "--workers", "2", "--quiet", place=place).returncode == 0
@@ -81,7 +83,7 @@ def test_an_archived_screening_is_reproduced_exactly(place: Path, tmp_path: Path
 
 @pytest.mark.long
 def test_reproduction_reveals_forged_answers_of_searches(place: Path, tmp_path: Path) -> None:
-    """The checksums of the forged answers are right."""
+    """The checksums of the forged answers are correct."""
     files = unzip(place / "x.zip")
     document = json.loads(files["studies/loss/capacity.json"])
     document["holds_at"] = document["value"] = 0.4
@@ -115,7 +117,6 @@ def copy(place: Path, name: str, tmp_path: Path) -> Path:
 
 
 def with_command(folder: Path, change: tuple[str, str]) -> None:
-    """Change the command in a directory's answer."""
     if (file := folder / "capacity.json").is_file():
         document = json.loads(file.read_text())
         assert change[0] in document[KEY]["command"]
@@ -157,7 +158,7 @@ def with_command(folder: Path, change: tuple[str, str]) -> None:
 def test_a_search_with_an_unrelated_command_is_rejected(
     name: str, change: tuple[str, str], what: str | None, place: Path, tmp_path: Path
 ) -> None:
-    """A search with another tolerance asks a different question about the same study, so the answer differs."""
+    """With another tolerance, a search asks a different question about the same study, so its answer differs."""
     folder = copy(place, name, tmp_path)
     with_command(folder, change)
     if what is None:
@@ -185,7 +186,7 @@ def test_altered_configurations_of_a_search_are_rejected(place: Path, tmp_path: 
 
 
 def test_a_forged_table_is_only_text(place: Path, tmp_path: Path) -> None:
-    """The forged table has a verdict that no search gives."""
+    """The forged table has a verdict that a search never gives."""
     folder = copy(place, "loss", tmp_path)
     document = json.loads((folder / "capacity.json").read_text()) | {
         "verdict": "\x1b[31m" * 99,
@@ -198,7 +199,9 @@ def test_a_forged_table_is_only_text(place: Path, tmp_path: Path) -> None:
 
 
 def test_levels_of_an_archived_search_must_not_mention_files(place: Path, tmp_path: Path) -> None:
-    """The levels are set in the first configuration, whose files have been checked."""
+    """The check sets each level in the first configuration. The files of that configuration have been checked, but a
+    file named by a level has not.
+    """
     files = unzip(place / "x.zip")
     name = "studies/keys/study.yaml"
     files[name] = files[name].replace(b"{label: p0, ", b"{label: p0, hosts.mobility.file: /etc/passwd, ")
@@ -216,7 +219,7 @@ def test_the_command_that_made_a_directory_is_recognized(place: Path, tmp_path: 
 
 @pytest.mark.long
 def test_searches_with_files_or_code_can_be_archived(tmp_path: Path) -> None:
-    """A plug-in runs only with permission; tracks lie next to each configuration."""
+    """A plug-in runs only with permission. Files of tracks are archived next to each configuration."""
     queue = ROOT / "tests" / "lab" / "studies" / "capacity" / "queue.yaml"
     walk = ROOT / "data" / "formats" / "walk.csv"
     few = ("--workers", "2", "--quiet", "--tolerance", "0.5", "--rare", "0.5")

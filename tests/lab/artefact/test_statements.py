@@ -1,4 +1,4 @@
-"""Tests that README, metadata and reports are rejected if they belong to another study or were edited."""
+"""Tests that a README, metadata and a report are rejected if they belong to another study or were edited."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = "claims:\n  safe: {relation: no_violation, schedules: 2, protocol: best_e
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with answers and an archive of them."""
+    """Return a folder that contains answers and an archive of them."""
     place = tmp_path_factory.mktemp("statements")
     (place / "asked.yaml").write_text(TEXT)
     assert mobilenet("claims", "asked.yaml", "--out", "answers", "-q", place=place).returncode == 0
@@ -29,7 +29,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def kept(made: Path, tmp_path: Path) -> Path:
-    """Unpack the archive, and return its folder."""
     unpack(made / "x.zip", tmp_path)
     return tmp_path
 
@@ -57,7 +56,7 @@ def test_a_forged_report_of_claims_is_found(name: str, made: Path, kept: Path) -
 
 
 def test_a_forged_readme_in_an_archive_is_found(made: Path, kept: Path) -> None:
-    """It also invalidates the metadata, which contain its SHA-256."""
+    """The forgery also invalidates the metadata, which contain the SHA-256 of the README."""
     path = kept / "README.md"
     path.write_text(path.read_text().replace("| holds |", "| does not hold |"))
     lines = differing_statements(kept, [part(kept)], versions_in(made / "x.zip"))
@@ -74,7 +73,7 @@ def test_forged_metadata_in_an_archive_are_found(text: str, made: Path, kept: Pa
 
 @pytest.mark.long
 def test_a_forged_file_of_an_archived_study_is_reported(tmp_path: Path) -> None:
-    """Its checksums may be corrected, but the metadata describe another file."""
+    """Even if the checksums of the file are corrected, the metadata describe another file."""
     compare_loss(tmp_path)
     make([tmp_path / "loss"], tmp_path / "x.zip", "A title", "CC-BY-4.0", "2026-11-26")
     kept = tmp_path / "kept"

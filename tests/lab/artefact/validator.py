@@ -1,8 +1,8 @@
 """Run roc-validator, the validator of RO-Crates, without network access.
 
-Model     the validator ships its rules. The one thing that it fetches is the JSON-LD context, which the package rocrate
-          ships. It is put into the cache of the validator under its address; with --offline, the validator then reads
-          only from there
+Model     The rules are part of the validator. It downloads only the JSON-LD context, which is also part of the package
+          rocrate. The context is put into the cache of the validator under its address, and with --offline the
+          validator reads it only from there.
 Source    https://github.com/crs4/rocrate-validator
 """
 
@@ -27,7 +27,7 @@ COMMAND = Path(sys.executable).with_name("rocrate-validator")
 
 
 class FromFile(HTTPAdapter):
-    """Adapter that answers each request with the context."""
+    """An adapter that answers each request with the context."""
 
     def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
         package = importlib.util.find_spec("rocrate")
@@ -40,7 +40,9 @@ class FromFile(HTTPAdapter):
 
 
 def issues(crate: Path, place: Path, severity: str) -> list[tuple[str, str]]:
-    """Return severity and message of each issue in a folder. `place` is an empty folder for the validator's files."""
+    """Return the severity and message of each issue in a folder. `place` is an empty folder for the files of the
+    validator.
+    """
     session = CachedSession(str(place / "cache"), backend="sqlite", expire_after=-1)
     session.mount("https://", FromFile())
     session.get(f"{VERSION}/context")

@@ -1,8 +1,8 @@
-"""Whether any sound run is called violated: scenarios over all keys, run and judged.
+"""Check whether the verifier calls any correct run violated. The command runs and judges scenarios that use all keys.
 
     python -m tests.lab.campaign --seeds 0:3000 --out campaign --workers 2
 
-Errors    exit code 1 where a run is violated, or a command failed
+Errors    The exit code is 1 if a run was violated or a command failed.
 Source    ours: docs/validation/trust.md
 """
 

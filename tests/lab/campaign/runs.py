@@ -1,8 +1,8 @@
-"""Draw, run and judge the scenarios of a campaign, one seed for each, in separate processes.
+"""Draw, run and judge the scenarios of a campaign in separate processes, with one scenario for each seed.
 
-Model     each seed is a scenario (scenarios.py), run into a directory and judged from it. What came out is one line of
-          results.jsonl; seeds that are in it are not run again, so a campaign goes on where it was stopped, and may be
-          split by seeds. A directory stays where its run is not valid
+Model     The scenario of each seed (scenarios.py) is run, and the run is judged from its directory. The result is one
+          line of results.jsonl. Seeds that have a line there are not run again, so a stopped campaign can continue, and
+          its seeds can be divided among several commands. A directory is kept if the verdict on its run is not valid.
 Units     CPU seconds
 Source    ours: docs/validation/trust.md
 """
@@ -30,7 +30,6 @@ OUTCOMES = ("not_drawn", "cut_off", "valid", "unknown", "violated", "failed")
 
 
 def one(seed: int, place: Path) -> dict[str, Any]:
-    """Run the scenario of one seed and return its result."""
     folder = place / f"seed{seed}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -61,14 +60,14 @@ def _judge(seed: int, folder: Path) -> dict[str, Any]:
 
 
 def campaign(seeds: Iterable[int], place: Path, workers: int) -> Iterator[dict[str, Any]]:
-    """Yield results for the seeds that are not yet in results.jsonl, as they complete."""
+    """Yield the results of the seeds that are not yet in results.jsonl, in the order in which they complete."""
     place.mkdir(parents=True, exist_ok=True)
     path = place / "results.jsonl"
     done = {result["seed"] for result in results(place)}
     wanted = [seed for seed in seeds if seed not in done]
     if path.exists() and not path.read_bytes().endswith(b"\n"):
         with path.open("a") as file:
-            file.write("\n")  # the last line was cut off
+            file.write("\n")  # The last line was cut off.
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool, path.open("a", encoding="utf-8") as file:
         for result in pool.map(one, wanted, [place] * len(wanted)):
             file.write(json.dumps(result) + "\n")
@@ -77,7 +76,7 @@ def campaign(seeds: Iterable[int], place: Path, workers: int) -> Iterator[dict[s
 
 
 def results(place: Path) -> list[dict[str, Any]]:
-    """Return the earlier results, without a last line that a kill cut off."""
+    """Return the earlier results, except a last line that is incomplete because the campaign was killed."""
     path, entries = place / "results.jsonl", []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:

@@ -1,10 +1,11 @@
-"""Draw a scenario over all keys from a seed.
+"""Draw a scenario from a seed. Any key of a scenario may be drawn.
 
-Model     the shape of the world is drawn small (stations near enough to matter to each other, a dozen hosts), the rest
-          by its schema (values.py). Keys that a scenario refuses are taken out again, until it is one. Then the
-          run is cut to a given number of events, by its duration and after that by its hosts; what happens at given
-          times comes last, so that it lies within the run. The deadline is the default one in 97 of 100
-Units     as the keys say
+Model     The world is small: the stations are close enough to affect each other, and there are a dozen hosts. All other
+          values are drawn from the schema (values.py). Keys that the loader rejects are removed until it accepts the
+          scenario. The duration, and after it the number of hosts, is then reduced until the run has at most the given
+          number of events. Events at given times are drawn last, so that they lie within the run. The deadline is the
+          default one in 97 of 100 scenarios.
+Units     as documented for each key
 Source    ours: docs/validation/trust.md
 """
 
@@ -30,20 +31,21 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from .values import Values
 
 SHIPPED = Path(mobilenet.__file__).parents[1] / "scenarios"
-WILD = 0.03  # share of scenarios with many non-default keys; their verdict is often unknown
-FEW = 0.015  # share of a group's keys that are drawn in the other scenarios
-SHARES = (0.05, 0.1, 0.2)  # and in these
-RADIO_SHARE = 0.02  # with more keys at an extreme, no node would receive the radio
-LINK_BUDGET = ("tx_dbm", "station_tx_dbm", "preamble_rssi_dbm", "noise_figure_db")  # one extreme can silence a radio
+WILD = 0.03  # Share of scenarios with many non-default keys. Their verdict is often unknown.
+FEW = 0.015  # In all other scenarios, this share of the keys of a group is drawn.
+SHARES = (0.05, 0.1, 0.2)  # In the scenarios with many non-default keys, one of these shares is drawn.
+RADIO_SHARE = 0.02  # With more keys at an extreme value, no node would receive any frames.
+# A single extreme value among these can silence a radio.
+LINK_BUDGET = ("tx_dbm", "station_tx_dbm", "preamble_rssi_dbm", "noise_figure_db")
 MOST_REPAIRS = 60
 ENOUGH = 40.0  # number of broadcasts
 LONG_ENOUGH_S = 20.0
 INTERVALS_S = (0.2, 0.5, 2.0, 2.8, 10.0)
-WILD_INTERVALS_S = (0.05, *INTERVALS_S)  # at 50 ms, a cell of six hosts would be overloaded for minutes
+WILD_INTERVALS_S = (0.05, *INTERVALS_S)  # At 50 ms, a cell of six hosts would be overloaded for minutes.
 BROADCASTS = ("all_to_all", "best_effort", "causal", "causal_reliable", "disjoint_paths", "reliable")
 GROUPS = {"mobile_causal": "MobileCausal", "tcp_flooding": "TcpFlooding"}
 GROUPS |= {name: parameters.__name__ for name, parameters in PARAMETERS.items()}
-REPAIR_SHARE = 0.15  # share of these keys, where messages are repaired
+REPAIR_SHARE = 0.15  # If messages are repaired, this share of the keys of repairs is drawn.
 Document = dict[str, Any]
 
 
@@ -52,8 +54,8 @@ class NotDrawn(Exception):
 
 
 def draw_scenario(seed: int, folder: Path, most_events: int, is_hostile: bool = False) -> AnyScenario:
-    """Write the scenario of a seed to `folder`/scenario.yaml, with the files that it names next to it, or raise
-    NotDrawn.
+    """Write the scenario of a seed to `folder`/scenario.yaml, and the files that the scenario names next to it. Raise
+    NotDrawn if this fails.
     """
     of_hostility = Random(f"campaign hostility {seed}") if is_hostile else None
     try:
@@ -86,7 +88,7 @@ def _draw(
 
 
 def _repair(document: Document, folder: Path) -> AnyScenario:
-    """Return the scenario after removing from `document` the keys that it refuses."""
+    """Return the scenario after removing from `document` the keys that the loader rejects."""
     for _ in range(MOST_REPAIRS):
         (folder / "scenario.yaml").write_text(to_yaml(document), encoding="utf-8")
         try:
@@ -98,8 +100,8 @@ def _repair(document: Document, folder: Path) -> AnyScenario:
 
 
 def _take_out(document: Document, line: str) -> bool:
-    """Remove the key that an error names, or one that it is compared with, or the enclosing group; return False if
-    there is none.
+    """Remove the key that an error names, or a key that it is compared with, or the group around it. Return False if
+    there is nothing to remove.
     """
     match = re.search(r"scenario\.yaml:\d+: ([\w.]+): (.*)", line)
     if match is None:
@@ -202,7 +204,7 @@ def _mobility(random: Random, values: Values, folder: Path, apart_m: float) -> D
             "speed_limit_mps": speed,
             "settings": {"side_m": random.choice((40, apart_m)), "speed_mps": speed},
         }
-    if kind == "tracks":  # the run is at least as long as the hosts must be present
+    if kind == "tracks":  # The run must last at least as long as these hosts have to be present.
         lines = ["t,id,x,y"]
         for host in range(random.randint(1, 8)):
             t, x, y = random.choice((0.0, 0.0, 3.0)), random.uniform(-20, 50), random.uniform(-20, 50)
@@ -242,8 +244,8 @@ def _protocol(random: Random, values: Values, folder: Path) -> Document:
 
 
 def _add_repairs(random: Random, document: Document) -> None:
-    """Let every second mobile broadcast repair, with some of the keys of repairs, and every second one of these repeat
-    group frames. A separate stream keeps all other draws unchanged.
+    """Turn on repairs in every second mobile broadcast, with some of the keys of repairs. Every second one of these
+    scenarios repeats group frames. A separate stream keeps all other draws unchanged.
     """
     if random.random() < 0.5:
         return
@@ -256,8 +258,8 @@ def _add_repairs(random: Random, document: Document) -> None:
 
 
 def _add_silences(random: Random, document: Document) -> None:
-    """Let every second broadcast with repairs give up hosts that are cut off for longer than `expiry_s`, while frames
-    and acknowledgements are lost, and record its frames or messages.
+    """Let every second broadcast with repairs give up hosts that are cut off for longer than `expiry_s`. Such a
+    scenario also loses frames and acknowledgements, and records its frames or messages.
     """
     if random.random() < 0.5:
         return
@@ -319,12 +321,13 @@ def _cut(document: Document, scenario: AnyScenario, folder: Path, most_events: i
 
 
 def _let_it_broadcast(document: Document, scenario: Scenario) -> None:
-    """Make most runs deliver messages: the verdict on a run without deliveries is mostly unknown."""
+    """Make most runs deliver messages, because the verdict on a run without deliveries is mostly unknown."""
     if scenario.hosts.count == 0:
         document["hosts"]["count"] = 3
     if document["wireless"].get("loss") == 1:
         document["wireless"]["loss"] = 0.9
-    for key in ("first_join_spread_s", "cookie_lifetime_s"):  # no host joins in time, or none joins
+    # Extreme values of these keys can prevent hosts from joining, or from joining in time.
+    for key in ("first_join_spread_s", "cookie_lifetime_s"):
         document["protocol"].pop(key, None)
     for key in LINK_BUDGET:
         document["wireless"].pop(key, None)
@@ -343,8 +346,8 @@ def _let_it_broadcast(document: Document, scenario: Scenario) -> None:
 
 
 def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool, is_hostile: bool) -> Document:
-    """Draw faults, changes of membership and interventions within the run; with `is_hostile`, more of them, and always
-    some interventions.
+    """Draw faults, changes of membership and interventions within the run. With `is_hostile`, there are more of them,
+    and always some interventions.
     """
     is_rough = is_wild or is_hostile
     duration_s, sections = scenario.duration_s, Document()

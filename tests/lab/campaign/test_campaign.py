@@ -1,4 +1,4 @@
-"""Tests a small part of the campaign: no correct run is called violated."""
+"""Tests a small part of the campaign: the verifier must not call a correct run violated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ GOOD = ("valid", "unknown", "cut_off", "not_drawn")
 def test_a_drawn_run_is_not_violated(seed: int, tmp_path: Path) -> None:
     result = one(seed, tmp_path)
     assert result["outcome"] in GOOD, result
-    assert bool(list(tmp_path.iterdir())) == (result["outcome"] == "unknown")  # kept for inspection only
+    # A directory remains only for inspection.
+    assert bool(list(tmp_path.iterdir())) == (result["outcome"] == "unknown")
 
 
 def test_the_same_seed_gives_the_same_scenario(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Draw values for the keys of a scenario from its JSON schema: minima, maxima, and values between.
+"""Draw values for the keys of a scenario from its JSON schema: minima, maxima, defaults, and values between them.
 
-Model     a number is at its least, at its greatest, at its default, or log-uniform between; where the schema gives no
-          bound, three decades around the default take its place. Of a group only some keys are drawn, the rest stays
-          out. Names of hosts and stations are of those that there are
+Model     A number is its minimum, its maximum, its default, or log-uniform between the bounds. If the schema does not
+          give a bound, the range covers three decades around the default. Only some keys of each group are drawn, and
+          the others are left out. Names of hosts and stations are chosen among the existing ones.
 Source    ours: docs/validation/trust.md
 """
 
@@ -15,13 +15,13 @@ from typing import Any
 
 from mobilenet.cli.json_schema import schemas
 
-TINY = 1e-6  # minimum for keys that only need to be above zero
-UNBOUNDED = 1000.0  # factor on the default, where the schema gives no bound
+TINY = 1e-6  # minimum for keys that only have to be positive
+UNBOUNDED = 1000.0  # factor applied to the default if the schema has no bound
 MOST_ITEMS = 4
 
 
 class Values:
-    """Draws values; `share` is the share of a group's keys that are drawn."""
+    """Draws values. `share` is the fraction of the keys of a group that are drawn."""
 
     def __init__(self, random: Random, share: float) -> None:
         self.random = random
@@ -29,9 +29,7 @@ class Values:
         self._definitions = schemas()["scenario.schema.json"]["$defs"]
 
     def group(self, name: str, leave_out: frozenset[str] = frozenset()) -> dict[str, Any]:
-        """Draw values for the keys of the class with this name, except those in `leave_out`, which
-        are drawn elsewhere.
-        """
+        """Draw values for the keys of the class with this name. Keys in `leave_out` are drawn elsewhere."""
         values = {}
         definition = self._definitions[name]
         required = definition.get("required", ())
@@ -82,7 +80,7 @@ class Values:
         return round(number) if schema["type"] == "integer" else number
 
     def _between(self, least: float, most: float, default: Any) -> float:
-        """Draw a number from a range that may be negative: uniformly, not log-uniformly."""
+        """Draw a number from a range that may be negative. The draw is uniform, not log-uniform."""
         how = self.random.choices(("least", "greatest", "default", "between"), (1, 1, 2, 6))[0]
         if how == "least":
             return least

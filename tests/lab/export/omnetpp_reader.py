@@ -1,6 +1,7 @@
 """Strict readers of OMNeT++'s result files and eventlogs, which accept only what its Simulation Manual describes.
 
-Written from the appendices "Result File Formats" and "Eventlog File Format" (OMNeT++ 6.1), not from our writer.
+They follow the appendices "Result File Formats" and "Eventlog File Format" (OMNeT++ 6.1) and share no code with the
+writer of mobilenet.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from pathlib import Path
 ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))")
 TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(?=\s|$)|((?:[^\s"\\]|\\.)(?:[^\s\\]|\\.)*)')
-LONGEST_LINE = 128 * 1024  # bytes; the buffer of opp_scavetool
+LONGEST_LINE = 128 * 1024  # size of opp_scavetool's buffer in bytes
 
 
 class Malformed(Exception):
-    """Raised for a line that does not follow the grammar."""
+    """Raised for a line that does not follow the grammar of the format."""
 
 
 def tokens(line: str) -> list[str]:
-    """Split at whitespace; a token in double quotes, or with backslashes, may contain any character."""
+    """Split a line at whitespace. A token in double quotes or with backslashes may contain any character."""
     words, place = [], 0
     while place < len(line):
         if line[place].isspace():
@@ -38,7 +39,7 @@ def tokens(line: str) -> list[str]:
 
 @dataclass
 class Item:
-    """A scalar, a statistic or a vector."""
+    """Represents a scalar, a statistic or a vector."""
 
     kind: str
     module: str
@@ -53,7 +54,7 @@ class Item:
 
 @dataclass
 class Results:
-    """A result file with one run."""
+    """Holds the contents of a result file with one run."""
 
     run: str = ""
     attributes: dict[str, str] = field(default_factory=dict)
@@ -63,7 +64,7 @@ class Results:
     vectors: dict[int, Item] = field(default_factory=dict)
 
     def of(self, kind: str) -> dict[tuple[str, str], Item]:
-        """Return the items of one kind by module and name, each of which must be unique."""
+        """Return the items of one kind by module and name. Each pair of module and name must be unique."""
         chosen = [item for item in self.items if item.kind == kind]
         named = {(item.module, item.name): item for item in chosen}
         if len(named) != len(chosen):
@@ -71,13 +72,11 @@ class Results:
         return named
 
     def with_key(self, module: str, key: str) -> Item:
-        """Return the one item of a module with this key."""
         (item,) = (i for i in self.items if i.module == module and i.attributes.get("key") == key)
         return item
 
 
 def read_results(path: Path) -> Results:
-    """Read a .sca or a .vec file."""
     results, begin, is_first = Results(), 0, True
     for data in path.read_bytes().splitlines(keepends=True):
         if not data.endswith(b"\n") or len(data) >= LONGEST_LINE:
@@ -147,7 +146,7 @@ class Block:
 
 
 def read_index(path: Path) -> tuple[tuple[int, int], Results, list[Block]]:
-    """Read a .vci file: size and date of its vector file, its declarations, and its blocks."""
+    """Read a .vci file and return the size and date of its vector file, its declarations, and its blocks."""
     first, second, *lines = path.read_text(encoding="utf-8").splitlines()
     kind, size, date = tokens(first)
     if kind != "file" or second != "version 3":
@@ -174,7 +173,7 @@ INTEGER, TIME, TEXT, TRUTH = r"-?\d+", r"\d+(\.\d+)?", r"(?s).*", r"[01]"
 MESSAGE = dict.fromkeys(["id", "tid", "eid", "etid", "k", "p", "l", "m", "sm", "sg", "am", "ag", "pe"], INTEGER) | {
     "l": r"\d+", "c": TEXT, "n": TEXT, "er": TRUTH, "st": TIME, "at": TIME, "d": TEXT,
 }  # fmt: skip
-ENTRIES = {  # the entries that we need -> their attributes and types
+ENTRIES = {  # entries that the tests use -> their attributes and types
     "SB": {"ov": INTEGER, "ev": INTEGER, "rid": TEXT},
     "E": {"#": INTEGER, "t": TIME, "m": INTEGER, "ce": INTEGER, "msg": INTEGER, "f": TEXT},
     "MC": {"id": INTEGER, "c": TEXT, "t": TEXT, "pid": INTEGER, "n": TEXT, "cm": TRUTH},
@@ -201,7 +200,7 @@ class LoggedEvent:
 
 
 def read_eventlog(path: Path) -> list[LoggedEvent]:
-    """Read the events; each ends with an empty line, and numbers and times never decrease."""
+    """Read the events of a log. Each event must end with an empty line, and numbers and times must never decrease."""
     begin, *blocks = path.read_text(encoding="utf-8").removesuffix("\n\n").split("\n\n")
     if _entry(begin)[0] != "SB":
         raise Malformed(begin)

@@ -1,7 +1,7 @@
 """A reader of radio captures that shares no code with their writer.
 
-Model     the file by draft-ietf-opsawg-pcap, radiotap by radiotap.org, the frame by IEEE 802.11-2016 (9.2.4, 9.3.1.4,
-          9.3.2.1), LLC/SNAP by IEEE 802.2, and our header by docs/guide/radio-capture.md
+Model     The file follows draft-ietf-opsawg-pcap, the radiotap header radiotap.org, the frame IEEE 802.11-2016 (9.2.4,
+          9.3.1.4, 9.3.2.1), and LLC/SNAP IEEE 802.2. The header of mobilenet follows docs/guide/radio-capture.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-RADIOTAP = {0: "Q", 1: "B", 2: "B", 3: "HH", 4: "H", 5: "b", 6: "b"}  # the fields of the bits below 7
+RADIOTAP = {0: "Q", 1: "B", 2: "B", 3: "HH", 4: "H", 5: "b", 6: "b"}  # radiotap fields of the bits below 7
 TYPES = {32: "power_dbm", 33: "sinr_db", 48: "host", 49: "session", 50: "message", 51: "held_back_by"}
 TYPES |= {52: "seq", 53: "ack", 54: "window"}
 OUTCOMES = (
@@ -21,7 +21,7 @@ OUTCOMES = (
 
 
 class Sniffed(NamedTuple):
-    """A frame read from a capture."""
+    """A frame as it was read from a capture."""
 
     at_ns: int
     on_air_bytes: int  # bytes from the MAC header to the FCS
@@ -36,7 +36,7 @@ class Sniffed(NamedTuple):
     duration_us: int
     addresses: list[str]
     sequence: int | None
-    own: dict[str, Any]  # our header
+    own: dict[str, Any]  # header of mobilenet
 
 
 def sniff(path: Path) -> list[Sniffed]:
@@ -73,7 +73,7 @@ def _frame(at_ns: int, data: bytes, length: int) -> Sniffed:
     sequence, own = None, {}
     if kind != "ack":
         (word,) = struct.unpack_from("<H", frame, 22)
-        assert word & 15 == 0  # not a fragment
+        assert word & 15 == 0  # The frame is not a fragment.
         sequence, end = word >> 4, 26 if kind == "qos" else 24
         assert frame[end : end + 8] == bytes.fromhex("aaaa03 000000 88b5")
         own = _own(frame[end + 8 :])

@@ -1,4 +1,4 @@
-"""Tests that eventlogs for OMNeT++ contain every row of the record, and no others."""
+"""Tests that eventlogs for OMNeT++ contain every row of the record, and no other events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEYS = (
 
 
 def export(place: Path, scenario: Path, *changes: str) -> tuple[Path, list[LoggedEvent], str]:
-    """Return a run, its eventlog, and the output of the export."""
+    """Make a run and export it. Return the run, its eventlog, and the output of the export."""
     api.run(scenario, overrides=changes, out=place / "run")
     done = mobilenet("export", "run", "--omnetpp", place=place)
     assert done.returncode == 0, done
@@ -41,7 +41,7 @@ def ns(time: Decimal | str) -> int:
 
 
 def node_of(log: list[LoggedEvent]) -> dict[int, str]:
-    """Map modules to nodes, by the names of the modules that the first event creates."""
+    """Return the node of each module, by the names of the modules that the first event creates."""
     (network, *nodes) = log[0].of("MC")
     assert (network["n"], network["cm"]) == ("Net", "1") and all(one["pid"] == network["id"] for one in nodes)
     letters = {"host": "h", "accessPoint": "s", "process": "p"}
@@ -49,7 +49,7 @@ def node_of(log: list[LoggedEvent]) -> dict[int, str]:
 
 
 def hops_of(log: list[LoggedEvent]) -> Counter[tuple[str, str, int, int | None, str, int]]:
-    """Yield sender, receiver, send and arrival time, class and bytes of each send in the log."""
+    """Count the sends in the log by sender, receiver, send and arrival time, class and bytes."""
     nodes, ends = node_of(log), {event.message: event for event in log if event.message >= 0}
     hops: Counter[tuple[str, str, int, int | None, str, int]] = Counter()
     for event in log:
@@ -145,7 +145,7 @@ def test_with_causes_alone_the_eventlog_has_the_sends_in_them(scenario: Path, tm
 
 
 def test_a_send_is_inside_the_event_that_led_to_it(tmp_path: Path) -> None:
-    """Checks one by one each send whose cause is recorded."""
+    """The test checks each send with a recorded cause, one by one."""
     run, log, _ = export(tmp_path, FIRST, *KEYS, RECORDS["messages"], RECORDS["causes"])
     causes, messages = [*table(run, "causes").itertuples()], [*table(run, "messages").itertuples()]
     sent = {(row.start_ns, row.node): row for row in causes if row.step == "sent"}

@@ -1,4 +1,4 @@
-"""Tests that a reader of the published grammar finds the numbers of the record in result files for OMNeT++."""
+"""Tests that a reader of the published grammar finds the recorded numbers in result files for OMNeT++."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ def document(run: Path, name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", params=RUNS)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run with its export."""
     place = tmp_path_factory.mktemp(request.param)
     scenario, changes = RUNS[request.param]
     api.run(scenario, overrides=changes, out=place / "run")
@@ -313,7 +312,7 @@ def test_a_study_is_exported_as_an_omnetpp_experiment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("levels", [["é" * 50 + "a" * 50, "é" * 50 + "b" * 50], ["a/b", "a:b"], ["A", "a"]])
 def test_levels_that_cannot_be_file_names_are_exported(levels: list[str], tmp_path: Path) -> None:
-    """Levels can be too long for a file name, or differ only in case."""
+    """A level can be too long for a file name, contain a separator, or differ from another one only in case."""
     store = study_in(tmp_path, {"description": levels, "name": [f"{level}2" for level in levels]}, name=None)
     done = mobilenet("export", "study", "--omnetpp", place=tmp_path)
     assert done.returncode == 0, done

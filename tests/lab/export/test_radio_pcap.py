@@ -1,4 +1,6 @@
-"""Tests that a radio capture has each recorded transmission once, with the recorded values and no others."""
+"""Tests that a radio capture contains each recorded transmission once, with the recorded values, and no other
+transmissions.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ Make = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Return a function that makes a run of RUNS, once."""
+    """Return a function that makes a run of RUNS on its first call, and reuses it afterwards."""
     place = tmp_path_factory.mktemp("runs")
 
     def make(name: str) -> Path:
@@ -57,7 +59,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
 
 
 def transmissions(run: Path) -> list[pd.DataFrame]:
-    """Return the rows of each transmission, in the order of their start."""
+    """Return the rows of each transmission, ordered by the start of the transmission."""
     table = pd.read_parquet(run / "frames.parquet")
     if (run / "links.parquet").exists():
         links = pd.read_parquet(run / "links.parquet")
@@ -101,8 +103,8 @@ def test_each_transmission_is_in_the_radio_capture_once(name: str, make: Make) -
 
 
 def test_retries_and_reservations_are_those_of_the_mac(make: Make) -> None:
-    """As in 802.11, a retry keeps its sequence number, and an acknowledged frame reserves SIFS and
-    the following ACK.
+    """As in 802.11, a retry keeps its sequence number, and a frame that is acknowledged reserves the time for SIFS and
+    the ACK that follows.
     """
     sniffed = export_radio(make("tcp"))
     counters = json.loads((make("tcp") / "counters.json").read_text())["radio"]
@@ -190,7 +192,7 @@ def test_without_causes_a_captured_frame_states_its_subject(tmp_path: Path) -> N
 
 
 def test_a_host_of_a_track_is_a_node(tmp_path: Path) -> None:
-    """Its scenario has no number of hosts."""
+    """The scenario of tracks does not state a number of hosts."""
     tracks = FIRST.parent / "own_tracks.yaml"
     api.run(tracks, out=tmp_path / "run", overrides=["record.frames=true", "duration_s=10", "warmup_s=0"])
     assert len(export_radio(tmp_path / "run", "--node", "h1")) > 10
@@ -200,7 +202,7 @@ def test_a_host_of_a_track_is_a_node(tmp_path: Path) -> None:
 def test_writing_a_capture_in_parts_makes_no_difference(
     name: str, node: str | None, make: Make, tmp_path: Path
 ) -> None:
-    """The result does not depend on where a part of a table or of the capture ends."""
+    """The result does not depend on where the parts of a table or of the capture end."""
     target, again = tmp_path / "a.pcap", tmp_path / "b.pcap"
     radio_pcap.write_radio_pcap(make(name), target, node)
     with mock.patch.object(reader, "AT_ONCE", 97), mock.patch.object(radio_pcap, "AT_ONCE", 50):
@@ -218,7 +220,8 @@ def test_the_command_writes_the_dissector_next_to_it(make: Make, tmp_path: Path)
     assert (tmp_path / "run/mobilenet.lua").read_bytes() == radio_pcap.DISSECTOR.read_bytes()
     once = (tmp_path / "run/radio.pcap").read_bytes()
     assert mobilenet("export", "run", "--radio-pcap", "--node", "s1", place=tmp_path).returncode == 0
-    assert mobilenet("export", "run", "--radio-pcap", place=tmp_path).returncode == 0  # it replaces the first one
+    # This call replaces the first capture.
+    assert mobilenet("export", "run", "--radio-pcap", place=tmp_path).returncode == 0
     assert (tmp_path / "run/radio.pcap").read_bytes() == once
     assert 0 < (tmp_path / "run/radio-s1.pcap").stat().st_size < len(once)
     explained = mobilenet("explain", "run/radio-s1.pcap", "--json", place=tmp_path)
@@ -275,7 +278,9 @@ def inputs(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_pcap_export_does_not_trust_large_tables(
     table: str, column: str, value: object, expected: str, make: Make, tmp_path: Path
 ) -> None:
-    """Only the two ends of a large table are compared with the checksums of the run."""
+    """Only the two ends of a large table are compared with the checksums of the run, so the export itself has to check
+    its values.
+    """
     shutil.copytree(make("sinr"), tmp_path / "run")
     path = tmp_path / "run" / f"{table}.parquet"
     data = pq.read_table(path)
@@ -294,7 +299,7 @@ def test_each_outcome_of_a_radio_has_a_number() -> None:
 
 
 def tshark(capture: Path, *words: str) -> str:
-    """Return what tshark prints for a capture, with our dissector."""
+    """Return what tshark prints for a capture with the dissector of mobilenet."""
     if shutil.which("tshark") is None:
         pytest.fail("no tshark") if os.environ.get("MOBILENET_REQUIRE_LANGUAGES") else pytest.skip("no tshark")
     script = f"lua_script:{radio_pcap.DISSECTOR}"
@@ -305,9 +310,10 @@ def tshark(capture: Path, *words: str) -> str:
 @pytest.mark.programs
 @pytest.mark.parametrize("name", RUNS)
 def test_wireshark_reads_a_capture_as_mobilenet_wrote_it(name: str, make: Make) -> None:
-    """Wireshark reports no malformed frames, the same counts by class and, at the rates of 802.11, the same airtime.
+    """Wireshark reports no malformed frames and counts the same frames of each class. At the rates of 802.11, it also
+    computes the same airtime.
 
-    It computes airtime from rate and length, without the 6 us extension of an ERP-OFDM frame.
+    Wireshark computes the airtime from rate and length, without the 6 us extension of an ERP-OFDM frame.
     """
     export_radio(make(name))
     capture = make(name).parent / f"{name}.pcap"
@@ -378,7 +384,7 @@ def test_the_dissector_accepts_frames_that_are_cut_off(most_bytes: int, make: Ma
 
 @pytest.mark.programs
 def test_filters_in_the_wireshark_guide_answer_their_questions(tmp_path: Path) -> None:
-    """The commands of the page run in order, as a reader would call them."""
+    """The test runs the commands of the page in order, as a reader would."""
     shutil.copytree(FIRST.parent, tmp_path / "scenarios")
     text = re.sub(r" \\\n\s+", " ", PAGE.read_text(encoding="utf-8"))
     answers: list[list[str]] = []

@@ -1,8 +1,10 @@
-"""Kill every command that writes files, with all its processes, at random moments, and call it again.
+"""Kill every command that writes files, together with all its processes, at random moments, and then call the command
+again.
 
     python -m tests.lab.kills --seed 1 --times 20 [name ...]
 
-Errors    exit code 1 where something was half-written or remained; the first lines of each problem are printed
+Errors    The exit code is 1 if a file was incomplete, or if files or processes remained. The first lines of each
+          problem are printed.
 Source    ours: docs/validation/trust.md
 """
 
@@ -28,7 +30,9 @@ from .trials import Trials, call
 
 
 def load_modules() -> None:
-    """Import everything before a process is forked, so that a kill hits the work and not the imports."""
+    """Import all modules before a process is forked, so that a kill interrupts the work of the command and not its
+    imports.
+    """
     for module in walk_packages(mobilenet.__path__, "mobilenet."):
         if not module.name.endswith("__main__") and ".bench" not in module.name:
             import_module(module.name)
@@ -43,10 +47,12 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=20, help="moments for each command [20]")
     parser.add_argument("--inputs", type=Path, help="folder in which the inputs are kept for the next call")
     options = parser.parse_args()
-    os.environ["GIT_DIR"] = os.devnull  # keeps the commit out of all files, since the clone may change in between
+    # This keeps the commit out of all files, because the clone may change during the test.
+    os.environ["GIT_DIR"] = os.devnull
     load_modules()
     problems = 0
-    folder = Path(tempfile.mkdtemp(prefix="mobilenet-kills-"))  # forked processes would remove a TemporaryDirectory
+    # Forked processes would remove a TemporaryDirectory when they end.
+    folder = Path(tempfile.mkdtemp(prefix="mobilenet-kills-"))
     try:
         inputs = options.inputs or folder / "inputs"
         prepare(inputs)
@@ -62,7 +68,7 @@ def prepare(inputs: Path) -> None:
         return
     (inputs / "work").mkdir(parents=True)
     (inputs / "tmp").mkdir()
-    child = os.fork()  # this process has run no command when it forks one
+    child = os.fork()  # This process never runs a command before it forks.
     if child == 0:
         make_inputs(inputs / "work")
         os._exit(0)
@@ -72,7 +78,7 @@ def prepare(inputs: Path) -> None:
 
 
 def report(name: str, seed: int, times: int, inputs: Path, folder: Path) -> int:
-    """Kill a command this many times; print and return how many trials had problems."""
+    """Kill a command this many times. Print the trials that had problems, and return their number."""
     began = time.monotonic()
     trials = Trials(COMMANDS[name], inputs / "work", folder)
     counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""The commands that write files, with small inputs, and the commands that read the results."""
+"""The commands that write files, called with small inputs, and the commands that read their results."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ CLAIMS = ("explain new/claims.md",)
 
 
 class Command(NamedTuple):
-    words: str  # writes to `new`, unless it replaces something
-    readers: tuple[str, ...] = ()  # called on what a killed command has left
-    is_slow: bool = False  # starts Spark, or takes more than a few seconds
+    words: str  # arguments of a command that writes to `new`, unless it replaces existing files
+    readers: tuple[str, ...] = ()  # commands that read the files that a killed command has left
+    is_slow: bool = False  # whether the command starts Spark or takes more than a few seconds
 
 
 def on_one_worker(words: str) -> str:

@@ -1,4 +1,6 @@
-"""Tests a few kills of a few commands; `python -m tests.lab.kills --seed 1 --times 20` kills all of them."""
+"""Tests that kill a few of the commands a few times. `python -m tests.lab.kills --seed 1 --times 20` kills all of
+them.
+"""
 
 from __future__ import annotations
 

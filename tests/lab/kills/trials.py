@@ -1,11 +1,13 @@
-"""Kill a command at random moments, inspect the files that it leaves, and call it again.
+"""Kill a command at random moments, inspect the files that it leaves, and call the command again.
 
-Model     a trial has a copy of the inputs as its working folder and a temporary folder of its own. The command runs in
-          a process group, which is killed as a whole. The moments come from the calls that were not disturbed: one half
-          of them lie anywhere, more of them near the end; the other half follow a call that opens or renames a file
-Checks    each file under its final name is as before, as in an undisturbed call, or whole in its format; a reading
-          command never ends with a traceback; the same command called again comes to the same result, or says in one
-          line what is there; and then nothing else remains, neither files nor processes
+Model     The working folder of a trial is a copy of the inputs, and each trial has a separate temporary folder. The
+          command runs in a process group, which is killed as a whole. Undisturbed calls determine the moments: one half
+          lie anywhere within such a call, more often near the end; the other half follow a call that opens or renames a
+          file.
+Checks    Each file under its final name is the same as before, the same as after an undisturbed call, or complete in
+          its format. A command that reads the files never ends with a traceback. Calling the same command again gives
+          the same result, or reports in one line what is in the way. After that, neither other files nor processes
+          remain.
 Needs     Linux
 """
 
@@ -36,17 +38,18 @@ from mobilenet.scenario.yaml_reader import parse
 
 from .commands import Command
 
-MARK = "MOBILENET_KILLS"  # an environment variable of all processes of a trial
-ENDS_WITHIN_S = 20.0  # grace period for processes that outlive the group, such as Spark's
+MARK = "MOBILENET_KILLS"  # environment variable of all processes of a trial
+ENDS_WITHIN_S = 20.0  # time allowed for processes that outlive the group, such as those of Spark
 LONGEST_S = 240.0
-ATTEMPTS = 3  # attempts to hit a moment before the command ends
-PARTS = "measured/"  # files of a study named by the runs of a task, which differ after an interruption
-TIMED = "manifest.json"  # contains a wall time, which may be the same by chance
+ATTEMPTS = 3  # A command may end before the chosen moment, so a trial makes up to three attempts.
+# These files of a study are named after the runs of a task, and the tasks differ after an interruption.
+PARTS = "measured/"
+TIMED = "manifest.json"  # This file contains a wall time, which may be equal by chance.
 OF_PROCESSES = re.compile(r"(^|/)__pycache__/|\.pyc$")  # caches of Python next to plug-ins
 
 
 class Call(NamedTuple):
-    """A call that ended or was killed; `code` is None if it was killed."""
+    """The result of a call. `code` is None if the call was killed."""
 
     code: int | None
     out: str
@@ -55,10 +58,10 @@ class Call(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """The results of undisturbed calls."""
+    """Holds the results of undisturbed calls."""
 
     call: Call
-    files: dict[str, str]  # name -> digest, or "" if it differs from call to call
+    files: dict[str, str]  # name -> digest, or "" if the content differs between calls
     contents: dict[str, bytes]
     file_moments_s: list[float]
 
@@ -66,13 +69,13 @@ class Whole(NamedTuple):
 class Trial(NamedTuple):
     moment_s: float
     was_killed: bool
-    outcome: str  # one of continued and refused
+    outcome: str  # either continued or refused
     problems: list[str]
 
 
 def start(words: str, place: Path, moments: Path | None = None) -> int:
-    """Start a command in a forked process, which leads its own group; it writes the times at which it opens or renames
-    files to `moments`.
+    """Start a command in a forked process that leads a separate group. The command writes the times at which it opens
+    or renames files to `moments`.
     """
     for name in ("out", "err"):
         (place / name).write_text("")
@@ -121,7 +124,7 @@ def _call(words: list[str], moments: Path | None) -> int:
 
 
 def finish(child: int, place: Path, began: float, within_s: float = LONGEST_S) -> Call:
-    """Wait for a command to end; kill its whole group if it takes longer."""
+    """Wait for a command to end, and kill its whole group if it takes longer than `within_s`."""
     code = None
     while time.monotonic() < began + within_s:
         pid, status = os.waitpid(child, os.WNOHANG)
@@ -131,7 +134,7 @@ def finish(child: int, place: Path, began: float, within_s: float = LONGEST_S) -
         time.sleep(min(0.002, max(0.0, began + within_s - time.monotonic())))
     took_s = time.monotonic() - began
     if code is None:
-        with suppress(ProcessLookupError):  # it has not created its group yet
+        with suppress(ProcessLookupError):  # The process has not created its group yet.
             os.killpg(child, signal.SIGKILL)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -157,7 +160,7 @@ def processes_of(place: Path) -> list[int]:
 
 
 def files_in(place: Path) -> dict[str, bytes]:
-    """Return the contents of files; the names of folders end with a slash, and their content is empty."""
+    """Return the contents of the files by name. The name of a folder ends with a slash, and its content is empty."""
     contents = {}
     for path in sorted((place / "work").rglob("*")):
         name = str(path.relative_to(place / "work"))
@@ -171,13 +174,13 @@ def digest(content: bytes) -> str:
 
 
 class Trials:
-    """Kill one command again and again, and compare what it leaves."""
+    """Kills one command repeatedly, and compares the files that each call leaves."""
 
     def __init__(self, command: Command, inputs: Path, folder: Path) -> None:
         self._command, self._inputs, self._folder = command, inputs, folder
         self._before = files_in(self._fresh("before"))
         self.whole = self._measure()
-        for reader in command.readers:  # some readers write files
+        for reader in command.readers:  # Some of these commands write files, too.
             call(reader, folder / "trial")
         self._allowed = {*self._before, *self.whole.files, *files_in(folder / "trial")}
 
@@ -220,7 +223,8 @@ class Trials:
             killed = finish(start(self._command.words, place), place, began, moment_s)
             if killed.code is None:
                 break
-            moment_s *= killed.took_s / max(self.whole.call.took_s, moment_s)  # the machine was less busy
+            # The machine was less busy than during the measurement.
+            moment_s *= killed.took_s / max(self.whole.call.took_s, moment_s)
         problems = list(self._remaining_processes(place))
         problems += self._half_written(place)
         for reader in self._command.readers:
@@ -286,7 +290,7 @@ def is_crash(done: Call) -> bool:
 
 
 def fault_of(name: str, content: bytes, whole: bytes | None) -> str | None:
-    """Return how a file is incomplete, or None if it is complete."""
+    """Return in what way a file is incomplete, or None if it is complete."""
     if whole is not None and len(content) < len(whole) and whole.startswith(content):
         return f"has only the first {len(content)} of {len(whole)} bytes"
     try:

@@ -1,4 +1,4 @@
-"""Fixtures: a `mobilenet live` in a separate process, and a client connected to it."""
+"""Fixtures that start `mobilenet live` in a separate process, and clients that are connected to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE_S = 180.0
 
 
 class Server:
-    """The command as a user would start it."""
+    """Runs the command in a process, as a user would start it."""
 
     def __init__(self, folder: Path, *arguments: str, env: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
@@ -50,7 +50,7 @@ class Server:
 
 
 class Talk:
-    """A client that talks to a live server over one socket."""
+    """A client that talks to a live server through one socket."""
 
     def __init__(self, server: Server, **headers: Any) -> None:
         address = f"ws://127.0.0.1:{server.port}/socket?token={server.token}"
@@ -82,11 +82,11 @@ class Talk:
                 return message
 
     def since(self, generation: int = 0) -> dict[str, Any]:
-        """Follow the run from its beginning."""
+        """Ask for all states from the beginning of the run."""
         return self.ask("since", generation=generation, row=0)
 
     def play_to(self, time_s: float, speed: float | str = "max") -> dict[str, Any]:
-        """Play to a time, and return the state in which the run pauses."""
+        """Play up to a time, and return the state at which the run pauses."""
         self.ask("play", speed=speed, until_s=time_s)
         return self.until_at(time_s)
 
@@ -94,12 +94,11 @@ class Talk:
         return self.until_state(lambda one: not one["is_playing"] and one["time_ns"] >= time_s * 10**9)
 
     def play_out(self) -> dict[str, Any]:
-        """Play to the end, and return the final state."""
         self.ask("play", speed="max")
         return self.until_state(lambda one: one["is_over"])
 
     def job(self) -> dict[str, Any]:
-        """Return the first job once it is finished."""
+        """Return the first job after it has finished."""
         over = ("done", "failed")
         state = self.until_state(lambda one: one.get("jobs", [{}])[0].get("state") in over)
         return dict(state["jobs"][0])
@@ -108,7 +107,7 @@ class Talk:
         return self.ask("do", what={"do": what, **how})
 
     def state(self) -> dict[str, Any]:
-        """Wait for the next state that the server sends."""
+        """Wait for the next state from the server, and return it."""
         while True:
             message = self.receive()
             if message["type"] == "state":
@@ -139,7 +138,7 @@ def served(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def violating(tmp_path: Path) -> Iterator[Server]:
-    """Return a program with a planted bug that breaks FIFO order."""
+    """Start a live run of a program with a planted bug, which violates FIFO order."""
     bug = "protocol.command=[python3, flood.py, --bug]"
     with serving(tmp_path, str(SCENARIOS / "programs" / "flood.yaml"), "--allow-code", "--set", bug) as server:
         yield server
@@ -147,7 +146,7 @@ def violating(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def talk(served: Server) -> Iterator[Talk]:
-    """Follow the run from its beginning."""
+    """Return a client that follows the run from its beginning."""
     with Talk(served) as talk:
         talk.since()
         yield talk
@@ -155,6 +154,5 @@ def talk(served: Server) -> Iterator[Talk]:
 
 @pytest.fixture(scope="module")
 def served_to_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Start one server for all tests that do not change it."""
     with serving(tmp_path_factory.mktemp("live"), str(FIRST)) as server:
         yield server

@@ -1,10 +1,10 @@
-"""Play random live sessions: chance plays, pauses, steps, intervenes, goes back and continues, as a user could.
+"""Play random live sessions, which play, pause, step, intervene, go back and continue as a user could.
 
     python -m tests.lab.live.sessions --count 200
 
-Model     one stream of draws for each session; what is done depends on nothing else, so a session repeats. In the end
-          the branch is played to its end and run as `mobilenet run` does, which must give the same events, samples and
-          verdict
+Model     Each session has one stream of draws. Its actions depend only on this stream, so a session can be repeated.
+          Finally, the session plays to the end, and `mobilenet run` runs its scenario. Both must have the same events,
+          samples and verdict.
 Source    ours: docs/guide/live.md
 """
 
@@ -25,7 +25,7 @@ from mobilenet.lab.live.commands import STEPS
 from mobilenet.lab.live.session import LiveSession
 from mobilenet.parameters import ScenarioError
 
-SCENARIOS = {  # and their durations here
+SCENARIOS = {  # scenario -> duration in a session, in seconds
     "first.yaml": 30,
     "dynamic.yaml": 20,
     "faults.yaml": 30,
@@ -39,11 +39,12 @@ KINDS = (
 )  # fmt: skip
 ROOT = Path(__file__).parents[3] / "scenarios"
 
-REFUSED = ("can be added", "has no effect", "is down, so it cannot")  # not offered on the live page
+# parts of errors about actions that the live page does not offer
+REFUSED = ("can be added", "has no effect", "is down, so it cannot")
 
 
 def intervention(draw: random.Random, live: LiveSession) -> dict[str, Any]:
-    """Draw an intervention on any host, possibly one that is not allowed at this moment."""
+    """Draw an intervention, which may be invalid at this moment."""
     host = f"h{draw.randrange(len(live.simulation.hosts))}"
     sites = live.simulation.coverage.stations_m.tolist()
     x, y = draw.choice(sites)
@@ -69,7 +70,7 @@ def intervention(draw: random.Random, live: LiveSession) -> dict[str, Any]:
 
 
 def play(seed: int, scenario: str) -> LiveSession:
-    """Make some three dozen random interventions, then play to the end."""
+    """Take up to three dozen random actions in a session, and then play to the end."""
     draw = random.Random(seed)
     lasts_s = SCENARIOS[scenario]
     live = mobilenet.live(ROOT / scenario, seed, {"duration_s": lasts_s, "warmup_s": 1}, allow_code=True)
@@ -89,7 +90,7 @@ def play(seed: int, scenario: str) -> LiveSession:
                 live.switch(draw.randrange(len(live.branches)))
         except ScenarioError as error:
             if any(words in str(error) for words in REFUSED):
-                continue  # not offered for programs, or the host is already down, or up
+                continue  # Programs do not support the action, or the host is already down or already up.
             if "after the active part" not in str(error):
                 raise
             live.rewind(live.now_s * draw.random())
@@ -99,7 +100,7 @@ def play(seed: int, scenario: str) -> LiveSession:
 
 
 def repeats(live: LiveSession, folder: Path) -> mobilenet.Run:
-    """Run the scenario of a session; raise AssertionError unless the run equals the session."""
+    """Run the scenario of a session, and raise AssertionError unless this run equals the session."""
     run = live.save(folder / "run")
     assert run.manifest["fingerprint"] == live.fingerprint
     outcome = live.outcome

@@ -1,4 +1,6 @@
-"""Tests of the effect of an intervention, from real runs of the same worlds with it and without it."""
+"""Tests of the estimated effect of an intervention, from real runs of the same worlds with and without the
+intervention.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,13 @@ def wait_for(job: Job) -> Job:
 @pytest.mark.long
 def test_a_sentence_gives_the_delay_that_a_crash_caused(desk: Desk) -> None:
     desk.session.play(29)
-    desk.session.do("crash", host="h5")  # later than the moment that is shown
+    desk.session.do("crash", host="h5")  # happens later than the moment that is shown
     job = wait_for(desk.jobs.effect(desk.session.scenario, 6, 0, 6))
     assert job.state == "done", job.text
     difference_of = {each["metric"]: each for each in job.result["differences"]}
     delay, itself = difference_of["delivery_delay_mean_s"], difference_of["delivery_delay_mean_there_s"]
     assert delay["pairs"] == itself["pairs"] == 6
-    assert 0 < delay["low"] < delay["high"] < itself["low"]  # a host that is down has the longest delay
+    assert 0 < delay["low"] < delay["high"] < itself["low"]  # The host that is down has the longest delay.
     assert job.text.startswith(
         "Effect of the crash of h3 at 8 s on the following 20 s, from 6 worlds with and without the"
         " intervention (95 % intervals):"
@@ -78,7 +80,7 @@ def test_two_jobs_at_a_time_have_directories_of_their_own(desk: Desk) -> None:
     jobs = [desk.jobs.save(desk.session.scenario, None, (0, "")) for _ in range(2)]
     assert len({job.about for job in jobs}) == 2
     for job in jobs:
-        assert wait_for(job).state == "failed"  # the requested fingerprint does not exist
+        assert wait_for(job).state == "failed"  # The job failed, because the requested fingerprint does not exist.
         assert "different events from the live run" in job.text
 
 
@@ -98,10 +100,10 @@ def test_delays_are_given_for_the_host_and_for_its_cell() -> None:
         (0, "h3", "join", "s1", None),
         (1, "h3", "handoff_end", "s0", None),
         (2, "h1", "leave", None, None),
-        (3, "h2", "broadcast", None, "h2:1"),  # before the intervention: not counted
+        (3, "h2", "broadcast", None, "h2:1"),  # not counted, because it is before the intervention
         (4, "h0", "crash", None, None),
         (5, "h2", "broadcast", None, "h2:2"),
-        (6, "h0", "handoff_end", "s1", None),  # it returns to the cell that it had
+        (6, "h0", "handoff_end", "s1", None),  # h0 returns from another cell to this one.
         (6, "h3", "deliver", None, "h2:1"),
         (6, "h3", "deliver", None, "h2:2"),
         (7, "h1", "deliver", None, "h2:2"),
@@ -119,12 +121,12 @@ def test_delays_are_given_for_the_host_and_for_its_cell() -> None:
     itself, cell = (dict(zip(metrics, (mean, 1.0), strict=True)) for metrics, mean in ((THERE, 4.0), (CELL, 1.0)))
     assert outcome(events, crash, 10) == whole | itself | cell
     assert outcome(events, OfStation(at_s=4, do="radio_off", station="s1"), 10) == whole | {CELL[0]: 3.0, CELL[1]: 1.0}
-    leave = OfHost(at_s=2, do="leave", host="h1")  # h1's own actions at that time do not matter
+    leave = OfHost(at_s=2, do="leave", host="h1")  # Actions of h1 itself at that time do not matter.
     assert outcome(events, leave, 10)[CELL[0]] == (1 + 4 + 3) / 3
-    alone = OfHost(at_s=4, do="crash", host="h1")  # it has no cell
+    alone = OfHost(at_s=4, do="crash", host="h1")  # h1 is not in a cell.
     assert outcome(events, alone, 10) == whole | {THERE[0]: 2.0, THERE[1]: 1.0}
     assert outcome(events, Loss(at_s=4, do="loss", loss=0.5), 10) == whole
-    early = {"deliveries": 3.0, "delivery_delay_mean_s": 2.0}  # excludes deliveries at the end or later
+    early = {"deliveries": 3.0, "delivery_delay_mean_s": 2.0}  # leaves out deliveries at the end of the window or later
     assert outcome(events, crash, 9) == early | {THERE[1]: 0.0} | cell
 
 
@@ -159,7 +161,8 @@ def test_adding_a_host_cannot_be_undone_if_it_was_changed_later(desk: Desk) -> N
 def test_added_hosts_are_numbered_in_order_of_time() -> None:
     second, first, third = (Add(at_s=at_s, do="add", to_m=(0, 0)) for at_s in (10, 5, 15))
     crash = OfHost(at_s=12, do="crash", host="h7")
-    listed = [second, first, third, crash, OfHost(at_s=13, do="crash", host="h5")]  # h7 is the second of them
+    # h7 is the second host that is added.
+    listed = [second, first, third, crash, OfHost(at_s=13, do="crash", host="h5")]
     assert [host_with_other_number(listed, one, 6) for one in (first, second, third)] == ["h7", "h7", None]
 
 
@@ -168,7 +171,7 @@ def test_at_most_four_jobs_run_at_once_and_none_runs_twice(desk: Desk) -> None:
     jobs.effect(scenario, 6, 0, 300)
     with pytest.raises(ScenarioError, match="the effect of the crash of h3 at 8 s is already being estimated"):
         jobs.effect(scenario, 6, 0, 300)
-    jobs.effect(scenario, 6, 0, 301)  # a different question
+    jobs.effect(scenario, 6, 0, 301)  # This is a different question.
     jobs.effect(scenario, 6, 1, 300)
     jobs.save(scenario, Path("runs/mine"), (0, ""))
     with pytest.raises(ScenarioError, match="4 jobs are in progress"):
@@ -184,13 +187,14 @@ def test_pairs_without_a_value_are_left_out_of_the_comparison() -> None:
     runs = pd.DataFrame(rows, columns=["replication", "configuration"])
     runs["deliveries"] = 10.0 * runs["replication"]
     comparisons = compare_worlds(runs)
-    assert comparisons[0] == {"metric": "delivery_delay_mean_s", "pairs": 0}  # no host delivered anything
+    # The delay is missing, because the runs do not have it.
+    assert comparisons[0] == {"metric": "delivery_delay_mean_s", "pairs": 0}
     assert comparisons[1] == {"metric": "deliveries", "pairs": 4, "difference": 0.0, "low": 0.0, "high": 0.0}
     loss = Loss(at_s=4, do="loss", loss=0.5)
     alike = "The worlds show no measurable difference in the number of deliveries (+0 ± 0)."
     assert alike in effect_in_words(loss, 20, comparisons)
     runs["delivery_delay_mean_s"] = runs["replication"] + 0.5 * runs["configuration"]
-    runs.loc[5, "delivery_delay_mean_s"] = None  # the third world with the intervention
+    runs.loc[5, "delivery_delay_mean_s"] = None  # row of the third world with the intervention
     delay = compare_worlds(runs)[0]
     assert (delay["pairs"], delay["difference"]) == (3, 0.5)
 
@@ -205,7 +209,9 @@ def test_numbers_have_the_digits_of_their_half_width() -> None:
 
 
 def test_shortening_a_world_keeps_its_hosts() -> None:
-    """With tracks, the duration decides which hosts exist, so the compared worlds last as long as the session."""
+    """In a run over tracks, the duration decides which hosts exist, so the compared worlds must be as long as the
+    session.
+    """
     streets = load_scenario(FIRST.parent / "streets.yaml")
     hosts = mobilenet.live(streets).first_hosts
     assert mobilenet.live(streets.with_changes([_ending(streets, 25)])).first_hosts == hosts

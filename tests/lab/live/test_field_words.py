@@ -1,4 +1,4 @@
-"""Tests that every row of a built-in protocol's card has a description, and that no description is unused."""
+"""Tests that every row on the card of a built-in protocol has a description, and that every description is used."""
 
 from __future__ import annotations
 

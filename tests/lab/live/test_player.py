@@ -1,4 +1,6 @@
-"""Tests of the pace of a live run and of its listeners, with the player in a separate thread as in the command."""
+"""Tests of the speed of a live run and of its listeners. The player runs in a separate thread, as it does in the
+command.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ import mobilenet
 from mobilenet.lab.live.player import MOST_BEHIND_S, TURN_S, Player
 
 FIRST = Path(__file__).parents[3] / "scenarios" / "first.yaml"
-PIECES_S = 3 * TURN_S  # allowance for a slow piece of work
+PIECES_S = 3 * TURN_S  # allows for a slow step
 
 
 def nobody(at_once: bool) -> bool:
@@ -51,7 +53,7 @@ def test_a_new_speed_applies_from_the_present_moment() -> None:
         wait_for(player.ask(lambda: player.set_speed(4)))
         time.sleep(0.3)
         after_s, took_s = now_s(player), time.monotonic() - began_s
-    assert after_s - before_s <= 4 * (took_s + PIECES_S)  # the past second does not count at speed 4
+    assert after_s - before_s <= 4 * (took_s + PIECES_S)  # The second before the change does not count at speed 4.
 
 
 @pytest.mark.long
@@ -84,4 +86,4 @@ def test_a_slow_listener_gets_a_state_even_while_the_run_pauses(refused: int) ->
     with playing(on_state) as player:
         wait_for(player.ask(player.send_state))
         time.sleep(1)
-    assert refused < len(calls) <= refused + 2  # one at the beginning, if that comes first
+    assert refused < len(calls) <= refused + 2  # There may be one call at the beginning, before the state is requested.

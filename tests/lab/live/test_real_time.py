@@ -1,4 +1,4 @@
-"""Tests of a live run of programs that use UDP: it follows the wall clock, and interventions take effect.
+"""Tests of a live run of programs that use UDP. The run follows the wall clock, and interventions take effect.
 
 Source    ours: docs/guide/live.md
 """
@@ -41,9 +41,9 @@ def desk() -> Iterator[Desk]:
 
 
 def across_the_crash(run: mobilenet.Run) -> bool:
-    """Return whether h1's order is violated by one message from before its crash and one from after it.
+    """Return whether the order of h1's messages is violated by a message from before its crash and one from after it.
 
-    The program numbers its messages from 0 again, and does not keep this order.
+    After a crash, the program numbers its messages from 0 again, so it does not keep this order.
     """
     match = re.match(r"(h1:\d+) overtook (h1:\d+) at h\d", run.verdicts["fifo_order"].explanation)
     assert match is not None, run.verdicts["fifo_order"]
@@ -54,7 +54,7 @@ def across_the_crash(run: mobilenet.Run) -> bool:
 
 
 def error_of(desk: Desk, **command: object) -> str:
-    """Return the error that a page would show, or ""."""
+    """Return the error that a page would show, or an empty string."""
     return str(desk.answer(json.dumps(command), Listener()).get("error", ""))
 
 
@@ -94,7 +94,7 @@ def test_programs_go_on_and_hosts_crash_and_recover(
     assert run.verdicts["fifo_order"].answer == "valid" or across_the_crash(run)
     assert run.metrics["crashes"] == 1 and run.metrics["datagrams_received"]
     assert [one.do for one in load_scenario(run.path / "scenario.yaml").interventions] == done
-    assert error_of(desk, command="save", name="mine") != ""  # it already exists
+    assert error_of(desk, command="save", name="mine") != ""  # The run already exists.
 
 
 @pytest.mark.long
@@ -112,7 +112,7 @@ def test_the_page_shows_it(tmp_path: Path) -> None:
             page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
             words = "[...document.querySelectorAll('button')].map(button => button.textContent)"
             offered = set(window.value(words))
-            assert {"Crash", "Recover"} <= offered  # excludes what real time does not allow
+            assert {"Crash", "Recover"} <= offered  # does not include what is impossible in real time
             virtual = {"Step to the next", "Add a host", "what effect did it have?", "Broadcast", "Continue from here"}
             assert not offered & virtual
             assert window.value("[document.querySelector('.mn-speed'), document.querySelector('.mn-save')]"

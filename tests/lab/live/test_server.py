@@ -1,4 +1,4 @@
-"""Tests of a live run's server with well-behaved and hostile clients."""
+"""Tests of the server of a live run with well-behaved and hostile clients."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_listeners_set_their_own_pace_and_see_actions_at_once(served: Server) ->
     times_ns = [
         [time_ns for state in talk.states for time_ns in state["deliveries"]["time_ns"]] for talk in (slow, usual)
     ]
-    assert times_ns[0] == times_ns[1]  # no state is lost on the way
+    assert times_ns[0] == times_ns[1]  # The slow client also receives all deliveries.
 
 
 @pytest.mark.long
@@ -147,13 +147,13 @@ def test_a_live_run_waits_for_listeners_that_look_back(talk: Talk, served: Serve
         waiting = talk.until_state(lambda one: "is_held" in one)
         assert not waiting["is_playing"]
         time.sleep(0.3)
-        talk.ask("hold", on=True)  # both clients
+        talk.ask("hold", on=True)  # Both clients now hold the run.
         talk.ask("hold", on=False)
         assert talk.ask("pace", states_per_s=20)["time_ns"] == waiting["time_ns"]
     going = talk.until_state(lambda one: one["is_playing"])
     assert waiting["time_ns"] <= going["time_ns"] < waiting["time_ns"] + 300_000_000
     talk.ask("hold", on=True)
-    talk.ask("play", speed="max")  # the client that plays resumes the run
+    talk.ask("play", speed="max")  # The run resumes, because the client that plays no longer holds it.
     talk.until_state(lambda one: one["time_ns"] >= 25 * 10**9)
     talk.ask("hold", on=False)
 
@@ -176,11 +176,11 @@ def test_a_slow_listener_does_not_slow_the_run(talk: Talk) -> None:
     talk.ask("pace", states_per_s=0.1)
     began_s = time.monotonic()
     talk.play_to(20, 50)
-    assert time.monotonic() - began_s < 10  # 0.4 s on a fast machine
+    assert time.monotonic() - began_s < 10  # takes 0.4 s on a fast machine
 
 
 class Slow(Page):
-    """Client that is sometimes too slow to take a state."""
+    """A client that is sometimes too slow to receive a state."""
 
     def __init__(self) -> None:
         Listener.__init__(self)
@@ -211,7 +211,7 @@ def test_a_busy_listener_gets_the_last_state_once_it_is_ready(slow: tuple[Desk, 
     assert not server.tell_all(True)
     assert not server.tell_all(False)
     listener.is_ready = True
-    assert server.tell_all(False)  # although the run is paused
+    assert server.tell_all(False)  # The state is sent even though the run is paused.
     assert [state["time_ns"] for state in listener.states] == [5_000_000_000]
     assert server.tell_all(False)
     assert len(listener.states) == 1
@@ -243,7 +243,8 @@ def test_many_commands_do_not_delay_the_next_state(talk: Talk) -> None:
     begun_s = time.monotonic()
     for _ in range(5):
         talk.state()
-    assert time.monotonic() - begun_s < 2  # 0.25 s; each command delayed it by 50 ms
+    # The five states take about 0.25 s. Earlier, each command delayed a state by 50 ms.
+    assert time.monotonic() - begun_s < 2
 
 
 @pytest.mark.long
@@ -299,7 +300,8 @@ def test_the_live_page_requires_the_token_host_and_origin(served_to_all: Server)
     assert refusal(base)[0] == 403
     assert "token is missing or wrong" in refusal(f"{base}?token=wrong")[1]
     assert "origin" in refusal(served_to_all.url, Origin="http://evil.example")[1]
-    forwarded = {"Host": "localhost:9000", "Origin": "http://localhost:9000"}  # as by ssh -L 9000:127.0.0.1:PORT
+    # the headers that a browser sends through ssh -L 9000:127.0.0.1:PORT
+    forwarded = {"Host": "localhost:9000", "Origin": "http://localhost:9000"}
     with urllib.request.urlopen(urllib.request.Request(served_to_all.url, headers=forwarded)) as answer:
         assert answer.status == 200
     assert "origin" in refusal(served_to_all.url, Host="localhost:9000", Origin="http://localhost:9001")[1]
@@ -404,7 +406,7 @@ def test_the_live_server_rejects_a_flood_of_commands(served_to_all: Server) -> N
         assert "error" not in replies[-1]
         errors = [reply["error"] for reply in replies if "error" in reply]
         assert set(errors) == {"more than 100 messages a second: further messages in this second are dropped"}
-        assert len(errors) <= 3  # one in each second that the thousand took
+        assert len(errors) <= 3  # one for each second in which the thousand commands were handled
         assert len(replies) - len(errors) <= 301
 
 
@@ -490,7 +492,8 @@ def test_a_listener_that_does_not_read_does_not_delay_the_end(served: Server) ->
         talk.play_out()
         began_s = time.monotonic()
         code, out, _ = served.end()
-        assert time.monotonic() - began_s < 4  # by default, a listener has 10 s to say goodbye
+        # The server must not wait for the default of 10 s in which a listener may close its connection.
+        assert time.monotonic() - began_s < 4
     assert code == 0
     assert "is in runs/" in out
 
@@ -510,4 +513,4 @@ def test_a_host_that_is_down_accepts_only_recovery(talk: Talk, what: str) -> Non
     assert "error" not in talk.do("crash", host="h1")
     assert talk.do(what, host="h1")["error"] == f"do: h1 is down, so it cannot {what}; expected `recover` first"
     assert "error" not in talk.do("recover", host="h1")
-    assert ("error" in talk.do(what, host="h1")) is (what == "join")  # a member cannot join
+    assert ("error" in talk.do(what, host="h1")) is (what == "join")  # A host that is a member cannot join.

@@ -1,4 +1,4 @@
-"""Tests that a live session is a run: with any interventions, its scenario gives the same run again."""
+"""Tests that a live session is a run: after any interventions, running its scenario gives the same events."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_going_back_and_on_begins_a_branch_and_both_can_be_kept(live: LiveSessio
     before = live.fingerprint
     live.rewind(10)
     assert live.now_s == 10
-    assert len(live.branches) == 1  # no intervention came after 10 s
+    assert len(live.branches) == 1  # There is no new branch, because all interventions were before 10 s.
     live.play(12)
     assert live.fingerprint == before
     live.rewind(5)
@@ -145,7 +145,7 @@ def test_rewinding_to_the_time_of_an_intervention_keeps_it(live: LiveSession) ->
         ({"do": "drag", "host": "h1", "to_m": [0, 1e9]}, "^to_m: "),
         ({"do": "loss", "loss": 2}, "^loss: should be at most 1, got 2"),
         ({"do": "crash", "host": "h1", "why": "x"}, "^why: unknown key"),
-        # nor may an intervention contain another one
+        # An intervention cannot contain a time or another intervention.
         ({"do": "crash", "host": "h1", "at_s": 3}, "at_s: an intervention takes effect now"),
         ({"do": "crash", "host": "h1", "at_s: 3}, {do: crash, host": "h2"}, "unknown key"),
         ({"do": "crash", "host": "h1", "a: b\nc": 1}, "unknown key"),
@@ -299,7 +299,7 @@ def test_a_repeated_join_or_leave_is_rejected(live: LiveSession, what: str, othe
     if what == "join":
         live.play(6)
         live.do("join", host="h3")
-    for time_s in (live.now_s, 9):  # first requested only, then executed
+    for time_s in (live.now_s, 9):  # At first, the change is only requested. Later, it has been executed.
         live.play(time_s)
         with pytest.raises(ScenarioError, match=f"do: h3 is .* already, so {what} has no effect; expected {other}"):
             live.do(what, host="h3")
@@ -317,8 +317,10 @@ def test_a_second_crash_and_a_second_recovery_are_refused(live: LiveSession) -> 
 
 
 def test_an_intervention_without_effect_is_left_out(tmp_path: Path) -> None:
-    """It returns at a time at which it has an effect."""
-    live = mobilenet.live(ROOT / "by_hand.yaml")  # crashes h1 at 5 s, and recovers it at 9 s
+    """A scheduled crash of h1 is left out while h1 is already down. It is included again as soon as it would have an
+    effect.
+    """
+    live = mobilenet.live(ROOT / "by_hand.yaml")  # The scenario crashes h1 at 5 s and recovers it at 9 s.
 
     def of_h1() -> list[tuple[str, float]]:
         return [(one.do, one.at_s) for one in live.scenario.interventions if getattr(one, "host", "") == "h1"]

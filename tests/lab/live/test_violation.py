@@ -1,4 +1,6 @@
-"""Tests that a run pauses at the event that violates a property, and that the verifier agrees on the whole run."""
+"""Tests that a run pauses at the event that violates a property, and that the verifier finds the same violation in the
+whole run.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,14 @@ def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
         run = live.save(tmp_path / "run")
         assert run.verdict == "violated"
         assert run.verdicts["fifo_order"].explanation == violation.explanation
-        live.play()  # reported only once
+        live.play()  # The violation is reported only once.
         assert live.is_over
         assert live.fingerprint == run.manifest["fingerprint"]
 
 
 @pytest.mark.long
 def test_the_diagram_shows_the_violation_until_it_is_moved() -> None:
-    """Time went past the violation and back; a client that followed frame by frame has the same diagram."""
+    """One client plays until the run pauses, and the other follows it frame by frame. Both have the same diagram."""
     diagrams = []
     for go_on in (lambda desk: desk.session.play(), frame_by_frame):
         with closing(flood("--bug")) as live:
@@ -55,9 +57,9 @@ def test_the_diagram_shows_the_violation_until_it_is_moved() -> None:
             ]
             state, place = desk.stream.state(Place(0, 0, "h1"))
             diagrams.append((live.now_ns, state["arrows"]["sent_ns"], state["arrows_from_ns"]))
-            assert desk.stream.state(place)[0]["arrows"]["sent_ns"] == []  # each arrow once
+            assert desk.stream.state(place)[0]["arrows"]["sent_ns"] == []  # Each arrow is sent once.
             live.play(live.now_s + 1)
-            assert desk.stream.state(place)[0]["arrows"]["sent_ns"]  # and the run continues
+            assert desk.stream.state(place)[0]["arrows"]["sent_ns"]  # After the run continues, new arrows are sent.
             desk.player.pause("violated")
             desk.answer('{"command": "do", "what": {"do": "crash", "host": "h2"}}', Listener())
             assert desk.player.stopped_because == ""
@@ -95,7 +97,7 @@ def test_a_live_run_can_be_rewound_after_a_program_dies(tmp_path: Path) -> None:
     (tmp_path / "dies.yaml").write_text(scenario.replace("flood.py", "dies.py"), encoding="utf-8")
     with closing(mobilenet.live(tmp_path / "dies.yaml", 1, allow_code=True)) as live:
         with pytest.raises(ScenarioError):
-            while not live.is_over:  # it violates something, too
+            while not live.is_over:  # The run may also pause because the program violates a property.
                 live.play()
                 assert live.violation is None or live.violation.row + 1 == len(live.simulation.recording.events)
         at_s = live.now_s

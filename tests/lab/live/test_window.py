@@ -1,4 +1,4 @@
-"""Tests of the live page in a real browser: each click takes effect, and the run can be repeated."""
+"""Tests of the live page in a real browser. Each click takes effect, and the run can be repeated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ APP, LIVE = "Mobilenet.app", "Mobilenet.app.live"
 
 
 class Window:
-    """A page with methods named after a user's actions."""
+    """A page with methods for the actions of a user."""
 
     def __init__(self, page: Page, served: Server) -> None:
         self.page = page
@@ -52,7 +52,8 @@ class Window:
         self.page.until(f"{APP}.selected && {APP}.selected.kind === 'host'")
 
     def pixels(self, host: int) -> tuple[float, float]:
-        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # wait until drawn
+        # waits until the page has been drawn
+        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         x, y = self.value(
             f"(() => {{ const p = {APP}.field.pixels({host}), b = {APP}.map.getContainer().getBoundingClientRect();"
             " return [p[0] + b.left, p[1] + b.top]; })()"
@@ -218,7 +219,7 @@ def test_the_page_has_one_pending_request_for_message_holders(window: Window) ->
     page.until(f"{LIVE}.learn(0)")
     asked = window.value("asked")
     assert window.value(f"{APP}.run.messages.label(0)") in asked
-    assert len(asked) == len(set(asked))  # whatever the number of clients
+    assert len(asked) == len(set(asked))  # Each message is requested once, however often its holders are needed.
 
 
 def test_reloading_the_live_page_shows_the_same_state(window: Window) -> None:
@@ -230,7 +231,7 @@ def test_reloading_the_live_page_shows_the_same_state(window: Window) -> None:
         Array.from({{length: run.count}}, (_, h) => run.deliveriesOf(h).time.length)]); }})()"""
     page.until(f"{APP}.clock.t === {APP}.run.now_s")
     before = json.loads(window.value(look))
-    assert len(before[4]["time"]) >= 4 * 13  # every quarter of a second, even at full speed
+    assert len(before[4]["time"]) >= 4 * 13  # There is a value for every quarter of a second, even at full speed.
     page.evaluate("location.reload()")
     page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {LIVE}.state && {APP}.run.live.row > 100")
     assert json.loads(window.value(look)) == before
@@ -268,7 +269,8 @@ def test_the_live_page_reconnects_and_ends_with_the_server(window: Window, serve
     window.play_to(2)
     window.value(f"{LIVE}.touch({{do: 'crash', host: 'h1'}})")
     page.until(f"{LIVE}.interventions.length === 1")
-    window.value(f"void {LIVE}.ask({{command: 'x'.repeat(70000)}})")  # closes the socket
+    # The server closes the socket because of this message.
+    window.value(f"void {LIVE}.ask({{command: 'x'.repeat(70000)}})")
     page.until("document.querySelector('.mn-toast')?.textContent === 'Connected again.'")
     window.until_ready()
     assert len(window.interventions()) == 1
@@ -303,11 +305,11 @@ def test_a_violation_stops_time_and_is_explained(violating: Server) -> None:
         page.evaluate(f"{links}[0].click()")
         assert "overtook" in words
         row = window.value(f"{LIVE}.state.violation.row")
-        assert f"at {window.now_s():.6f} s (event {row})" in words  # where the run paused
+        assert f"at {window.now_s():.6f} s (event {row})" in words  # time and event at which the run paused
 
 
 def test_a_host_that_is_added_appears_without_a_reload(window: Window) -> None:
-    """Selection, map position and drawing all stay."""
+    """The page keeps its selection, the position of the map and the drawing."""
     page = window.page
     window.play_to(4)
     window.choose(2)
@@ -320,7 +322,7 @@ def test_a_host_that_is_added_appears_without_a_reload(window: Window) -> None:
     assert window.value("window.isSamePage") is True
     assert window.value(f"{APP}.selected.id") == 2 and window.value(f"{APP}.map.getZoom()") == view
     x, y = json.loads(window.value(f"JSON.stringify(Object.values({APP}.run.place({count}, {APP}.run.now_s)))"))
-    assert abs(x - 10) <= 25 and abs(y - 20) <= 25  # it walks at 5 m/s for at most 5 s
+    assert abs(x - 10) <= 25 and abs(y - 20) <= 25  # The host walks at 5 m/s for at most 5 s.
     page.until(f"document.querySelector('.mn-head').textContent.includes('{count + 1} hosts')")
     page.until(f"{APP}.run.flagsAt({count}, {APP}.run.now_s) & Mobilenet.MEMBER")
     page.until(f"{APP}.run.deliveriesOf({count}).time.length > 0")
@@ -363,7 +365,8 @@ def test_a_card_in_a_narrow_window_leaves_its_host_in_sight(served: Server) -> N
             below = window.value("document.querySelector('.mn-left').getBoundingClientRect().bottom")
             above = window.value("document.querySelector('.mn-right-side').getBoundingClientRect().top")
             assert below < y < above and above - below > 800 / 4
-        page.until("document.querySelector('.mn-content .mn-space canvas').clientWidth > 200")  # its diagram
+        # The card shows the diagram of its host.
+        page.until("document.querySelector('.mn-content .mn-space canvas').clientWidth > 200")
 
 
 def test_the_whole_field_stays_in_sight_when_the_diagram_opens(served: Server) -> None:
@@ -378,7 +381,7 @@ def test_the_whole_field_stays_in_sight_when_the_diagram_opens(served: Server) -
                    "document.querySelector('.mn-space').getBoundingClientRect().top")  # fmt: skip
         before = float(window.value(lowest))
         page.click_on(".mn-fold-space")
-        page.until(f"{lowest} > {before} + 10")  # there is more space again
+        page.until(f"{lowest} > {before} + 10")  # The field uses the free space again.
         assert window.value("document.querySelector('.mn-space canvas').clientHeight") == 0
         page.evaluate(f"{APP}.select(null)")
         page.until("document.querySelector('.mn-space').hidden")
@@ -397,11 +400,12 @@ def test_the_panels_of_a_narrow_window_cover_no_station(width: int, height: int,
         window.play_to(3)
         assert window.value(seen)
         for chosen in ("{kind: 'host', id: 1}", "{kind: 'message', id: 0}", "{kind: 'station', id: 2}", "null"):
-            page.evaluate(f"{APP}.select({chosen})")  # a card replaces it, and then gives the space back
+            # A card covers part of the field, and later frees the space again.
+            page.evaluate(f"{APP}.select({chosen})")
             page.until(seen)
         before = window.value(f"{APP}.map.getZoom()")
         page.evaluate(f"{APP}.map.setZoom({before} + 1, {{animate: false}}); {APP}.select({{kind: 'host', id: 1}})")
-        assert window.value(f"{APP}.map.getZoom()") == before + 1  # a position that the user chose is kept
+        assert window.value(f"{APP}.map.getZoom()") == before + 1  # A map position chosen by the user is kept.
 
 
 def test_the_live_page_shows_an_answer_and_its_progress(served: Server) -> None:

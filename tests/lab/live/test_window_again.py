@@ -1,4 +1,4 @@
-"""Regression tests in a real browser for faults found on the live page.
+"""Regression tests in a real browser for bugs found on the live page.
 
 Source    ours: docs/guide/live.md
 """
@@ -70,7 +70,8 @@ def test_buffer_curves_match_the_record_at_any_speed(seventy: Server) -> None:
         page.until(f"{APP}.run.count === 71")
         window.play_to(17)
         grown = json.loads(window.value(drawn))
-        assert window.value(f"{APP}.boxes.highest()") == max(map(max, grown["stations"][0][1])) > 1  # the bars fit
+        # The bars fit into the scale.
+        assert window.value(f"{APP}.boxes.highest()") == max(map(max, grown["stations"][0][1])) > 1
         window.page.visit(seventy.url)
         window.until_ready()
         assert json.loads(window.value(drawn)) == grown
@@ -104,7 +105,7 @@ def test_the_diagram_is_near_the_top_of_a_narrow_card(width: int, height: int, s
         top = "document.querySelector('.mn-space').getBoundingClientRect().top"
         content = "document.querySelector('.mn-content').getBoundingClientRect()"
         assert window.value(f"{top} - {content}.top") < 140
-        assert window.value(f"{top} < {content}.bottom - 30")  # visible without scrolling
+        assert window.value(f"{top} < {content}.bottom - 30")  # The diagram is visible without scrolling.
 
 
 def test_a_variable_of_a_protocol_is_explained_by_a_click(served: Server) -> None:
@@ -129,11 +130,11 @@ def test_adding_a_host_beside_another_does_not_select_either(served: Server) -> 
         page.until(f"{APP}.run.count === 7")
         page.until("document.querySelector('.mn-toast').textContent === 'The host is added.'")
         assert window.value(f"{APP}.selected") is None
-        window.choose(2)  # the next click selects again
+        window.choose(2)  # After the host is added, a click selects again.
 
 
 def test_marks_of_different_interventions_differ(served: Server) -> None:
-    """Each has a letter, a colour, and a tooltip."""
+    """The mark of each intervention has a letter, a colour and a tooltip."""
     with Page(1280, 800) as page:
         window = Window(page, served)
         page.evaluate(
@@ -160,7 +161,7 @@ def test_marks_of_different_interventions_differ(served: Server) -> None:
 
 
 def test_the_live_page_explains_a_late_delivery_in_virtual_time(served: Server) -> None:
-    """Real time does not offer this: see test_real_time.py."""
+    """Explanations are not available in real time: see test_real_time.py."""
     with Page(1280, 800) as page:
         window = Window(page, served)
         window.play_to(6)

@@ -1,4 +1,4 @@
-"""Tests that the live page shows the correct view, speed and messages, also when the server is gone."""
+"""Tests that the live page shows the correct view, speed and messages, even after the server has ended."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_live_page_updates_messages_and_speed_after_a_seek(served: Server) -
         window.button("Back to now")
         page.until(f"{LIVE}.following && {APP}.clock.speed === 4")
         assert window.value(f"{LIVE}.state.speed") == 4
-        # while the count is unknown, no bar is full
+        # While the number of holders is unknown, the bar stays empty.
         page.evaluate(
             f"{{ {LIVE}.isPartial = true; window.ask = {LIVE}.ask; {LIVE}.ask = () => new Promise(() => 0); }}"
         )
@@ -102,19 +102,19 @@ def test_the_live_page_scrolls_requested_details_into_view(tmp_path: Path) -> No
         for host in range(5):
             page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h{host}'}})")
         page.until(f"document.querySelectorAll('.mn-intervention').length === 5 && {lowest} < {below}")
-        # stations' buffers are enabled, and drawn only after zooming in
+        # The layer of station buffers is on, but the buffers are drawn only after the user has zoomed in.
         words = "document.querySelector('[data-layer=buffers]').parentNode.textContent"
         page.until(f"{words}.endsWith('; zoom in to see them')")
         page.evaluate(f"void {APP}.map.setZoom({APP}.map.getZoom() + 3, {{animate: false}})")
         page.until(f"!{words}.includes('zoom in')")
-        # the panels share the space
+        # In a narrow window, the panels share the space.
         page.resize(820, 1180)
         page.until("document.querySelector('.mn-fold').offsetHeight > 0")
         page.evaluate("document.querySelector('.mn-touch').open = document.querySelector('.mn-layers').open = true")
         if "mn-folded" in window.value("document.querySelector('.mn-right-side').className"):
             page.evaluate("document.querySelector('.mn-fold').click()")
         assert window.value(f"document.querySelector('.mn-right-side').getBoundingClientRect().top - {below}") > 400
-        # bars are visible in forced colours
+        # Bars remain visible in forced colours.
         page.prefer(forced_colors="active")
         colour = "(what) => getComputedStyle(document.querySelector(what)).backgroundColor"
         page.evaluate("document.querySelector('.mn-content').innerHTML = '<b class=mn-bar-of><i></i></b>'")

@@ -1,4 +1,4 @@
-"""Fixtures: all sample programs in one folder, with those in C compiled, and the first program of the guide."""
+"""Fixtures: a folder with all sample programs, in which those in C are compiled, and the first program of the guide."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 @pytest.fixture(scope="session")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("samples")
-    for file in SAMPLES.glob("*.*"):  # excludes binaries compiled there
+    for file in SAMPLES.glob("*.*"):  # leaves out binaries that were compiled in the clone
         shutil.copy(file, folder)
     if shutil.which("cc") is not None:
         for source in folder.glob("*.c"):
@@ -29,7 +29,6 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def shout(tmp_path: Path) -> Path:
-    """Return the scenario of the guide's first program."""
     blocks = re.findall(r"```\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "shout.py").write_text(blocks[0])
     (tmp_path / "shout.yaml").write_text(blocks[1])

@@ -1,4 +1,6 @@
-"""Plug-in with the algorithm of scenarios/programs/flood.py: the same messages, sizes and draws."""
+"""A plug-in with the algorithm of scenarios/programs/flood.py. It sends the same messages with the same sizes, and
+makes the same draws.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,5 +1,5 @@
-"""Check for the compilers of samples in other languages: tests skip missing ones unless the
-environment requires them.
+"""Check which compilers for the samples in other languages are installed. Tests of missing languages are skipped,
+unless the environment requires them.
 """
 
 from __future__ import annotations

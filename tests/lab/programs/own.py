@@ -21,11 +21,11 @@ for line in sys.stdin:
 
 
 def alive(folder: Path) -> list[int]:
-    """Return other processes whose working directory or command line has this folder."""
+    """Return the other processes whose working directory or command line contains this folder."""
     process_ids = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and int(process.name) != os.getpid():
-            with suppress(OSError):  # it ended in the meantime
+            with suppress(OSError):  # A process may end in the meantime.
                 command = (process / "cmdline").read_bytes().decode("utf-8", "replace")
                 if str(folder) in command or str(folder) in os.readlink(process / "cwd"):
                     process_ids.append(int(process.name))
@@ -46,12 +46,12 @@ def write(folder: Path, values: dict[str, Any]) -> Path:
 
 
 def play(path: Path, out: str = "run", **how: Any) -> Run:
-    """Run a scenario with permission for its code, into a directory next to it."""
+    """Run a scenario with permission for its code, and write the run to a directory next to it."""
     return run(path, out=path.parent / out, allow_code=True, **how)
 
 
 def scenario(folder: Path, host: list[str], station: list[str] | None = None, **more: Any) -> Path:
-    """Write a scenario of a few seconds with two cells and two hosts that stand still; return its path."""
+    """Write a scenario of a few seconds with two cells and two hosts that stand still. Return its path."""
     (folder / "silent.py").write_text(AROUND.format(code="    pass"))
     protocol = {
         "command": {"host": host, "station": station or [sys.executable, "silent.py"]},
@@ -70,21 +70,21 @@ def scenario(folder: Path, host: list[str], station: list[str] | None = None, **
 
 
 def answering(folder: Path, code: str, **more: Any) -> Path:
-    """Write a scenario of hosts that run `code` at each event `e` and then report that they are done."""
+    """Write a scenario whose hosts run `code` at each event `e` and then report that they have finished."""
     text = "\n".join("    " + line for line in (code or "pass").strip().splitlines())
     (folder / "host.py").write_text(AROUND.format(code=text))
     return scenario(folder, [sys.executable, "host.py"], **more)
 
 
 def processes(folder: Path, program: str, protocol: dict[str, Any] | None = None, **more: Any) -> Path:
-    """Write a scenario of processes that run this program and promise only agreement; return its path."""
+    """Write a scenario whose processes run this program and promise only agreement. Return its path."""
     (folder / "node.py").write_text(program)
     expected = {"command": [sys.executable, "node.py"], "order": "none", "delivers": "agreement"}
     return write(folder, {"processes": 4, "protocol": expected | (protocol or {}), **more})
 
 
 def of_node(samples: Path, out: Path, node: str, **overrides: Any) -> Run:
-    """Run nodes written for Maelstrom with this source text."""
+    """Run nodes for Maelstrom whose source text is `node`."""
     (samples / f"{out.name}.py").write_text(node)
     changes = {"protocol.command": ["python3", "maelstrom.py", "python3", f"{out.name}.py"]}
     return run(samples / "maelstrom.yaml", out=out, allow_code=True, overrides=changes | overrides)

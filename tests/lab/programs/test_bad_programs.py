@@ -1,4 +1,6 @@
-"""Tests that any fault of a program is reported in one line, ends the run in time, and leaves no process behind."""
+"""Tests that any fault of a program is reported in one line and ends the run in time, without leaving a process
+behind.
+"""
 
 import json
 import os
@@ -119,7 +121,7 @@ def test_a_bad_answer_of_a_program_is_reported_in_one_line(what: str, tmp_path: 
 def test_a_program_that_does_not_answer_in_time_ends_the_run(code: str, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"h0: no answer within 0.5 s \(protocol.answer_within_s\)") as caught:
         play(answering(tmp_path, code, answer_within_s=0.5))
-    assert not caught.value.is_input  # exit code 3
+    assert not caught.value.is_input  # The exit code is 3.
     assert wait_until(lambda: not alive(tmp_path))
 
 
@@ -132,7 +134,9 @@ for _ in range(2):  # an answer in pieces, each of them in time
 
 @pytest.mark.long
 def test_an_answer_in_pieces_has_one_deadline(tmp_path: Path) -> None:
-    """Its input exceeds a pipe's capacity, and it reads and answers late."""
+    """The input exceeds the capacity of a pipe. The program reads it late and answers late, and both delays count
+    towards one deadline.
+    """
     (tmp_path / "late.py").write_text(
         "import sys, time\ntime.sleep(0.7); sys.stdin.readline(); time.sleep(0.7)\n"
         'print(\'{"do":"done"}\', flush=True); time.sleep(60)'
@@ -286,7 +290,6 @@ def test_forked_processes_of_programs_do_not_escape(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only process groups are ended")
 def test_programs_do_not_survive_a_killed_emulator(tmp_path: Path) -> None:
-    """The emulator is killed in the middle, with SIGKILL."""
     answering(tmp_path, ESCAPES + "time.sleep(0.2)", duration_s=1000)
     command = [sys.executable, "-m", "mobilenet", "run", "scenario.yaml", "--allow-code", "--out", "run"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
@@ -306,7 +309,7 @@ def test_a_flood_on_standard_error_is_cut(tmp_path: Path) -> None:
 
 
 def test_a_program_that_writes_before_it_reads_does_not_block(tmp_path: Path) -> None:
-    """Both its answer and its next input exceed a pipe's capacity."""
+    """The output of the program and its next input both exceed the capacity of a pipe."""
     code = """print('{"do":"log","text":"' + 'x' * 900_000 + '"}') if e['ev'] == 'broadcast' else 0"""
     done = play(answering(tmp_path, code), overrides={"record.programs": True})
     lines = done.lines
@@ -330,14 +333,14 @@ def test_a_program_that_attacks_its_supervisor_is_killed(number: int, tmp_path: 
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="looking gives the number back")
 @pytest.mark.parametrize("words", ["ended with exit code 3", "was killed by signal 9"])
 def test_the_pid_of_an_ended_program_is_not_reused_too_early(words: str, tmp_path: Path) -> None:
-    """Until its process group is killed, the number stays reserved: otherwise the kill could hit another process."""
+    """The process ID stays reserved until the process group is killed. Otherwise the kill could hit another process."""
     code = "import os, signal; " + ("os._exit(3)" if "code" in words else "os.kill(os.getpid(), signal.SIGKILL)")
     children = Children(tmp_path)
     try:
         child = children.spawn("h0", [sys.executable, "-c", code])
         assert children.how_it_ended(child) == words
         assert children.reap() == [child]
-        os.kill(child.pid, 0)  # still exists
+        os.kill(child.pid, 0)  # The process ID still exists.
         children.kill(child)
         with pytest.raises(ProcessLookupError):
             os.kill(child.pid, 0)
@@ -349,7 +352,7 @@ def test_a_stopped_supervisor_is_resumed(tmp_path: Path) -> None:
     children = Children(tmp_path)
     try:
         child = children.spawn("h0", [sys.executable, "-c", "import os, signal; os.kill(os.getppid(), signal.SIGSTOP)"])
-        os.read(child.back, 1)  # it has ended
+        os.read(child.back, 1)  # waits until the program has ended
         began = time.monotonic()
         assert children.failure(child) is None
         assert time.monotonic() - began < 5

@@ -1,4 +1,4 @@
-"""Tests of --twice, replay and shrink: each produces output that a user can inspect."""
+"""Tests of --twice, replay and shrink, whose output helps a user to inspect a run."""
 
 import json
 import sys
@@ -41,7 +41,7 @@ def test_a_deterministic_program_behaves_the_same_twice(tmp_path: Path) -> None:
     status, output = command("run", answering(tmp_path, REFUSING), "--allow-code", "--twice", "--out", tmp_path / "run")
     assert (
         status == 4 and "both runs have the same events, and every program wrote the same lines" in output
-    )  # no deliveries
+    )  # The verdict is unknown, because messages are not delivered.
 
 
 KEYS_IN_ANY_ORDER = """
@@ -72,7 +72,7 @@ def test_the_twice_option_ignores_the_order_of_json_keys(tmp_path: Path) -> None
 def test_replay_repeats_the_recorded_dialogue_with_a_program(tmp_path: Path) -> None:
     file = answering(tmp_path, """print('{"do":"log","text":"a"}') if e['ev'] == 'broadcast' else 0""")
     path = play(file).path
-    assert command("replay", path, "--node", "h1")[0] == 2  # it would run the programs
+    assert command("replay", path, "--node", "h1")[0] == 2  # Without --allow-code, replay must not run the programs.
     status, output = command("replay", path, "--node", "h1", "--allow-code")
     assert status == 0 and "the fingerprint is the same" in output and "all as recorded" in output
     other = tmp_path / "other.py"
@@ -130,7 +130,7 @@ def test_shrink_minimizes_a_violation_by_a_program(tmp_path: Path) -> None:
     small = Run(tmp_path / "run-small")
     assert small.verdicts["fifo_order"].answer == "violated"
     assert (small.events["event"] == "broadcast").sum() <= 6
-    assert small.positions.node.str.startswith("h").any()  # or the map would be empty
+    assert small.positions.node.str.startswith("h").any()  # Without hosts, the map would be empty.
     words = output.split("Next: mobilenet ")[-1].split()
     status, output = command(*words, "--out", tmp_path / "picture.svg")
     assert status == 0 and " 0 messages" not in output
@@ -146,7 +146,7 @@ def test_shrink_minimizes_a_violation_by_a_class(tmp_path: Path) -> None:
 
 
 def test_shrink_drops_references_to_removed_hosts(tmp_path: Path) -> None:
-    """Neither churn nor interventions may name them, or the scenario would be refused."""
+    """If churn or interventions still named a removed host, the scenario would be refused."""
     lie = (
         """print('{"do":"joined","session":1,"station":0}\\n{"do":"deliver","id":[1,7]}') if e['ev'] == 'join' else 0"""
     )
@@ -169,8 +169,8 @@ def test_shrink_rejects_a_run_without_a_violation(tmp_path: Path) -> None:
 
 
 def lies_as_h3_recovers(folder: Path) -> Path:
-    """Write a scenario in which the fourth of five hosts crashes, and lies when it recovers; the
-    others are not needed.
+    """Write a scenario with five hosts. The fourth host crashes and reports a false delivery when it recovers, and the
+    other hosts are not needed.
     """
     lie = """print('{"do":"deliver","id":[0,7]}') if e['ev'] == 'recover' else 0"""
     outages = [{"host": "h3", "at_s": 1, "duration_s": 1}]
@@ -220,7 +220,7 @@ def test_shrink_picks_the_spacetime_window_of_a_violation(explanation: str, opti
 
 
 class Rare:
-    """A search whose fault appears with two hosts, and only from the 20th seed on."""
+    """A search for a fault that appears with two hosts, and only from the 20th seed on."""
 
     is_over, events, explanation = False, pd.DataFrame(), ""
 
@@ -255,7 +255,7 @@ def test_the_last_step_removes_idle_hosts_with_many_seeds() -> None:
 
 @pytest.mark.long
 def test_hosts_that_only_walk_are_removed(shout: Path) -> None:
-    """Uses the guide's first program, whose order is violated with one sender and one receiver."""
+    """In the first program of the guide, one sender and one receiver are enough to violate the order."""
     causal = {"protocol.promises": "causal", "protocol.delivers_to_all": False}
     done = play(shout, overrides=causal)
     search = Shrinking(done.path, allow_code=True, most=60, on_trial=lambda summary: None)

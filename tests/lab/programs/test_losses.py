@@ -1,4 +1,6 @@
-"""Tests of programs as processes on a network that loses messages, at random or between the sides of a partition."""
+"""Tests of programs that run as processes on a network that loses messages, either at random or because of a
+partition.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -71,7 +73,8 @@ def test_programs_that_send_again_deliver_everything(tmp_path: Path) -> None:
     done = lossy(tmp_path, AGAIN, loss=0.3, partitions=[apart])
     assert done.verdict == "valid" and done.metrics["deliveries"] == 4 * 4 * 5, done.verdicts
     sent = done.lines[(done.lines.node == "p0") & (done.lines.time_ns >= 4 * 10**9) & (done.lines.time_ns < 15 * 10**9)]
-    assert not sent.line.str.contains('"ev":"receive"').any()  # earlier messages have arrived, and none since
+    # Messages from before the partition have arrived, and messages across it are lost.
+    assert not sent.line.str.contains('"ev":"receive"').any()
 
 
 def test_a_partition_loses_what_is_sent_across_it(tmp_path: Path) -> None:
@@ -116,5 +119,5 @@ def test_causes_do_not_grow_with_messages_that_never_arrive(loses: bool, tmp_pat
     assert experiment.causes is not None
     travelling = experiment.causes._travelling
     sent_at = experiment.recording.tables()["causes"]["time_ns"]
-    latest = experiment.kernel.now - 3 * 10**9  # the detectors' own messages never end
+    latest = experiment.kernel.now - 3 * 10**9  # The messages of the detectors never end.
     assert all(sent_at[row] > latest for copies in travelling.values() for row, *_ in copies), travelling

@@ -1,4 +1,4 @@
-"""Tests of unmodified broadcast nodes for Maelstrom as processes."""
+"""Tests that run unmodified broadcast nodes for Maelstrom as processes."""
 
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ def test_a_maelstrom_node_that_does_not_start_is_one_line(
 
 @pytest.mark.long
 def test_a_grow_only_set_is_judged_like_a_broadcast(samples: Path, tmp_path: Path) -> None:
-    """Its nodes add elements, and know each other's names from their start."""
+    """The nodes add elements to the set, and know the names of all nodes from the start."""
     node = (samples / "maelstrom_node.py").read_text()
     for old, new in (
         ('me = body["node_id"]', 'me = body["node_id"]; neighbours = [n for n in body["node_ids"] if n != me]'),

@@ -1,4 +1,4 @@
-"""Tests that programs choose the names of their messages, and that counters count each name.
+"""Tests that programs choose the names of their messages, and that there is a counter for each name.
 
 Source    ours: docs/guide/programs.md
 """
@@ -58,7 +58,7 @@ def test_a_diagram_lists_the_messages_that_a_frame_carries(tmp_path: Path) -> No
     window = window_around(events, "message:h1:1")
     selection = messages_to_show(messages, events, window)
     assert list(selection.kind) == ["told", "bundle"]
-    assert list(selection.carried) == [("h1:1",)] * 2  # h1:2 was not sent yet
+    assert list(selection.carried) == [("h1:1",)] * 2  # h1:2 had not been sent yet.
     draw(messages, events, window, tmp_path / "way.svg", "run")
     words = (tmp_path / "way.svg").read_text()
     assert "told h1:1" in words and "bundle h1:1" in words and "next" not in words
@@ -69,7 +69,7 @@ KINDS = {"SHOUT h0:1": "Says", "told": "told", "1st": "Says", "a" * 40: "a" * 40
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_invalid_message_name_gets_no_counter_of_its_own(kind: str, tmp_path: Path) -> None:
-    """The guide states this rule."""
+    """docs/guide/programs.md states this rule."""
     send = json.dumps({"do": "send", "to": 0, "message": {"kind": kind}, "bytes": 20})
     done = play(answering(tmp_path, f"if e['ev'] == 'cell': print({send!r})"))
     assert list(done.counters["by_message_type"]["host"]) == [KINDS[kind]]

@@ -1,4 +1,6 @@
-"""Tests of nodes that act by their own clock: what they cannot do in virtual time is unknown, not violated."""
+"""Tests of nodes that act on their own clock. If they cannot fulfil a promise in virtual time, the answer is unknown,
+not violated.
+"""
 
 import time
 from pathlib import Path
@@ -43,7 +45,7 @@ for line in sys.stdin:
             answer = {"type": body["type"] + "_ok", "in_reply_to": body["msg_id"]}
             say(request["src"], answer | ({"messages": values} if body["type"] == "read" else {}))
 """
-# It never forwards its input, and prints at the end what it is told to
+# This program never forwards its input. At the end, it prints the line that the test has inserted.
 CLOCKED = """
 import json, sys
 for line in sys.stdin:
@@ -89,7 +91,7 @@ def test_a_clock_excuses_no_invented_message(samples: Path, tmp_path: Path) -> N
 def test_any_program_may_report_a_clock(tmp_path: Path) -> None:
     began = time.monotonic()
     done = play_clocked(tmp_path, '{"do": "own_clock"}')
-    assert time.monotonic() - began < run_programs.LISTENS_S  # the first report ends the wait
+    assert time.monotonic() - began < run_programs.LISTENS_S  # The run stops waiting after the first report.
     assert done.verdicts["agreement"].answer == "unknown" and done.verdicts["validity"].answer == "valid"
     assert set(done.manifest["own_clock"]) <= {"p0", "p1", "p2"}
 

@@ -1,4 +1,6 @@
-"""Tests that deliveries of messages which the network cannot have carried are unknown, neither valid nor violated."""
+"""Tests that the verdict is unknown, neither valid nor violated, if a message is delivered that the network cannot have
+carried.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Tests that the verifier finds the planted bug of a sample in each language, and names the broken property."""
+"""Tests that the verifier finds the bug that is planted in the sample of each language, and names the property that the
+bug violates.
+"""
 
 import shutil
 from pathlib import Path
@@ -14,7 +16,7 @@ BAD = {
     "c": ("creation", "which had not been broadcast"),
 }
 SECONDS = 6
-SEEDS = (3, 4)  # in such a short time, a seed may not show every bug
+SEEDS = (3, 4)  # A run is so short that one seed may not show every bug.
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,4 +1,4 @@
-"""Tests of programs as processes on each network, with the suspicions of the detector."""
+"""Tests of programs that run as processes on each network, with the suspicions of the failure detector."""
 
 import json
 import re

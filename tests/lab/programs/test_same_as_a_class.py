@@ -1,4 +1,4 @@
-"""Tests that an algorithm gives the same run as a class and as a program, in every language installed here."""
+"""Tests that an algorithm gives the same run as a class and as a program, in every language that is installed here."""
 
 import shutil
 from pathlib import Path

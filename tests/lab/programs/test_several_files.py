@@ -1,4 +1,5 @@
-"""Tests of programs with several files and folders: a run repeats from its own directory at any path.
+"""Tests of programs that consist of several files and folders. Such a run can be repeated from its own directory,
+wherever the directory is.
 
 Source    ours: docs/guide/programs.md
 """
@@ -40,7 +41,7 @@ protocol:
 
 
 def write_program(folder: Path, samples: Path, words: str = "python3, maelstrom.py, ./bin/node") -> Path:
-    """Write a node to `bin`, its module to `lib`, its data to `data`, and the adapter next to the scenario."""
+    """Write a node to `bin`, its module to `lib` and its data to `data`. The adapter lies next to the scenario."""
     for name in ("bin", "lib/deep", "data"):
         (folder / name).mkdir(parents=True)
     shutil.copy(samples / "maelstrom.py", folder / "maelstrom.py")
@@ -62,7 +63,7 @@ def program(samples: Path, tmp_path: Path) -> Path:
 
 
 def run_again(done: mobilenet.Run, tmp_path: Path) -> mobilenet.Run:
-    """Repeat a run from another place, without the folder of its program."""
+    """Move a run and repeat it after deleting the folder of its program."""
     shutil.rmtree(tmp_path / "own")
     moved = Path(shutil.move(done.path, tmp_path / "moved"))
     assert divergence(moved, allow_code=True) is None
@@ -107,7 +108,8 @@ def test_patterns_match_nothing_of_a_kept_run(files: str, program: Path, tmp_pat
     (tmp_path / "own" / "other.txt").symlink_to("a[1].txt")
     done = mobilenet.run(program, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
     assert done.verdict == "valid"
-    assert not (done.path / "p1.stderr.txt").exists()  # it would look like a program's standard error
+    # In the run directory, this file would look like the standard error of a program.
+    assert not (done.path / "p1.stderr.txt").exists()
     kept = {path.name for path in done.path.iterdir()}
     assert {"words.json", "a[1].txt", "other.txt"} <= kept
     (done.path / "words.txt").write_text("left by someone")

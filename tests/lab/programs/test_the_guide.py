@@ -1,4 +1,4 @@
-"""Tests the first program of docs/guide/programs.md, as a user would type it."""
+"""Tests that build and run the first program of docs/guide/programs.md as a user would type it."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ if e['ev'] == 'broadcast': print('{"do":"refuse"}')
 
 @pytest.mark.parametrize("remembers", [True, False])
 def test_a_host_that_crashes_before_joining_is_not_asked_again(remembers: bool, tmp_path: Path) -> None:
-    """The guide states this rule on membership."""
+    """docs/guide/programs.md states this rule on membership."""
     faults = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 1}]}
     more = {"faults": faults, "record": {"programs": True}}
     file = answering(tmp_path, JOINS_LATE.replace("REMEMBERS", str(remembers)), **more)

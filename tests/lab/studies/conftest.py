@@ -1,5 +1,5 @@
-"""Fixture for tests of several packages: a comparison of gossip, which loses messages, with a protocol that delivers
-all.
+"""A fixture for tests of several packages: a study that compares gossip, which loses messages, with a protocol that
+delivers all messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make, kill and compare study directories, and copy the plug-in with a queue for searches."""
+"""Make, kill and compare directories of studies, and copy the plug-in with the queue for searches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODELS = Path(__file__).parent / "capacity"
 
 
 def nothing(*standing: object) -> None:
-    """Ignore the progress of a study."""
+    """Ignore reports on the progress of a study."""
 
 
 def run(study: Any, out: Path, progress: Any = nothing, workers: int = 2, **how: Any) -> Result:
@@ -29,7 +29,7 @@ def run(study: Any, out: Path, progress: Any = nothing, workers: int = 2, **how:
 
 
 def study_in(folder: Path, more: str = "", scenario: object = FIRST, duration_s: int = 5) -> Path:
-    """Write a study file; it has two replications, unless `more` has others."""
+    """Write a study file and return its path. The study has two replications, unless `more` contains another number."""
     file = folder / "study.yaml"
     least = "" if "replications:" in more else "replications: {min: 2}\n"
     file.write_text(f"scenario: {scenario}\nset: {{duration_s: {duration_s}}}\n{least}{more}")
@@ -37,7 +37,9 @@ def study_in(folder: Path, more: str = "", scenario: object = FIRST, duration_s:
 
 
 def of_runs(values: dict[tuple[int, str], dict[int, float]]) -> pd.DataFrame:
-    """Return (configuration, metric) -> replication -> value, the input of findings."""
+    """Return the values as a table with a row for each configuration and replication, and a column for each metric.
+    Findings are computed from such tables.
+    """
     flat = {(c, r, metric): value for (c, metric), own in values.items() for r, value in own.items()}
     return pd.Series(flat, dtype=float).unstack().rename_axis(["configuration", "replication"])
 
@@ -47,13 +49,16 @@ def tables_of(path: Path) -> dict[str, bytes]:
 
 
 def manifests(place: Path) -> dict[Path, int]:
-    """Return when each run below this folder was written."""
-    there = glob.glob(f"{place}/**/runs/c*/manifest.json", recursive=True)  # pathlib raises where a folder goes
+    """Return the time at which each run below this folder was written."""
+    # pathlib raises an error if a folder is removed in the meantime.
+    there = glob.glob(f"{place}/**/runs/c*/manifest.json", recursive=True)
     return {path: path.stat().st_mtime_ns for path in map(Path, there)}
 
 
 def kill(*words: object, place: Path, runs: int) -> dict[Path, int]:
-    """Kill a command with one worker and its Java when this many runs are complete; return these runs."""
+    """Kill a command with one worker, and its Java process, as soon as this many runs are complete. Return these
+    runs.
+    """
     process = subprocess.Popen(
         [*COMMAND, *map(str, words), "--workers", "1", "--quiet"],
         cwd=place, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -68,7 +73,7 @@ def kill(*words: object, place: Path, runs: int) -> dict[Path, int]:
 
 
 def copy_queue(folder: Path, at_start: str = "") -> Path:
-    """Copy the plug-in; each of its hosts begins with the statement `at_start`."""
+    """Copy the plug-in with the queue into a folder. Each of its hosts first executes the statement `at_start`."""
     shutil.copy(MODELS / "queue.yaml", folder)
     first = "super().__init__(*parts)\n"
     code = (MODELS / "queue.py").read_text()

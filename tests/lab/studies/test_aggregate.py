@@ -1,4 +1,6 @@
-"""Tests of tables against a slow aggregation of the same run directories, written with pandas from the definitions."""
+"""Tests that compare tables with a slow aggregation of the same run directories, which is written with pandas from the
+definitions.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,7 @@ def test_aggregated_buffers_agree_with_a_slow_computation(finished: Result) -> N
 
 
 def _area(steps: np.ndarray, begin: float, end: float) -> float:
-    """Return the area under one node's step function, interval by interval."""
+    """Return the area under the step function of one node, computed interval by interval."""
     total, level, since = 0.0, 0.0, 0.0
     for time, value in [*steps, (np.inf, 0.0)]:
         total += level * max(0.0, min(time, end) - max(since, begin))

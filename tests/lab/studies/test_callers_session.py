@@ -1,4 +1,6 @@
-"""Tests of notebooks with a Spark session: studies and queries in it, and studies in another process."""
+"""Tests of notebooks that have a Spark session. Studies and queries use this session, and other studies run in a
+separate process.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from tests.conftest import FIRST, SCENARIOS
 
 pytestmark = pytest.mark.spark
 
-OF_JAVA = {"JDK_JAVA_OPTIONS": QUICK_TO_START}  # for sessions and clusters, whose Java would compile for long runs
+# Use these options for sessions and clusters. By default, Java would spend time on compiling for long runs.
+OF_JAVA = {"JDK_JAVA_OPTIONS": QUICK_TO_START}
 
 NOTEBOOK = f"""
 import os, shutil, sys, threading, time
@@ -83,7 +86,9 @@ session.stop()
 
 @pytest.mark.timeout(400)
 def test_a_study_leaves_the_caller_s_spark_session_unchanged(tmp_path: Path) -> None:
-    """The session has a running job and allows a task to fail only once; two runs kill their process twice."""
+    """The caller's session has a running job and allows each task to fail only once. Two runs of the study kill their
+    process twice.
+    """
     done = subprocess.run(
         [sys.executable, "-c", NOTEBOOK], cwd=tmp_path, env=os.environ | OF_JAVA, capture_output=True, text=True,
         timeout=380, check=False,
@@ -106,7 +111,7 @@ session.stop()
 
 @pytest.mark.timeout(300)
 def test_workers_without_mobilenet_are_sent_it(tmp_path: Path) -> None:
-    """Their Python has all libraries, but ignores the files of an editable installation."""
+    """The Python of the workers has all libraries, but ignores the files of an editable installation."""
     python = tmp_path / "python"
     libraries = sysconfig.get_paths()["purelib"]
     python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec \'{sys.executable}\' -S "$@"\n')
@@ -124,7 +129,7 @@ def test_workers_without_mobilenet_are_sent_it(tmp_path: Path) -> None:
 
 
 class RemoteSession:
-    """Looks from outside like a session of Spark Connect, which needs libraries that set-up does not install."""
+    """Appears to be a session of Spark Connect. A real one would need libraries that `make setup` does not install."""
 
     __module__ = "pyspark.sql.connect.session"
 

@@ -1,4 +1,4 @@
-"""Tests of study files: which are refused and how, and the table of runs that a valid one gives."""
+"""Tests of study files: the error for each invalid file, and the table of runs for a valid one."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_errors_in_a_study_file_state_their_place(tmp_path: Path, old: str, new:
 
 
 def test_the_scenario_may_be_a_dictionary(tmp_path: Path) -> None:
-    """Its study resumes like that of a file."""
+    """A study of such a scenario can be resumed like a study of a file."""
     scenario = parse(FIRST.read_bytes(), "first.yaml").plain()
     assert isinstance(scenario, dict)
     levels = {"wireless.loss": [0, 0.1]}
@@ -169,7 +169,7 @@ def test_values_of_the_command_line_replace_those_of_the_file(tmp_path: Path) ->
 
 
 def test_two_keys_of_set_may_be_valid_only_together() -> None:
-    """The warm-up of the file is 10 s."""
+    """The warm-up in the file takes 10 s, so a shorter duration is valid only together with a shorter warm-up."""
     values = {"scenario": str(SCENARIOS / "static.yaml"), "replications": {"min": 2}}
     study = Study.of(values | {"set": {"duration_s": 4, "warmup_s": 0}}, Path())
     assert len(configurations(study)) == 1
@@ -178,7 +178,7 @@ def test_two_keys_of_set_may_be_valid_only_together() -> None:
 
 
 def test_a_level_that_is_a_plug_in_is_named_by_its_label(tmp_path: Path) -> None:
-    """The message has a line of its own, and contains no part of the level itself."""
+    """The message takes one line, and does not contain any part of the level itself."""
     (tmp_path / "scenarios").mkdir()
     (tmp_path / "scenarios" / "first.yaml").write_text(FIRST.read_text())
     text = "scenario: scenarios/first.yaml\nfactors:\n  protocol:\n    - {name: mobile_causal}\n"
@@ -196,7 +196,7 @@ def test_a_level_that_is_a_plug_in_is_named_by_its_label(tmp_path: Path) -> None
 
 
 def test_an_error_in_the_code_of_a_level_mentions_the_level(tmp_path: Path) -> None:
-    """The error appears only when the code is loaded."""
+    """The error appears only when the code of the level is loaded."""
     (tmp_path / "own.py").write_text("")
     (tmp_path / "first.yaml").write_text(FIRST.read_text())
     text = "scenario: first.yaml\nfactors:\n  protocol:\n    - {name: mobile_causal}\n"

@@ -37,7 +37,9 @@ def all_levels() -> pd.DataFrame:
 
 
 def synthetic_values(noise: float) -> pd.Series[float]:
-    """Return values y = 5 + 2 [A] + 1 [B=20] - 3 [B=30] + 4 [A][B=30] + an effect of the world, which pairs cancel."""
+    """Return values y = 5 + 2 [A] + 1 [B=20] - 3 [B=30] + 4 [A][B=30] + an effect of the world, which cancels in
+    pairs.
+    """
     chance = random.Random(7)
     worlds = {replication: chance.gauss(0, 10) for replication in range(1, 9)}
     values = {}
@@ -53,7 +55,7 @@ def test_effects_are_those_of_the_model_the_largest_first() -> None:
     by = {effect.levels: effect.interval.mean for effect in all_effects}
     assert len(all_effects) == 4 + 2 + 1 + 2
     expected = {
-        ((A, 0.1),): 2 + 4 / 3,  # averaged over the three levels of B
+        ((A, 0.1),): 2 + 4 / 3,  # average over the three levels of B
         ((B, 20),): 1,
         ((B, 30),): -3 + 4 / 2,
         ((C, 8),): 0,
@@ -102,7 +104,7 @@ def test_a_factorial_report_states_the_setting_that_matters(tmp_path: Path) -> N
     store = make(Study.load(file), tmp_path / "out")
     page = study_page(store.path)
     assert "Which setting matters most?" in page and "lossy with interval_s 3" in page
-    assert not (store.path / "effects.csv").exists()  # a report writes no other file
+    assert not (store.path / "effects.csv").exists()  # A report does not write other files.
     write_effects(store.path, study_effects(store.path, list(store.study.factors), ["delivery_delay_mean_s"], 0.95))
     assert len((store.path / "effects.csv").read_text().splitlines()) == 4
     assert set(StudyFrames(store.path).effects.metric) >= {"delivery_delay_mean_s", "messages_sent_per_delivery"}

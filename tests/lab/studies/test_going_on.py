@@ -1,4 +1,4 @@
-"""Tests of what a study takes over from its directory: only complete results that it has checked."""
+"""Tests of which results a resumed study takes over from its directory: only complete ones that it has checked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVIL = "from pathlib import Path\nPath('{mark}').write_text('run')\n"
 
 
 def gossip_study(folder: Path, old: str, new: str, more: str = "") -> Path:
-    """Return a study of a protocol with some of its text replaced."""
+    """Write a study of the gossip protocol, in whose code `old` is replaced by `new`."""
     shutil.copy(GOSSIP / "gossip.yaml", folder)
     code = (GOSSIP / "gossip.py").read_text()
     assert old in code
@@ -78,15 +78,15 @@ def test_a_planted_scenario_is_refused_and_its_code_not_run(tmp_path: Path) -> N
     (begun / "runs" / "c000-r0001").mkdir()
     with pytest.raises(StudyError, match=r"c000/scenario.yaml: belongs to another study: .*evil.py:Evil"):
         run(file, begun)
-    (begun / "runs" / "c000-r0001").rmdir()  # nothing was made from it, so it is replaced
+    (begun / "runs" / "c000-r0001").rmdir()  # The study has not used the configuration, so it may be replaced.
     assert run(file, begun).done == 2
     assert not mark.exists()
 
 
 @pytest.mark.parametrize("left", [b"", b"seed: 5\nhosts: {count: [", b"\xff\xfe", b"no keys", None])
 def test_a_study_rewrites_a_damaged_configuration(left: bytes | None, tmp_path: Path) -> None:
-    """A configuration that is cut, empty or not YAML is written from the study. Runs stay, and are
-    checked separately.
+    """A configuration that is truncated, empty or not valid YAML is written again from the study. Existing runs are
+    kept and checked separately.
     """
     file, messages = study_in(tmp_path), list[str]()
     store = create(Study.load(file), tmp_path / "out")
@@ -105,7 +105,9 @@ def test_a_study_rewrites_a_damaged_configuration(left: bytes | None, tmp_path: 
 
 @pytest.mark.parametrize("left", ["", "seed: 5\n"])
 def test_a_study_rewrites_truncated_configurations(left: str, tmp_path: Path) -> None:
-    """Configurations left incomplete by a killed older version, which did not rename, are rewritten."""
+    """An older version did not rename finished files, so it could leave an incomplete configuration when it was killed.
+    Such files are written again.
+    """
     file = study_in(tmp_path, "factors: {wireless.loss: [0, 0.1]}\n")
     store = create(Study.load(file), tmp_path / "out")
     whole = store.scenario_of(1).read_text()
@@ -119,7 +121,8 @@ def test_a_study_rewrites_truncated_configurations(left: str, tmp_path: Path) ->
 def test_a_study_ignores_runs_of_another_scenario(finished: Result, study_file: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(finished.store.path, tmp_path / "mixed"))
     shutil.rmtree(path / "runs" / "c001-r0002")
-    shutil.copytree(path / "runs" / "c000-r0002", path / "runs" / "c001-r0002")  # the same seed with another loss
+    # This run has the same seed, but another loss.
+    shutil.copytree(path / "runs" / "c000-r0002", path / "runs" / "c001-r0002")
     assert run(study_file, path).failed == []
     assert tables_of(path) == tables_of(finished.store.path)
 
@@ -150,7 +153,9 @@ def test_a_study_reports_a_run_that_kills_its_process(tmp_path: Path) -> None:
 
 
 def test_a_study_without_a_successful_run_says_so(tmp_path: Path) -> None:
-    """Its rule asks for more replications, but no table has a row that could be precise."""
+    """The rule of the study asks for more replications, but the tables do not contain a row whose precision could be
+    computed.
+    """
     rule = "replications: {min: 2, max: 4, until: {metric: delivery_delay_mean_s, relative_half_width: 0.1}}\n"
     file = gossip_study(tmp_path, "self.heard: set[MessageId] = set()", "raise RuntimeError('no')", rule)
     result = run(file, tmp_path / "out", allow_code=True)
@@ -166,7 +171,7 @@ def test_precise_configurations_get_no_further_runs(tmp_path: Path) -> None:
     result = run(file, out, standings.append)
     n = pd.read_csv(out / "tables" / "runs.csv").groupby("configuration").size()
     assert result.failed == [] and n.min() < n.max() <= 9
-    whole = tables_of(out)  # when the study resumes, its first rounds leave out later parts
+    whole = tables_of(out)  # When the study resumes, its first rounds do not use the later parts.
     run(file, out)
     assert tables_of(out) == whole
     later = [standing for standing in standings if standing.round == n.max() // 3]
@@ -217,7 +222,7 @@ def test_a_worker_freezes_what_it_has_imported_once() -> None:
 
 
 def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> None:
-    """A study extended by `--replications 3` is not shortened by its own file."""
+    """A study that was extended by `--replications 3` keeps its replications, although its file asks for fewer."""
     file, out, messages = study_in(tmp_path), tmp_path / "out", list[str]()
     assert with_replications_so_far(Study.load(file), out, messages.append).replications.min == 2
     create(Study.load(file, replications=3), out)
@@ -226,7 +231,8 @@ def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> No
     sentence += " to keep only the first 2"
     assert messages == [f"{out}: {sentence}"]
     assert with_replications_so_far(Study.load(file, replications=2), out).replications.min == 2
-    assert with_replications_so_far(Study.load(file, ["duration_s=6"]), out).replications.min == 2  # a different study
+    # This is a different study.
+    assert with_replications_so_far(Study.load(file, ["duration_s=6"]), out).replications.min == 2
 
 
 def test_a_study_loaded_from_its_directory_resumes_there(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests that study.yaml gives the same configurations, runs and tables wherever its directory is moved.
+"""Tests that study.yaml gives the same configurations, runs and tables after its directory has been moved.
 
 Source    ours: docs/guide/studies.md
 """
@@ -20,7 +20,7 @@ from mobilenet.parameters import ScenarioError
 from tests.conftest import ROOT, SCENARIOS
 
 SHIPPED = sorted((SCENARIOS / "studies").glob("*.yaml"))
-ALIKE = (  # same studies as repair_against_tcp, repair_sparse and repair_elsewhere
+ALIKE = (  # These are left out, because they are like repair_against_tcp, repair_sparse and repair_elsewhere.
     "repair_standing",
     "repair_walking",
     "repair_load",
@@ -28,7 +28,7 @@ ALIKE = (  # same studies as repair_against_tcp, repair_sparse and repair_elsewh
     "repair_elsewhere_sinr",
 )
 SHORT = {"warmup_s": 1, "duration_s": 4}
-OF_TRACKS = {"warmup_s": 1, "duration_s": 17}  # in the town, hosts are present for 5 s at a time only after 15 s
+OF_TRACKS = {"warmup_s": 1, "duration_s": 17}  # In the town, hosts are present for 5 s only after the first 15 s.
 TWO = Replications(min=2)
 EVERY_KIND = f"""
 scenario: scenario.yaml
@@ -45,7 +45,7 @@ replications: {{min: 2}}
 
 
 def make(study: Study, out: Path, replications: int = 2) -> Store:
-    """Run a study as `mobilenet study` does, without Spark."""
+    """Run a study in the same way as `mobilenet study`, but without Spark."""
     store = create(study, out, allow_code=True)
     targets = [replications] * len(store.configurations)
     runs = plan_runs(study, targets)
@@ -57,7 +57,7 @@ def make(study: Study, out: Path, replications: int = 2) -> Store:
 
 
 def files_of(store: Store) -> dict[str, bytes]:
-    """Return configurations and tables as bytes, and the events of each run."""
+    """Return the contents of configurations and tables, and the fingerprint of each run."""
     files = [*(store.path / "configurations").rglob("*"), *store.tables.glob("*.csv"), store.path / "study.yaml"]
     content_of = {
         str(path.relative_to(store.path)): path.read_bytes()
@@ -87,7 +87,7 @@ def test_the_directory_of_each_shipped_study_reproduces_it(
     study = Study.load(file)
     short = {"processes": 8} if "vcube" in study.scenario else OF_TRACKS if "town" in study.scenario else SHORT
     if Path(study.scenario).name in ("static.yaml", "dynamic.yaml") and "hosts.count" not in file.read_text():
-        short = {**SHORT, "hosts.count": 12}  # instead of 70
+        short = {**SHORT, "hosts.count": 12}  # The scenario has 70 hosts.
     study = study.model_copy(
         update={
             "replications": TWO,

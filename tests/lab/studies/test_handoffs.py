@@ -1,4 +1,4 @@
-"""Tests of the handoffs of runs, row by row, and of their percentiles."""
+"""Tests that compute the handoffs of runs row by row, and of the percentiles of handoffs."""
 
 from __future__ import annotations
 

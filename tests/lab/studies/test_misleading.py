@@ -1,4 +1,6 @@
-"""Tests of comparisons that could mislead a reader: no sentence, table or figure rewards lost deliveries."""
+"""Tests of comparisons that could mislead a reader. Sentences, tables and figures must not favour a configuration that
+loses deliveries.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ NAMES = LevelNames({})
 
 @pytest.fixture(scope="module")
 def factorial(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Return a study with two factors, one of which loses deliveries."""
+    """Return a study with two factors. One of them is the loss of the radio, which reduces deliveries."""
     values = {
         "scenario": str(GOSSIP), "factors": {"wireless.loss": [0, 0.4], "workload.payload_bytes": [100, 200]},
         "replications": {"min": 3}, "set": {"duration_s": 8, "hosts.count": 8, "protocol.settings.times": 1},
@@ -156,8 +158,8 @@ def test_a_screening_gives_the_signed_change_of_deliveries(tmp_path: Path) -> No
 
 
 def unsettled_findings() -> Iterator[tuple[str, list[Finding]]]:
-    """Return findings on two radios that favour the baseline, which broadcast more on average, but
-    not significantly.
+    """Yield findings on two radios. They favour the baseline, which also broadcasts more on average, but the difference
+    in broadcasts is not significant.
     """
     for radio in ("disk", "fading"):
         own, base = np.array([1.0, 1.1, 1.2, 1.1]), np.array([0.1, 0.12, 0.13, 0.12])

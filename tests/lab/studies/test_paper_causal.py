@@ -1,4 +1,6 @@
-"""Tests of the causal paper's numbers: which agree with print, and that complete runs are not repeated."""
+"""Tests of the numbers of the causal paper: which of them agree with the printed ones, and that complete runs are not
+repeated.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def test_paper_jobs_with_other_values_are_different_jobs() -> None:
         ([11.24], "11.2", "", True),
         ([11.3], "11.2", "", False),
         ([11.3], "11.2", "of all", False),
-        ([10.0, 11.0, 12.0], "13", "", True),  # ± 2.5
+        ([10.0, 11.0, 12.0], "13", "", True),  # The interval is 11 ± 2.5.
         ([10.0, 11.0, 12.0], "14.1", "", False),
         ([99.0, 98.9], "86", "at least", True),
         ([80.0, 80.1], "86", "at least", False),
@@ -71,7 +73,7 @@ def test_a_value_claimed_for_all_sizes_must_hold_at_each_size() -> None:
 
 @pytest.mark.long
 def test_real_runs_give_the_numbers_of_the_causal_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of workers changes nothing; every printed number has a value once all sizes are there."""
+    """The number of workers does not change the results. After runs of all sizes, every printed number has a value."""
     names = causal.printed_numbers()
     monkeypatch.setattr(causal, "replications", lambda n: 3)
     few = causal.judge(tmp_path / "few.jsonl", 16, 1, lambda _: None)

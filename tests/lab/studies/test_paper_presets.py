@@ -1,4 +1,6 @@
-"""Tests of the settings of the mobile paper's experiments, and of the metrics that only its text needs."""
+"""Tests of the settings for the experiments of the mobile paper, and of metrics that are mentioned only in the text of
+the paper.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,7 @@ def test_the_growth_over_an_outage_is_that_of_the_samples(tmp_path: Path) -> Non
     run = api.run(PRESETS / "faults.yaml", out=tmp_path / "run", overrides=[*changes, metrics], allow_code=True)
     samples = read_frame(run.path, "samples")
     rows = samples[(samples["quantity"] == "sbuffer") & (samples["node"] == "s3")]
-    before = [np.diff(integral_of(rows, np.array([end - 5, end]) * SECOND))[0] for end in (15.0, 45.0)]  # s
+    before = [np.diff(integral_of(rows, np.array([end - 5, end]) * SECOND))[0] for end in (15.0, 45.0)]  # seconds
     assert before[0] > 0 and run.metrics["sbuffer_growth_3"] == pytest.approx(before[1] / before[0])
     assert run.metrics["hosts_never_members"] == 0
 
@@ -100,7 +102,7 @@ def record(events: list[tuple[str, str]], samples: list[tuple[float, str, str, f
 
 
 def test_the_backlog_before_an_outage_agrees_with_a_hand_count() -> None:
-    """Covers the last 5 s before 15 s, and before 45 s."""
+    """The test counts the backlog during the last 5 s before 15 s, and before 45 s."""
     samples = [(1, "s3", "sbuffer", 2.0), (12, "s3", "sbuffer", 7.0), (13, "s1", "sbuffer", 90.0), (14, "s3", "rbuffer",
     80.0), (16, "s3", "sbuffer", 50.0), (41, "s3", "sbuffer", 10.0)]  # fmt: skip
     run = record([("h0", "join"), ("h0", "leave"), ("h0", "join"), ("h2", "join")], samples)

@@ -1,5 +1,5 @@
-"""Tests of the reliable broadcast paper's statements: each check passes and fails on results made by hand; and a real
-run.
+"""Tests of the statements of the reliable broadcast paper. Each check passes and fails on made-up results, and some
+checks use a real run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
 
 N = 8
 ONES, NOBODY = [0, *[1] * 7], [0] * 8
-TREES = [3, 0, 1, 0, 2, 0, 1, 0]  # trees that each process sends without faults
+TREES = [3, 0, 1, 0, 2, 0, 1, 0]  # number of trees that each process sends in a run without faults
 
 
 def row(
@@ -72,8 +72,8 @@ def counts(
 
 
 def as_printed() -> Runs:
-    """Return results of eight processes for which nearly all statements of the paper are true, including those on other
-    sizes.
+    """Return results of eight processes for which nearly all statements of the paper are true. They include results for
+    statements about other sizes.
     """
     table = {
         (FREE, V): row(2.9, 14, 7, acks=7), (FREE, A): row(2.0, 14, 7, acks=7), (FREE, D): row(2.5, 21),
@@ -109,14 +109,14 @@ Change = Callable[[Runs], None]
 
 
 def now(experiment: str, protocol: str, n: int = N, **values: float) -> Change:
-    """Return a change that sets another value in the table."""
+    """Return a change that sets other values in the table."""
     return lambda runs: runs.table[experiment, protocol, n].update(
         {name.replace("_valid", " valid"): value for name, value in values.items()}
     )
 
 
 def another(way: str, experiment: str, protocol: str, kind: str, process: int, number: int) -> Change:
-    """Return a change that sets another number of messages sent or received by a process."""
+    """Return a change that sets how many messages of a kind a process has sent or received."""
     return lambda runs: getattr(runs.counted[experiment, protocol, N], way)[kind].__setitem__(process, number)
 
 
@@ -222,7 +222,7 @@ FALSE_BY: dict[str, Change] = {
     "random_messages_all": now(RANDOM, V, messages=13),
     "random_messages_dpath": now(RANDOM, V, messages=13),
 }
-TRUE_BY: dict[str, Change] = {  # statements on other sizes, for which the opposite holds
+TRUE_BY: dict[str, Change] = {  # statements about other sizes, of which the opposite holds here
     "all_above_vcube": now(FREE, A, latency=3.0),
     "all_above_dpath": now(FREE, A, latency=2.6),
     "all_higher_big_t0": now(T0, A, latency=12.1),
@@ -272,7 +272,7 @@ def test_sizes_that_were_not_run_are_not_checked() -> None:
     assert judge_statement(check, runs, [16, 64], [8, 16]) == ("hold", "holds for n = 16; not checked for n = 64")
     answer = "fails for n = 8 (1, expected above 2), 32 (1, expected above 2); holds for n = 16; not checked for n = 64"
     assert judge_statement(check, runs, [8, 16, 32, 64], [8, 16, 32]) == ("hold in part", answer)
-    alone = Runs({(FREE, A, 16): row(3.5, 30)}, {})  # there are no results of 8 to compare with
+    alone = Runs({(FREE, A, 16): row(3.5, 30)}, {})  # There are no results for 8 processes to compare with.
     assert judge_statement(CHECKS["all_grows_by_copies"], alone, [16], [16]) == (
         "not checked",
         "not checked for n = 16",
@@ -280,7 +280,7 @@ def test_sizes_that_were_not_run_are_not_checked() -> None:
 
 
 def test_the_claim_on_large_systems_is_checked_at_both_instants() -> None:
-    """In figures 4a and 4b, a statement that holds at t0 need not hold at t1."""
+    """The test uses the values of figures 4a and 4b. A statement that holds at t0 may fail at t1."""
     table = {(e, p, 256): row(at, 0) for e, p, at in ((T0, V, 24.3), (T0, A, 27.5), (T1, V, 57.2), (T1, A, 39.7))}
     judgements = {
         name: judge_statement(CHECKS[name], Runs(table, {}), [256], [256])
@@ -342,7 +342,8 @@ def test_a_message_is_as_long_as_its_body_and_its_own_bytes(protocol: Any) -> No
         deliver=lambda *_: None,
         complete=lambda _: None,
     )
-    for body in (None, 7, SimpleNamespace(size_bytes=40)):  # an int is payload that the declared size already has
+    # An int as a body is counted in the declared size of the payload.
+    for body in (None, 7, SimpleNamespace(size_bytes=40)):
         protocol(port, 4, tree_bytes=3).broadcast(body)
     copies = len(sizes) // 3
     assert sizes == [3] * copies + [3] * copies + [43] * copies

@@ -1,5 +1,5 @@
-"""Tests that the delivery ratio takes precedence: matched deliveries equal a slow count, and no sentence rewards a
-loss.
+"""Tests that the delivery ratio takes precedence over other metrics. Matched deliveries equal a slow count, and
+sentences never favour a level that loses deliveries.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ PAIRS = 4
 
 
 def study_without_spark(place: Path, factors: dict[str, object], compare: dict[str, object], **more: object) -> Store:
-    """Run a study in this process."""
     values = {
         "scenario": str(GOSSIP), "factors": factors, "replications": {"min": PAIRS}, "compare": compare,
         "set": {"duration_s": 8, "hosts.count": 8, "wireless.loss": 0.4, **more},
@@ -58,7 +57,9 @@ def study_without_spark(place: Path, factors: dict[str, object], compare: dict[s
 
 
 def deliveries_by_rows(run: Path) -> dict[tuple[str, int, str], int]:
-    """Map (sender, planned time, receiver) to the delay in ns of the first delivery, read row by row."""
+    """Return the delay in ns of the first delivery for each sender, planned time and receiver. The function reads the
+    events row by row.
+    """
     opened = mobilenet.load(run)
     begin_ns, end_ns = (round(opened.manifest[key] * 1e9) for key in ("warmup_s", "duration_s"))
     sent: dict[str, tuple[str, int]] = {}
@@ -113,7 +114,7 @@ def test_the_setting_that_loses_is_not_called_better(lossy: Store) -> None:
     for finding in (one for one in document["findings"] if one["metric"] in judged):
         line = sentence(finding, document, LevelNames(lossy.study.factors))
         assert line.startswith("gossip: delivered ") and "ours: 100 %" in line and "; behind)" in line, line
-        is_delay = finding["metric"] != "radio_bytes"  # neither direction of radio_bytes is better
+        is_delay = finding["metric"] != "radio_bytes"  # For radio_bytes, neither direction counts as better.
         assert ("lower, but not called better, because gossip is behind" in line) is is_delay, line
         assert finding["difference"] < 0 and ("that both made" in line) is is_delay
     finding = next(one for one in document["findings"] if one["metric"] == DELAY)
@@ -124,7 +125,8 @@ def test_the_setting_that_loses_is_not_called_better(lossy: Store) -> None:
         pairs.append([sum(own[key] for key in keys) / len(keys) / 1e9 for own in slow])
     means = np.mean(pairs, axis=0)
     assert [finding["common_mean"], finding["common_baseline_mean"]] == pytest.approx(means, rel=1e-9)
-    assert finding["mean"] != pytest.approx(finding["common_mean"], rel=1e-6)  # over its own deliveries
+    # The mean is over all deliveries of the level, and not only over the common ones.
+    assert finding["mean"] != pytest.approx(finding["common_mean"], rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["tables/runs", "tables/summary", "runs"])
@@ -189,7 +191,7 @@ def known_shares(ratios: dict[int, list[float]], **shares_of: dict[int, list[flo
 
 
 def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
-    """Return the verdict in words on a level whose metric is clearly lower."""
+    """Yield the verdict in words on a level whose metric is clearly lower than that of the baseline."""
     values = {
         (0, metric): {1: 5.0, 2: 5.1, 3: 5.2, 4: 5.3},
         (1, metric): {1: 3.0, 2: 3.2, 3: 3.1, 4: 3.3},
@@ -206,9 +208,10 @@ ALL, LESS = [1.0] * 4, [0.5, 0.6, 0.7, 0.5]
 @pytest.mark.parametrize(
     ("metric", "share", "baseline", "own", "word"),
     [
-        ("collision_loss_ratio", "valid_ratio", ALL, [1, 1, 0, 1], "it is not settled"),  # ended early
-        ("collision_loss_ratio", "valid_ratio", ALL, [0] * 4, "has no valid run"),  # unknown
-        ("collision_loss_ratio", "valid_ratio", [0] * 4, [0] * 4, "has no valid run"),  # both violated
+        ("collision_loss_ratio", "valid_ratio", ALL, [1, 1, 0, 1], "it is not settled"),  # One run ended early.
+        ("collision_loss_ratio", "valid_ratio", ALL, [0] * 4, "has no valid run"),  # The verdicts are unknown.
+        # All runs of both levels were violated.
+        ("collision_loss_ratio", "valid_ratio", [0] * 4, [0] * 4, "has no valid run"),
         ("collision_loss_ratio", "broadcast_ratio", ALL, LESS, "is behind"),
         ("collision_loss_ratio", "handoff_return_ratio", ALL, LESS, "better"),
         ("handoff_interruption_mean_s", "handoff_return_ratio", ALL, LESS, "is behind"),

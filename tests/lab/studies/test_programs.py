@@ -1,5 +1,5 @@
-"""Tests of studies of programs on Spark: they work as for any protocol, and a missing program is
-noticed on any worker.
+"""Tests of studies of programs on Spark. They work as for any protocol, and a program that is missing on any worker is
+reported.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_a_study_reports_workers_without_the_program_at_once(tmp_path: Path) -> 
 def test_a_study_lists_program_files_missing_on_workers(tmp_path: Path) -> None:
     (tmp_path / "there").touch()
     there, gone = str(tmp_path / "there"), str(tmp_path / "gone")
-    (lacking,) = missing(["python3", there, gone], [None])  # a single task
+    (lacking,) = missing(["python3", there, gone], [None])  # The check runs as a single task.
     (problem,) = lacking.column("what").to_pylist()
     assert problem.startswith(f"there is no {gone} on ")
 

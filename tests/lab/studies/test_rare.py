@@ -1,4 +1,4 @@
-"""Tests of bounds of a mean that allow for outcomes which no run has had yet."""
+"""Tests of bounds of a mean that take into account outcomes which have not occurred in any run yet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_more_runs_and_fewer_contradictions_leave_less_unseen(n: int, k: int) ->
 
 @given(runs, st.integers(0, ENOUGH))
 def test_the_unseen_share_is_that_of_clopper_and_pearson(n: int, k: int) -> None:
-    """At this share, k or fewer are seen with a probability of half the error."""
+    """With this share, the probability of seeing k or fewer outcomes is half the error."""
     q = unseen(n, min(k, n), ERROR)
     if 0 < q < 1:
         seen = math.fsum(math.comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(k % ENOUGH + 1))
@@ -37,7 +37,7 @@ def test_the_unseen_share_is_that_of_clopper_and_pearson(n: int, k: int) -> None
 
 
 @given(values, st.floats(0, 1), st.floats(1, 100))
-@example(np.array([0.0, 0.0, 5e-128]), 0.0, 1.0)  # the third power underflows
+@example(np.array([0.0, 0.0, 5e-128]), 0.0, 1.0)  # The third power of the smallest value underflows.
 def test_unseen_outcomes_only_widen_bounds_symmetrically(sample: np.ndarray, share: float, end: float) -> None:
     plain, wide = (upper(sample, end, part, ERROR) for part in (0.0, share))
     assert plain == skewed_bounds(sample, ERROR.at_look).high
@@ -57,8 +57,8 @@ def test_an_unbounded_metric_needs_enough_runs_for_a_bound() -> None:
 
 @pytest.mark.parametrize("share", [0.05, 0.06, 0.1, 0.2, 0.4])
 def test_the_stated_error_of_bounds_covers_all_looks(share: float) -> None:
-    """Values are 1 with a probability of `share`, which is their mean, and otherwise 0. No bound may exclude it at any
-    look.
+    """A value is 1 with a probability of `share`, and 0 otherwise, so the mean is `share`. The bounds must include this
+    mean at every look.
     """
     error, wrong, count = 0.2, 0, 400
     for row in generator(1, "rare outcomes", str(share)).random((count, look(9))) < share:

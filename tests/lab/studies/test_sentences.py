@@ -1,4 +1,4 @@
-"""Tests that each sentence of a comparison is true of its numbers."""
+"""Tests that each sentence of a comparison agrees with its numbers."""
 
 from __future__ import annotations
 

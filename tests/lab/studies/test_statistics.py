@@ -1,4 +1,4 @@
-"""Tests of statistics with known answers. `make validate-statistics` measures the coverage of intervals."""
+"""Tests of statistics with known results. `make validate-statistics` measures the coverage of intervals."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def test_holm_adjustment_agrees_with_its_definition() -> None:
     ([0.3, 0.01, float("nan")], [0.6, 0.03, float("nan")]),
 ])  # fmt: skip
 def test_holm_adjustment_handles_ties_ends_and_gaps(p_values: list[float], adjusted: list[float]) -> None:
-    """Values are from multipletests of statsmodels 0.15."""
+    """The values were computed with multipletests of statsmodels 0.15."""
     assert holm(p_values) == pytest.approx(adjusted, nan_ok=True)
 
 
 def test_equivalence_is_two_one_sided_tests() -> None:
-    """Values are from ttost_mean of statsmodels 0.15."""
+    """The values were computed with ttost_mean of statsmodels 0.15."""
     logs = np.array([0.012, -0.03, 0.041, 0.007, 0.02])
     comparison = compare_means(np.exp(logs), np.ones(5), margin=0.05)
     assert comparison.equivalence_p == pytest.approx(0.01422197533371548, rel=1e-9)
@@ -63,8 +63,8 @@ def test_equivalence_is_two_one_sided_tests() -> None:
     (1.0, 0.001, 23), (3.0, 0.05, 4), (3.0, 1e-5, 11),
 ])  # fmt: skip
 def test_the_number_of_pairs_for_a_difference_is_known(effect: float, level: float, pairs: int) -> None:
-    """Values are from TTestPower of statsmodels 0.15, two-sided, with a power of 0.8."""
-    differences = np.array([1.0, -1.0]) / np.sqrt(2) + effect  # with a standard deviation of 1
+    """The values were computed with TTestPower of statsmodels 0.15, two-sided, with a power of 0.8."""
+    differences = np.array([1.0, -1.0]) / np.sqrt(2) + effect  # The standard deviation is 1.
     assert replications_needed(differences, np.zeros(2), level, None) == pytest.approx(pairs, rel=1e-5)
 
 
@@ -86,7 +86,9 @@ def test_a_constant_difference_is_significant() -> None:
 
 
 def test_no_margin_of_ratios_without_ratios() -> None:
-    """Shares are around 0.003, one of them 0: differences of 0.0007 are not 'within 5 %', however small."""
+    """Shares are around 0.003, and one of them is 0. Differences of 0.0007 must not be reported as 'within 5 %',
+    although they are small.
+    """
     values, baseline = np.array([0.0, 0.004, 0.003]), np.array([0.003, 0.002, 0.0031])
     assert replications_needed(values, baseline, 0.05, 0.05) == replications_needed(values, baseline, 0.05, None) > 10
 
@@ -106,7 +108,7 @@ def test_mser5_cuts_the_ramp_and_nothing_else() -> None:
     ramp = steady - np.concatenate([np.linspace(9, 0, 200), np.zeros(800)])
     cut = mser5(ramp)
     assert cut is not None and 100 <= cut <= 250
-    assert mser5(np.linspace(0, 1, 400) ** 4) is None  # never settles
+    assert mser5(np.linspace(0, 1, 400) ** 4) is None  # This series never settles.
     assert mser5(steady[:15]) is None
 
 
@@ -117,10 +119,10 @@ def test_endless_growth_is_distinguished_from_a_settled_level() -> None:
     settled = np.array([relative_slope(times, 300 + stream.normal(0, 60, 30)) for _ in range(10)])
     assert grows(growing) and not grows(settled)
     assert not may_grow(growing) and not may_grow(settled)
-    two = np.array([0.66, 0.57])  # for a level that really grows
+    two = np.array([0.66, 0.57])  # slopes of a level whose backlog really grows
     assert not grows(two) and may_grow(two)
     assert not may_grow(two[:1]) and not may_grow(np.array([0.66, 0.2]))
-    alike = np.array([0.61, 0.62, 0.6, 0.61, 0.62])  # significant for any number of runs
+    alike = np.array([0.61, 0.62, 0.6, 0.61, 0.62])  # These slopes are significant for any number of runs.
     assert not grows(alike[:4]) and may_grow(alike[:4]) and grows(alike) and grows(np.full(5, 0.6))
     assert relative_slope(times, np.zeros(30)) == 0
 
@@ -134,7 +136,7 @@ def test_the_kaplan_meier_estimate_agrees_with_a_hand_count() -> None:
 
 def test_repeated_looks_at_equal_configurations_rarely_err() -> None:
     alarms, claimed = alarms_of_looks(30)
-    assert claimed <= 0.05 < alarms  # a p value is valid for one look only
+    assert claimed <= 0.05 < alarms  # A p value is valid for only one look.
 
 
 def test_comparisons_of_a_study_give_the_right_verdicts() -> None:

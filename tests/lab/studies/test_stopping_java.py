@@ -1,4 +1,4 @@
-"""Tests that a study or cluster which is stopped or killed ends with one line and leaves no Java behind."""
+"""Tests that a study or cluster which is stopped or killed prints one line and leaves no Java process behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEPT = "finished runs are kept; run the same command again to resume the study\n
 
 
 def of_session(session: int) -> list[int]:
-    """Return the living processes of a session."""
+    """Return the living processes of a session of the operating system."""
     process_ids = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -66,7 +66,7 @@ def test_a_signal_to_the_process_group_leaves_no_java_behind(
 def test_a_study_ends_with_one_line_if_java_is_killed(tmp_path: Path) -> None:
     process = begin(tmp_path)
     for pid in of_session(process.pid):
-        with suppress(OSError):  # it ended in the meantime
+        with suppress(OSError):  # The process ended in the meantime.
             if b"org.apache.spark.deploy.SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 os.kill(pid, signal.SIGKILL)
     outputs = process.communicate(timeout=120)
@@ -128,7 +128,9 @@ count(1)
 
 
 def test_a_spark_session_starts_however_the_previous_one_ended() -> None:
-    """The next one may have another master; the previous Java was killed while idle, or after Ctrl-C, as it hung."""
+    """The next session may have another master. The Java of the previous one was killed while it was idle, or after
+    Ctrl-C because it did not respond.
+    """
     done = subprocess.run([sys.executable, "-c", BETWEEN], capture_output=True, text=True, timeout=240)
     printed = "2 1\nStudyError\n2 2\n2 2\nKeyboardInterrupt\n2 1\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, ""), done

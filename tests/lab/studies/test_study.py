@@ -1,4 +1,6 @@
-"""Tests of studies on a real Spark: killed and resumed, on a cluster that loses a worker, and with failing runs."""
+"""Tests of studies on a real Spark: a study that is killed and resumed, one on a cluster that loses a worker, and one
+with failing runs.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def test_a_finished_study_has_all_its_runs_and_tables(finished: Result) -> None:
 
 
 def test_seeds_are_common_but_worlds_differ(finished: Result) -> None:
-    """The same replication of two configurations has the same seed, so the same hosts at the same places."""
+    """The same replication of two configurations has the same seed, and therefore the same hosts at the same
+    positions.
+    """
     a, b = (pd.read_parquet(finished.store.runs / f"c00{c}-r0001" / "positions.parquet") for c in (0, 3))
     other = pd.read_parquet(finished.store.runs / "c000-r0002" / "positions.parquet")
     first = [frame[frame["time_ns"] == 0].reset_index(drop=True) for frame in (a, b, other)]
@@ -70,7 +74,7 @@ NAME = "spark-defaults.conf"
 def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
     finished: Result, study_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its master accepts only clients that know the secret, and its executors run the modules compiled here."""
+    """The master accepts only clients that know the secret. The executors run the modules that were compiled here."""
     out = tmp_path / "cluster"
     killed = []
     monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_TO_START)
@@ -127,7 +131,7 @@ def test_a_damaged_run_is_computed_again(finished: Result, study_file: Path, tmp
 
 
 def test_levels_of_any_kind_can_be_compared_and_drawn(tmp_path: Path) -> None:
-    """Tables, comparison and figure show null, mappings and numbers with a point under the same name."""
+    """Tables, comparison and figure show null, mappings, and numbers with a decimal point under the same name."""
     levels = (
         "factors:\n  wireless.loss: [0.0, 0.2]\n"
         "  faults: [null, {schedule: explicit, outages: [{host: h1, at_s: 3, duration_s: 1}]}]\n"
@@ -215,7 +219,7 @@ def test_the_estimate_of_a_study_covers_each_configuration(study_file: Path) -> 
 
 
 def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
-    """This is `python -m validation.aggregation` with a small study."""
+    """The test runs `python -m validation.aggregation` with a small study."""
     store, runs = build(tmp_path, 4, 14_000)
     measure_all(store, runs)
     with spark_session(local_master(1)) as spark:
@@ -225,7 +229,7 @@ def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
 
 
 def test_spark_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
-    """It runs in a separate process with its own Java."""
+    """The test runs in a separate process with its own Java."""
     keep_classes()
     code = (
         "import sys\n"
@@ -243,7 +247,7 @@ def test_spark_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
 
 
 def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
-    """A machine without Java: a separate process, with a PATH without Java."""
+    """A separate process, whose PATH does not contain Java, stands for a machine without Java."""
     bare = tmp_path / "bin"
     bare.mkdir()
     tools = (

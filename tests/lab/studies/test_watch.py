@@ -1,5 +1,5 @@
-"""Tests of the counts behind figures on single processes and messages, by hand and against other counts of the same
-runs.
+"""Tests of the counts behind figures about single processes and messages. They are compared with values computed by
+hand and with other counts of the same runs.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def test_a_watched_run_is_the_same_run(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_dependencies_are_the_entries_that_were_sent(seed: int) -> None:
-    """Without aggregation a packet is a message, and its bytes give the number of entries in its clock: 4 each, its own
-    included.
+    """Without aggregation, a packet contains one message. The size of the packet gives the number of entries in its
+    clock: each entry takes 4 bytes, including that of the sender.
     """
     result = observe(Job((), "causal.yaml", ("processes=16", f"seed={seed}", "protocol.aggregate=false")))
     header, body, entry = 20, 50, 4
@@ -66,7 +66,7 @@ def test_dependencies_are_the_entries_that_were_sent(seed: int) -> None:
 def test_delayed_messages_and_latencies_agree_with_a_hand_count() -> None:
     one, two = MessageId(0, 0), MessageId(1, 0)
     handed_up = {(0, one): 0, (1, two): SECOND, (1, one): 4 * SECOND, (2, one): 4 * SECOND, (2, two): 4 * SECOND}
-    # the last message returns to its source
+    # The last entry is a message that returns to its source.
     came = {(1, one): 3 * SECOND, (2, one): 4 * SECOND, (2, two): 2 * SECOND, (0, one): SECOND}
     assert wait_count(came, handed_up) == 2
     assert latencies([(2, one), (2, two)], came, handed_up) == [2.5, 3.5]

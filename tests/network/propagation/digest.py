@@ -1,4 +1,4 @@
-"""Reduce many numbers to one digest, for pinned values."""
+"""Reduce many numbers to one digest, so that a test can pin them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the whole link budget: all parts of a link's loss together."""
+"""Tests of the link budget as a whole: path loss, shadowing and walls together."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_link_loss_is_symmetric_for_single_and_many_links(
         assert [fresh.loss_cdb(ax, ay, a, *place, b) for place in ((bx, by), (by, bx))] == [
             loss, budget.loss_cdb(ax, ay, a, by, bx, b),
         ]  # fmt: skip
-        assert budget.loss_cdb(ax, ay, a, bx, by, b) == loss  # from the cache
+        assert budget.loss_cdb(ax, ay, a, bx, by, b) == loss  # the second query is answered from the cache
 
 
 @given(ax=metres, ay=metres, bx=metres, by=metres, most=st.integers(0, 15_000), asked_before=st.booleans())
@@ -96,7 +96,6 @@ def test_a_link_budget_may_consist_of_path_loss_alone() -> None:
 
 
 def test_walls_add_their_loss_to_the_link_budget() -> None:
-    """The link crosses two walls, with 30 cm inside."""
     for shadowing in (None, SHADOWS):
         open_air = LinkBudget(LOG, shadowing, seed=3).loss_cdb(0.0, 0.0, False, 20.0, 0.0, False)
         behind = LinkBudget(LOG, shadowing, Walls([THICK_WALL]), seed=3).loss_cdb(0.0, 0.0, False, 20.0, 0.0, False)
@@ -113,7 +112,7 @@ def test_the_link_budget_takes_shadows_at_half_metres() -> None:
 
 
 def test_walls_block_the_line_of_sight_in_a_street() -> None:
-    """With umi, walls cost nothing by themselves."""
+    """With the model umi, walls add no loss of their own, but they block the line of sight."""
     budget = LinkBudget(UMI, None, Walls([THICK_WALL]))
     for stations in range(3):
         a, b = stations > 0, stations > 1

@@ -1,4 +1,4 @@
-"""Tests of files of buildings: what is read from them, and that each refusal is one line."""
+"""Tests of reading files of buildings. Each refused file is reported in a single line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def collection(*features: Any, **more: Any) -> dict[str, Any]:
 
 
 def file(folder: Path, content: Any, in_plane: bool = True) -> Path:
-    """Write a file of buildings; with `in_plane`, coordinates are metres unless a crs is given."""
+    """Write a file of buildings. With `in_plane`, coordinates are metres unless the file states a crs."""
     path = folder / "town.geojson"
     if in_plane and isinstance(content, dict):
         content = {"crs": None, **content}
@@ -101,7 +101,7 @@ def test_buildings_in_degrees_are_projected_from_the_origin(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("in_plane", [True, False])
 def test_small_ground_in_metres_is_not_taken_for_degrees(in_plane: bool, tmp_path: Path) -> None:
-    """As degrees it would be larger than the limit."""
+    """If its coordinates were read as degrees, the ground would be larger than the limit."""
     assert read_buildings(file(tmp_path, polygon(SQUARE), in_plane), ORIGIN) == [[IN_CM]]
 
 

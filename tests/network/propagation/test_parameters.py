@@ -1,4 +1,4 @@
-"""Tests of the keys that a scenario may have for propagation, and of the errors for all others."""
+"""Tests of the keys that a scenario may set for propagation, and of the errors for all other keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of loss by distance: against the formulas, point by point, and identical bit for bit on every machine."""
+"""Tests of path loss: values are compared with the formulas and are identical, bit for bit, on every machine."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_free_space_loss_follows_its_formula() -> None:
 
 
 def test_street_canyon_loss_follows_the_3gpp_table() -> None:
-    """Values are computed by hand from table 7.4.1-1; a station at 10 m and a host at 1.5 m have their breakpoint at
-    144 m.
+    """The values are computed by hand from table 7.4.1-1. A station at a height of 10 m and a host at 1.5 m have their
+    breakpoint at 144 m.
     """
     carrier = math.log10(2.4)
     for d in (10.0, 60.0, 144.0):
@@ -79,7 +79,7 @@ def test_farther_is_never_less(stations: int) -> None:
         for line_of_sight in (True, False):
             table = loss_table(parameters, 3000.0, stations, line_of_sight)
             assert len(table) == 300_001 and table == sorted(table)
-            assert len(set(map(id, table))) == len(set(table))  # equal numbers are the same object
+            assert len(set(map(id, table))) == len(set(table))  # equal values share one object
 
 
 def test_the_median_reach_is_where_the_loss_table_says() -> None:

@@ -1,4 +1,4 @@
-"""Tests of shadowing: its distribution and correlation, and that all nodes see the same."""
+"""Tests of shadowing: its distribution, its correlation, and that all nodes see the same field."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def metres(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module", params=[5.0, 20.0, 200.0])
 def moved(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
-    """Return links of one length before and after one end, or both, moved by D_M, in many worlds."""
+    """Return the shadowing of links of one length, before and after one or both ends have moved by D_M, in many
+    worlds.
+    """
     random = np.random.default_rng(5)
     a = random.integers(-3000, 3000, (LINKS, 2))
     b = around(a, request.param, random)
@@ -92,9 +94,7 @@ def correlation(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def expectation(moved: dict[str, np.ndarray], after: str) -> float:
-    """Return the expected correlation of two links, including the reverse direction, which matters if both ends are
-    close.
-    """
+    """Return the expected correlation of two links. The reverse direction matters if both ends are close."""
     a, b, c, d = moved["a"], moved["b"], moved[after[0]], moved[after[1]]
     there = np.exp(-(metres(a, c) + metres(b, d)) / D_M) + np.exp(-(metres(a, d) + metres(b, c)) / D_M)
     rho, rho_after = np.exp(-2 * metres(a, b) / D_M), np.exp(-2 * metres(c, d) / D_M)
@@ -110,7 +110,7 @@ def test_shadowing_correlation_follows_the_model(moved: dict[str, np.ndarray], a
 
 
 def test_a_single_shadow_field_has_nearly_the_model_correlation() -> None:
-    """Compares each of twenty worlds with the model, seen from a distant station."""
+    """Each of twenty worlds is compared with the model, as seen from a distant station."""
     here = np.random.default_rng(1).integers(-40_000, 40_000, (10_000, 2))
     station = np.full_like(here, 100_000)
     fields = [ShadowField(seed, "shadows", D_M) for seed in range(20)]

@@ -1,4 +1,6 @@
-"""Tests of crossed walls and metres inside: against shapely, and by hand where a line runs through corners."""
+"""Tests of how many walls a line crosses and how many metres it runs inside. Results are compared with shapely, and
+with values computed by hand where a line runs through corners.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ def test_walls_cut_agree_with_shapely(seed: int, buildings: int, side_cm: int, l
 
 @given(seed=st.integers(0, 10_000), ends=st.tuples(*[st.integers(-3, 13)] * 4))
 def test_an_infinitesimal_shift_decides_lines_through_corners(seed: int, ends: tuple[int, ...]) -> None:
-    """On a coarse lattice most lines run through corners. They count as shapely counts them with the places shifted
-    slightly to the east, and by far less to the north.
+    """On a coarse lattice most lines run through corners. The result must be that of shapely after the coordinates have
+    been shifted slightly to the east, and by far less to the north.
     """
     souths_and_wests = np.random.default_rng(seed).integers(0, 8, (6, 2)).tolist()
     made = [[[(100 * (west + x), 100 * (south + y)) for x, y in ((0, 0), (3, 1), (2, 4), (1, 2))]]
@@ -65,7 +67,7 @@ def test_an_infinitesimal_shift_decides_lines_through_corners(seed: int, ends: t
         (HOUSE, (500, 400, 1500, 400), 1, 500),
         (HOUSE, (300, 400, 700, 400), 0, 400),
         (HOUSE, (-500, 900, 1500, 900), 0, 0),
-        (HOUSE, (-800, 0, 1800, 0), 2, 1000),  # along its southern wall: counts as slightly north of it
+        (HOUSE, (-800, 0, 1800, 0), 2, 1000),  # along the southern wall: counts as slightly north of it
         (HOUSE, (-800, 800, 1800, 800), 0, 0),  # along the northern wall
         (HOUSE, (0, -500, 0, 1500), 2, 800),  # along the western wall: counts as slightly east of it
         (HOUSE, (1000, -500, 1000, 1500), 0, 0),
@@ -74,7 +76,7 @@ def test_an_infinitesimal_shift_decides_lines_through_corners(seed: int, ends: t
         (HOUSE, (600, -600, 1600, 400), 0, 0),  # touches a corner
         (TRIANGLE, (0, 1000, 2000, 1000), 0, 0),  # touches its tip
         (YARD, (-500, 1500, 3500, 1500), 4, 2000),
-        (YARD, (1500, 1500, 1500, 5000), 2, 1000),  # from inside the courtyard
+        (YARD, (1500, 1500, 1500, 5000), 2, 1000),  # begins inside the courtyard
         (YARD, (1500, 1500, 1600, 1600), 0, 0),
         (HOUSE, (500, 400, 500, 400), 0, 0),
     ],
@@ -97,7 +99,7 @@ def test_buildings_count_each_for_itself() -> None:
 def test_each_wall_and_metre_inside_adds_its_loss() -> None:
     walls = Walls([HOUSE], per_wall_cdb=900, per_metre_cdb=40)
     assert walls.loss_cdb(-500, 400, 1500, 400) == 2 * 900 + 10 * 40
-    assert walls.loss_cdb(-500, 400, 37, 400) == 900 + 15  # 0.37 m inside
+    assert walls.loss_cdb(-500, 400, 37, 400) == 900 + 15  # 37 cm of the line are inside
     assert walls.loss_cdb(-500, 900, 1500, 900) == 0
 
 
@@ -106,8 +108,8 @@ def test_a_line_without_buildings_cuts_no_wall() -> None:
 
 
 def test_the_wall_index_has_few_cells_on_any_ground() -> None:
-    """The ground is a long strip, has two distant towns, or has walls that cross everything; building the index is fast
-    and correct.
+    """The ground is a long strip, has two distant towns, or has walls that cross everything. The index stays small, is
+    built quickly, and gives correct answers.
     """
     far = [[(x + 90_000_000, y + 90_000_000) for x, y in ring] for ring in HOUSE]
     long: Building = [[(-90_000_000, 0), (90_000_000, 0), (90_000_000, 10), (-90_000_000, 10)]]

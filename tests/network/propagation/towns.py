@@ -1,4 +1,4 @@
-"""Random towns, and the walls that lines cross in them according to shapely."""
+"""Random towns, and the walls that a line crosses in them according to shapely."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from mobilenet.network.propagation.walls import Building
 
 
 def town(seed: int, buildings: int, side_cm: int = 100_000) -> list[Building]:
-    """Return star-shaped buildings with 3 to 12 corners, a third of them with a courtyard; they may overlap."""
+    """Return star-shaped buildings with 3 to 12 corners. A third of them have a courtyard, and buildings may
+    overlap.
+    """
     random = np.random.default_rng(seed)
     return [_star(random, random.integers(0, side_cm, 2), random.integers(500, 3000)) for _ in range(buildings)]
 
@@ -31,7 +33,7 @@ def _star(random: np.random.Generator, centre: np.ndarray, radius_cm: int) -> Bu
 
 
 def by_shapely(buildings: list[Building], ax: int, ay: int, bx: int, by: int) -> tuple[int, float]:
-    """Return (walls, centimetres inside) for a line that runs through no corner and along no wall."""
+    """Return (walls, centimetres inside) for a line that runs neither through a corner nor along a wall."""
     line = shapely.LineString([(ax, ay), (bx, by)])
     rings = [ring for building in buildings for ring in building]
     edges = [(ring[i - 1], ring[i]) for ring in rings for i in range(len(ring))]

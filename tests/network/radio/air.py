@@ -1,4 +1,4 @@
-"""A bare medium for tests: transceivers and MACs at given places, and a log of their events."""
+"""A bare medium for tests: transceivers and MACs at given coordinates, with a log of their events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Datagram(NamedTuple):
 
 
 class Script:
-    """RandomNumbers that return scripted back-offs: `slots` one after the other, then 0."""
+    """A RandomNumbers that returns scripted back-offs: first those in `slots`, in order, and then 0."""
 
     def __init__(self, *slots: int) -> None:
         self._slots = list(slots)
@@ -49,7 +49,7 @@ class Reception(NamedTuple):
 
 @dataclass
 class Node:
-    """A place on the medium with a MAC and a log."""
+    """A node at fixed coordinates on the medium, with a MAC and a log."""
 
     air: Air
     transceiver: Transceiver
@@ -57,9 +57,9 @@ class Node:
     received: list[tuple[float, str]] = field(default_factory=list)
     sent: list[tuple[float, str]] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
-    reports: list[tuple[int, str, str]] = field(default_factory=list)  # time in ns, "sent" or "dropped", frame
-    heard: list[tuple[int, str]] = field(default_factory=list)  # time in ns, frame
-    then: dict[str, Callable[[], Any]] = field(default_factory=dict)  # the action within the callback of a frame
+    reports: list[tuple[int, str, str]] = field(default_factory=list)  # (time in ns, "sent" or "dropped", frame)
+    heard: list[tuple[int, str]] = field(default_factory=list)  # (time in ns, frame)
+    then: dict[str, Callable[[], Any]] = field(default_factory=dict)  # frame -> the action to run in its callback
 
     def on_sent(self, message: Any) -> None:
         self.sent.append((self.air.now_us, message.name))
@@ -87,7 +87,6 @@ class Node:
         return self.mac.enqueue(frame)
 
     def unicast(self, name: str, to: Node) -> bool:
-        """Send a frame that is to be acknowledged."""
         return self.send(name, to=to, acknowledged=True)
 
     def unicast_at_ns(self, time_ns: int, name: str, to: Node) -> None:
@@ -101,7 +100,7 @@ class Node:
 
 
 class Air:
-    """A medium on which everything is observed."""
+    """A medium that records all events."""
 
     def __init__(
         self,
@@ -119,7 +118,7 @@ class Air:
         self.eifs = eifs
         self.log: list[Reception] = []
         self.starts: list[tuple[float, str]] = []
-        self.frames: dict[str, Frame] = {}  # frames that all receivers have received
+        self.frames: dict[str, Frame] = {}  # frames whose transmission has ended at every receiver
         reach = max(range_m, interference_range_m, detection_range_m or 0)
         self.medium = UnitDisk(
             self.kernel,
@@ -137,7 +136,7 @@ class Air:
         return self.kernel.now / MICROSECOND
 
     def node(self, x_m: float, *slots: int, y_m: float = 0.0, stream: Any = None, **rules: Any) -> Node:
-        """Add a node at (x_m, y_m) that draws these back-offs, or draws from `stream`."""
+        """Add a node at (x_m, y_m). Its back-offs are the given ones, or are drawn from `stream`."""
         transceiver = self._transceiver(x_m, y_m)
         script = stream or Script(*slots)
         mac = Dcf(self.kernel, self.medium, transceiver, Rules(self.mode, self.eifs, **(RULES | rules)), script)
@@ -194,7 +193,9 @@ class Air:
 
 
 class AckingAir(Air):
-    """An Air whose MACs do not sense the carrier, at 1 Mb/s. Acknowledged frames carry TCP, all others datagrams."""
+    """An Air at 1 Mb/s whose MACs do not sense the carrier. Acknowledged frames contain TCP segments, all other frames
+    contain datagrams.
+    """
 
     def __init__(self, full_duplex: bool = True, **air: Any) -> None:
         super().__init__(detection_range_m=None, full_duplex=full_duplex, **air)
@@ -208,7 +209,7 @@ class AckingAir(Air):
         queue_frames: int = 100,
         loss: Any = None,
     ) -> Node:
-        """Add a node at (x_m, y_m); `loss` is the stream of its random loss."""
+        """Add a node at (x_m, y_m). `loss` is the random stream that decides which frames it loses."""
         transceiver = self._transceiver(x_m, y_m)
         transceiver.loss_draws = loss
         return self._place(transceiver, Acking(self.kernel, self.medium, transceiver, queue_frames, timeout_ns))
@@ -218,12 +219,12 @@ class AckingAir(Air):
 
 
 def listening_air(*places: float | tuple[float, int], **air: Any) -> list[Any]:
-    """Return an Air, followed by a node at each place: x in metres, or x and the first back-off that the node draws."""
+    """Return an Air, followed by one node for each argument: x in metres, or x and the first back-off of the node."""
     made = Air(**air)
     return [made, *(made.node(*place) if isinstance(place, tuple) else made.node(place) for place in places)]
 
 
 def acking_air(*places_m: float, **air: Any) -> list[Any]:
-    """Return an AckingAir, followed by a node at each of these places, whose MAC does not sense the carrier."""
+    """Return an AckingAir, followed by one node at each of these coordinates."""
     made = AckingAir(**air)
     return [made, *(made.acking(x_m) for x_m in places_m)]

@@ -1,5 +1,5 @@
-"""Simulate stations in range of each other that always have a frame to send, and measure the share of
-payload in time.
+"""Simulate stations in range of each other that always have a frame to send, and measure the share of channel time that
+carries payload.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .air import Air, Node
 
 
 class Greedy:
-    """Client that always keeps one frame in its node's queue."""
+    """A client that always keeps one frame in the queue of its node."""
 
     def __init__(self, node: Node, size_bytes: int, to: Node | None) -> None:
         self.node = node
@@ -27,7 +27,7 @@ class Greedy:
 
 
 def saturate(stations: int, size_bytes: int, rate_mbps: float, unicast: bool, seconds: float, seed: int) -> Air:
-    """Run n saturated stations on 802.11b at one place, without EIFS."""
+    """Run n saturated 802.11b stations at one point, without EIFS."""
     air = Air("b", rate_mbps, eifs=False)
     air.medium._observer = None
     nodes = [air.node(0.0, stream=Stream(seed, "backoff", str(i))) for i in range(stations)]
@@ -38,8 +38,10 @@ def saturate(stations: int, size_bytes: int, rate_mbps: float, unicast: bool, se
 
 
 def unicast_throughput(stations: int, rate_mbps: float, seconds: float, seed: int = 1) -> float:
-    """Return the share of channel time spent on payload, for 1500-byte payloads behind 8 + 28 bytes of headers."""
-    # 28 of the 64 bytes of overhead count as payload
+    """Return the share of channel time that carries payload. Each payload has 1500 bytes, after 8 + 28 bytes of
+    headers.
+    """
+    # 28 of the 64 bytes of overhead count as payload.
     air = saturate(stations, 1500 - 28, rate_mbps, True, seconds, seed)
     medium = air.medium
     delivered = medium.addressed_pairs[RECEIVED]
@@ -47,6 +49,6 @@ def unicast_throughput(stations: int, rate_mbps: float, seconds: float, seed: in
 
 
 def broadcast_collisions(stations: int, seconds: float, seed: int = 1) -> float:
-    """Return the share of 100-byte broadcast frames at 1 Mb/s that collide."""
+    """Return the share of broadcast frames that collide. Each frame has 100 bytes and is sent at 1 Mb/s."""
     medium = saturate(stations, 100, 1, False, seconds, seed).medium
     return 1 - medium.pairs[0] / sum(medium.pairs)

@@ -1,4 +1,6 @@
-"""A bare medium with reception by SINR: log-distance, exponent 3, 20.4 dBm, so -82 dBm arrive at 119.77 m."""
+"""A bare medium with reception by SINR. Path loss is log-distance with exponent 3. At 20.4 dBm, -82 dBm arrive at a
+distance of 119.77 m.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ NOISE_MW = 10 ** (-93.965 / 10)  # 20 MHz, 290 K, noise figure 7 dB
 
 
 class SinrAir(Air):
-    """A medium in `mode` g at 6 Mb/s."""
+    """A medium with 802.11 mode g at 6 Mb/s."""
 
     def __init__(self, walls: Walls | None = None, seed: int = 1, **wireless: Any) -> None:
         super().__init__("g", 6)
@@ -30,7 +32,8 @@ class SinrAir(Air):
         parameters = WirelessParameters.model_validate(values)
         self.kernel = Kernel()
         self.mode = MODES["g"]
-        self.changes: dict[tuple[str, str], list[tuple[int, int]]] = {}  # (frame, receiver) -> its interference
+        # (frame, receiver) -> the changes of its interference
+        self.changes: dict[tuple[str, str], list[tuple[int, int]]] = {}
         budget = LinkBudget(parameters.path_loss, parameters.shadowing, walls, seed, FARTHEST_M)
         self.sinr = Sinr(
             self.kernel, Neighbours(reach_m(parameters), 0.0, 100_000_000), reception_of(parameters), budget,
@@ -60,7 +63,6 @@ class SinrAir(Air):
 
 
 def received_dbm(distance_m: float) -> float:
-    """Return the received power by the path-loss formula."""
     return 20.4 - 40.05 - 30 * log10(distance_m)
 
 
@@ -69,6 +71,6 @@ def milliwatts(dbm: float) -> float:
 
 
 def sinr_air(*places_m: float, **wireless: object) -> list[Any]:
-    """Return a medium, followed by a node at each of these places, which draws no back-off."""
+    """Return a medium, followed by one node at each of these coordinates. The nodes draw no back-off."""
     air = SinrAir(**wireless)
     return [air, *(air.node(x_m) for x_m in places_m)]

@@ -1,7 +1,8 @@
 """Tests of the MAC without carrier sense against traces computed by hand, in nanoseconds.
 
-At 1 Mb/s a datagram of 100 bytes takes 96 + 8 * (100 + 8 + 20 + 16) = 1248 us, a TCP segment of 100 bytes 64 us less;
-100 m take 334 ns, 120 m 400, 50 m 167, 30 m 100. A unicast frame without an acknowledgement is given up after 100 ms.
+At 1 Mb/s a datagram of 100 bytes takes 96 + 8 * (100 + 8 + 20 + 16) = 1248 us, and a TCP segment of 100 bytes takes 64
+us less. Propagation takes 334 ns over 100 m, 400 ns over 120 m, 167 ns over 50 m, and 100 ns over 30 m. The MAC gives a
+unicast frame up if it has not been acknowledged after 100 ms.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ TIMEOUT = 100_000_000
 
 
 class Scripted:
-    """RandomNumbers that return these numbers, and count the draws."""
+    """A RandomNumbers that returns these numbers and counts the draws."""
 
     def __init__(self, *numbers: float) -> None:
         self._numbers = list(numbers)
@@ -96,12 +97,13 @@ def test_unacknowledged_unicast_ends_when_it_has_left(to_m: float) -> None:
     air.run_ns(SECOND)
     assert a.reports == [(FRAME, "sent", "A"), (2 * FRAME, "sent", "B")]
     assert [name for _, name in b.heard] == (["A", "B"] if to_m == 30 else [])
-    assert air.outcomes("A")["n2"] == "received" and c.heard == []  # overheard, but not passed up
+    # C overhears the frame, but its MAC does not pass it up.
+    assert air.outcomes("A")["n2"] == "received" and c.heard == []
 
 
 def test_frames_of_an_approaching_node_stay_in_order() -> None:
-    """It starts at 60 m with 100 m/s: the delay is 200.14 ns, one frame later 199.72, and after two 199.31, rounded to
-    less.
+    """The node starts at 60 m and approaches at 100 m/s. The delay is 200.14 ns for the first frame, 199.72 ns for the
+    second, and 199.31 ns for the third, which is rounded down.
     """
     air, a, b = acking_air(60, 0)
     a.transceiver.move(0, 60, 0, -100 / SECOND, 0)
@@ -111,7 +113,7 @@ def test_frames_of_an_approaching_node_stay_in_order() -> None:
     air.run_ns(SECOND)
     assert [frame.start_ns for frame in air.frames.values()] == [0, FRAME, 2 * FRAME, 3 * FRAME, 4 * FRAME, 6 * FRAME]
     assert [name for _, name in b.heard] == ["A", "B", "C", "D", "E", "later"]
-    assert air.frames["C"].delays_ns == [200] and air.frames["later"].delays_ns == [198]  # 59.25 m: 197.64
+    assert air.frames["C"].delays_ns == [200] and air.frames["later"].delays_ns == [198]  # 59.25 m: 197.64 ns
 
 
 # --- no carrier sense
@@ -121,11 +123,11 @@ def test_the_acking_mac_sends_on_a_busy_medium() -> None:
     air, a, b, c = acking_air(0, 100, 50)
     a.send_at_ns(0, "A")
     b.send_at_ns(700_000, "B")
-    c.send_at_ns(700_000, "C", 0)  # 448 us: ends while A and B are still in transit
+    c.send_at_ns(700_000, "C", 0)  # ends at 448 us, while A and B are still in transit
     c.send_at_ns(1_148_001, "C2", 0)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "C": 700_000, "C2": 1_148_001, "B": 700_000}
-    assert {node.transceiver.busy_until for node in air.nodes} == {NEVER}  # no carrier was sensed
+    assert {node.transceiver.busy_until for node in air.nodes} == {NEVER}  # carrier sense is off
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_a_node_between_two_senders_loses_both_frames(full_duplex: bool, between
 def test_sending_aborts_receiving_with_half_duplex_alone(full_duplex: bool, outcome: str) -> None:
     air, a, b = acking_air(0, 100, full_duplex=full_duplex)
     a.send_at_ns(0, "A")
-    b.send_at_ns(FRAME + HOP - 1, "B")  # the last nanosecond of A is still to come
+    b.send_at_ns(FRAME + HOP - 1, "B")  # the last nanosecond of A has not arrived yet
     air.run_ns(SECOND)
     assert air.starts_ns["B"] == FRAME + HOP - 1
     assert air.outcomes("A") == {"n1": outcome} and air.outcomes("B") == {"n0": "received"}
@@ -206,7 +208,7 @@ def test_the_acknowledgement_comes_when_the_last_bit_arrives() -> None:
 
 
 def test_a_sender_does_not_wait_for_nodes_that_overhear_it() -> None:
-    """The addressee is 100 ns away, another node 400 ns."""
+    """The addressee is 100 ns away from the sender, and another node is 400 ns away."""
     air, a, b, c = acking_air(0, 30, 120)
     a.unicast_at_ns(0, "A", b)
     a.send_at_ns(0, "B")
@@ -221,13 +223,15 @@ def test_frames_wait_for_the_acknowledgement_of_the_first_one() -> None:
     air, a, b = acking_air(0, 100)
     a.unicast_at_ns(0, "A", b)
     a.unicast_at_ns(1, "B", b)
-    a.send_at_ns(SEGMENT + 1, "C")  # A was sent, and has not arrived yet
+    a.send_at_ns(SEGMENT + 1, "C")  # A has been sent, but has not arrived yet
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": SEGMENT + HOP, "C": 2 * (SEGMENT + HOP)}
 
 
 def test_the_acknowledgement_cannot_be_lost() -> None:
-    """When it arrives, the sender is receiving another frame, and the addressee is sending."""
+    """When the acknowledgement arrives, the sender is receiving another frame and the addressee is sending. The sender
+    still gets the acknowledgement.
+    """
     air, a, b, jammer = acking_air(0, 100, -100, full_duplex=False)
     a.unicast_at_ns(0, "A", b)
     jammer.send_at_ns(SEGMENT, "J")
@@ -238,7 +242,7 @@ def test_the_acknowledgement_cannot_be_lost() -> None:
 
 
 def given_up_once(air: AckingAir, a: Node, starts_ns: int = 0) -> None:
-    """Check that A was lost: B follows it at the timeout, to the nanosecond."""
+    """Check that A was lost and that B is sent exactly at the timeout of A."""
     assert a.reports[0] == (starts_ns + TIMEOUT, "dropped", "A")
     assert a.reports[1:] == [(starts_ns + TIMEOUT + FRAME, "sent", "B")]
     assert air.starts_ns["A"] == starts_ns and air.starts_ns["B"] == starts_ns + TIMEOUT
@@ -268,8 +272,8 @@ def test_a_frame_to_a_node_out_of_range_times_out() -> None:
     ],
 )
 def test_a_frame_that_collides_times_out(disturber: str, a_ns: int, x_ns: int, outcome: str) -> None:
-    """The disturbance comes from the addressee, or from a node out of range of the sender, as far from the addressee.
-    Frames that only touch do not collide.
+    """The disturbance comes from the addressee, or from a node that is out of range of the sender and as far from the
+    addressee as the sender. Frames that only touch do not collide.
     """
     air, a, b, hidden = acking_air(0, 100, 200, full_duplex=disturber == "hidden")
     a.unicast_at_ns(a_ns, "A", b)
@@ -363,8 +367,8 @@ def test_an_ack_a_nanosecond_before_the_timeout_counts() -> None:
 @pytest.mark.parametrize("to_far", [False, True])
 @pytest.mark.parametrize("lost", [False, True])
 def test_random_loss_is_drawn_once_for_each_receiver(near_m: float, far_m: float, to_far: bool, lost: bool) -> None:
-    """The loss at the addressee is drawn when its acknowledgement is due, possibly before the others have the frame,
-    and only once.
+    """The loss at the addressee is drawn once, when its acknowledgement is due. This may be before the frame has
+    reached the other nodes.
     """
     number = 0.4 if lost else 0.6
     air = AckingAir(loss=0.5)
@@ -406,9 +410,10 @@ def test_a_full_queue_drops_the_newest_at_once() -> None:
     air = AckingAir()
     a, b = air.acking(0, queue_frames=3), air.acking(100)
     air.run_ns(50)
-    assert [a.send(name) for name in "ABCDE"] == [True, True, True, False, False]  # A is on the air, and counts
+    # A is on the air, but still counts as queued
+    assert [a.send(name) for name in "ABCDE"] == [True, True, True, False, False]
     assert a.reports == [(50, "dropped", "D"), (50, "dropped", "E")]
-    a.send_at_ns(50 + FRAME, "F")  # A was sent
+    a.send_at_ns(50 + FRAME, "F")  # A has been sent
     air.run_ns(SECOND)
     assert [name for _, what, name in a.reports if what == "sent"] == ["A", "B", "C", "F"]
     assert [name for _, name in b.heard] == ["A", "B", "C", "F"]
@@ -535,7 +540,7 @@ def test_a_crash_ends_the_wait_for_an_acknowledgement(again_ns: int) -> None:
 
 
 def test_an_old_acknowledgement_does_not_count_after_a_crash() -> None:
-    """It would arrive while the next frame is on the air."""
+    """The old acknowledgement would arrive while the next frame is on the air."""
     air, a, b, nobody = acking_air(0, 100, 500)
     a.unicast_at_ns(0, "A", b)
     air.at_ns(SEGMENT, a.mac.reset)
@@ -562,7 +567,7 @@ def test_an_old_acknowledgement_does_not_count_after_a_crash() -> None:
 def test_the_acking_mac_agrees_with_a_simple_model(
     seed: int, nodes: int, frames: int, full_duplex: bool, loss: float, timeout_ns: int, queue_frames: int
 ) -> None:
-    """An independent computation of which node sends when, which nodes receive, and what is reported to them."""
+    """An independent model computes which node sends when, which nodes receive, and what is reported to the senders."""
     stream = Stream(seed, "test")
     air = AckingAir(full_duplex=full_duplex, loss=loss)
     places = [(stream.uniform(0, 250), stream.uniform(0, 250)) for _ in range(nodes)]
@@ -583,18 +588,18 @@ def test_the_acking_mac_agrees_with_a_simple_model(
         return int(metres / 0.299792458 + 0.5) if metres <= 120 and a != b else None
 
     reports = [(node.transceiver.index, *entry) for node in air.nodes for entry in node.reports]
-    assert sorted(name for *_, name in reports) == sorted(owners)  # exactly one report for each
+    assert sorted(name for *_, name in reports) == sorted(owners)  # each frame is reported exactly once
     assert all(owners[name] == me for me, _, _, name in reports)
     ends = {name: frame.start_ns + frame.duration_ns for name, frame in air.frames.items()}
     over = {name: time for _, time, _, name in reports if name in air.frames}
 
-    # A node sends one frame at a time, and the next one no earlier than the outcome of the previous one.
+    # A node sends one frame at a time. The next frame starts only after the outcome of the previous one.
     for me in range(nodes):
         mine = sorted((frame.start_ns, name) for name, frame in air.frames.items() if owners[name] == me)
         for (_, before), (start, _) in itertools.pairwise(mine):
             assert ends[before] <= over[before] <= start
 
-    # The outcome of each frame, and its time.
+    # The outcome of each frame, and the time of this outcome.
     given_up = 0
     for _, time, what, name in reports:
         if name not in air.frames:
@@ -616,7 +621,7 @@ def test_the_acking_mac_agrees_with_a_simple_model(
     assert air.medium.given_up == given_up
     assert air.medium.queue_drops == frames - len(air.frames)
 
-    # Each pair in range has one outcome, determined by the overlapping frames.
+    # Each pair in range has one outcome, which depends on the overlapping frames.
     arrivals: dict[int, list[tuple[int, int, str]]] = {i: [] for i in range(nodes)}
     for name, frame in air.frames.items():
         for receiver in range(nodes):
@@ -649,7 +654,9 @@ def test_the_acking_mac_agrees_with_a_simple_model(
 def test_the_acking_mac_handles_random_crashes_of_moving_nodes(
     seed: int, frames: int, crashes: int, speed_mps: float
 ) -> None:
-    """No node sends two frames at a time, loses a frame to another of its own, or gets two reports."""
+    """No node sends two frames at the same time, loses a frame to another of its own frames, or gets two reports for
+    one frame.
+    """
     stream = Stream(seed, "test")
     air = AckingAir(range_m=500)
     for _ in range(3):

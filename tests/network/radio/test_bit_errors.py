@@ -1,4 +1,6 @@
-"""Tests of frame survival by SINR, against values measured in ns-3 3.44's error models, and of exactness."""
+"""Tests of frame survival by SINR against values measured with the error models of ns-3 3.44, and of the exactness of
+the result.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ def test_equal_powers_add_up_by_their_number() -> None:
 
 
 def test_error_probabilities_of_parts_of_a_frame_add_up() -> None:
-    """At 6 Mb/s, the header's 24 bits have one SINR and the payload another; the result is computed by hand."""
+    """At 6 Mb/s, the 24 bits of the header have one SINR and the payload has another one. The expected result is
+    computed by hand.
+    """
     rules = reception_of(WirelessParameters(model="sinr", mode="g", broadcast_rate_mbps=6))
     noise_mw = 10 ** (round(100 * noise_dbm(20e6, 7)) / 1000)
     power_dbm, bits = -88.0, 1336
@@ -117,7 +121,7 @@ def test_a_reception_draw_depends_only_on_its_frame_and_node() -> None:
     assert len(set(values)) > 0.999 * len(values) and all(0 <= value < RANGE for value in values)
     tenths = [sum(value * 10 // RANGE == tenth for value in values) for tenth in range(10)]
     assert all(abs(count - 3000) < 5 * math.sqrt(3000 * 0.9) for count in tenths)
-    for step in (1, 100):  # neighbouring values of either number are independent
+    for step in (1, 100):  # neighbouring values of either number give independent results
         pairs = list(zip(values, values[step:], strict=False))
         mean = sum((a / RANGE - 0.5) * (b / RANGE - 0.5) for a, b in pairs) / len(pairs)
         assert abs(mean * 12) < 5 / math.sqrt(len(pairs))

@@ -1,7 +1,9 @@
-"""Tests that compute every counter of the radio, and the metrics made of them, again without the counters' code.
+"""Tests that compute every counter of the radio a second time, and the metrics derived from it, without the code of the
+counters.
 
 Model     pairs come from the table of frames. A tap between a node and its MAC adds what that table lacks: it sees
-          each attempt when it is over, also those that no node could hear, and how the MAC finishes each frame
+          each attempt when the attempt is over, including attempts that no node could hear, and how the MAC finishes
+          each frame
 Source    docs/run-directory.md, the table of counters
 """
 
@@ -33,7 +35,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 
 
 class Client:
-    """Proxy between a MAC and the client of a frame."""
+    """A proxy between a MAC and the client of a frame."""
 
     def __init__(self, tap: Tap, client: Any) -> None:
         self._tap, self._client = tap, client
@@ -51,12 +53,12 @@ class Client:
 
 
 class Tap:
-    """Records what enters and leaves the MACs of a simulation."""
+    """Records what the MACs of a simulation receive from their nodes and report to them."""
 
     def __init__(self, simulation: Simulation) -> None:
-        self.refused = 0  # frames refused by a full queue
-        self.dropped = 0  # refused frames, and frames without acknowledgement
-        self.unfinished = 0  # frames that a MAC had not finished when its node crashed, or the run ended
+        self.refused = 0  # frames that a full queue refused
+        self.dropped = 0  # refused frames, and frames that were not acknowledged
+        self.unfinished = 0  # frames that a MAC had not finished when its node crashed or the run ended
         self.attempts: list[Attempt] = []
         for node in simulation.nodes:
             node._enqueue = self._watch(node._enqueue)
@@ -74,7 +76,7 @@ class Tap:
 
 
 class Attempt:
-    """A frame once all receivers have it."""
+    """One attempt to send a frame, seen after its end at all receivers."""
 
     def __init__(self, frame: Frame, over_ns: int) -> None:
         self.frame, self.over_ns = frame, over_ns
@@ -87,7 +89,9 @@ class Attempt:
 
 
 def draw(seed: int) -> Scenario:
-    """Draw a small world in which frames collide, are sent again, given up, dropped, and out of reach of all nodes."""
+    """Draw a small world in which frames collide, are sent again, given up, dropped, and sent out of reach of all
+    nodes.
+    """
     s = Stream(seed, "counters")
     is_power, protocol = seed % 2 == 0, [*PROTOCOLS][seed // 2 % 3]
     wireless: dict[str, Any] = {"loss": s.one_of(0, 0.1, 0.4), "queue_frames": s.one_of(100, 3)}
@@ -116,7 +120,7 @@ def draw(seed: int) -> Scenario:
 
 
 class Recount:
-    """The counters of a run, recomputed from its rows and its tap."""
+    """The counters of a run, computed again from the rows of its record and from the tap."""
 
     def __init__(self, simulation: Simulation, tap: Tap) -> None:
         self.attempts: list[Attempt] = tap.attempts
@@ -137,7 +141,9 @@ class Recount:
         )
 
     def sizes(self, acks: bool, by_ns: int | None = None) -> list[int]:
-        """Return the size of each frame; those with rows from the table, the others from the tap."""
+        """Return the size of each frame. The size comes from the table of frames if the frame has rows there, and
+        otherwise from the tap.
+        """
         heard = {
             key: size
             for over_ns, key, kind, size, *_ in self.rows
@@ -154,7 +160,7 @@ class Recount:
         return sum(one.lasts_ns for one in self.attempts if one.over_ns <= by_ns)
 
     def repetitions(self, acknowledged: bool) -> int:
-        """Return how many attempts were not the first of their frame."""
+        """Return how many attempts repeated an earlier attempt of the same frame."""
         number = Counter(
             one.frame
             for one in self.attempts
@@ -174,7 +180,7 @@ def counters_of(recount: Recount, acks: bool, outcomes: tuple[str, ...]) -> dict
 
 
 def metrics_of(recount: Recount, begin_ns: int, end_ns: int) -> dict[str, float | None]:
-    """Return the metrics of frames, and the deprecated ones, which also count ACKs."""
+    """Return the metrics of frames, and the deprecated metrics, which also count ACKs."""
 
     def share(kinds: tuple[bool, ...], addressed: bool, some: tuple[str, ...], every: tuple[str, ...]) -> float | None:
         counts: Counter[str] = Counter()
@@ -231,7 +237,7 @@ def test_radio_counters_follow_their_documented_definitions(seed: int) -> None:
     assert radio.get("acks") == (counters_of(recount, True, outcomes) if acks else None)
     assert radio["queue_drops"] == tap.refused
     assert radio.get("mac_given_up", 0) == tap.dropped - tap.refused
-    # the last planned retry may never be sent
+    # The last planned retry may never have been sent.
     assert 0 <= radio["mac_retries"] - recount.repetitions(acknowledged=True) <= tap.unfinished
     assert 0 <= radio.get("mac_group_retries", 0) - recount.repetitions(acknowledged=False) <= tap.unfinished
 
@@ -251,8 +257,8 @@ def test_radio_counters_follow_their_documented_definitions(seed: int) -> None:
 
 
 def test_drawn_scenarios_exercise_every_radio_counter() -> None:
-    """They include both radios with and without ACKs, retries, copies, and frames given up, dropped and heard by no
-    node.
+    """The drawn scenarios cover radios with and without ACKs, retries, copies, and frames that are given up, dropped,
+    or heard by no node.
     """
     seen: Counter[str] = Counter()
     for seed in range(12):
@@ -273,7 +279,7 @@ def test_drawn_scenarios_exercise_every_radio_counter() -> None:
 
 
 def test_nodes_within_reach_never_exceed_the_nodes_there_are() -> None:
-    """There are two hosts and a station: a frame is heard by two nodes at most, although each frame is acknowledged."""
+    """With two hosts and a station, at most two nodes hear a frame, even though each frame is acknowledged."""
     values = {
         "seed": 1, "duration_s": 20,
         "stations": {"layout": {"shape": "points", "points_m": [[0, 0]]}},
@@ -286,4 +292,4 @@ def test_nodes_within_reach_never_exceed_the_nodes_there_are() -> None:
     tables = recording.tables()
     row = metrics(tables["events"], tables["samples"], recording.document(), manifest)
     assert row["nodes_within_reach_per_frame"] == 2
-    assert row["potential_receivers_per_frame"] == pytest.approx(4, abs=0.1)  # unchanged
+    assert row["potential_receivers_per_frame"] == pytest.approx(4, abs=0.1)  # this metric has not changed

@@ -1,8 +1,8 @@
-"""Tests the radio against INET 4.5 and ns-3 3.44 under the same load of beacons (scenarios/radio_check.yaml).
+"""Tests of the radio against INET 4.5 and ns-3 3.44 under the same load of beacons (scenarios/radio_check.yaml).
 
-Measured there, 60 s: INET 21 366 frames, 11.4 to 12.0 receivers in range, 4.0 to 5.0 % of pairs lost, half of them
-never attempted; ns-3 21 096 to 21 307 frames, 11.6 to 12.7 receivers, 2.1 to 2.9 % lost (its preamble saves one of
-two at times).
+Measured there in 60 s: INET sent 21 366 frames, with 11.4 to 12.0 receivers in range and 4.0 to 5.0 % of pairs lost,
+half of them never attempted. ns-3 sent 21 096 to 21 307 frames, with 11.6 to 12.7 receivers in range and 2.1 to 2.9 %
+of pairs lost. Its preamble detection sometimes saves one of two colliding frames.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ SEEDS = (1, 2, 3)
 
 
 def test_the_radio_agrees_with_inet_and_ns_3() -> None:
-    """Frames and losses are compared in each seed, receivers in range on average, since one placement of 70 hosts
-    changes them by 5 %.
+    """Frames and losses are compared for each seed. Receivers in range are compared on average, because a different
+    placement of 70 hosts changes them by 5 %.
     """
     in_range = []
     for seed in SEEDS:

@@ -1,4 +1,6 @@
-"""Tests of reception by a table: probabilities of distances, the scenario's source, and refusals."""
+"""Tests of reception by a table of distances: its probabilities, the reference to the table in a scenario, and refused
+tables.
+"""
 
 from __future__ import annotations
 

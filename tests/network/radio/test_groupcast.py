@@ -1,6 +1,7 @@
-"""Tests of groupcast with unsolicited retries: traces by hand, exact probabilities, and a MAC that passes duplicates.
+"""Tests of groupcast with unsolicited retries: traces computed by hand, exact probabilities, and a MAC that passes
+duplicates up.
 
-802.11b at 1 Mb/s, as in test_mac.py: slot 20, DIFS 50 us; 100 bytes of payload last 1504 us.
+The radio is 802.11b at 1 Mb/s, as in test_mac.py: a slot is 20 us and DIFS 50 us. 100 bytes of payload last 1504 us.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def test_each_copy_waits_for_difs_and_a_back_off_of_its_own() -> None:
     second = 1000 + FRAME + DIFS + 3 * SLOT
     third = second + FRAME + DIFS + 5 * SLOT
     assert [start for start, _ in air.starts] == [1000, second, third]
-    assert a.sent == [(pytest.approx(third + FRAME + HOP), "A")]  # only once
+    assert a.sent == [(pytest.approx(third + FRAME + HOP), "A")]  # the copies are reported once
     assert [name for _, name in b.received] == ["A"] and b.received[0][0] < second
     assert air.outcomes("A") == {"n1": "received"} and len(air.log) == 3
     assert air.medium.group_retries == 2 and air.medium.retries == 0
@@ -90,13 +91,13 @@ def test_a_host_takes_a_copy_after_a_crash_as_new() -> None:
     a.send_at_us(0, "A")
     air.at_us(FRAME + 10, b.mac.reset)
     air.run_us(20_000)
-    assert [name for _, name in b.received] == ["A", "A"]  # the network also discards the host's state
+    assert [name for _, name in b.received] == ["A", "A"]  # in a run, the network also discards the state of the host
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
 def test_group_copies_without_load_are_received_independently(retries: int) -> None:
-    """A receiver gets a share of 1 - loss ** (1 + retries) of n frames, and counts each once; the
-    tolerance is 5 sigma.
+    """A receiver gets a share of 1 - loss ** (1 + retries) of n frames and counts each frame once. The tolerance is 5
+    sigma.
     """
     loss, frames = 0.5, 2000
     air = Air(loss=loss)
@@ -151,7 +152,7 @@ mobilenet.run(sys.argv[1], out=sys.argv[2], overrides=sys.argv[3:], allow_code=T
 
 @pytest.mark.parametrize("is_broken", [False, True])
 def test_a_mac_that_lets_duplicates_pass_is_caught(is_broken: bool, tmp_path: Path) -> None:
-    """The mutant passes each copy to the programs, more often than it was sent."""
+    """The mutant passes each copy up to the programs, so that a message is received more often than it was sent."""
     script = WITHOUT_FILTER if is_broken else WITHOUT_FILTER.replace("Dcf.is_new", "unused")
     subprocess.run(
         [sys.executable, "-c", script, SCENARIOS / "programs" / "flood.yaml", tmp_path / "run", GROUPCAST,

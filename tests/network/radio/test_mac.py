@@ -1,7 +1,7 @@
 """Tests of the MAC against traces computed by hand, to the nanosecond.
 
-802.11b at 1 Mb/s: slot 20, SIFS 10, DIFS 50, EIFS 364 us; 100 bytes of payload last 1504 us, an ACK 304 us;
-100 m take 0.334 us.
+The radio is 802.11b at 1 Mb/s: a slot is 20 us, SIFS 10 us, DIFS 50 us, and EIFS 364 us. 100 bytes of payload last 1504
+us and an ACK 304 us. Propagation takes 0.334 us over 100 m.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .air import Air, Datagram, Node, listening_air
 
 FRAME = 1504.0
 HOP = 0.334  # 100 m, rounded to a nanosecond
-exactly = partial(pytest.approx, abs=1e-9)  # except for the rounding of sums
+exactly = partial(pytest.approx, abs=1e-9)  # allows for the rounding of sums
 
 
 def test_after_a_long_silence_a_frame_leaves_at_once() -> None:
@@ -32,7 +32,7 @@ def test_after_a_long_silence_a_frame_leaves_at_once() -> None:
 def test_idle_time_before_the_frame_is_credited_in_part() -> None:
     air, a, b = listening_air(0, (0, 10))
     a.send_at_us(0, "A")
-    b.send_at_us(FRAME + 60, "B")  # the medium was idle for 60 of the 250 us that it must wait
+    b.send_at_us(FRAME + 60, "B")  # the medium was idle for 60 of the 250 us that B must wait
     air.run_us(9000)
     assert air.start_us("B") == FRAME + 50 + 200
 
@@ -44,21 +44,21 @@ def test_slots_are_frozen_while_the_medium_is_busy() -> None:
     c.send_at_us(1500, "C")
     air.run_us(9000)
     assert air.start_us("B") == 2504 + 50 + 5 * 20
-    assert air.start_us("C") == 2654 + FRAME + 50 + 4 * 20  # 5 of its 9 slots were counted
+    assert air.start_us("C") == 2654 + FRAME + 50 + 4 * 20  # 5 of the 9 slots of C had been counted
 
 
 def test_a_slot_that_was_begun_is_counted_again() -> None:
     air, a, c, d = listening_air(0, (0, 9), 0)
     a.send_at_us(1000, "A")
     c.send_at_us(1500, "C")  # due at 2504 + 50 + 180 = 2734
-    d.send_at_us(2641, "D")  # its DIFS is over, so it sends at once, 93 us earlier
+    d.send_at_us(2641, "D")  # the DIFS of D is over, so D sends at once, 93 us before C
     air.run_us(9000)
     assert air.start_us("D") == 2641
     assert air.start_us("C") == 2641 + FRAME + 50 + 5 * 20
 
 
 def test_an_interrupted_difs_uses_no_slot() -> None:
-    """A node interrupted during DIFS keeps all its slots."""
+    """A node that is interrupted during DIFS keeps all its slots."""
     air, a, c, d = listening_air(0, (0, 9), 0)
     a.send_at_us(1000, "A")
     c.send_at_us(1500, "C")
@@ -74,7 +74,7 @@ def test_timers_that_expire_together_both_send() -> None:
     c.send_at_us(700, "C")
     air.run_us(9000)
     assert air.start_us("B") == FRAME + 110
-    assert air.start_us("C") == exactly(FRAME + 110 + HOP)  # A's end reached it later
+    assert air.start_us("C") == exactly(FRAME + 110 + HOP)  # the end of A reached C later
     assert air.outcomes("B") == {"n0": "collision", "n2": "half_duplex", "n3": "collision"}
     assert air.outcomes("C") == {"n0": "never_attempted", "n1": "half_duplex", "n3": "never_attempted"}
     assert d.received == [(pytest.approx(FRAME + HOP), "A")]
@@ -99,7 +99,7 @@ def test_a_start_beyond_the_propagation_delay_is_sensed() -> None:
 
 
 def contender_after_a_collision(eifs: bool, ask_us: float) -> float:
-    """Return when C sends, which hears A and B; they do not hear each other, and overlap."""
+    """Return when C sends. C hears A and B, which do not hear each other and whose frames overlap."""
     air, a, b, c = listening_air(0, 200, (100, 2), eifs=eifs)
     a.send_at_us(0, "A")
     b.send_at_us(10, "B")
@@ -125,10 +125,10 @@ def test_eifs_delays_only_nodes_that_are_already_contending() -> None:
 def test_a_frame_received_well_ends_eifs() -> None:
     air = Air("g_mixed", 24)
     a, b, c, d = air.node(0), air.node(200), air.node(100, 5), air.node(100, 0)
-    a.send_at_us(0, "A")  # 82 us each
+    a.send_at_us(0, "A")  # both frames last 82 us
     b.send_at_us(10, "B")
     c.send_at_us(30, "C")
-    d.send_at_us(150, "D")  # does not contend when the damaged frame ends, so it waits for DIFS only
+    d.send_at_us(150, "D")  # D does not contend when the damaged frame ends, so D waits only for DIFS
     air.run_us(9000)
     assert air.start_us("D") == 150.0
     assert air.start_us("C") == exactly(150 + 82 + 50 + 5 * 20)
@@ -157,7 +157,7 @@ def test_the_rest_of_an_ignored_frame_destroys_the_next() -> None:
     a, b, c, d = air.node(0), air.node(100), air.node(200), air.node(100, y_m=100)
     del b
     a.send_at_us(0, "A")
-    c.send_at_us(1000, "C")  # not received at the middle, on the air until 2504
+    c.send_at_us(1000, "C")  # b cannot receive C, which is on the air until 2504
     a.send_at_us(2000, "A2")
     air.run_us(9000)
     assert air.outcomes("C")["n1"] == "never_attempted"
@@ -168,7 +168,7 @@ def test_the_rest_of_an_ignored_frame_destroys_the_next() -> None:
 def test_a_receiver_locks_the_frame_that_arrives_first() -> None:
     air, far, near, ear = listening_air(0, 125, 119)
     far.send_at_us(0, "far")  # reaches the listener after 0.397 us
-    near.send_at_us(0.2, "near")  # after 0.220 us
+    near.send_at_us(0.2, "near")  # reaches the listener after 0.220 us
     air.run_us(9000)
     assert air.outcomes("near") == {"n2": "collision"}
     assert air.outcomes("far") == {"n2": "never_attempted"}
@@ -176,17 +176,20 @@ def test_a_receiver_locks_the_frame_that_arrives_first() -> None:
 
 
 def test_slots_end_at_the_nearer_of_two_senders() -> None:
-    """Both arrivals stop the count; the one that arrived first, though sent later, decides at which slot."""
+    """Both arrivals stop the count. The frame that arrives first, although it was sent later, decides at which slot the
+    count stops.
+    """
     air, first, listener, far, near = listening_air(110, (110, 9), 0, 115, eifs=False)
     first.send_at_us(0, "first")
     listener.send_at_us(700, "L")  # due at 1504 + 50 + 180 = 1734
-    # A slot of L ends at 1654. far's energy arrives at 1654.1 (0.367 us away), near's at 1653.9 (0.017 us away).
+    # A slot of L ends at 1654. The energy of far arrives at 1654.1 (0.367 us away), and that of near at 1653.9 (0.017
+    # us away).
     air.at_us(1653.733, far.mac.enqueue, _bare(far, "far"))
     air.at_us(1653.883, near.mac.enqueue, _bare(near, "near"))
     air.run_us(20000)
     end = max(1653.733 + 0.367, 1653.883 + 0.017) + FRAME
     assert air.start_us("far") == 1653.733 and air.start_us("near") == 1653.883
-    # From 1653.9 on, 80.1 us are left: five slots, not four.
+    # From 1653.9 on, 80.1 us are left. That is five slots, not four.
     assert air.start_us("L") == exactly(end + 50 + 5 * 20)
 
 
@@ -211,14 +214,14 @@ def test_retries_double_the_window_and_end() -> None:
     assert [name for _, name in air.starts] == ["A"] * 7
     assert a.dropped == ["A"] and a.sent == [] and a.mac.queued == 0
     starts = [start for start, _ in air.starts]
-    timeout = 10 + 20 + 192  # SIFS, a slot, a preamble: DIFS has passed by then, and slots count from here
+    timeout = 10 + 20 + 192  # SIFS, a slot and a preamble; DIFS has passed by then, and slots count from this time
     waits = [round(later - sooner - FRAME - timeout, 3) for sooner, later in itertools.pairwise(starts)]
     assert waits == [20 * slots for slots in (32, 64, 128, 256, 512, 512)]
     assert air.medium.retries == 6
 
 
 class Halves:
-    """Always draws the middle of the window."""
+    """A RandomNumbers that always draws the middle of the window."""
 
     def random(self) -> float:
         return 0.5
@@ -227,7 +230,8 @@ class Halves:
 def test_a_lost_ack_makes_a_duplicate_that_is_not_handed_up() -> None:
     air, a, b, other = listening_air(0, 100, -100)
     a.send_at_us(0, "A", to=b, acknowledged=True)
-    other.send_at_us(0.2, "long", 400)  # cannot sense A yet, and B does not hear it; it is on the air during the ACK
+    # The sender of this frame cannot sense A yet, and B does not hear it. The frame is still on the air during the ACK.
+    other.send_at_us(0.2, "long", 400)
     air.run_us(60_000)
     assert [name for _, name in air.starts].count("A") == 2
     assert [name for _, name in air.starts].count("ack of A") == 2
@@ -236,7 +240,7 @@ def test_a_lost_ack_makes_a_duplicate_that_is_not_handed_up() -> None:
 
 
 def test_overheard_unicast_reserves_the_air_for_its_ack() -> None:
-    air, a, b, c = listening_air(0, 100, (-100, 0))  # C hears A, but not B's ACK
+    air, a, b, c = listening_air(0, 100, (-100, 0))  # C hears A, but does not hear the ACK of B
     a.send_at_us(0, "A", to=b, acknowledged=True)
     c.send_at_us(700, "C")
     air.run_us(9000)

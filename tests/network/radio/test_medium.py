@@ -1,4 +1,4 @@
-"""Tests of which nodes hear a frame, and of how losses are counted."""
+"""Tests of which nodes hear a frame and how losses are counted."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_interference_reaches_farther_than_reception() -> None:
     c.send_at_us(700, "C")
     air.run_us(9000)
     assert air.outcomes("A") == {"n1": "collision"}
-    assert air.outcomes("C") == {}  # no node is in its communication range
+    assert air.outcomes("C") == {}  # there is no node in communication range
     assert b.received == []
 
 
@@ -78,7 +78,7 @@ def test_detection_reaches_farther_than_reception() -> None:
 
 
 def test_two_senders_at_one_place_do_not_capture_each_other() -> None:
-    """All three stand at one place: neither frame is stronger, so neither survives, unless the threshold is 0."""
+    """All three nodes stand at one point. Neither frame is stronger, so neither survives unless the threshold is 0."""
     for capture_db, outcome in ((6.0, "collision"), (0.0, "received")):
         air, a, b, c = listening_air(0, 0, 0, capture_db=capture_db)
         a.send_at_us(1000, "A")
@@ -90,7 +90,8 @@ def test_two_senders_at_one_place_do_not_capture_each_other() -> None:
 def test_capture_saves_the_frame_that_is_much_stronger() -> None:
     for capture_db, outcome in ((None, "collision"), (6.0, "received"), (12.1, "collision")):
         air = Air(capture_db=capture_db, interference_range_m=500)
-        a, _, c = air.node(0), air.node(100), air.node(500)  # 4 times as far: 12.04 dB weaker
+        # The third node is 4 times as far away, so its signal is 12.04 dB weaker.
+        a, _, c = air.node(0), air.node(100), air.node(500)
         a.send("A")
         c.send_at_us(700, "C")
         air.run_us(9000)
@@ -122,8 +123,8 @@ def test_random_loss_is_applied_at_its_rate() -> None:
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), nodes=st.integers(2, 12), frames=st.integers(2, 30))
 def test_a_received_frame_overlapped_no_other_frame(seed: int, nodes: int, frames: int) -> None:
-    """An independent check of all arrivals: a frame is received if and only if it was alone, and its receiver was
-    silent and not locked.
+    """All arrivals are checked independently: a frame is received if and only if no other frame overlapped it and its
+    receiver was neither sending nor locked on another frame.
     """
     stream = Stream(seed, "test")
     air = Air("g_mixed", 24)
@@ -165,7 +166,7 @@ def test_a_received_frame_overlapped_no_other_frame(seed: int, nodes: int, frame
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), count=st.integers(2, 60), speed=st.sampled_from([0.0, 1.4, 30.0]))
 def test_the_neighbour_index_misses_no_node(seed: int, count: int, speed: float) -> None:
-    """Nodes wander, and the index is updated on a tick; candidates always include all nodes in range."""
+    """Nodes move, and the index is updated on a tick. The candidates always include all nodes in range."""
     stream = Stream(seed, "test")
     kernel = Kernel()
     index = Neighbours(120, speed, 100 * MILLISECOND)
@@ -182,7 +183,7 @@ def test_the_neighbour_index_misses_no_node(seed: int, count: int, speed: float)
         now += 100 * MILLISECOND
         for transceiver in transceivers:
             index.rebin(transceiver, *transceiver.position(now))
-        if step % 10 == 9:  # one node jumps
+        if step % 10 == 9:  # one node jumps to another point
             jumper = transceivers[stream.below(count)]
             jumper.move(now, stream.uniform(-400, 400), stream.uniform(-400, 400), 0.0, 0.0)
             index.add(jumper, now)
@@ -198,7 +199,9 @@ def test_the_neighbour_index_misses_no_node(seed: int, count: int, speed: float)
 
 
 def test_a_frame_among_a_thousand_cells_touches_only_neighbours() -> None:
-    """Counts instead of timing: the number of transceivers that a frame considers does not grow with the network."""
+    """The test counts instead of measuring time: the number of transceivers that a frame considers does not grow with
+    the network.
+    """
     looked_at = []
     for side in (3, 32):
         air = Air()

@@ -1,8 +1,10 @@
-"""Tests of saturated 802.11b against analysis: Bianchi's model for unicast, frozen counters for broadcast.
+"""Tests of saturated 802.11b against analysis: Bianchi's model for unicast, and a model with frozen counters for
+broadcast.
 
-Bianchi, Performance Analysis of the IEEE 802.11 Distributed Coordination Function (2000), W = 32, m = 5, basic access;
-1500-byte payloads behind 8 + 28 bytes. The broadcast column is a slotted model with frozen counters and no retries,
-100-byte payloads. All numbers are shares: of channel time spent on payload, of frames that collide.
+Unicast is compared with Bianchi, Performance Analysis of the IEEE 802.11 Distributed Coordination Function (2000), with
+W = 32, m = 5 and basic access. Payloads have 1500 bytes after 8 + 28 bytes of headers. Broadcast is compared with a
+slotted model with frozen counters, without retries, for payloads of 100 bytes. The numbers are shares: of channel time
+that carries payload, and of frames that collide.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of reception by SINR, scene by scene, against values computed by hand."""
+"""Tests of reception by SINR in small scenes, against values computed by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reaches(distance_m: float, **wireless: object) -> bool:
 def test_reception_by_power_ends_where_the_formula_says() -> None:
     """10 ** ((20.4 + 82 - 40.05) / 30) = 119.77 m."""
     assert reaches(119.67) and not reaches(119.87)
-    assert reaches(100 * 10 ** (-1 / 30) * 1.1977 - 0.1, tx_dbm=19.4)  # one decibel less
+    assert reaches(100 * 10 ** (-1 / 30) * 1.1977 - 0.1, tx_dbm=19.4)  # one decibel less transmission power
     assert not reaches(100 * 10 ** (-1 / 30) * 1.1977 + 0.1, tx_dbm=19.4)
     near = 10 ** ((20.4 + 70 - 40.05) / 30)
     assert reaches(near - 0.05, preamble_rssi_dbm=-70) and not reaches(near + 0.05, preamble_rssi_dbm=-70)
@@ -43,7 +43,9 @@ def test_an_undetected_frame_is_not_counted_at_a_receiver() -> None:
 
 
 def test_interference_of_a_hidden_terminal_is_exact() -> None:
-    """A sends to B over 60 m; C, 150 m away on the other side, cannot hear A and begins during A's payload."""
+    """A sends to B over 60 m. C is 150 m away on the other side, cannot hear A, and begins to send during the payload
+    of A.
+    """
     air, a, b, c = sinr_air(-60, 0, 150)
     a.send_at_us(1000, "A")
     c.send_at_ns(1_100_000, "C")
@@ -69,7 +71,7 @@ def test_interference_of_a_hidden_terminal_is_exact() -> None:
 
 
 def test_a_retransmitted_frame_interferes_once() -> None:
-    """A repeats a frame that is never acknowledged; B receives from C during the third attempt."""
+    """A repeats a frame that is never acknowledged. B receives a frame from C during the third attempt."""
     air, a, b, c, gone = sinr_air(-150, 0, 60, -1000)
     a.send_at_us(1000, "A", 100, gone, True)
     seen: list[tuple[int, int]] = []
@@ -105,7 +107,9 @@ def test_a_nearer_hidden_terminal_destroys_a_frame() -> None:
 
 
 def test_noise_alone_breaks_a_frame_sent_too_fast() -> None:
-    """The rate is too high for the distance: the frame is detected and damaged, which is not a collision."""
+    """The rate is too high for the distance, so the frame is detected but damaged. This does not count as a
+    collision.
+    """
     air = SinrAir(preamble_rssi_dbm=-90)
     a, b = air.node(0), air.node(200)  # -88.7 dBm, 5.3 dB above the noise: enough for 6 Mb/s
     air.rate_mbps = 24
@@ -116,12 +120,14 @@ def test_noise_alone_breaks_a_frame_sent_too_fast() -> None:
 
 
 def test_a_weak_preamble_is_missed_and_the_node_listens_on() -> None:
-    """B misses C, 125 m away, which is too weak to be received and 1 dB weaker than A, 115 m away."""
+    """B misses the preamble of C, which is 125 m away: the signal is too weak to be received and 1 dB weaker than that
+    of A, which is 115 m away.
+    """
     air = SinrAir()
     a, b, c, d = air.node(-115), air.node(0), air.node(125), air.node(0, y_m=20)
     c.send_at_us(1000, "C")
     a.send_at_us(1050, "A")
-    d.send_at_us(1060, "D")  # begins while both are on the air, and is much stronger
+    d.send_at_us(1060, "D")  # begins while both frames are on the air, and is much stronger
     air.run_us(5000)
     assert air.outcomes("A")["n1"] == "preamble_missed"
     assert air.outcomes("D")["n1"] == "received" and [name for _, name in b.received] == ["D"]
@@ -144,7 +150,7 @@ def test_after_four_microseconds_only_capture_helps_the_stronger(later_ns: int, 
         air.run_us(5000)
         assert air.outcomes("near")["n1"] == expected
         lost = "never_attempted" if later_ns < 4000 else "collision"
-        assert air.outcomes("far")["n1"] == lost  # its bits are lost either way
+        assert air.outcomes("far")["n1"] == lost  # the bits of the far frame are lost in either case
 
 
 def test_a_node_is_busy_from_the_preamble_to_the_end() -> None:
@@ -157,12 +163,14 @@ def test_a_node_is_busy_from_the_preamble_to_the_end() -> None:
 
 
 def test_energy_without_a_preamble_makes_a_node_defer() -> None:
-    """B was sending when A began, so it missed A's preamble: it defers to A's energy at 20 m, and not at 60 m."""
+    """B was sending when A began, and so missed the preamble of A. B defers to the energy of A at 20 m, but not at 60
+    m.
+    """
     for distance_m, defers in ((20, True), (60, False)):
         air, a, b = sinr_air(distance_m, 0)
         b.send_at_us(1000, "first", 20)
         airtime = air.size_and_airtime(20, False)[1]
-        a.send_at_ns(1_000_000, "A", 1500)  # at the same instant: neither can sense the other
+        a.send_at_ns(1_000_000, "A", 1500)  # starts at the same instant, so that neither node can sense the other
         b.send_at_ns(1_000_000 + airtime + 1_000, "second", 20)
         air.run_us(9000)
         ends = air.starts_ns["A"] + air.frames["A"].duration_ns
@@ -171,26 +179,28 @@ def test_energy_without_a_preamble_makes_a_node_defer() -> None:
 
 
 def test_a_preamble_without_energy_makes_a_node_defer() -> None:
-    """At 60 m, A is far below the energy threshold, and is received."""
+    """At 60 m, the signal of A is far below the energy threshold, but is received."""
     air, a, b = sinr_air(0, 60)
     assert received_dbm(60) < -62
     a.send_at_us(1000, "A", 1500)
     b.send_at_us(1100, "B", 20)
     air.run_us(9000)
     assert air.starts_ns["B"] > air.starts_ns["A"] + air.frames["A"].duration_ns
-    air = SinrAir(preamble_sinr_db=25)  # not detected: it sends into A's frame only in this case
+    # B does not detect the preamble: only in this case does it send during the frame of A
+    air = SinrAir(preamble_sinr_db=25)
     a, b = air.node(0), air.node(60)
     a.send_at_us(1000, "A", 1500)
     b.send_at_us(1100, "B", 20)
     air.run_us(9000)
-    assert air.starts_ns["B"] == 1_100_000 and air.outcomes("A") == {}  # no pair: not detected in silence either
+    # No pair is counted, because the preamble would not have been detected in silence either.
+    assert air.starts_ns["B"] == 1_100_000 and air.outcomes("A") == {}
 
 
 def test_the_sum_of_two_energies_is_sensed_while_both_last() -> None:
-    """Each is 1 dB below the threshold at B, and together they are 2 dB above it."""
+    """At B, each signal is 1 dB below the threshold, and both together are 2 dB above it."""
     distance_m = 10 ** ((20.4 + 63 - 40.05) / 30)  # -63 dBm
     for preamble_sinr_db, nodes in ((60 - 10, 2), (60 - 10, 1)):
-        air = SinrAir(preamble_sinr_db=preamble_sinr_db)  # B detects no preamble at all
+        air = SinrAir(preamble_sinr_db=preamble_sinr_db)  # B detects no preamble with this setting
         b = air.node(0)
         senders = [air.node(distance_m * (1 if k == 0 else -1)) for k in range(nodes)]
         for k, sender in enumerate(senders):
@@ -202,11 +212,11 @@ def test_the_sum_of_two_energies_is_sensed_while_both_last() -> None:
         duration = air.size_and_airtime(500, False)[1]
         arrives = delay_ns(distance_m)
         assert b.transceiver.busy_from == 1_100_000 + arrives
-        assert b.transceiver.busy_until == 1_000_000 + duration + arrives  # until the first of the two ends
+        assert b.transceiver.busy_until == 1_000_000 + duration + arrives  # busy until the first of the two frames ends
 
 
 def test_a_wall_reduces_the_received_power() -> None:
-    """Two nodes are 40 m apart with a house of 10 m between them: two walls and ten metres."""
+    """Two nodes are 40 m apart. Between them stands a house of 10 m, which adds two walls and ten metres inside."""
     house = [[(1500, -1000), (2500, -1000), (2500, 1000), (1500, 1000), (1500, -1000)]]
     for walls, loss_db in ((None, 0.0), (Walls([house], 900, 40), 2 * 9 + 10 * 0.4)):
         air = SinrAir(walls, preamble_rssi_dbm=-100)
@@ -221,7 +231,7 @@ def test_sending_aborts_receiving_and_a_crash_does() -> None:
     a.send_at_us(1000, "A", 1500)
     air.at_us(1001, c.transceiver.mac.reset)
     air.at_us(1100, air.medium.drop_out, c.transceiver)
-    b.send_at_ns(1_002_000, "B", 20)  # before the preamble is over: it cannot detect it
+    b.send_at_ns(1_002_000, "B", 20)  # B starts before the preamble of A is over, so it cannot detect that preamble
     air.run_us(9000)
     assert air.outcomes("A") == {"n1": "half_duplex", "n2": "receiver_down"}
     assert air.outcomes("B")["n0"] == "half_duplex"
@@ -238,7 +248,7 @@ def test_an_acknowledgement_comes_at_its_rate() -> None:
 
 
 def test_fading_is_drawn_for_each_frame_and_node() -> None:
-    """A node's draw depends neither on the other nodes nor on the order of queries."""
+    """The value drawn for a node depends neither on the other nodes nor on the order of the queries."""
 
     def powers(others: int) -> list[float]:
         air, a, b = sinr_air(0, 50, fading={"model": "nakagami"}, preamble_rssi_dbm=-120, ed_threshold_dbm=-30)
@@ -253,7 +263,7 @@ def test_fading_is_drawn_for_each_frame_and_node() -> None:
 
 
 def test_the_backoff_does_not_depend_on_the_reception_model() -> None:
-    """Slots count as on the unit disk: the MAC does not depend on the model."""
+    """The MAC counts slots exactly as it does with the unit disk model."""
     air = SinrAir()
     a, b = air.node(0), air.node(60, stream=Script(3))
     a.send_at_us(1000, "A", 1500)

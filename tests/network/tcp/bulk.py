@@ -1,8 +1,10 @@
-"""A bulk transfer over two real links, one of which loses segments independently, and its throughput in theory.
+"""A bulk transfer over two real links, one of which loses segments independently, and its throughput according to
+theory.
 
-Mathis    throughput = C / sqrt(p) segments a round trip; C = 1.22, or 0.87 when every second segment is acknowledged
+Mathis    throughput = C / sqrt(p) segments per round trip; C = 1.22, or 0.87 if every second segment is acknowledged
           (Mathis, Semke, Mahdavi, Ott: The macroscopic behavior of the TCP congestion avoidance algorithm, 1997)
-PFTK      the full model without a window limit (Padhye, Firoiu, Towsley, Kurose: Modeling TCP throughput, 1998, eq. 30)
+PFTK      the full model without a window limit (Padhye, Firoiu, Towsley, Kurose: Modeling TCP throughput, 1998, eq.
+          30)
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ IP_BYTES = 20
 
 
 class BigMessage(NamedTuple):
-    """A message larger than any test can transfer."""
+    """A message that is too large to be transferred completely in a test."""
 
     size_bytes: int = 10**12
     payload_bytes: int = 10**12
@@ -72,7 +74,7 @@ class Sender:
 
 
 class Watch:
-    """The estimator of a connection, which records each sample and each first timeout."""
+    """The estimator of a connection. It records each sample and the first timeout of each series."""
 
     def __init__(self, estimator: Estimator) -> None:
         self._estimator = estimator
@@ -97,14 +99,16 @@ class Watch:
 
 class Outcome(NamedTuple):
     segments_per_s: float
-    loss: float  # share of the segments that were lost
+    loss: float  # share of lost segments
     rtt_s: float  # mean of the samples
-    rto_s: float  # mean timeout, not doubled
+    rto_s: float  # mean timeout before doubling
     timeouts: int
     recoveries: int
 
     def against_mathis(self, has_delayed_acks: bool) -> float:
-        """Return the ratio of our throughput to Mathis's formula, from the measured loss and round trip."""
+        """Return the ratio of the measured throughput to Mathis's formula, which uses the measured loss and round
+        trip.
+        """
         return self.segments_per_s * self.rtt_s / mathis(self.loss, has_delayed_acks)
 
     def against_pftk(self, has_delayed_acks: bool) -> float:
@@ -114,7 +118,7 @@ class Outcome(NamedTuple):
 def transfer(
     loss: float, segments: int, seed: int, rtt_s: float = 0.2, gbps: float = 1.0, **parameters: Any
 ) -> Outcome:
-    """Send for long enough to move about `segments`; the first tenth of the time is not counted."""
+    """Run for long enough to transfer about `segments`. The first tenth of the time is not counted."""
     plain: dict[str, Any] = {"mss_bytes": 1000, "window_bytes": None, "messages_in_flight": None, "rto_initial_s": 3.0}
     tcp = TcpParameters(**plain | parameters)
     kernel = Kernel()
@@ -146,12 +150,12 @@ def transfer(
 
 
 def mathis(p: float, has_delayed_acks: bool) -> float:
-    """Return Mathis's throughput in segments per round trip."""
+    """Return the throughput in segments per round trip according to Mathis and others (1997)."""
     return (0.87 if has_delayed_acks else 1.22) / sqrt(p)
 
 
 def pftk(p: float, has_delayed_acks: bool, rtt_s: float, rto_s: float) -> float:
-    """Return the segments per second of the formula by Padhye and others (1998)."""
+    """Return the throughput in segments per second according to Padhye and others (1998)."""
     b = 2 if has_delayed_acks else 1
     per_segment_s = rtt_s * sqrt(2 * b * p / 3) + rto_s * min(1.0, 3 * sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
     return 1 / per_segment_s

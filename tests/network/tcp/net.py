@@ -1,4 +1,4 @@
-"""A hostile network between nodes that crash, and the properties that must hold on it."""
+"""A hostile network between nodes that crash, and the properties that TCP must keep on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HASTY = TcpParameters(rto_max_s=2.0, max_retransmissions=4, connect_timeout_s=5.
 
 
 class Net:
-    """Loses, repeats and delays segments at random, and so reorders them; only a share of them is affected."""
+    """A network that loses, repeats and delays a share of the segments at random, which also reorders them."""
 
     def __init__(
         self, seed: int, loss: float, repeat: float, least_ms: float, jitter_ms: float, late: float = 1.0
@@ -47,16 +47,16 @@ class Net:
 
 
 class Node:
-    """The owner of an endpoint. It remembers what it sent and received over each link, also across crashes."""
+    """The owner of an endpoint. It remembers, also across crashes, what it sent and received over each link."""
 
     def __init__(self, net: Net, parameters: TcpParameters, welcomes: bool = True) -> None:
         self.net = net
         self.number = len(net.nodes)
         self.parameters = parameters
         self.welcomes = welcomes
-        self.names_sent: dict[int, list[Any]] = {}  # our incarnation -> names
-        self.heard: dict[tuple[int, int], list[Any]] = {}  # (incarnation of the sender, ours) -> names
-        self.events: list[tuple[str, int]] = []  # (what, peer)
+        self.names_sent: dict[int, list[Any]] = {}  # own incarnation -> names
+        self.heard: dict[tuple[int, int], list[Any]] = {}  # (incarnation of the sender, own incarnation) -> names
+        self.events: list[tuple[str, int]] = []  # (kind of event, peer)
         self.links: list[Link] = []  # links that are open
         self.counts = Counts()
         self.on_open_hook: Callable[[Link], None] = lambda link: None
@@ -74,7 +74,7 @@ class Node:
         self.up = False
         self.endpoint.abort()
         for timer in self._timers:
-            assert not timer.running  # abort stopped all timers
+            assert not timer.running  # abort has stopped all timers
         self._timers.clear()
         self.links.clear()
 
@@ -139,8 +139,8 @@ def check_transfer(
     jitter_ms: float,
     sizes: tuple[list[int], list[int]],
 ) -> tuple[Node, Node]:
-    """Check a transfer: both ends send at random moments of five seconds, every message arrives once, in order, and
-    then all is silent.
+    """Check a transfer in which both ends send at random times within five seconds. Every message must arrive once and
+    in order, and then no segment may follow.
     """
     net = Net(seed, loss, repeat, least_ms, jitter_ms)
     a, b = Node(net, parameters), Node(net, parameters)
@@ -177,11 +177,12 @@ def check_crashes(
     late: float,
     outages: list[tuple[int, float, float]],
 ) -> tuple[Node, Node]:
-    """Check connections across crashes: a keeps connecting to b, both send, and either crashes meanwhile.
+    """Check connections across crashes. Node a keeps connecting to b, both nodes send, and each of them may crash
+    meanwhile.
 
-    Segments live for up to `jitter_ms`; `outages` holds (node, time in seconds, duration). What a link hands up is the
-    beginning of what the link at its other end was given, whatever crossed meanwhile; and, if the nodes are patient,
-    the last messages over the last pair arrive.
+    Segments live for up to `jitter_ms`. `outages` contains (node, time in seconds, duration). The messages that a link
+    hands up must be a prefix of those that were sent on its other end, whatever segments cross meanwhile. If the nodes
+    are patient, the last messages over the last pair of links must also arrive.
     """
     parameters = PATIENT if patient else HASTY
     net = Net(seed, loss, repeat, 1, jitter_ms, late)
@@ -201,7 +202,7 @@ def check_crashes(
     a.on_closed_hook = lambda link: net.kernel.after(100 * MILLISECOND, connect)
     for number in range(200):
         net.kernel.at(number * 150 * MILLISECOND, chatter)
-    for time_s in (35, 100, 1000):  # so that an end that outlived the other one notices
+    for time_s in (35, 100, 1000):  # so that an end notices when the other end is gone
         net.kernel.at(time_s * SECOND, chatter)
     for who, when_s, for_s in outages:
         node = net.nodes[who]

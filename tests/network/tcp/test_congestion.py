@@ -1,4 +1,6 @@
-"""Tests of the congestion window, step by step. One way takes 50 ms; a segment has 1000 bytes and takes no time."""
+"""Tests of the congestion window, step by step. One way takes 50 ms. A segment has 1000 bytes and takes no transmission
+time.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from mobilenet.network.tcp.segment import Segment
 
 from .wire import Wire, lose, tcp
 
-Step = tuple[float, str, int, int]  # time in ms, segment from b, window and ssthresh of a after it
+Step = tuple[float, str, int, int]  # (time in ms, segment from b, window and ssthresh of a after it)
 
 
 class WatchedWire(Wire):
-    """Records a's window after every segment that reaches it."""
+    """A wire that records the window of a after every segment that reaches a."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -32,7 +34,7 @@ class WatchedWire(Wire):
 
 
 def test_the_initial_window_is_that_of_rfc_5681() -> None:
-    """The initial window is that of RFC 5681, section 3.1."""
+    """See RFC 5681, section 3.1."""
     assert [initial_window(mss) for mss in (536, 1095, 1096, 2190, 2191)] == [2144, 4380, 3288, 6570, 4382]
     assert Congestion(tcp(initial_window_segments=10), 500, syn_lost=False).window == 5000
     assert Congestion(tcp(initial_window_segments=10), 500, syn_lost=True).window == 500
@@ -48,7 +50,9 @@ def test_slow_start_doubles() -> None:
 
 
 def test_slow_start_adds_at_most_a_segment_per_acknowledgement() -> None:
-    """RFC 5681, equation 2: min(N, SMSS). A small segment adds its bytes, two acknowledged at once add one segment."""
+    """RFC 5681, equation 2: min(N, SMSS). A small segment adds its own bytes, and an acknowledgement of two segments
+    adds one segment.
+    """
     congestion = Congestion(tcp(initial_window_segments=2), 1000, syn_lost=False)
     congestion.on_ack(100, 101, 0)
     assert congestion.window == 2100
@@ -57,7 +61,7 @@ def test_slow_start_adds_at_most_a_segment_per_acknowledgement() -> None:
 
 
 def test_congestion_avoidance_agrees_with_a_hand_trace() -> None:
-    """Equation 3, SMSS * SMSS / cwnd, with fractions kept.
+    """RFC 5681, equation 3: SMSS * SMSS / cwnd. Fractions are carried over.
 
     10**6 / 4000 = 250; / 4250 = 235, 1250 over; 1001250 / 4485 = 223, 1095 over; 1001095 / 4708 = 212
     """
@@ -73,7 +77,7 @@ def test_congestion_avoidance_agrees_with_a_hand_trace() -> None:
 
 
 def test_a_window_grows_by_one_segment_a_round_trip() -> None:
-    """It grows by half a segment if every second one is acknowledged."""
+    """The window grows by half a segment if only every second segment is acknowledged."""
     for every, growth in ((1, 1.0), (2, 0.5)):
         congestion = Congestion(tcp(initial_window_segments=100), 1000, syn_lost=False)
         congestion.threshold = congestion.window
@@ -120,7 +124,7 @@ def test_newreno_repairs_two_losses_without_a_timeout() -> None:
 
 
 def test_a_full_acknowledgement_deflates_to_ssthresh() -> None:
-    """RFC 6582, 3.2, 3, option 1: min(ssthresh, FlightSize + SMSS); here ssthresh."""
+    """RFC 6582, 3.2, 3, option 1: the window becomes min(ssthresh, FlightSize + SMSS), which is ssthresh here."""
     wire = WatchedWire(tcp(initial_window_segments=10), lose(("a", 1))).open()
     wire.steps.clear()
     wire.a.say(*range(40))
@@ -129,13 +133,13 @@ def test_a_full_acknowledgement_deflates_to_ssthresh() -> None:
     after = [step for step in wire.steps if step[1] != "ack 1"]
     assert (
         before[-1][2] == 5000 + 3000 + 1000 * (9 - 3) + 2 * 1000
-    )  # 9 duplicates of the first ten, 2 of those by limited transmit
+    )  # 9 duplicates for the first ten segments, and 2 for those that limited transmit added
     assert after[0] == (1200, "ack 12001", 5000, 5000)
 
 
 def test_reno_recovery_stops_at_the_first_new_acknowledgement() -> None:
-    """RFC 5681, 3.2, with the same losses: 1200 ends the recovery at 5000; two duplicates are too few; the timeout is
-    at 1500.
+    """RFC 5681, 3.2, with the same losses as above: recovery ends at 1200 with a window of 5000. Two duplicates are not
+    enough for another one, so the timeout at 1500 repairs the second loss.
     """
     wire = WatchedWire(tcp(initial_window_segments=10, recovery="reno"), lose(("a", 1), ("a", 3001))).open()
     wire.steps.clear()
@@ -157,7 +161,9 @@ def test_without_fast_recovery_only_the_timer_retransmits() -> None:
 
 
 def test_the_first_partial_acknowledgement_restarts_the_timer() -> None:
-    """RFC 6582, 4, impatient: losses 1, 4 and 7, the seventh's copy too. Restarts at 1100, 1200; not at 1300: 1500."""
+    """RFC 6582, 4, impatient variant. Segments 1, 4 and 7 are lost, and so is the copy of segment 7. The timer restarts
+    at 1100 and 1200, but not at 1300, and expires at 1500.
+    """
     wire = Wire(tcp(initial_window_segments=10), lose(("a", 1), ("a", 3001), ("a", 6001), ("a", 6001))).open()
     wire.a.say(*range(12))
     wire.run_ms(1600)
@@ -171,8 +177,8 @@ def test_the_first_partial_acknowledgement_restarts_the_timer() -> None:
 
 
 def test_fast_retransmit_restarts_the_timer() -> None:
-    """RFC 6298, 5: the next timeout is a full timeout away. The copy of 1290 is lost and sent again at 1590, not at
-    1300.
+    """RFC 6298, 5: the next timeout is a full timeout away. The copy sent at 1290 is lost and sent again at 1590, not
+    at 1300.
     """
     wire = Wire(tcp(initial_window_segments=5), lose(("a", 1), ("a", 1))).open()
     wire.a.say(0)
@@ -182,7 +188,7 @@ def test_fast_retransmit_restarts_the_timer() -> None:
 
 
 def test_duplicate_acks_after_a_timeout_are_no_loss() -> None:
-    """RFC 6582, 3.2, 2: they acknowledge segments that were sent again needlessly."""
+    """RFC 6582, 3.2, 2: such duplicates acknowledge segments that were retransmitted without need."""
     congestion = Congestion(tcp(initial_window_segments=10), 1000, syn_lost=False)
     congestion.on_timeout(10_000, 10_001)
     assert not any(congestion.on_duplicate_ack(5001, 5000, 10_001) for _ in range(5))
@@ -194,14 +200,15 @@ def test_duplicate_acks_after_a_timeout_are_no_loss() -> None:
 
 @pytest.mark.parametrize("limited", [True, False])
 def test_limited_transmit_sends_a_segment_per_early_duplicate(limited: bool) -> None:
-    """RFC 3042: each of the first two duplicates lets one new segment out."""
+    """RFC 3042: each of the first two duplicates allows one new segment."""
     wire = Wire(tcp(initial_window_segments=3, limited_transmit=limited), lose(("a", 1))).open()
     wire.a.say(*range(9))
     wire.run_ms(1100)
     assert wire.words_of("a")[3:] == (["1100 3001:4001 ack 1", "1100 4001:5001 ack 1"] if limited else [])
     wire.run_ms(1299)
     again = [time for time, what in wire.sends_of("a") if what.startswith("1:")]
-    assert again == ([1000, 1200] if limited else [1000])  # with it, there are enough duplicates for fast retransmit
+    # With limited transmit there are enough duplicates for fast retransmit.
+    assert again == ([1000, 1200] if limited else [1000])
 
 
 def test_the_number_of_duplicates_is_a_parameter() -> None:
@@ -212,7 +219,7 @@ def test_the_number_of_duplicates_is_a_parameter() -> None:
 
 
 def test_acknowledgements_on_data_are_no_duplicates() -> None:
-    """RFC 5681, 2. b's five segments all say ack 1 while a's first is lost."""
+    """RFC 5681, 2: the five segments of b all have ack 1 while the first segment of a is lost."""
     wire = Wire(tcp(initial_window_segments=5), lose(("a", 1))).open()
     wire.a.say(0)
     wire.b.say(*range(5))
@@ -222,7 +229,7 @@ def test_acknowledgements_on_data_are_no_duplicates() -> None:
 
 
 def test_after_an_idle_time_the_window_starts_over() -> None:
-    """RFC 5681, 4.1: the window is reset after an idle timeout, and not before."""
+    """RFC 5681, 4.1: the window is reset after an idle timeout, but not before."""
     wire = Wire(tcp(initial_window_segments=2)).open()
     wire.a.say(*range(30))
     wire.run_ms(1400)

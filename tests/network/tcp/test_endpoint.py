@@ -1,4 +1,6 @@
-"""Tests of many connections at one node: which is addressed, refused, or replaced."""
+"""Tests of a node with many connections: which connection a segment belongs to, and which connections are refused or
+replaced.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from .wire import Note
 
 
 def quiet(count: int, *deaf: int) -> tuple[Net, list[Node]]:
-    """Return a lossless network, on which one way takes 10 ms."""
+    """Return a lossless network and its nodes. One way takes 10 ms."""
     net = Net(1, 0.0, 0.0, 10, 0.0)
     for number in range(count):
         Node(net, TcpParameters(), welcomes=number not in deaf)
@@ -71,7 +73,9 @@ def test_an_orphaned_connection_end_is_reset_when_it_sends() -> None:
 
 
 def test_an_old_syn_makes_no_connection() -> None:
-    """RFC 9293, 3.5, figure 9: it is answered, the answer is refused, and the user is not notified."""
+    """RFC 9293, 3.5, figure 9: the node answers the old SYN, the peer rejects the answer, and the application is not
+    notified.
+    """
     net, (a, b) = quiet(2)
     b.arrive(0, Segment(12345, UNKNOWN, SYN, 0, window=1000, mss=500))
     assert len(b.endpoint.links) == 1
@@ -124,7 +128,7 @@ def test_reset_and_abort_leave_nothing_behind() -> None:
 
 
 def test_two_nodes_may_connect_to_each_other() -> None:
-    """This is not a simultaneous open: there are two connections, one opened by each."""
+    """This is not a simultaneous open: there are two connections, and each node has opened one of them."""
     net, (a, b) = quiet(2)
     a.endpoint.connect(1)
     b.endpoint.connect(0)

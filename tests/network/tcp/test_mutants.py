@@ -1,5 +1,5 @@
-"""Tests that a trace, or a few hostile schedules, notice each missing rule of TCP, and no fault if
-all rules are there.
+"""Tests that a trace or a few hostile schedules detect the removal of each rule of TCP, and report no fault if all
+rules are present.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ acknowledge = Outgoing.acknowledge
 
 
 def halves_the_window(self: Any, flight: int, highest: int) -> None:
-    """Halve cwnd, as if all of it were in flight."""
+    """Halve cwnd as if the whole window were in flight."""
     on_timeout(self, self.window, highest)
 
 
@@ -129,7 +129,7 @@ def lazy(self: Any, segment: Segment) -> None:
 
 
 def never_prompt(self: Any, segment: Segment) -> None:
-    """Delay every acknowledgement, even for segments out of order."""
+    """Delay every acknowledgement, even that of a segment out of order."""
     gap, Incoming.gap = Incoming.gap, property(lambda self: False)  # type: ignore[method-assign, assignment]
     try:
         on_data(self, segment)
@@ -149,7 +149,7 @@ accept = Connection.accept
 
 
 def stays_replaced(self: Any, link: Any) -> None:
-    """Keep an older connection of the same peer alive."""
+    """Keep an older connection of the same peer open."""
 
 
 MUTANTS: list[tuple[Any, str, Any, Callable[[], None]]] = [

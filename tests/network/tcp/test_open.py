@@ -1,4 +1,4 @@
-"""Tests of the set-up and ends of a connection, to the nanosecond. One way takes 50 ms."""
+"""Tests of how a connection is opened and how it ends, to the nanosecond. One way takes 50 ms."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_sending_in_on_open_saves_the_third_segment() -> None:
         "50 syn ack",
         "150 1:1001 ack 1",
         "150 ack 1001",
-    ]  # hello was sent before the data was read
+    ]  # b sent hello before it had read the data
     assert (wire.a.got, wire.b.got) == (["hello"], ["first"])
 
 
@@ -81,7 +81,7 @@ def test_the_accepting_end_gives_up_too() -> None:
 
 
 def test_a_lost_syn_sets_a_3_s_timeout_and_one_segment_window() -> None:
-    """RFC 6298, 5.7, and RFC 5681, 3.1; the other end, which lost no segment, measured its round trip."""
+    """RFC 6298, 5.7, and RFC 5681, 3.1. The other end lost no segment, so it has measured its round trip."""
     wire = Wire(fate=lambda end, number, segment: [] if end == "a" and (number == 0 or segment.length) else HERE)
     wire.a.connection.connect()
     wire.run_ms(2000)
@@ -94,7 +94,9 @@ def test_a_lost_syn_sets_a_3_s_timeout_and_one_segment_window() -> None:
 
 
 def test_a_lost_syn_ack_is_requested_again() -> None:
-    """Both ends repeat: at 1000 the SYN, at 1050 its answer, by timer and because the SYN arrived again."""
+    """Both ends repeat: a repeats its SYN at 1000. At 1050 b repeats its answer, because its timer expires and because
+    the SYN has arrived again.
+    """
     wire = Wire(fate=lambda end, number, segment: [] if end == "b" and number == 0 else HERE)
     wire.a.connection.connect()
     wire.run_ms(5000)
@@ -140,7 +142,7 @@ def test_the_smaller_segment_and_the_receivers_window_count() -> None:
     wire.a.say(0, size_bytes=5000)
     wire.b.say(1, size_bytes=1300)
     wire.run_ms(1010)
-    assert wire.words_of("a") == ["1000 1:601 ack 1", "1000 601:1201 ack 1"]  # a third one would exceed 1500
+    assert wire.words_of("a") == ["1000 1:601 ack 1", "1000 601:1201 ack 1"]  # a third segment would exceed 1500 bytes
     assert wire.words_of("b") == ["1000 1:601 ack 1", "1000 601:1201 ack 1", "1000 1201:1301 ack 1"]
     wire.run_ms(9000)
     assert (wire.b.got, wire.a.got) == ([0], [1])
@@ -158,7 +160,7 @@ def test_reset_notifies_the_other_end_and_abort_does_not() -> None:
     wire.a.say(0)
     wire.a.connection.abort()
     wire.run_ms(2000)
-    assert wire.words_of("a") == ["1000 1:1001 ack 1", "1100 rst"]  # the answer to b's acknowledgement
+    assert wire.words_of("a") == ["1000 1:1001 ack 1", "1100 rst"]  # the reset answers b's acknowledgement
     assert wire.b.got == [0] and wire.b.events[1:] == [(1_150_000_000, "reset")]
 
 
@@ -167,17 +169,17 @@ def test_reset_before_the_syn_ack_sends_no_segment_at_once() -> None:
     wire.a.connection.connect()
     wire.a.connection.reset()
     wire.run_ms(500)
-    assert wire.words_of("a") == ["0 syn", "100 rst"]  # to the SYN-ACK
+    assert wire.words_of("a") == ["0 syn", "100 rst"]  # the reset answers the SYN-ACK
     assert wire.b.events == [(150_000_000, "reset")]
 
 
 def test_a_refusal_closes_at_once() -> None:
-    """The other end has no such connection, or had one and gave up."""
+    """The other end never had such a connection, or has given it up."""
     for source in (UNKNOWN, 9):
         wire = Wire(fate=lambda *_: [])
         wire.a.connection.connect()
         wire.run_ms(60)
-        wire.a.connection.on_segment(Segment(source, 8, RST | ACK, 0, 1))  # for another connection
+        wire.a.connection.on_segment(Segment(source, 8, RST | ACK, 0, 1))  # belongs to another connection
         assert wire.a.connection.state is State.SYN_SENT
         wire.a.connection.on_segment(Segment(source, 7, RST | ACK, 0, 1))
         wire.run_ms(100_000)
@@ -196,7 +198,7 @@ def test_segments_of_other_connections_are_reset() -> None:
     assert [(s.source, s.target, s.seq) for s in wire.segments] == [(8, 7, 1), (9, 6, 1), (8, 6, 1)]
     assert wire.b.got == [] and connection.is_open and connection.incoming.nxt == 1
     wire.run_ms(3000)
-    assert wire.a.connection.is_open  # nor does such a reset touch another connection
+    assert wire.a.connection.is_open  # a reset for one connection does not affect another one
 
 
 def test_reset_segments_follow_rfc_9293() -> None:
@@ -237,7 +239,7 @@ def test_wrong_calls_are_refused() -> None:
 
 
 def test_an_upcall_may_end_the_connection() -> None:
-    """This covers every upcall except on_closed; afterwards nothing is handed up or sent."""
+    """Every upcall except on_closed is tried. Afterwards no message is handed up or sent."""
     for upcall in ("on_open", "on_message"):
         wire = Wire()
         handed: list[Any] = []

@@ -1,5 +1,5 @@
-"""Tests that every message arrives once and in order on any network, and that no old connection leaks
-into a new one.
+"""Tests that every message arrives once and in order on any network, and that an old connection never affects a new
+one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ SIZES = st.lists(st.one_of(st.integers(1, 150), st.integers(1, 4000)), max_size=
 
 @st.composite
 def parameters(draw: st.DrawFn) -> TcpParameters:
-    """Draw any patient parameters: at 50 % loss, a connection of the paper gives up now and then."""
+    """Draw TCP parameters that are patient: with 50 % loss, a connection with the parameters of the paper sometimes
+    gives up.
+    """
     aggregation = draw(st.booleans())
     chosen: dict[str, Any] = {
         "mss_bytes": draw(st.integers(64, 1500)),

@@ -1,4 +1,4 @@
-"""Tests of what a segment holds, when it is sent, and when it is acknowledged. One way takes 50 ms."""
+"""Tests of what a segment contains, when it is sent, and when it is acknowledged. One way takes 50 ms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_segment_is_a_message_of_the_network() -> None:
 
 
 def test_kinds_of_segments_are_counted_apart() -> None:
-    """A run's counters are named after the class."""
+    """The counters of a run use the class of the message as the name."""
     wire = Wire()
     wire.a.connection.connect()
     wire.a.say(0)
@@ -47,7 +47,7 @@ def test_kinds_of_segments_are_counted_apart() -> None:
 
 
 def test_a_split_message_is_delivered_with_its_last_byte() -> None:
-    """Its first 100 bytes are a header: 900 + 1000 + 500 bytes of payload."""
+    """The first 100 bytes of the message are its header. The payload arrives in parts of 900, 1000 and 500 bytes."""
     wire = Wire().open()
     wire.a.connection.send(Note("large", 2500, 2400))
     assert [segment.payload_bytes for segment in wire.segments] == [900, 1000, 500]
@@ -61,7 +61,7 @@ def test_a_split_message_is_delivered_with_its_last_byte() -> None:
 
 def test_small_messages_held_by_a_window_share_a_segment() -> None:
     wire = Wire(tcp(initial_window_segments=1)).open()
-    wire.a.say(*range(25), size_bytes=100)  # the window holds ten
+    wire.a.say(*range(25), size_bytes=100)  # the window has space for ten messages
     assert [names(segment) for segment in wire.segments] == [[k] for k in range(10)]
     wire.run_ms(1100)
     assert [names(segment) for segment in wire.segments if segment.seq > 1000 and segment.length] == [
@@ -76,7 +76,8 @@ def test_messages_are_cut_where_a_segment_is_full() -> None:
     wire.run_ms(1100)
     first, second = (segment for segment in wire.segments if segment.length)
     assert (names(first), first.seq, first.length) == (["first"], 1, 400)
-    assert (names(second), second.seq, second.length) == ([0, 1], 401, 1000)  # and half of message 2
+    # This segment also contains half of message 2.
+    assert (names(second), second.seq, second.length) == ([0, 1], 401, 1000)
 
 
 def test_without_aggregation_every_segment_is_of_one_message() -> None:
@@ -95,8 +96,8 @@ def test_without_aggregation_every_segment_is_of_one_message() -> None:
 
 
 def test_nagle_allows_one_short_segment_at_a_time() -> None:
-    """RFC 9293, 3.7.4: at 1000 only the first message is sent; full segments need not wait; the rest
-    waits until 1100.
+    """RFC 9293, 3.7.4: at 1000 only the first message is sent. Full segments need not wait. The remaining bytes wait
+    until 1100.
     """
     wire = Wire(tcp(nagle=True)).open()
     wire.a.say(*range(25), size_bytes=100)
@@ -111,8 +112,8 @@ def test_nagle_allows_one_short_segment_at_a_time() -> None:
 
 
 def test_a_retransmission_leaves_at_once_with_later_data() -> None:
-    """Segments are short and Nagle is on: the timeout at 1300 sends the lost message with those that
-    waited behind it.
+    """Segments are short and Nagle's algorithm is on. The timeout at 1300 sends the lost message together with those
+    that waited behind it.
     """
     wire = Wire(tcp(nagle=True), lose(("a", 1))).open()
     wire.a.say(*range(4), size_bytes=100)
@@ -141,7 +142,7 @@ def test_a_message_counts_until_its_last_byte() -> None:
 
 
 def test_tcp_parameters_default_to_those_of_the_paper() -> None:
-    """At most 46 messages are in flight; the rest is combined in segments of 536 bytes."""
+    """At most 46 messages are in flight. Further messages are combined in segments of 536 bytes."""
     parameters = TcpParameters()
     assert (
         parameters.messages_in_flight,
@@ -229,14 +230,14 @@ def test_an_answer_from_on_message_needs_no_pure_acknowledgement() -> None:
 
 
 def test_gaps_and_their_ends_are_acknowledged_at_once() -> None:
-    """RFC 5681, 4.2: at 1050 the first segment waits for the second; the third, out of order, is
+    """RFC 5681, 4.2: at 1050 the first segment waits for the second one. The third segment, which is out of order, is
     acknowledged at once.
     """
     wire = Wire(tcp(delayed_ack_s=0.2, rto_min_s=1.0), lose(("a", 1001))).open()
     wire.a.say(0, 1, 2)
     wire.run_ms(9000)
     assert wire.words_of("b") == ["1050 ack 1001", "2150 ack 3001"]
-    assert wire.words_of("a")[3:] == ["2100 1001:2001 ack 1"]  # 1 s after the acknowledgement of 1100
+    assert wire.words_of("a")[3:] == ["2100 1001:2001 ack 1"]  # 1 s after the acknowledgement at 1100
     assert wire.b.got == [0, 1, 2]
 
 
@@ -268,7 +269,8 @@ def test_pure_acknowledgements_are_never_acknowledged() -> None:
     wire = Wire().open()
     for ack in (1, 1, 5000, 1):
         wire.b.connection.on_segment(Segment(7, 9, ACK, 1, ack))
-    assert wire.log == [] and wire.b.connection.backlog.una == 1  # 5000 was never sent
+    # Byte 5000 was never sent, so b ignores its acknowledgement.
+    assert wire.log == [] and wire.b.connection.backlog.una == 1
 
 
 def test_a_message_is_kept_until_its_last_byte_is_acknowledged() -> None:
@@ -292,11 +294,12 @@ def test_a_message_is_kept_until_its_last_byte_is_acknowledged() -> None:
 def test_segments_state_the_messages_they_hold_however_cut(
     sizes: list[tuple[int, float]], limits: list[int], data: st.DataObject
 ) -> None:
-    """Segments are cut, acknowledged, sent again and recut at random: bytes, payload and messages are those of a plain
-    list.
+    """Segments are cut, acknowledged, retransmitted and cut differently at random. Their bytes, payload and messages
+    must agree with those of a plain list.
     """
     outgoing = Outgoing(tcp())
-    owner: list[tuple[int, bool, bool]] = []  # for each byte: message, whether it is payload, whether it is the last
+    # for each byte: (message, whether it is payload, whether it is the last byte of the message)
+    owner: list[tuple[int, bool, bool]] = []
     for number, (size, share) in enumerate(sizes):
         payload = round(share * size)
         outgoing.append(Note(number, size, payload))
@@ -323,7 +326,7 @@ def test_segments_state_the_messages_they_hold_however_cut(
 
 @given(cuts=st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)), max_size=60), ends=st.sets(st.integers(2, 40)))
 def test_overlapping_segments_give_each_message_once_in_order(cuts: list[tuple[int, int]], ends: set[int]) -> None:
-    """Segments overlap in any way, and are compared with a set of bytes."""
+    """Segments overlap in arbitrary ways. The result is compared with a set of bytes."""
     incoming = Incoming()
     have: set[int] = set()
     got: list[int] = []

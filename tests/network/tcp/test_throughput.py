@@ -1,10 +1,11 @@
-"""Tests of throughput over a lossy wired link against the formulas of Mathis and of Padhye (PFTK); see bulk.py.
+"""Tests of the throughput over a lossy wired link against the formulas of Mathis and of Padhye (PFTK); see bulk.py.
 
-Loss, round trip and timeout are those that were measured on the way, as in both papers. Losses are independent, for
-which theory gives 1.31 instead of 1.22 (0.93 instead of 0.87): 1.07 where losses are rare. Where they are not, whole
-segments cost: of a window of 6.5 segments 6 are sent. What bounds both from below is a matter of round trips: a
-timeout of one round trip costs PFTK next to nothing, and an acknowledgement delayed for longer than a round trip
-makes the odd segment at the end of a window wait for the next window, which neither formula knows.
+As in both papers, the formulas use the loss, the round trip and the timeout that were measured during the transfer.
+Losses are independent, for which theory gives 1.31 instead of 1.22 (0.93 instead of 0.87): a factor of 1.07 where
+losses are rare. Where losses are frequent, it matters that only whole segments are sent: with a window of 6.5 segments,
+6 are sent. Two effects of the round trip limit the ratios from below, and neither formula includes them. A timeout of
+one round trip costs almost no time in PFTK. An acknowledgement that is delayed for longer than a round trip makes the
+odd segment at the end of a window wait for the next window.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ def test_tcp_throughput_agrees_with_the_formulas(
 ) -> None:
     outcome = transfer(loss, segments, seed=1, rtt_s=rtt_s, delayed_ack_s=delayed_ack_s)
     delayed = delayed_ack_s > 0
-    assert outcome.recoveries + outcome.timeouts > 100  # enough for a mean
+    assert outcome.recoveries + outcome.timeouts > 100  # enough events for a meaningful average
     assert 0.85 < outcome.against_mathis(delayed) < 1.15
     assert outcome.against_pftk(delayed) > 1
 
 
 def test_an_ack_delay_longer_than_the_rtt_lowers_throughput() -> None:
-    """The known shortfall is 0.84 of Mathis and 0.92 of PFTK (means over eight seeds)."""
+    """The expected throughput is 0.84 of Mathis's formula and 0.92 of PFTK (means over eight seeds)."""
     outcome = transfer(0.02, 60_000, seed=1, rtt_s=0.1, delayed_ack_s=0.2)
     assert (
         0.80 < outcome.against_mathis(has_delayed_acks=True) < 0.88

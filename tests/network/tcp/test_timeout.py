@@ -1,6 +1,6 @@
-"""Tests of the retransmission timeout, doubling, Karn's rule and the estimator, to the nanosecond.
+"""Tests of the retransmission timeout, its doubling, Karn's rule and the estimator, to the nanosecond.
 
-After `open` the one sample is 100 ms: SRTT 100, RTTVAR 50, RTO 300 ms.
+After `open` there is one sample of 100 ms, so SRTT is 100 ms, RTTVAR 50 ms, and RTO 300 ms.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def test_the_timeout_has_a_floor_a_ceiling_and_a_granularity() -> None:
     assert estimator.rto_ns == 200 * MILLISECOND
     for _ in range(200):
         estimator.sample(500 * MILLISECOND)
-    assert 510 * MILLISECOND - 100 < estimator.rto_ns <= 510 * MILLISECOND  # SRTT + G: RTTVAR is a few nanoseconds
+    # SRTT + G, because RTTVAR is only a few nanoseconds
+    assert 510 * MILLISECOND - 100 < estimator.rto_ns <= 510 * MILLISECOND
     for _ in range(20):
         estimator.back_off()
     assert estimator.rto_ns == 60 * SECOND
@@ -50,7 +51,9 @@ def test_the_timeout_has_a_floor_a_ceiling_and_a_granularity() -> None:
 
 @given(st.lists(st.integers(0, 10 * SECOND), min_size=1, max_size=50))
 def test_the_estimator_stays_near_the_formula(samples: list[int]) -> None:
-    """The estimator is compared with RFC 6298 in fractions: rounding down costs only a few nanoseconds."""
+    """The estimator is compared with the formulas of RFC 6298 in exact fractions. Rounding down costs only a few
+    nanoseconds.
+    """
     estimator = Estimator(tcp())
     srtt = rttvar = 0.0
     for number, rtt in enumerate(samples):
@@ -70,16 +73,16 @@ def test_timeouts_stay_doubled_until_a_clean_sample() -> None:
     wire.run_ms(4000)
     assert wire.words_of("a") == [f"{time} 1:1001 ack 1" for time in (1000, 1300, 1900, 3100)]
     assert wire.words_of("b") == ["3150 ack 1001"]
-    assert ms(wire) == (100, 50, 2400)  # the acknowledgement of 3200 gave no sample
+    assert ms(wire) == (100, 50, 2400)  # the acknowledgement at 3200 gave no sample
     wire.log.clear()
 
-    wire.a.say("lost once")  # RFC 6298, 5: the doubled timeout holds for new data
+    wire.a.say("lost once")  # RFC 6298, 5: the doubled timeout also applies to new data
     wire.run_ms(7000)
     assert wire.words_of("a") == ["4000 1001:2001 ack 1", "6400 1001:2001 ack 1"]
     assert ms(wire) == (100, 50, 4800)
     wire.log.clear()
 
-    wire.a.say("not lost")  # sampled: 3/4 50 + 0, and the timeout returns to 100 + 4 * 37.5
+    wire.a.say("not lost")  # this segment is sampled: RTTVAR = 3/4 50 + 0, and the timeout returns to 100 + 4 * 37.5
     wire.run_ms(8000)
     assert ms(wire) == (100, 37.5, 250)
     wire.a.say("lost again")
@@ -90,7 +93,9 @@ def test_timeouts_stay_doubled_until_a_clean_sample() -> None:
 
 
 def test_a_retransmission_invalidates_the_rtt_sample() -> None:
-    """The second segment is new, but the acknowledgement that covers it waited for the first one's repair."""
+    """The second segment is new, but the acknowledgement that covers it had to wait for the retransmission of the first
+    one.
+    """
     wire = Wire(fate=lose(("a", 1))).open()
     wire.a.say(0, 1)
     wire.run_ms(3000)
@@ -99,7 +104,7 @@ def test_a_retransmission_invalidates_the_rtt_sample() -> None:
 
 
 def test_new_acknowledgements_restart_the_timer() -> None:
-    """RFC 6298, 5.3: the second segment, sent at 1090, is due a timeout after 1100, not after 1000 or 1090."""
+    """RFC 6298, 5.3: the second segment is sent at 1090. Its timeout counts from 1100, not from 1000 or 1090."""
     wire = Wire(fate=lose(("a", 1001))).open()
     wire.a.say(0)
     wire.at_ms(1090, wire.a.say, 1)
@@ -108,7 +113,7 @@ def test_new_acknowledgements_restart_the_timer() -> None:
 
 
 def test_the_timer_runs_from_the_first_segment_under_way() -> None:
-    """RFC 6298, 5.1: sending does not restart the timer."""
+    """RFC 6298, 5.1: sending a segment does not restart a timer that is running."""
     wire = Wire(fate=lose(("a", 1))).open()
     wire.a.say(0)
     wire.at_ms(1290, wire.a.say, 1)
@@ -126,7 +131,7 @@ def test_retransmission_timeouts_are_capped_and_finally_give_up() -> None:
     assert wire.words_of("a") == [f"{time} 1:1001 ack 1" for time in (1000, 1300, 1900, 2900, 3900)]
     assert wire.a.events[1:] == [(4_900_000_000, "retransmissions")]
     assert [message.name for message in wire.a.connection.backlog] == [0]
-    assert wire.b.connection.is_open  # it received no segment, and had none to send
+    assert wire.b.connection.is_open  # b has received no segment and has not sent any data
 
 
 def test_progress_resets_the_count_of_attempts() -> None:
@@ -139,7 +144,9 @@ def test_progress_resets_the_count_of_attempts() -> None:
 
 
 def test_after_a_timeout_everything_counts_as_lost() -> None:
-    """Go-back-N in slow start up to ssthresh = 4000/2, then congestion avoidance: 1000, 2000, 2500, 2900 bytes."""
+    """The sender uses go-back-N in slow start up to ssthresh = 4000/2, and then congestion avoidance. The windows are
+    1000, 2000, 2500 and 2900 bytes.
+    """
     wire = Wire(fate=lose(*(("a", 1000 * k + 1) for k in range(4)))).open()
     wire.a.say(0, 1, 2, 3)
     congestion = wire.a.connection.congestion
@@ -160,7 +167,7 @@ def test_after_a_timeout_everything_counts_as_lost() -> None:
 
 
 def test_data_that_the_receiver_has_is_not_sent_again() -> None:
-    """The first of four segments is lost; the acknowledgement of its copy covers all four."""
+    """The first of four segments is lost. The acknowledgement of its copy covers all four segments."""
     wire = Wire(tcp(recovery="none"), lose(("a", 1))).open()
     wire.a.say(0, 1, 2, 3)
     wire.run_ms(1999)
@@ -172,7 +179,7 @@ def test_data_that_the_receiver_has_is_not_sent_again() -> None:
 
 
 def test_the_second_timeout_in_a_row_leaves_ssthresh() -> None:
-    """RFC 5681, 3.1: it is half of FlightSize, not of cwnd, and stays constant when a retransmission is lost."""
+    """RFC 5681, 3.1: ssthresh is half of FlightSize, not of cwnd. It does not change when a retransmission is lost."""
     wire = Wire(tcp(initial_window_segments=20), lose(*(("a", 1000 * k + 1) for k in range(10)), ("a", 1))).open()
     wire.a.say(*range(10))
     wire.run_ms(1300)
@@ -182,10 +189,11 @@ def test_the_second_timeout_in_a_row_leaves_ssthresh() -> None:
 
 
 def test_an_ack_delay_equal_to_the_minimum_timeout_is_handled() -> None:
-    """By default, the first lone segment is sent again needlessly; then the estimator has adapted. With 0.1 s this
-    never happens.
+    """With the default settings, the first lone segment is retransmitted without need, and then the estimator has
+    adapted. With 0.1 s there is no such retransmission.
 
-    One way 5 ms. Handshake: SRTT 10, RTTVAR 5, RTO 200. First sample with the delay, 210: 35, 53.75, 250.
+    One way takes 5 ms. After the handshake SRTT is 10, RTTVAR 5 and RTO 200. The first sample that includes the delay
+    is 210, after which they are 35, 53.75 and 250.
     """
     wire = Wire(tcp(delayed_ack_s=0.2), delay_ns=5 * MILLISECOND).open()
     for k in range(20):

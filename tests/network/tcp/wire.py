@@ -1,4 +1,4 @@
-"""Two ends and a wire on which tests decide the fate of each segment."""
+"""Two ends of a connection and a wire on which a test decides what happens to each segment."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.port import Reason
 from mobilenet.network.tcp.segment import ACK, RST, SYN, Segment
 
-Delays = list[int]  # one copy arrives after each delay, in ns; an empty list loses the segment
+Delays = list[int]  # a copy of the segment arrives after each delay (in ns); an empty list loses the segment
 Fate = Callable[[str, int, Segment], Delays]  # (sender, number of its earlier segments, segment)
 
 
 class Note(NamedTuple):
-    """A message of the application with 100 bytes."""
+    """A message of the application with a payload of 100 bytes."""
 
     name: Any
     size_bytes: int = 100
@@ -26,7 +26,9 @@ class Note(NamedTuple):
 
 
 def tcp(**parameters: Any) -> TcpParameters:
-    """Return plain TCP for traces: 1000 bytes per segment, acknowledged and sent at once, without limits."""
+    """Return plain TCP settings for traces: segments have 1000 bytes and are acknowledged and sent at once, without
+    limits.
+    """
     plain: dict[str, Any] = {
         "mss_bytes": 1000,
         "window_bytes": None,
@@ -38,7 +40,7 @@ def tcp(**parameters: Any) -> TcpParameters:
 
 
 def text(segment: Segment) -> str:
-    """Format a segment: `1:1001 ack 1` for data, `ack 1001`, `syn`, `syn ack`, `rst`."""
+    """Format a segment as `1:1001 ack 1` for data, or as `ack 1001`, `syn`, `syn ack` or `rst`."""
     if segment.flags & RST:
         return "rst"
     if segment.flags & SYN:
@@ -49,7 +51,7 @@ def text(segment: Segment) -> str:
 
 
 class End:
-    """The port of one end's connection, and a log."""
+    """The port of one end of the connection, with a log."""
 
     def __init__(self, wire: Wire, name: str, parameters: TcpParameters, incarnation: int) -> None:
         self.wire = wire
@@ -84,7 +86,7 @@ class End:
 
 
 class Wire:
-    """Wire from `a` to `b` without a limit on bandwidth; every segment takes 50 ms unless `fate` decides otherwise."""
+    """A wire from `a` to `b` with unlimited bandwidth. Every segment takes 50 ms unless `fate` decides otherwise."""
 
     def __init__(
         self,
@@ -118,7 +120,9 @@ class Wire:
             end.connection.on_segment(segment)
 
     def open(self) -> Self:
-        """Open the connection: a asks at 0, is open at 100 ms, and b at 150 ms; then clear the log, at 1 s."""
+        """Open the connection: a sends its SYN at 0, the connection is open for a at 100 ms and for b at 150 ms. Clear
+        the log at 1 s.
+        """
         self.a.connection.connect()
         self.run_ms(1000)
         assert self.a.connection.is_open and self.b.connection.is_open
@@ -133,18 +137,20 @@ class Wire:
         self.kernel.at(round(time_ms * MILLISECOND), lambda: action(*arguments, **named))
 
     def sends_of(self, end: str) -> list[tuple[float, str]]:
-        """Return when an end sent which segments, in milliseconds; this is exact, as all delays are
-        whole microseconds.
+        """Return which segments an end sent and when, in milliseconds. The times are exact because all delays are whole
+        microseconds.
         """
         return [(time_ns / MILLISECOND, what) for time_ns, name, what in self.log if name == end]
 
     def words_of(self, end: str) -> list[str]:
-        """Return the same as text, such as `1300 ack 1`."""
+        """Return the times and segments that an end sent as text, such as `1300 ack 1`."""
         return [f"{time_ms:g} {what}" for time_ms, what in self.sends_of(end)]
 
 
 def lose(*lost: tuple[str, int], delay_ms: float = 50) -> Fate:
-    """Return a fate that loses these segments, given as (sender, first byte), once each; all others take `delay_ms`."""
+    """Return a fate that loses each of these segments once, where a segment is given as (sender, first byte). All
+    others take `delay_ms`.
+    """
     left = list(lost)
 
     def fate(sender: str, number: int, segment: Segment) -> Delays:

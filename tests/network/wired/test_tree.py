@@ -1,4 +1,4 @@
-"""Tests of links and trees: exact times, shapes, and the causal order that handoffs need."""
+"""Tests of links and trees: exact times, topologies, and the causal order that handoffs require."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def test_hops_lead_to_their_destination(seed: int, stations: int) -> None:
 
 @given(seed=st.integers(0, 10**6), stations=st.integers(2, 6))
 def test_delivery_is_causal_across_broadcasts_and_sends(seed: int, stations: int) -> None:
-    """If b was sent or delivered at x's sender before x, b is delivered at x's destination before x; each arrives
-    exactly once.
+    """If b was sent or delivered at the sender of x before x was sent, then b is delivered at the destination of x
+    before x. Each message arrives exactly once.
     """
     stream = Stream(seed, "test")
     kernel = Kernel()
     tree = Tree(kernel, random_tree(stream, stations), stations, 1_000_000, 5 * MILLISECOND, 40)
-    seen: list[list[Note]] = [[] for _ in range(stations)]  # sent or delivered, in order
+    seen: list[list[Note]] = [[] for _ in range(stations)]  # messages that were sent or delivered, in order
     past: dict[Note, list[Note]] = {}
     wanted: dict[Note, list[int]] = {}
 

@@ -1,7 +1,7 @@
-"""A test bench for stations and hosts: every packet waits until the test decides its fate.
+"""A test bench for stations and hosts: every packet waits until the test decides what happens to it.
 
-Model     ports are those of lab/hunt/controlled; `air` and `wire` hold what was sent, in order; timers run on a real
-          kernel
+Model     ports are those of lab/hunt/controlled. `air` and `wire` contain the packets that were sent, in order. Timers
+          run on a real kernel
 Source    ours: docs/architecture.md
 """
 
@@ -21,18 +21,18 @@ from mobilenet.protocols.port import MessageId
 
 
 class Packet(NamedTuple):
-    sender: str  # 'h1', 's0'
-    to: str | None  # None for all hosts in the cell, or all other stations
+    sender: str  # such as 'h1' or 's0'
+    to: str | None  # None: all hosts in the cell, or all other stations
     message: Any
 
 
 class Life:
-    """Effect handler of a node's port, with all actions of one life of the node."""
+    """The effect handler of a node's port. It records all actions of the node from one start to the next crash."""
 
     def __init__(self, bench: Bench, name: str) -> None:
         self.bench, self.name = bench, name
-        self.frames: list[tuple[int, Any]] = []  # (time, message) of everything ever sent
-        self.upcalls: list[tuple[Any, ...]] = []  # all except deliveries
+        self.frames: list[tuple[int, Any]] = []  # (time, message) for every message that was ever sent
+        self.upcalls: list[tuple[Any, ...]] = []  # all upcalls except deliveries
         self.delivered: list[MessageId] = []
 
     def frame(self, to: int | None, message: Any) -> None:
@@ -56,7 +56,7 @@ class Life:
 
 
 class Bench:
-    """Test bench on which host h starts at the station `cells[h]`."""
+    """A test bench on which each host h starts at the station `cells[h]`."""
 
     def __init__(
         self, stations: int, cells: list[int | None], station_class: type[Station] = Station, **parameters: Any
@@ -65,9 +65,9 @@ class Bench:
         self.parameters = MobileCausalParameters(**parameters)
         self.air: list[Packet] = []
         self.wire: list[Packet] = []
-        self.radio_works = True  # if False, it takes frames and never reports one as sent
+        self.radio_works = True  # if False, the radio accepts frames and never reports that one was sent
         self.deaf: set[str] = set()  # hosts that can neither send nor receive
-        self.lives: dict[str, Life] = {}  # the current life of each node
+        self.lives: dict[str, Life] = {}  # node -> its current life
         self.ports: dict[str, ControlledPort] = {}
         self.stations: dict[str, Station] = {}
         self.hosts: dict[str, Host] = {}
@@ -105,7 +105,7 @@ class Bench:
         return self.stations[station].ctx[host]
 
     def crash_and_recover(self, host: str) -> list[MessageId]:
-        """Crash and recover a host; return what it had delivered in its previous life."""
+        """Crash and recover a host. Return the messages that it had delivered in its previous life."""
         before = self.lives[host]
         self.ports[host].die()
         self._create(host)
@@ -114,13 +114,13 @@ class Bench:
         return before.delivered
 
     def wait(self, seconds: float) -> None:
-        """Let time pass while packets stay in transit."""
+        """Let time pass without delivering the packets in transit."""
         self.kernel.run_until(self.kernel.now + ns(seconds))
 
     # --- packets
 
     def give(self, packet: Packet) -> None:
-        """Deliver a packet at all its receivers."""
+        """Deliver a packet to all its receivers."""
         if packet.sender in self.deaf or packet.to in self.deaf:
             return
         sender = int(packet.sender[1:])
@@ -132,7 +132,7 @@ class Bench:
                 self.hosts[name].on_receive(sender, packet.message)
 
     def take(self, kind: type, sender: str | None = None, to: str | None = None) -> Packet:
-        """Take the oldest packet of this kind off the air."""
+        """Remove the oldest packet of this kind from the air and return it."""
         for packet in self.air:
             if type(packet.message) is kind and sender in (None, packet.sender) and to in (None, packet.to):
                 self.air.remove(packet)
@@ -145,7 +145,7 @@ class Bench:
         return packet.message
 
     def cable(self, kind: type | None = None, to: str | None = None) -> Any:
-        """Carry the oldest message of this kind across the wire."""
+        """Deliver the oldest message of this kind on the wire, and return it."""
         for packet in self.wire:
             if kind in (None, type(packet.message)) and to in (None, packet.to):
                 self.wire.remove(packet)
@@ -154,7 +154,7 @@ class Bench:
         raise AssertionError(f"no such message on the wire: {self.wire}")
 
     def flush(self) -> None:
-        """Deliver everything in transit, and all that follows, at this instant."""
+        """Deliver everything in transit, and all packets that are sent in response, without advancing the time."""
         while self.air or self.wire:
             if self.wire:
                 self.cable()
@@ -162,11 +162,9 @@ class Bench:
                 self.give(self.air.pop(0))
 
     def lose(self) -> None:
-        """Lose everything on the air."""
         self.air.clear()
 
     def run(self, seconds: float, step: float = 0.02) -> None:
-        """Let time pass and deliver everything."""
         for _ in range(round(seconds / step)):
             self.flush()
             self.wait(step)
@@ -182,7 +180,7 @@ class Bench:
         return {name: node.buffer_sizes() for name, node in (self.stations | self.hosts).items()}
 
     def is_empty(self) -> bool:
-        """Return whether no node holds anything back."""
+        """Return whether the buffers of all nodes are empty."""
         return set(self.buffers().values()) == {(0, 0)}
 
     def deliveries(self, host: str) -> list[tuple[int, int]]:

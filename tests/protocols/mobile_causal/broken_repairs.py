@@ -1,4 +1,4 @@
-"""Mutants of `repair: selective`, each of which breaks one rule by an edit.
+"""Mutants of `repair: selective`. An edit breaks one rule in each of them.
 
 Model     REPAIRS: name -> (label, what is wrong, flavour of the schedules or None for all, edits)
 Source    docs/protocols/repair.md; used by test_repairs.py

@@ -1,4 +1,4 @@
-"""Mutants of the mobile causal broadcast, each of which undoes a repaired rule in the lines with its label.
+"""Mutants of the mobile causal broadcast. Each of them undoes one repaired rule in the lines that carry its label.
 
 Model     RULES: name -> (label, what is wrong, flavour of the schedules or None for all, edits)
 Source    docs/protocols/mobile-causal.md, Deviations; used by mutants.py

@@ -1,23 +1,27 @@
-"""Check the classes of `repair: selective` from outside, for what the verifier cannot see in a record.
+"""Check the classes of `repair: selective` from outside, for rules that the verifier cannot check in the record of a
+run.
 
-Checks    R1      what is for one node is a unicast frame
-          R2      a station resends nothing for silent hosts
-          R2, R7  what a station believes a host to have, that host has, or has delivered, in the present session
-          R3      without progress, a host reports a gap at most `most_reports` times after the wait that progress found
-                  under way, and waits at least twice as long each time. It does not report what another host has just
-                  reported. After its first report of a gap, whose wait began after the last progress, its reports and
-                  acknowledgements are unicast frames. The largest number that it takes to exist exists. A report causes
-                  no copy of a number of which one was sent within `repair_rest_s`, or, from the last number that it
-                  lists on, within `doubt_s`
+Checks    R1      a message for one node is sent as a unicast frame
+          R2      a station resends no message to a silent host
+          R2, R7  a station believes that a host has a number only if the host has it or has delivered it in the present
+                  session
+          R3      without progress, a host reports a gap at most `most_reports` times after the wait that was running
+                  when the progress occurred, and waits at least twice as long each time. It does not report what
+                  another host has just reported. After the first report of a gap whose wait began after the last
+                  progress, its reports and acknowledgements are unicast frames. The largest number that it assumes to
+                  exist does exist. A report causes no copy of a number that was sent within `repair_rest_s` or, from
+                  the last number that the report lists on, within `doubt_s`
           R3b     a heartbeat is a unicast frame
           R4      a station sends an ack_C only within `report_s` after a host has repeated a message
-          R5      what another host of the same station has exists for this one as well
-          R6      a host sends an App_hs that the MAC gave up at once, then after `retry_s`, twice that, ..., up to
-                  I(x); in a new session from the beginning. A station's message for one host waits no longer than that
+          R5      a number that another host of the same station has also exists for this host
+          R6      if the MAC gave an App_hs up at once, the host sends it again after `retry_s`, then after twice that
+                  time, and so on up to I(x). A new session starts again with `retry_s`. A message from a station to one
+                  host waits no longer than that
           R8      after `cell_copies` copies for the cell, a message is sent to single hosts
-          R9      first copies go one by one to a single host, or to at most `few_hosts` of which one has lacked more
-                  than `lossy_share`, with no other copy in the queue; then each of them gets its own
-Errors    Untrue, out of the run
+          R9      first copies go one by one to a single host, or to at most `few_hosts` hosts of which one has lacked
+                  more than `lossy_share`, while there is no other copy in the queue. Then each of them gets its own
+                  copy
+Errors    Untrue, which ends the run
 Source    docs/protocols/repair.md
 """
 
@@ -29,24 +33,24 @@ from mobilenet.engine.clock import ns
 from mobilenet.protocols.mobile_causal.messages import AppCo, AppHs, AppOne, AppSh, Have
 from mobilenet.protocols.mobile_causal.stream import CELL
 
-FIRST = 0.2  # share of report_s: the shortest wait for a first report
-QUEUE_NS = ns(0.1)  # longer than a copy waits for earlier ones
-MANY = 100  # a window so large that no copy waits for the next round
+FIRST = 0.2  # share of report_s: the shortest wait before a first report
+QUEUE_NS = ns(0.1)  # longer than any copy waits for earlier copies
+MANY = 100  # window size so large that no copy waits for the next round
 
 
 class Untrue(Exception):
-    """Raised if a check fails."""
+    """Raised if a rule of `repair: selective` is broken."""
 
 
 def with_checks(protocol: Any) -> tuple[Any, Any]:
-    """Return the host and the station of a protocol's module, with the checks added."""
-    hosts: dict[int, Any] = {}  # the current lives
+    """Return subclasses of the protocol's host and station with the checks added."""
+    hosts: dict[int, Any] = {}  # host -> its current life
     stations: dict[int, Any] = {}
     return _host(protocol, hosts, stations), _station(protocol, hosts, stations)
 
 
 class WatchedPort:
-    """Checks that frames for one node are unicast frames."""
+    """A port that checks whether each message for one node is sent as a unicast frame."""
 
     def __init__(self, port: Any) -> None:
         self._port = port
@@ -68,14 +72,14 @@ class WatchedPort:
 
 
 class Retries:
-    """Tracks the frames that the MAC gave up in one session, and when their next copies are due; with `or_earlier`, a
-    report may request it sooner.
+    """Tracks the frames that the MAC gave up in one session, and when their next copies are due. With `or_earlier`, a
+    report may request a copy earlier.
     """
 
     def __init__(self, p: Any, or_earlier: bool = False) -> None:
         self._p = p
         self._or_earlier = or_earlier
-        self._given_up: dict[int, tuple[int, int]] = {}  # number -> how often, and the last time
+        self._given_up: dict[int, tuple[int, int]] = {}  # number -> (how many times given up, time of the last one)
         self._usual_s: dict[int, float] = {}  # number -> I(x) at that time, without jitter
 
     def given_up(self, number: int, now: int, pending: int) -> None:
@@ -85,7 +89,7 @@ class Retries:
         self._usual_s[number] = p.resend_first_s - (p.resend_first_s - p.resend_full_s) * share
 
     def pause(self, number: int) -> None:
-        """Note that a frame was sent, or was due while there was no station."""
+        """Record that a frame was sent, or that it was due while there was no station."""
         if number in self._given_up:
             self._given_up[number] = (self._given_up[number][0], -1)
 
@@ -111,10 +115,11 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
             self._retries = Retries(parameters)
             super().__init__(WatchedPort(port), stable, parameters, *arguments)
             hosts[port.me] = self
-            self._reported: list[int] = []  # times since the last progress
+            self._reported: list[int] = []  # times of the reports since the last progress
             self._progress: tuple[int, int] | None = None
-            self._waits_since: tuple[int, int] | None = None  # the progress when the wait for the next report began
-            self._report_progress: tuple[int, int] | None = None  # the progress at which it has reported a gap
+            # The progress at the time when the wait for the next report began.
+            self._waits_since: tuple[int, int] | None = None
+            self._report_progress: tuple[int, int] | None = None  # the progress at the time of the last report of a gap
             self._heard_ns: int | None = None  # when another host reported the present gap
 
         def on_receive(self, sender: int, message: Any) -> None:
@@ -134,8 +139,8 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
             self._port.beats = False
 
         def _acknowledge(self, station: int, is_heartbeat: bool) -> None:
-            """Check an acknowledgement. With `most_reports` 1 there is no further report, and acknowledgements stay
-            broadcast frames.
+            """Check an acknowledgement. If `most_reports` is 1, the host sends no further report and acknowledgements
+            remain broadcast frames.
             """
             is_same = self._report_progress == (self.stable.ses, self.stable.nxt) and self._newest >= self.stable.nxt
             self._port.reports_again = is_same and self._p.most_reports > 1
@@ -206,11 +211,12 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             self._last_ns: dict[tuple[int, int | None], int] = {}  # (number, host or the cell) -> time of the last copy
-            self._times: dict[int, int] = {}  # number -> copies for the cell
+            self._times: dict[int, int] = {}  # number -> how many copies were sent to the cell
             self._lacked: dict[int, set[int]] = {}  # host -> numbers that it has lacked in its session
-            self._singles: list[int] = []  # receivers of the copies just handed over
+            self._singles: list[int] = []  # receivers of the copies that were just handed over
             self._retries: dict[int, Retries] = {}  # host -> retries in its session
-            self._last_listed = 0  # in the report being answered: all that is left out below it is missing
+            # Last number listed in the report that is being answered; lower numbers that it does not list are missing.
+            self._last_listed = 0
 
         def _transmit(self, message: Any) -> None:
             if type(message) is AppOne:
@@ -248,7 +254,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             return message
 
         def _lack(self, number: int) -> list[Any]:
-            """Return the hosts that are heard and may lack this number of the stream."""
+            """Return the hosts that the station hears and that may lack this number of the stream."""
             return [
                 c
                 for c in self._contexts.values()
@@ -281,7 +287,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
         def _repair(self, c: Any, number: int) -> None:
             rest_ns = ns(self._p.repair_rest_s if number < self._last_listed else self._p.doubt_s)
             copies: list[tuple[int, int | None]] = [(number, c.host)]
-            if number >= c.base:  # below the base, the same number of the stream is another message
+            if number >= c.base:  # below the base, the same number of the stream refers to another message
                 copies.append((number, None))
             for key in copies:
                 if key in self._last_ns and self._port.now - self._last_ns[key] < rest_ns:
@@ -295,7 +301,8 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
         def begin_session(self, c: Any) -> None:
             super().begin_session(c)
             self._forget_copies(c)
-            self._retries_of(c.host).forget_from(c.base)  # recovery messages stay, with those that the MAC gave up
+            # Recovery messages remain, including those that the MAC gave up.
+            self._retries_of(c.host).forget_from(c.base)
             if c.have or c.copied or c.direct:
                 raise Untrue(f"s{self._port.me} knows of a session of h{c.host} that has ended")
 
@@ -313,7 +320,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
         def __init__(self, port: Any, *arguments: Any) -> None:
             super().__init__(WatchedPort(port), *arguments)
             stations[port.me] = self
-            self._again_ns: int | None = None  # when a host last repeated an accepted message
+            self._again_ns: int | None = None  # time when a host last repeated an accepted message
 
         def _on_app_hs(self, m: Any) -> None:
             c = self.ctx.get(m.host)

@@ -1,7 +1,7 @@
-"""Read the labels in the mobile causal broadcast: printed lines, repaired rules, invariants.
+"""Read the labels in the code of the mobile causal broadcast: lines of the paper, repaired rules, invariants.
 
 Model     a label stands in a comment at the end of a line of code: `# A4:64, F1b` or `# F15 (why)`. A1:16-18 is a
-          range. What stands in docstrings is prose
+          range. Labels in docstrings are ordinary text and are ignored
 Source    ours: docs/protocols/mobile-causal.md, Notation
 """
 
@@ -35,7 +35,7 @@ def comments(path: Path) -> list[tuple[int, str]]:
 
 
 def labels_in(path: Path) -> tuple[list[FoundLabel], list[str]]:
-    """Return the labels of a file, and the comments that only look like labels."""
+    """Return the labels of a file, and the comments that look like labels but are not valid ones."""
     labels, malformed = [], []
     for line, comment in comments(path):
         match = LABELS.match(comment)
@@ -56,7 +56,7 @@ def protocol_labels() -> tuple[list[FoundLabel], list[str]]:
 
 
 def lines_of(label: str) -> list[tuple[int, int]]:
-    """Return (algorithm, line) of each line that a label like A2:13-17 names."""
+    """Return (algorithm, line) for each line that a label such as A2:13-17 refers to."""
     algorithm, lines = label[1:].split(":")
     first, _, last = lines.partition("-")
     return [(int(algorithm), line) for line in range(int(first), int(last or first) + 1)]

@@ -1,13 +1,14 @@
-"""Each mutant takes one repaired rule back; each must be caught by the swarm.
+"""Mutants of the mobile causal broadcast: each of them undoes one repaired rule, and the swarm must catch each of them.
 
-Model     an edit of a few lines in a fresh copy of the protocol's modules (tests/protocols/edits.py), run on the
-          adversary's network with the self-checks off. The lines that it replaces carry the label of the rule
-          (test_labels.py). An edit that does not apply any more is an error, not a survivor. Each run is recorded,
-          and the verifier judges the run directory alone. A run that raises leaves no directory and does not count.
-          Mutants that lose nothing and only load the radio are caught by scenes instead. With --radio the same edits
-          are tried on the medium: scenes as `mobilenet swarm` draws them, which no flavour turns towards a rule
+Model     a mutant is an edit of a few lines in a fresh copy of the protocol's modules (tests/protocols/edits.py). It
+          runs on the adversary's network with the self-checks off. The lines that it replaces carry the label of the
+          rule (test_labels.py). An edit that no longer applies is an error and does not count as a survivor. Each run
+          is recorded, and the verifier judges only the run directory. A run that raises leaves no directory and does
+          not count. Mutants that lose no message and only load the radio are caught by scenes instead. With --radio
+          the same edits are tried on the medium, with scenes as `mobilenet swarm` draws them; these are not adapted to
+          a rule
 Run       python -m tests.protocols.mobile_causal.mutants [name ...] [--limit N] [--workers N] [--radio dcf|sinr]
-          prints for each mutant the schedules it took, the seed that caught it, and the property that was violated
+          prints for each mutant the number of schedules, the seed that caught it, and the property that was violated
 Source    the rules by label: docs/protocols/mobile-causal.md, Deviations
 """
 
@@ -36,7 +37,7 @@ from .broken_rules import RULES
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
 
 PACKAGE = "mobilenet.protocols.mobile_causal"
-SHARED = ("messages", "parameters", "stable_storage")  # the network and the schedules use these
+SHARED = ("messages", "parameters", "stable_storage")  # the network and the schedules use these modules
 LIMIT = 6000
 SCENES: dict[str, Callable[[type[Station]], str | None]] = {
     "send_window": deaf_host_blocks_nobody,
@@ -49,8 +50,8 @@ class Mutant(NamedTuple):
     rule: str  # label of the repaired rule that the mutant undoes
     what: str
     edits: tuple[Edit, ...]
-    flavour: str | None  # flavour of the schedules it is tried on
-    scene: Callable[[type[Station]], str | None] | None  # used instead of drawn schedules
+    flavour: str | None  # the kind of schedules on which the mutant is tried
+    scene: Callable[[type[Station]], str | None] | None  # a scene that is used instead of drawn schedules
 
 
 MUTANTS = {
@@ -60,21 +61,21 @@ MUTANTS = {
 
 @cache
 def load(name: str) -> ModuleType:
-    """Load the protocol without this rule."""
+    """Load a copy of the protocol without this rule."""
     return mutate(PACKAGE, name, MUTANTS[name].edits, SHARED)
 
 
 class Kill(NamedTuple):
     name: str
-    schedules: int  # number of schedules until it was caught, or in total
-    seed: int | None  # the seed that caught it
+    schedules: int  # number of schedules until the mutant was caught, or all of them
+    seed: int | None  # the seed that caught the mutant
     flavour: str
     check: str | None  # the first violated property, or None if the mutant survives
     explanation: str
 
 
 def verdicts_on(schedule: Schedule, name: str) -> dict[str, Verdict]:
-    """Return the verdicts on a run of this schedule, or none if it raised."""
+    """Return the verdicts on a run of this schedule. They are empty if the run raised an exception."""
     protocol = load(name)
     with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
         try:
@@ -100,7 +101,9 @@ def verdicts_on_radio(seed: int, name: str, radio: scenes.Radio) -> dict[str, Ve
 
 
 def hunt(name: str, limit: int = LIMIT, radio: scenes.Radio | None = None, first: int = 0) -> Kill:
-    """Run schedules until the mutant is caught: with `radio`, scenes on the medium; `first` is the first seed."""
+    """Run schedules from seed `first` on until the mutant is caught. With `radio`, play scenes on the medium
+    instead.
+    """
     m = MUTANTS[name]
     if radio is not None:
         for seed in range(limit):

@@ -1,4 +1,4 @@
-"""Tests with one small scene per repaired rule; the labels are those of docs/protocols/mobile-causal.md."""
+"""Tests with one small scene for each repaired rule. The labels are those of docs/protocols/mobile-causal.md."""
 
 from mobilenet.protocols.mobile_causal import Status
 from mobilenet.protocols.mobile_causal.context import State
@@ -36,7 +36,7 @@ def mid(n: int) -> MessageId:
 
 
 def copy(n: int) -> AppSh:
-    """Return message n as number n of the cell."""
+    """Return message n with the number n in the stream of the cell."""
     return AppSh(n, mid(n), 100, ())
 
 
@@ -90,14 +90,14 @@ def test_f5_a_stream_copy_cannot_pass_for_a_recovery_message() -> None:
     b = bench_with_members(2, [0])
     host = b.hosts["h0"]
     b.move("h0", 1)
-    host.on_receive(1, copy(3))  # an old copy of the stream's number 3
+    host.on_receive(1, copy(3))  # an old copy with the number 3 of the stream
     host.on_receive(1, AppCo(0, 2, 4, mid(14), 100))
     host.on_receive(1, InitAck(0, 2, 3, 5, (5, 6), 0, False))
     assert b.deliveries("h0") == []
-    host.on_receive(1, AppCo(0, 1, 3, mid(99), 100))  # from another session
+    host.on_receive(1, AppCo(0, 1, 3, mid(99), 100))  # belongs to another session
     host.on_receive(1, AppCo(0, 2, 3, mid(13), 100))
     assert b.deliveries("h0") == [(9, 13), (9, 14)]
-    assert b.stable["h0"].nxt == 7  # 5 and 6 were delivered elsewhere
+    assert b.stable["h0"].nxt == 7  # messages 5 and 6 were delivered elsewhere
 
 
 def test_f8_a_crash_after_a_delivery_does_not_repeat_it() -> None:
@@ -173,12 +173,13 @@ def test_f12_a_second_life_has_new_numbers() -> None:
     b.run(2)
     b.hosts["h0"].leave()
     b.run(1)
-    b.deaf.add("h1")  # keeps m in the buffer
+    b.deaf.add("h1")  # h1 cannot acknowledge, which keeps m in the buffer
     b.hosts["h0"].join()
     b.pass_on(Join)
     b.pass_on(Chal)
     b.pass_on(Join)
-    b.stations["s0"].on_wired(1, App(mid(5), 100))  # before the answer: not for this life
+    # Arrives before the answer, so it is not meant for this life of the host.
+    b.stations["s0"].on_wired(1, App(mid(5), 100))
     assert b.context("s0", 0).state is State.REQJ
     b.cable(Req1)
     b.cable(Nothing)
@@ -198,7 +199,7 @@ def test_f13_leave_waits_for_acknowledgements() -> None:
     b.pass_on(AckC)
     assert b.stable["h0"].status is Status.LEAVING and b.stable["h0"].ses == 2
     b.pass_on(Leave)
-    b.take(LeaveAck)  # lost
+    b.take(LeaveAck)  # the LeaveAck is lost
     assert 0 not in b.stations["s0"].ctx
     b.move("h0", 1)
     b.pass_on(Leave, to="s1")
@@ -210,7 +211,7 @@ def test_f13_leave_waits_for_acknowledgements() -> None:
 
 
 def granting() -> Bench:
-    """Return a bench on which s0 has sent Rsp1 for h0, which is at s1; h1 is at s0, h2 at s1."""
+    """Return a bench on which s0 has sent Rsp1 for h0, which is at s1. Host h1 is at s0 and h2 at s1."""
     b = bench_with_members(3, [0, 0, 1])
     b.move("h0", 1)
     b.pass_on(Init)
@@ -253,7 +254,7 @@ def test_f3a_messages_delivered_before_are_skipped_without_m_d() -> None:
     b.pass_on(AppSh, "s0")
     early = b.take(AppSh, "s1").message
     b.move("h0", 1)
-    b.hosts["h0"].on_receive(1, early)  # waits in RBuffer, since its M_d is empty
+    b.hosts["h0"].on_receive(1, early)  # the message waits in RBuffer, since its M_d is empty
     b.pass_on(Init)
     for kind in (Req1, Rsp1, Req2, Rsp2):
         b.cable(kind)
@@ -266,7 +267,7 @@ def test_f6_a_position_counts_only_for_its_own_session() -> None:
     station = b.stations["s0"]
     for n in range(3):
         station.on_wired(1, App(mid(n), 100))
-    station.on_receive(0, Init(0, 2, 0, 3))  # LC 0: the 3 belongs to another station
+    station.on_receive(0, Init(0, 2, 0, 3))  # LC is 0, so the 3 belongs to another station
     assert station.ctx[0].nxt == 0 and station.ctx[0].ses == 2
     station.on_receive(0, Init(0, 3, 2, 3))
     assert station.ctx[0].nxt == 3
@@ -275,10 +276,10 @@ def test_f6_a_position_counts_only_for_its_own_session() -> None:
 def test_f9_requests_that_meet_a_waiting_station() -> None:
     b = granting()
     s1 = b.stations["s1"]
-    s1.on_wired(2, Req1(0, Request(4, 7), 1, 0, False, 2))  # higher: kept
-    s1.on_wired(2, Req1(0, Request(3, 6), 1, 0, False, 2))  # higher: kept as well
-    s1.on_wired(2, Req1(0, Request(1, 5), 0, 0, False, 2))  # lower init: discarded here
-    s1.on_wired(2, Req1(0, Request(1, 4), 0, 0, True, 2))  # lower join: superseded
+    s1.on_wired(2, Req1(0, Request(4, 7), 1, 0, False, 2))  # a higher init: kept
+    s1.on_wired(2, Req1(0, Request(3, 6), 1, 0, False, 2))  # another higher init: kept as well
+    s1.on_wired(2, Req1(0, Request(1, 5), 0, 0, False, 2))  # a lower init: discarded here
+    s1.on_wired(2, Req1(0, Request(1, 4), 0, 0, True, 2))  # a lower join: superseded
     assert messages_to(b, "s2", Nothing) == [Nothing(0, Request(1, 5))]
     assert messages_to(b, "s2", Objection) == [Objection(0, Request(1, 4))]
     b.cable(Rsp1)
@@ -287,7 +288,7 @@ def test_f9_requests_that_meet_a_waiting_station() -> None:
     b.cable(Rsp2)
     assert messages_to(b, "s2", Objection)[1:] == [Objection(0, Request(3, 6))]
     assert [m.rq for m in messages_to(b, "s2", Rsp1)] == [Request(4, 7)]  # type: ignore[attr-defined]
-    assert not b.air  # no init_ACK: the host is elsewhere
+    assert not b.air  # no init_ACK is sent, because the host is elsewhere
 
 
 def test_f9_answers_count_only_for_the_current_request() -> None:
@@ -333,8 +334,8 @@ def test_delete_and_join_end_older_contexts() -> None:
 
 
 def bench_after_expiry() -> Bench:
-    """Return a bench on which h0 at s0 was silent for more than T while h1 sent two messages, and h0's first message is
-    not acknowledged.
+    """Return a bench on which h0 at s0 was silent for more than T while h1 sent two messages. The first message of h0
+    has not been acknowledged.
     """
     b = bench_with_members(2, [0, 0, 1], expiry_s=3.0)
     b.broadcast("h0")
@@ -353,7 +354,7 @@ def test_f15_an_expired_session_restarts_with_a_gap() -> None:
     b.run(6)
     upcalls = [u for u in b.lives["h0"].upcalls if u[0] in ("gap", "session_opened")]
     assert upcalls == [("session_opened", 1, 0, "join"), ("session_opened", 2, 0, "reinit"), ("gap", 2, 0)]
-    assert b.deliveries("h1") == [(0, 0), (1, 0)]  # each only once
+    assert b.deliveries("h1") == [(0, 0), (1, 0)]  # each message is delivered only once
     assert b.is_empty()
     b.broadcast("h1")
     b.run(2)
@@ -369,7 +370,7 @@ def test_f15_the_gap_travels_until_it_is_confirmed() -> None:
     assert b.wire[-1].message[2:] == ((), 1, True, True)
     for kind in (Rsp1, Req2, Rsp2):
         b.cable(kind)
-    assert b.take(InitAck).message.gap  # lost
+    assert b.take(InitAck).message.gap  # this InitAck is lost
     b.move("h0", 0)
     b.run(3)
     assert [u for u in b.lives["h0"].upcalls if u[0] == "gap"] == [("gap", 3, 0)]

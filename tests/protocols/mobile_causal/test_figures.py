@@ -1,4 +1,4 @@
-"""Tests of the paper's two examples, packet by packet (numbers start at 0 here, at 1 there)."""
+"""Tests of the two examples of the paper, packet by packet. Numbers start at 0 here and at 1 in the paper."""
 
 from mobilenet.protocols.mobile_causal.messages import (
     AckC,
@@ -24,32 +24,34 @@ M1, M2, M3 = MessageId(1, 0), MessageId(2, 0), MessageId(2, 1)
 
 
 def test_figure_4_of_the_paper_is_reproduced_packet_by_packet() -> None:
-    """h0 at s0 broadcasts m1, and h1 at s1 answers with m2; s0's first copy of m1 and s0's ack are lost at h0."""
+    """h0 at s0 broadcasts m1, and h1 at s1 answers with m2. The first copy of m1 from s0 and the ack of s0 do not reach
+    h0.
+    """
     b = Bench(2, [0, 1], forwarding_jitter_s=0)
     b.everybody_joins()
     b.wait(0.8)
-    b.lose()  # acknowledgements of the joins
+    b.lose()  # the acknowledgements of the joins are lost
     m1 = b.broadcast("h0")
     b.pass_on(AppHs, "h0")
-    b.take(AppSh, "s0")  # lost
+    b.take(AppSh, "s0")  # this copy is lost
     b.cable(App, "s1")
     b.pass_on(AppSh, "s1")
     assert b.lives["h1"].delivered == [m1]
     m2 = b.broadcast("h1")
     b.pass_on(AppHs, "h1")
-    assert b.lives["h1"].delivered == [m1]  # its own message only when it returns
+    assert b.lives["h1"].delivered == [m1]  # h1 delivers its own message only when the message returns
     b.pass_on(AppSh, "s1")
     assert b.lives["h1"].delivered == [m1, m2]
     b.cable(App, "s0")
-    b.pass_on(AppSh, "s0")  # m2, out of order at h0
+    b.pass_on(AppSh, "s0")  # m2, which is out of order at h0
     assert b.lives["h0"].delivered == [] and b.hosts["h0"].buffer_sizes() == (1, 1)
-    b.wait(0.8)  # acknowledgements at s1 and h1; h0 and s0 resend m1
+    b.wait(0.8)  # s1 and h1 acknowledge; h0 and s0 resend m1
     assert b.pass_on(AckC, "s1").seq_h == {1: 1}
     assert b.pass_on(AckH, "h1").nxt == 2
     assert b.hosts["h1"].buffer_sizes() == (0, 0) and b.stations["s1"].buffer_sizes() == (0, 0)
     b.lose()
     b.wait(0.7)
-    b.pass_on(AppHs, "h0")  # second copy: ignored, but acknowledged
+    b.pass_on(AppHs, "h0")  # a second copy is ignored, but acknowledged
     assert not b.wire
     while b.lives["h0"].delivered == []:
         b.pass_on(AppSh, "s0")
@@ -59,7 +61,9 @@ def test_figure_4_of_the_paper_is_reproduced_packet_by_packet() -> None:
 
 
 def figure_5(m3_at_s1_first: bool) -> tuple[Bench, Rsp2, InitAck]:
-    """Play the figure: h0 moves from s0 (keeps m2, m3 arrives) to s1 (keeps m1); m3 comes from s2."""
+    """Play figure 5: h0 moves from s0, which keeps m2 and receives m3, to s1, which keeps m1. Message m3 comes from
+    s2.
+    """
     b = Bench(3, [0, 1, 0], forwarding_jitter_s=0)
     b.everybody_joins()
     b.wait(0.8)
@@ -71,10 +75,10 @@ def figure_5(m3_at_s1_first: bool) -> tuple[Bench, Rsp2, InitAck]:
     b.hosts["h2"].on_receive(0, AppSh(0, M1, 100, ()))
     b.hosts["h2"].on_receive(0, AppSh(1, M2, 100, ()))
     b.hosts["h1"].on_receive(1, AppSh(0, M2, 100, ()))
-    s0.on_receive(2, AckH(2, 1, 2))  # h2 has both; h0 holds m2 back at s0
+    s0.on_receive(2, AckH(2, 1, 2))  # h2 has both messages; s0 keeps m2 because h0 lacks it
     h0.on_receive(0, AppSh(0, M1, 100, ()))
     s0.on_receive(0, AckH(0, 1, 1))
-    s1.on_receive(1, AckH(1, 1, 1))  # h1 holds m1 back at s1
+    s1.on_receive(1, AckH(1, 1, 1))  # s1 keeps m1 because h1 lacks it
     assert (s0.buffer_sizes(), s1.buffer_sizes()) == ((1, 0), (1, 0))
     b.lose()
     b.move("h0", 1)
@@ -106,7 +110,7 @@ def test_figure_5_of_the_paper_is_reproduced_packet_by_packet() -> None:
         assert init_ack == InitAck(0, 2, start=0, base=1, skip=(1,), seq_h=0, gap=False)
         h0.on_receive(1, init_ack)
         h0.on_receive(1, AppSh(2, M3, 100, ()))
-        h0.on_receive(1, AppSh(1, M1, 100, ()))  # a copy without h0 in its M_d is skipped, too
+        h0.on_receive(1, AppSh(1, M1, 100, ()))  # a copy whose M_d does not contain h0 is skipped, too
         assert life.delivered == [M1]
         recovery = b.pass_on(AppCo, "s1")
         assert recovery == AppCo(0, 2, 0, M2, 100)

@@ -1,4 +1,4 @@
-"""Tests that code, document and mutants name the same printed lines, repaired rules and invariants."""
+"""Tests that code, document and mutants use the same labels for lines of the paper, repaired rules and invariants."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def section(title: str) -> str:
 
 
 def rows(title: str) -> dict[str, str]:
-    """Map first cells to rows, for the tables of a section."""
+    """Return the rows of the tables in a section, with their first cells as keys."""
     table_rows = [line for line in section(title).splitlines() if line.startswith("| ")]
     return {line.split("|")[1].strip(): line for line in table_rows if not set(line) <= set("|- ")}
 
@@ -55,7 +55,7 @@ def test_every_line_that_the_document_cites_exists() -> None:
 
 @pytest.mark.parametrize("path", sorted(PROTOCOL.glob("*.py")), ids=lambda path: path.name)
 def test_headers_cite_lines_of_an_algorithm(path: Path) -> None:
-    """No header cites "l.35", which is one line in Algorithm 1 and another in Algorithm 2."""
+    """A header must not cite "l.35" alone, because it is one line in Algorithm 1 and another in Algorithm 2."""
     assert not re.findall(r"\bl\.\s*\d", path.read_text(encoding="utf-8"))
     for label in re.findall(r"A[1-4]:\d+(?:-\d+)?", path.read_text(encoding="utf-8")):
         assert all(line in PRINTED[algorithm] for algorithm, line in lines_of(label)), label

@@ -1,4 +1,4 @@
-"""Tests of the promises of the mobile causal broadcast for hosts that it has given up."""
+"""Tests of the promises of the mobile causal broadcast to hosts that it has given up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ AFTER_S, LIFETIME_S = 8.0, 4.0
 def answer_on(
     gap_s: float, silent_s: float | None, lifetime_s: float | None = LIFETIME_S, cause: str = "join"
 ) -> object:
-    """Return the answer on h0, which is given up at 20 s after this silence, asks to join again, and has a gap."""
+    """Return the promise's answer for h0. The station gives h0 up at 20 s after this silence, and h0 asks to join again
+    and has a gap.
+    """
     rows = [] if silent_s is None else [(20.0, "s0", "expire", {"host": "h0", "silent_s": silent_s})]
     rows += [(gap_s, "h0", "gap", {}), (gap_s, "h0", "handoff_start", {"cause": cause})]
     times, nodes, events, details = zip(*rows, strict=True)

@@ -25,7 +25,8 @@ from .checked_repairs import Untrue, with_checks
 from .mutants import PACKAGE, SHARED
 
 LIMIT = 300
-SHOWN_BY = {"have_of_another_session": 140, "reports_what_others_report": 49}  # the first seeds that catch these
+# The first seeds that catch these mutants.
+SHOWN_BY = {"have_of_another_session": 140, "reports_what_others_report": 49}
 
 
 @cache
@@ -34,13 +35,13 @@ def load(name: str) -> ModuleType:
 
 
 def draw_schedule(seed: int, flavour: str | None = None) -> Schedule:
-    """Draw a schedule with repairs. With odd seeds, the MAC gives up on many frames."""
+    """Draw a schedule with repairs. With odd seeds, the MAC gives up many frames."""
     schedule = draw(seed, flavour, repairs=True)
     return replace(schedule, air=replace(schedule.air, drop=schedule.air.drop * 10)) if seed % 2 else schedule
 
 
 def first_rejection(name: str, limit: int = LIMIT, first: int = 0) -> tuple[int, str] | None:
-    """Return the first schedule that the verifier rejects, with the property, or with the check that it breaks."""
+    """Return the first schedule that is rejected, with the property or the check that it violates."""
     host, station = with_checks(load(name))
     for seed in range(first, first + limit):
         with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
@@ -64,7 +65,7 @@ def test_a_broken_rule_of_selective_repair_is_caught(name: str) -> None:
 
 @pytest.mark.parametrize("seed", range(1, 41))
 def test_no_schedule_breaks_selective_repair(seed: int) -> None:
-    """Even seeds use the hostile network, odd ones the radio."""
+    """Even seeds use the hostile network, and odd seeds use the radio."""
     result = judge_seed(seed, protocol=SELECTIVE)
     assert result.answer == "valid", result.explanation
 

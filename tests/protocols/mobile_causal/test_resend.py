@@ -1,4 +1,4 @@
-"""Tests of the retransmission rule, the parameters, and the sizes of messages."""
+"""Tests of the retransmission rule, its parameters, and the sizes of messages."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ HEAVY = SCENARIOS / "static_heavy.yaml"
 
 
 class Radio:
-    """Takes copies, each of which occupies the air for `air_ns`."""
+    """A radio that accepts copies. Each copy occupies the air for `air_ns`."""
 
     def __init__(self, air_ns: int, **parameters: Any) -> None:
         self.kernel = Kernel()
@@ -78,7 +78,8 @@ def test_each_message_is_resent_once_in_its_interval(count: int, air_ms: int) ->
     radio.kernel.run_until(3 * SECOND)
     assert radio.most_queued <= 20
     keys = [key for time, key in radio.sent]
-    first_round = [key for time, key in radio.sent if time < 140 * MILLISECOND]  # no copy is due again so early
+    # No copy is due for a second time so early.
+    first_round = [key for time, key in radio.sent if time < 140 * MILLISECOND]
     assert first_round == list(range(len(first_round)))
     if count * air_ms < 140:
         assert first_round[:count] == list(range(count)) and set(keys) == set(range(count))
@@ -105,8 +106,8 @@ def test_resending_rests_after_each_batch(count: int, air_ms: int, share: float)
 
 
 def test_hidden_neighbours_leave_air_time_to_hosts_between_them() -> None:
-    """This is the counterexample behind resend_share: without a rest, resending alone fills both cells long after the
-    last broadcast.
+    """This is the counterexample that led to resend_share: without a rest, retransmissions alone fill both cells long
+    after the last broadcast.
     """
     cell = ("duration_s=30", "seed=13", "drain_s=10", "record.positions_interval_s=null", "protocol.mac_backlog=100")
     assert Simulation(Scenario.load(HEAVY, cell)).run().quiescent
@@ -129,8 +130,8 @@ def test_resending_sends_at_most_a_window_per_interval() -> None:
     radio.kernel.run_until(SECOND // 10)
     assert len(radio.sent) == 10
     radio.kernel.run_until(10 * SECOND)
-    assert len(radio.sent) <= 10 * 10 / 0.14  # the shortest interval
-    for oldest in range(0, 100, 10):  # later messages come as the oldest are acknowledged
+    assert len(radio.sent) <= 10 * 10 / 0.14  # 0.14 s is the shortest interval
+    for oldest in range(0, 100, 10):  # later messages follow when the oldest ones are acknowledged
         for key in range(oldest):
             radio.resender.forget(key)
         radio.kernel.run_until(radio.kernel.now + 2 * SECOND)

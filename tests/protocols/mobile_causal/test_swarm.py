@@ -1,6 +1,6 @@
-"""Tests that the protocol survives drawn schedules and its mutants do not.
+"""Tests that the protocol survives drawn schedules and that its mutants do not.
 
-The long table: python -m tests.protocols.mobile_causal.mutants.
+The following command prints the complete table: python -m tests.protocols.mobile_causal.mutants.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,9 @@ from tests.lab.hunt.exhaustion.mutants import TRIED, explore
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
 from .mutants import MUTANTS, hunt
 
-LATE = "no_inst"  # the swarm needs 1,474 schedules for it, exhaustive search a few seconds
-SHOWN_BY = {"no_freeze": 24, "rel_reinit": 58, "none_late": 60, "lc_ignored": 114}  # the first seeds that catch these
+LATE = "no_inst"  # the swarm needs 1,474 schedules to catch it, exhaustive search only a few seconds
+# The first seeds that catch these mutants.
+SHOWN_BY = {"no_freeze": 24, "rel_reinit": 58, "none_late": 60, "lc_ignored": 114}
 
 
 @settings(max_examples=150)
@@ -34,7 +35,9 @@ def test_no_schedule_breaks_the_protocol(seed: int, flavour: str) -> None:
 
 
 def leaks(outcome: PlayedSchedule) -> list[str]:
-    """Return what no run directory shows: contexts that are no longer needed, and stations that count differently."""
+    """Return what a run directory does not show: contexts that are no longer needed, and stations with different
+    counts.
+    """
     network = outcome.network
     problems = []
     if len({station.next_number for station in network.stations}) > 1:  # I7

@@ -1,6 +1,6 @@
-"""A test bench for hosts and stations: messages wait on a channel until the test lets them through.
+"""A test bench for hosts and stations: messages wait on a channel until the test lets them pass.
 
-Model     channels and ports of mobilenet/lab/hunt/controlled; timers run on a real kernel
+Model     channels and ports are those of mobilenet/lab/hunt/controlled. Timers run on a real kernel
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mobilenet.protocols.tcp_flooding import Host, Stable, Station, TcpFloodingP
 
 
 class Bench(Connections):
-    """Test bench with three stations in a chain, unless `edges` are given, and hosts in cells."""
+    """A test bench with hosts in cells and three stations. The stations form a chain unless `edges` are given."""
 
     def __init__(
         self, cells: Sequence[int], edges: Sequence[tuple[int, int]] = ((0, 1), (1, 2)), **parameters: Any
@@ -59,17 +59,17 @@ class Bench(Connections):
         return self.hosts[h].co_broadcast(payload_bytes)
 
     def move(self, h: int, cell: int) -> None:
-        """Move a host into that cell, with an open connection to its station."""
+        """Move a host to this cell, where it has an open connection to the station."""
         self.hosts[h].on_cell(cell)
         self.open()
 
     def pass_along(self, *nodes: str) -> None:
-        """Deliver what waits between each of these nodes and the next, one pair after the other."""
+        """For each pair of consecutive nodes, in order, deliver the messages that wait between them."""
         for sender, receiver in pairwise(nodes):
             self.pass_on(sender, receiver)
 
     def crash(self, h: int) -> None:
-        """Crash a host: its connections are dropped silently."""
+        """Crash a host. Its connections are dropped without notice to the other ends."""
         self.forget(f"h{h}")
         self.hosts[h] = self._host(h)
 

@@ -16,7 +16,7 @@ def judge(scenario: Scenario) -> dict[str, Verdict]:
 
 
 def measure(scenario: Scenario) -> tuple[dict[str, Verdict], dict[str, Any], Simulation]:
-    """Return verdicts, metrics, and the simulation itself."""
+    """Run the scenario. Return its verdicts, its metrics, and the simulation itself."""
     simulation = Simulation(scenario)
     outcome = simulation.run()
     facts, recording = manifest_of(scenario, outcome, 0.0, ""), outcome.recording

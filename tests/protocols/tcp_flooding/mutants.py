@@ -2,9 +2,10 @@
 
     python -m tests.protocols.tcp_flooding.mutants [--limit N] [names]
 
-Model     scenarios of the swarm's radio half, under this protocol. A mutant is caught when the verdict is `violated`;
-          one that raises has not been caught by the verifier, and goes on. Mutants are subclasses where a whole handler
-          changes, and edits of a few lines in a fresh copy of the package (tests/edits.py) where a clause does
+Model     the scenarios are those that the swarm draws for the radio, with this protocol. A mutant is caught when the
+          verdict is `violated`. If a run raises an exception, the verifier has not caught the mutant, and the search
+          continues. A mutant is a subclass if a whole handler changes, and an edit of a few lines in a fresh copy of
+          the package (tests/edits.py) if a clause changes
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tests.protocols.edits import Edit, mutate
 
 from .judged import judge
 
-SHARED = ("messages", "parameters", "stable_storage")  # the network and the scenarios use these
+SHARED = ("messages", "parameters", "stable_storage")  # the network and the scenarios use these modules
 LIMIT = 3000
 
 
@@ -48,7 +49,7 @@ def mutant(name: str) -> Callable[[Class], Class]:
 
 
 def edited_mutant(name: str, rule: str, *edits: Edit) -> None:
-    """Register a mutant made of edits; the lines that they replace carry the label of the step or rule."""
+    """Register a mutant that consists of edits. The lines that they replace carry the label of the step or rule."""
     copy = mutate("mobilenet.protocols.tcp_flooding", name, edits, SHARED)
     MUTANTS[name] = Mutant(rule, copy.Host, copy.Station)
 
@@ -375,14 +376,13 @@ class DeliversOut(Host):
 
 class Kill(NamedTuple):
     name: str
-    schedules: int  # number of scenarios until it was caught, or in total
+    schedules: int  # number of scenarios until the mutant was caught, or all of them
     seed: int | None
     check: str | None  # the first violated property, or None if the mutant survives
     explanation: str
 
 
 def hunt(name: str, limit: int = LIMIT, first: int = 0) -> Kill:
-    """Run scenarios until the mutant is caught."""
     m = MUTANTS[name]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TcpFlooding, "host", m.host)

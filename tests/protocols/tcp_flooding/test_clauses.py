@@ -1,4 +1,6 @@
-"""Tests of each rule of station.py and host.py, played by hand, with the counterexamples of their headers."""
+"""Tests of each rule of station.py and host.py in scenes played by hand, including the counterexamples of their
+headers.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,7 @@ def test_spacing_separates_forwarded_messages(spacing: str, arrives_ms: list[dic
 
 
 def test_no_message_overtakes_another_one_on_a_link() -> None:
-    """Two hosts leave between the messages, so the second message waits for fewer links."""
+    """Two hosts leave between the two messages, so the second message waits for fewer links."""
     bench = Bench([0, 0, 0, 1], spacing_ms=5.0)
     bench.broadcast(3, 1)
     bench.settle()
@@ -95,7 +97,7 @@ def test_a_handoff_without_loss_has_no_gap() -> None:
     bench.resets_arrive = False
     bench.move(0, 1)
     assert bench.pass_on("h0", "s1") == [Attach(2, (0,), True)]
-    bench.broadcast(1, 1)  # reaches s1 after Ping, and the host through s0
+    bench.broadcast(1, 1)  # reaches s1 after the Ping, and the host through s0
     bench.settle()
     assert bench.deliveries(0) == [(1, 0)]
     assert bench.stations[1].serves(0) and not bench.stations[0].serves(0)
@@ -120,16 +122,16 @@ def test_messages_between_ping_and_return_are_sent_after_safe() -> None:
 
 
 def test_messages_after_return_are_sent_again() -> None:
-    """x is slower on the wire than the host's own next message over the new link."""
+    """Message x is slower on the wire than the next message of the host over the new link."""
     bench = Bench([0, 0, 1])
     bench.move(0, 1)
     # Attach, Ping, Ping, Return, Return
     bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
     bench.broadcast(1, 1)
     bench.pass_on("h1", "s0")
-    bench.pass_on("s0", "h0")  # x is delivered, and still on the wire to s1
+    bench.pass_on("s0", "h0")  # x is delivered, but still on the wire to s1
     bench.broadcast(0, 2)
-    bench.pass_on("h0", "s0")  # accepted by the old station, and still on the wire
+    bench.pass_on("h0", "s0")  # accepted by the old station, but still on the wire
     assert bench.stable[0].unsent == {} and bench.deliveries(0) == [(1, 0), (0, 0)]
     bench.pass_on("s1", "h0")  # Safe
     assert bench.stable[0].via == (0, 1)
@@ -146,9 +148,9 @@ def test_the_return_of_an_earlier_ping_is_ignored() -> None:
     bench.pass_on("h0", "s1")
     (ping,) = bench.pass_on("s1", "s0")
     bench.pass_on("s0", "h0")
-    bench.pass_on("h0", "s0")  # the Return of the first ping is in transit
-    bench.hosts[0].on_cell(0)  # moves back
-    bench.hosts[0].on_cell(1)  # and forth again
+    bench.pass_on("h0", "s0")  # the Return that answers the first Ping is in transit
+    bench.hosts[0].on_cell(0)  # h0 moves back to the first cell
+    bench.hosts[0].on_cell(1)  # h0 moves to the second cell again
     bench.open()
     bench.pass_on("h0", "s1")
     assert bench.pass_on("s0", "s1")[0] == Return(ping.id)
@@ -172,7 +174,7 @@ def test_the_old_link_lost_before_return_is_a_gap_after_closed() -> None:
     bench = Bench([0, 1, 0])
     bench.broadcast(2, 1)
     bench.pass_on("h2", "s0")
-    bench.pass_on("s0", "h0")  # delivered by h0, not yet at s1
+    bench.pass_on("s0", "h0")  # h0 has delivered the message, which has not reached s1 yet
     bench.move(0, 1)
     bench.pass_on("h0", "s1")
     bench.links["h0", "s0"][0].breaks("retransmissions")
@@ -208,18 +210,18 @@ def test_safe_counts_even_if_the_old_link_was_lost_meanwhile() -> None:
 
 
 def test_a_message_sent_before_the_link_never_arrives() -> None:
-    """m reaches s0 before h2 joins there, and s1 after h2 has asked for a link."""
+    """Message m reaches s0 before h2 joins there, and s1 after h2 has asked for a link."""
     bench = Bench([0, 0, 0])
     bench.hosts[2].leave()
     bench.settle()
     bench.broadcast(1, 1)
-    bench.pass_on("h1", "s0")  # m; on the wire to s1 for long
+    bench.pass_on("h1", "s0")  # m stays on the wire to s1 for a long time
     bench.hosts[2].join()
     bench.open()
     bench.pass_along("h2", "s0", "h2")
     assert bench.upcalls(2)[-1] == "joined"
     bench.move(2, 1)
-    bench.pass_on("h2", "s1")  # Ping leaves s1 before m arrives
+    bench.pass_on("h2", "s1")  # the Ping leaves s1 before m arrives
     bench.settle()
     assert bench.deliveries(2) == [] and bench.hosts[2].settled()
 
@@ -243,8 +245,8 @@ def test_both_stations_know_a_host_that_moved_and_crashed() -> None:
     bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
     bench.broadcast(1, 1)
     bench.pass_on("h1", "s0")
-    bench.pass_on("s0", "h0")  # x: still on the wire
-    bench.pass_on("s1", "h0")  # Safe; x is sent again, and lost in the crash
+    bench.pass_on("s0", "h0")  # x is still on the wire
+    bench.pass_on("s1", "h0")  # after Safe, x is sent again and lost in the crash
     bench.crash(0)
     bench.recover(0, 2)
     bench.open()
@@ -323,7 +325,7 @@ def test_a_refused_connection_is_requested_again() -> None:
 def test_a_tcp_flooding_mutant_fails_its_scene(
     mutant: str, scene: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Covers mutants that drawn scenarios find late, or that the verifier cannot see."""
+    """These are mutants that drawn scenarios catch only late, or that the verifier cannot see."""
     monkeypatch.setattr(table, "Host", MUTANTS[mutant].host)
     monkeypatch.setattr(table, "Station", MUTANTS[mutant].station)
     with pytest.raises(AssertionError):

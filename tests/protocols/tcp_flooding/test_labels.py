@@ -1,4 +1,4 @@
-"""Tests that the rules R1 to R13 are labelled in the code where they act, in its headers, and in the document."""
+"""Tests that the labels R1 to R13 stand in the code where the rules act, in its headers, and in the document."""
 
 import re
 

@@ -1,4 +1,6 @@
-"""Tests of TCP flooding on the real radio, static and moving, judged by the verifier from the record."""
+"""Tests of TCP flooding on the real radio, with static and moving hosts. The verifier judges each run from its
+record.
+"""
 
 from __future__ import annotations
 
@@ -118,20 +120,20 @@ def test_tcp_flooding_is_valid_in_hostile_scenarios() -> None:
 
 
 def test_regression_an_old_message_after_its_successor() -> None:
-    """Welcome did not tell which messages it followed."""
+    """The message Welcome did not state which messages it followed."""
     verdicts, _, _ = measure(scenes.draw(1001, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 @pytest.mark.parametrize("seed", [1912, 2148])
 def test_regression_a_host_whose_station_had_given_it_up(seed: int) -> None:
-    """The host had no message to send, and never learned it."""
+    """The host had no message to send, so it never learned that it had been given up."""
     verdicts, _, _ = measure(scenes.draw(seed, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 def test_regression_an_ack_in_the_air_at_the_end() -> None:
-    """The ACK was counted at its start, its frame at its end."""
+    """The ACK was counted at its start, but its frame at its end."""
     for number in range(40):
         changes = "drain_s=0", "workload.interval_s=0.05", "wireless.unicast_rate_mbps=1"
         one = scenario("first", f"duration_s={3 + number / 1e3}", *changes)
@@ -142,7 +144,8 @@ def test_regression_an_ack_in_the_air_at_the_end() -> None:
 
 @pytest.mark.parametrize("name", [name for name in MUTANTS if name not in RARE])
 def test_a_tcp_flooding_mutant_is_killed(name: str) -> None:
-    assert hunt(name, 60, first=24 if name == "delivers_out" else 0).check is not None  # the seed that shows it
+    # The seed that catches this mutant.
+    assert hunt(name, 60, first=24 if name == "delivers_out" else 0).check is not None
 
 
 @pytest.mark.parametrize(("name", "seed"), [("no_via", 105)])
@@ -152,14 +155,18 @@ def test_a_tcp_flooding_mutant_is_killed_by_its_listed_seed(name: str, seed: int
 
 @pytest.mark.parametrize("changes", [("protocol.tcp.max_retransmissions=0",), ("protocol.tcp.connect_timeout_s=0.5",)])
 def test_connections_between_stations_outlast_a_slow_wire(changes: tuple[str, ...]) -> None:
-    """A round trip takes 1.2 s: longer than the first timeout, and than a set-up with a host may take here."""
+    """A round trip takes 1.2 s. This is longer than the first timeout, and longer than opening a connection with a host
+    may take here.
+    """
     slow = ("duration_s=10", "drain_s=60", "stations.backbone.delay_ms=600")
     verdicts, metrics, _ = measure(scenario("first", *slow, *changes))
     assert metrics["deliveries"] > 0 and all(verdict.answer != "violated" for verdict in verdicts.values())
 
 
 def test_a_host_further_away_than_light_comes_within_sifs(tmp_path: Path) -> None:
-    """2 999.4 m take 10.005 microseconds, and SIFS is 10: the answer is due before the last receiver has the frame."""
+    """At 2 999.4 m, propagation takes 10.005 microseconds and SIFS is 10: the answer is due before the last receiver
+    has the frame.
+    """
     rows = [f"{t},{name},{x},0" for t in range(0, 21, 5) for name, x in (("near", 0.5), ("far", 2999.9))]
     (tmp_path / "far.csv").write_text("t,id,x,y\n" + "\n".join(rows) + "\n")
     far = Scenario.from_text(

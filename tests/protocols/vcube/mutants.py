@@ -1,11 +1,11 @@
-"""What is printed, or was read, wrongly of the broadcasts over VCube: each hole taken back, and how long the verifier
-needs to see it.
+"""Mutants of the broadcasts over VCube: each of them reopens one hole in the printed algorithms, or one misreading of
+them, and shows how long the verifier takes to notice.
 
-Model     subclasses of the protocols, a few lines each. They play the swarm's schedules of their protocol, one seed
-          after the other, until one is violated or raises. What only orders or delays messages breaks no promise: a
-          pinned scene shows it instead
+Model     mutants are subclasses of the protocols with a few lines each. They play the swarm's schedules of their
+          protocol, one seed after the other, until a run is violated or raises. Mutants that only reorder or delay
+          messages break no promise: a pinned scene detects them instead
 Run       python -m tests.protocols.vcube.mutants [name ...] [--limit N]
-          prints for each mutant its hole, the schedules it took, the seed that caught it, and what was violated
+          prints for each mutant its hole, the number of schedules, the seed that caught it, and what was violated
 Source    the rules by line: headers of the protocols; ours: docs/protocols/vcube.md
 """
 
@@ -36,7 +36,7 @@ LIMIT = 3000
 
 
 class SubtreeOfTheSource(BestEffortBroadcast):
-    """Line 33 as the paper prints it."""
+    """Forwards as line 33 of the paper prints it."""
 
     def _forward(self, m: Tree, j: int) -> None:
         source = m.id.source
@@ -47,7 +47,7 @@ class SubtreeOfTheSource(BestEffortBroadcast):
 
 
 class OneRowOnly(BestEffortBroadcast):
-    """Line 67 as the paper prints it."""
+    """Handles an ACK as line 67 of the paper prints it."""
 
     def _on_ack(self, j: int, m: Tree) -> None:
         rows = self.ack_set.get(m, ())
@@ -59,7 +59,7 @@ class OneRowOnly(BestEffortBroadcast):
 
 
 class BottomIsTrue(BestEffortBroadcast):
-    """Lines 12 and 13 as the paper prints them."""
+    """Accepts messages as lines 12 and 13 of the paper print it."""
 
     def _handle(self, m: Tree, j: int) -> None:
         source, ts = m.id
@@ -90,7 +90,7 @@ class DroppedTooEarly(BestEffortBroadcast):
 
 
 class NobodyOwes(BestEffortBroadcast):
-    """Adds the row of a cluster without a fault-free process all the same (l.33)."""
+    """Adds a row even for a cluster without a fault-free process (l.33)."""
 
     def _forward(self, m: Tree, j: int) -> None:
         super()._forward(m, j)
@@ -100,7 +100,7 @@ class NobodyOwes(BestEffortBroadcast):
 
 
 class OnlyNewOnes(BestEffortBroadcast):
-    """Neither forwards nor acknowledges a message delivered before (l.16-17 within the if)."""
+    """Neither forwards nor acknowledges a message that was delivered before (l.16-17 within the if)."""
 
     def _handle(self, m: Tree, j: int) -> None:
         source, ts = m.id
@@ -109,7 +109,7 @@ class OnlyNewOnes(BestEffortBroadcast):
 
 
 class Overtakes(BestEffortBroadcast):
-    """Lets a message that is too long overtake the list before it (l.37-38 as printed)."""
+    """Sends a message that is too long before the list that waits in front of it (l.37-38 as printed)."""
 
     def _check_bundle(self, c: Tree | Ack, k: int) -> None:
         if c.size_bytes >= self._max_payload_bytes:
@@ -119,7 +119,7 @@ class Overtakes(BestEffortBroadcast):
 
 
 class RowsTheOtherWay(BestEffortBroadcast):
-    """Takes the rows in another order than that of their arrival (l.77)."""
+    """Handles the rows in the reverse order of their arrival (l.77)."""
 
     def on_crash(self, process: int) -> None:
         self.ack_set = dict(reversed(self.ack_set.items()))
@@ -130,7 +130,7 @@ class RowsTheOtherWay(BestEffortBroadcast):
 
 
 class HistoryByMessage(ReliableBroadcast):
-    """Keys the history only by m."""
+    """Uses only m as the key of the history."""
 
     def _broadcast_tree(self, j: int, m: Message, h: int) -> None:
         start = max((h for (_, known), h in self.history.items() if known == m.id), default=0)
@@ -156,7 +156,7 @@ class NoAckToSuspects(ReliableBroadcast):
 
 
 class NoGuard(ReliableBroadcast):
-    """Does not guard against an empty last[source] (l.43, 61)."""
+    """Lacks the guard against an empty last[source] (l.43, 61)."""
 
     def on_crash(self, process: int) -> None:
         self.last.setdefault(process, Message(MessageId(process, 0), None))
@@ -185,15 +185,15 @@ class NoDelv(ReliableBroadcast):
 
 
 class _Port:
-    """A port that sends in another way."""
+    """A port whose sending can be changed."""
 
     def __init__(self, port: Any, send: Any) -> None:
         self.me, self.deliver, self.complete, self.send = port.me, port.deliver, port.complete, send
 
 
 class DoesNotWait(ReliableBroadcast):
-    """Starts the next broadcast without waiting for the acknowledgements of this one; only the last one is restarted
-    (l.7).
+    """Starts the next broadcast without waiting for the acknowledgements of the present one. Only the last broadcast is
+    restarted (l.7).
     """
 
     def broadcast(self, body: Any) -> MessageId:
@@ -253,7 +253,7 @@ class NotToSuspects(AllToAllBroadcast):
 
 
 class HandsUpWhenSuspected(CausalLayer):
-    """Does not wait any longer for a suspected process."""
+    """Stops waiting for a process once it is suspected."""
 
     def on_crash(self, process: int) -> None:
         super().on_crash(process)
@@ -263,7 +263,7 @@ class HandsUpWhenSuspected(CausalLayer):
 
 
 class DropsWhenSuspected(CausalLayer):
-    """Drops messages that wait for one of a suspected process."""
+    """Drops the messages that wait for a message of a suspected process."""
 
     def on_crash(self, process: int) -> None:
         super().on_crash(process)
@@ -272,7 +272,7 @@ class DropsWhenSuspected(CausalLayer):
 
 
 class ByOwnEntries(CausalLayer):
-    """Keeps only FIFO order: earlier deliveries from others are ignored."""
+    """Keeps only FIFO order: the timestamps ignore earlier deliveries from other processes."""
 
     def _admit(self, arrival: Arrival) -> None:
         super()._admit(
@@ -281,12 +281,12 @@ class ByOwnEntries(CausalLayer):
 
 
 class Mutant(NamedTuple):
-    hole: str  # as described in the header of the protocol
+    hole: str  # the hole as described in the header of the protocol
     protocol: str
     where: Any  # module that builds the protocol
-    of: str  # class that is replaced
+    of: str  # name of the class that is replaced
     kind: type
-    scene: str | None = None  # test that shows it, if no promise is broken, or if it takes very many schedules
+    scene: str | None = None  # test that detects it if no promise is broken, or if it takes very many schedules
 
 
 def _of(protocol: str, of: str, **kinds: tuple[str, type] | tuple[str, type, str]) -> dict[str, Mutant]:
@@ -340,7 +340,7 @@ MUTANTS: dict[str, Mutant] = {
 
 class Kill(NamedTuple):
     schedules: int
-    seed: int | None  # the seed that caught it, or None if the mutant survives
+    seed: int | None  # the seed that caught the mutant, or None if it survives
     check: str
     explanation: str
 

@@ -20,7 +20,7 @@ class PlayedRun:
     def __init__(
         self, text: str | ProcessScenario, overrides: Sequence[str] = (), broadcasts: Sequence[tuple[float, int]] = ()
     ) -> None:
-        """Play a scenario; `broadcasts` are further ones, as (t.u., process)."""
+        """Play a scenario. `broadcasts` are additional ones, given as (t.u., process)."""
         scenario = text if isinstance(text, ProcessScenario) else ProcessScenario.from_text(text, overrides)
         self.experiment = Experiment(scenario)
         for time, i in broadcasts:
@@ -38,7 +38,7 @@ class PlayedRun:
 
     @property
     def wrong(self) -> dict[str, str]:
-        """The properties that are not valid; a run without deliveries is fine."""
+        """Return the properties that are not valid. A run without deliveries is accepted."""
         return {
             name: v.explanation or v.answer for name, v in self.verdicts.items()
             if v.answer != "valid" and v.explanation != "nothing was delivered"
@@ -50,5 +50,5 @@ def play(n: int, protocol: str, *more: str, broadcasts: Sequence[tuple[float, in
 
 
 def instead(monkeypatch: pytest.MonkeyPatch, of: type, kind: type) -> None:
-    """Let another class replace a protocol."""
+    """Replace a protocol by another class."""
     monkeypatch.setattr(parameters, of.__name__, kind)

@@ -1,4 +1,5 @@
-"""Misreadings of Algorithm 2 of the causal paper, as edits of its printed form, and wrong versions of the fast one.
+"""Misreadings of Algorithm 2 of the causal paper, as edits of its printed form, and broken versions of the fast
+implementation.
 
 Source      mobilenet/protocols/vcube/causal_printed.py, whose reading is the right one; l.N is line N of Algorithm 2
 """
@@ -71,7 +72,9 @@ def load(name: str) -> Any:
 
 
 class Misread:
-    """Makes a process of a misreading. Over a single tree it is the fast one, since print has a tree per source."""
+    """Makes processes that follow a misreading. With a single tree it makes the fast version, because the printed form
+    has one tree per source.
+    """
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
@@ -91,16 +94,14 @@ class Misread:
 
 
 class HalfTheClusters(CausalBroadcast):
-    """Alg. 1: 1 < s <= h, as printed."""
+    """Uses only the clusters 1 < s <= h, as Alg. 1 is printed."""
 
     def _neighbours(self, h: int) -> list[int]:
         return [k for k in super()._neighbours(h) if (k ^ self._i) > 1]
 
 
 class BitsForAnyNumber(CausalBroadcast):
-    """Uses the rules for powers of two with any n: a child that does not exist has no parent, nor
-    have those below it.
-    """
+    """Uses the rules for powers of two with any n. If a child does not exist, its descendants get no parent."""
 
     def _neighbours(self, h: int) -> list[int]:
         return super()._neighbours(h) if self._single else neighbours(self._i, h, range(1 << dimension(self._n)))

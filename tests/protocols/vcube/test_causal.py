@@ -1,4 +1,4 @@
-"""Tests of causal broadcast with aggregation: it is safe in any order of arrival, and never later than without
+"""Tests of causal broadcast with aggregation: it is safe in any order of arrival, and never delivers later than without
 aggregation.
 """
 
@@ -57,7 +57,7 @@ def test_the_vcube_causal_broadcast_violates_nothing(
 @pytest.mark.parametrize("n", [2, 4, 8, 16, 32, 5, 19])
 @pytest.mark.parametrize("release", ["packet", "message"])
 def test_aggregation_delays_no_delivery(n: int, release: str) -> None:
-    """With fixed delays and without contention, all times of delivery are the same with and without it."""
+    """With fixed delays and without contention, all times of delivery are the same with and without aggregation."""
     for seed in range(3):
         plain = play(n, seed, 3, fixed=True, contention=False, aggregate=False)
         packed = play(n, seed, 3, fixed=True, contention=False, release=release)
@@ -102,7 +102,7 @@ def test_a_large_message_travels_alone() -> None:
 
 
 def test_routes_for_powers_of_two_follow_from_bits() -> None:
-    """i forwards messages of s to i xor 2^b if and only if they agree in their b+1 low bits."""
+    """Process i forwards messages of s to i xor 2^b if and only if i and s agree in their b+1 low bits."""
     for i, sources_of in enumerate(routes(16)):
         for b in range(4):
             assert sources_of[i ^ (1 << b)] == sum(1 << s for s in range(16) if (i ^ s) & ((2 << b) - 1) == 0)
@@ -136,7 +136,7 @@ def test_children_by_algorithm_1_equal_the_routes(n: int) -> None:
 
 
 class Hands:
-    """Port of a single process whose messages are inspected and forwarded by hand."""
+    """A port for a single process. The test inspects its messages and forwards them by hand."""
 
     def __init__(self, kind: type, me: int, n: int, **options: Any) -> None:
         self.me = me
@@ -162,8 +162,8 @@ class Hands:
     [(CausalBroadcast, {}), (CausalBroadcast, {"release": "message"}), (PrintedCausalBroadcast, {})],
 )
 def test_the_causal_example_of_the_paper_is_reproduced(kind: type, options: dict[str, str]) -> None:
-    """In the section on aggregation, 2 broadcasts three messages, 0 one after them, and the second
-    one reaches 4 last.
+    """In the section on aggregation, process 2 broadcasts three messages and process 0 one after them. The second
+    message is the last to reach process 4.
     """
     two, zero, six, four = (Hands(kind, me, 8, **options) for me in (2, 0, 6, 4))
     for _ in range(3):
@@ -183,14 +183,14 @@ def test_the_causal_example_of_the_paper_is_reproduced(kind: type, options: dict
 @settings(max_examples=150)
 @given(st.sampled_from([2, 3, 4, 5, 8, 13, 16]), st.integers(1, 6), st.sampled_from([150, 1500]), st.integers(0, 2**32))
 def test_the_fast_causal_broadcast_equals_the_printed_one(n: int, each: int, mtu: int, seed: int) -> None:
-    """Step by step, in any order of arrival, both send the same packets of the same size to the same children and
-    deliver alike.
+    """Step by step and in any order of arrival, both versions send the same packets of the same size to the same
+    children and deliver the same messages.
     """
     stream = Stream(seed, "order")
     printed = [Hands(PrintedCausalBroadcast, i, n, mtu_bytes=mtu) for i in range(n)]
     fast = [Hands(CausalBroadcast, i, n, release="message", mtu_bytes=mtu) for i in range(n)]
     due = [i for i in range(n) for _ in range(each)]
-    under_way: list[tuple[int, int, Any, Packet]] = []  # from, to, the packet, and the same packet of the fast version
+    under_way: list[tuple[int, int, Any, Packet]] = []  # (from, to, packet, packet of the fast version)
     while due or under_way:
         if due and (not under_way or stream.random() < 0.3):
             i = due.pop(stream.below(len(due)))
@@ -214,7 +214,7 @@ def _to(sent: tuple[int, Any]) -> int:
 
 
 class HighestInsteadOfPrefix(CausalBroadcast):
-    """Tests delivery against received instead of delivered messages."""
+    """Compares a message with the received messages instead of the delivered ones to decide about its delivery."""
 
     def _deliver_when_ready(self, m: Message) -> None:
         if m.depends & ~self._received:
@@ -224,7 +224,7 @@ class HighestInsteadOfPrefix(CausalBroadcast):
 
 
 class SendsTwice(CausalBroadcast):
-    """Forwards again what it has forwarded."""
+    """Forwards a message again that it has already forwarded."""
 
     def _hand_on(self, h: int, packet: Packet) -> None:
         for child in self._children[h]:
@@ -237,12 +237,12 @@ class SendsTwice(CausalBroadcast):
     [*(kind for _, kind in MUTANTS.values() if kind is not BitsForAnyNumber), HighestInsteadOfPrefix, SendsTwice],
 )
 def test_a_broken_vcube_causal_broadcast_is_found(kind: type) -> None:
-    """The printed form does not deliver a repeated message twice: it stays in pending (l.30)."""
+    """The printed form does not deliver a repeated message twice: the message stays in pending (l.30)."""
     worlds = [play(16, seed, 4, kind=kind, mtu_bytes=150) for seed in range(6)]
     assert any(wrong(world.events, 16) or any(p.buffer_sizes() != (0,) for p in world.processes) for world in worlds)
 
 
 def test_children_differ_if_n_is_not_a_power_of_two() -> None:
-    """For n = 19, the child of 3 in cluster 5 is 18, as 19 does not exist."""
+    """For n = 19, the child of 3 in cluster 5 is 18, because 19 does not exist."""
     assert routes(19)[3].keys() == {2, 1, 7, 11, 18}
     assert wrong(play(19, 1).events, 19) is None and wrong(play(19, 1, kind=BitsForAnyNumber).events, 19)

@@ -1,6 +1,6 @@
-"""Tests with random crashes in the middle of sends and false suspicions where allowed.
+"""Tests with random crashes during sends, and with false suspicions where they are allowed.
 
-Each printed hole that is reopened is rejected.
+A run is rejected if a hole of the printed algorithms is reopened.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_disjoint_paths_survive_fewer_crashes_than_dimensions(where: tuple[int, 
 def test_a_crash_drops_messages_queued_in_the_server() -> None:
     run = play(8, "all_to_all", "workload.sources=1", "faults=[{process: p0, at: 0.25}]")
     counters = run.experiment.recording.counters["messages"]
-    assert counters["never_left"] == 5 and not run.wrong  # two of seven were sent
+    assert counters["never_left"] == 5 and not run.wrong  # two of the seven messages were sent
     assert run.metrics["deliveries"] == 8
 
 
@@ -123,7 +123,7 @@ def test_a_false_suspicion_is_taken_back() -> None:
 
 
 def schedules(protocol: str, n: int, count: int, *more: str) -> Any:
-    """Yield crashes of a third of the processes, drawn from seeds."""
+    """Yield schedules in which a third of the processes crash, drawn from seeds."""
     for seed in range(count):
         drawn = f"random_faults={{count: {n // 3}, latest: 8, whole_times: false}}"
         yield play(n, protocol, drawn, f"seed={seed}", "duration=10000", *workload(n, 3, 6), *more)
@@ -138,8 +138,8 @@ def test_the_ping_pong_hole_of_best_effort_is_rejected(monkeypatch: pytest.Monke
 def test_acknowledgements_of_one_row_only_are_rejected(
     crashes: tuple[tuple[int, int], ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the header's schedules, a source waits forever. The second one is random_faults={count: 4, latest: 5} with
-    seed 22.
+    """In the schedules of the header, a source waits forever. The second schedule is random_faults={count: 4, latest:
+    5} with seed 22.
     """
     faults = ", ".join(f"{{process: p{i}, at: {at}}}" for i, at in crashes)
     schedule = (f"faults=[{faults}]", "duration=12000", "record.buffers=false")
@@ -149,13 +149,13 @@ def test_acknowledgements_of_one_row_only_are_rejected(
 
 
 class Hands:
-    """Port that records its calls."""
+    """A port that records its calls."""
 
     def __init__(self) -> None:
         self.me = 0
         self.now = 0
         self.sent: list[tuple[int, str]] = []
-        self.trees: list[tuple[int, int]] = []  # (to, number)
+        self.trees: list[tuple[int, int]] = []  # (receiver, number of the message)
         self.delivered: list[int] = []
 
     def timer(self, action: Any) -> Any:
@@ -182,7 +182,9 @@ def test_a_repeated_message_that_overtook_is_delivered_once(kind: type, delivere
 
 @pytest.mark.parametrize(("kind", "heir"), [(BestEffortBroadcast, [(3, "Tree")]), (DroppedTooEarly, [])])
 def test_a_message_is_kept_while_another_parent_waits(kind: type, heir: list[tuple[int, str]]) -> None:
-    """m comes from 2 and 4; 1 acknowledges, which completes 2; then 2 crashes, which should have forwarded it for 4."""
+    """Message m comes from 2 and 4. Process 1 acknowledges, which completes m for 2. Then 2 crashes, which should have
+    forwarded m for 4.
+    """
     hands = Hands()
     process = kind(hands, 8)
     m = Tree(MessageId(6, 0), None, 1, 1)
@@ -195,7 +197,9 @@ def test_a_message_is_kept_while_another_parent_waits(kind: type, heir: list[tup
 
 
 def test_messages_dropped_too_early_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """l.53 before the verifier existed: found among 240 random schedules with n = 32, and reduced to four crashes."""
+    """This is l.53 as it was before the verifier existed. The fault was found in 240 random schedules with n = 32, and
+    reduced to four crashes.
+    """
     faults = "faults=[{process: p8, at: 0.7}, {process: p9, at: 1.9}, {process: p4, at: 2.3}, {process: p13, at: 2.5}]"
     schedule = (faults, "detector={interval: 1, timeout: 3}", "duration=5000", "record.buffers=false")
     assert not play(32, "best_effort", *schedule).wrong
@@ -205,12 +209,12 @@ def test_messages_dropped_too_early_are_missed(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(("kind", "sent"), [(BestEffortBroadcast, [(1, 0), (1, 1)]), (Overtakes, [(1, 1), (1, 0)])])
 def test_an_oversized_message_is_sent_after_the_waiting_ones(kind: type, sent: list[tuple[int, int]]) -> None:
-    """l.37-38: no promise is broken, as links need not keep order, but messages start in order, and no empty bundle is
-    sent.
+    """l.37-38: no promise is broken, because links need not keep the order. However, messages must start in order, and
+    no empty bundle may be sent.
     """
     hands = Hands()
     process = kind(hands, 2, 10**9, 100, 40, 20)
-    process.broadcast(None)  # waits for more messages
+    process.broadcast(None)  # the process waits for more messages
     process.broadcast(SimpleNamespace(size_bytes=100, payload_bytes=100))
     if kind is Overtakes:
         process._flush(1)
@@ -221,8 +225,8 @@ def test_an_oversized_message_is_sent_after_the_waiting_ones(kind: type, sent: l
     ("kind", "sent"), [(BestEffortBroadcast, [(3, 0), (3, 1)]), (RowsTheOtherWay, [(3, 1), (3, 0)])]
 )
 def test_bundled_rows_are_handled_in_their_order_of_arrival(kind: type, sent: list[tuple[int, int]]) -> None:
-    """l.77 does not require it, nor does any promise, but a repeated run must send the same, and older messages are
-    more urgent.
+    """Neither l.77 nor any promise requires this order. However, a repeated run must send the same messages, and older
+    messages are more urgent.
     """
     hands = Hands()
     process = kind(hands, 4)
@@ -240,7 +244,7 @@ BROKEN_CHAIN = (
 
 @pytest.mark.parametrize("mutant", [HistoryByMessage, RowWithheld])
 def test_a_chain_of_four_crashes_is_survived(mutant: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the spec's counterexample, 15 never gets m of the correct source 0."""
+    """In the counterexample of the specification, process 15 never gets m of the correct source 0."""
     assert not play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong
     instead(monkeypatch, ReliableBroadcast, mutant)
     assert "p15 never delivers p0:0" in play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong["agreement"]
@@ -278,6 +282,8 @@ def deliverers(n: int, source: int, *faults: tuple[int, float]) -> set[int]:
 
 
 def test_disjoint_paths_promise_less_than_the_paper_states() -> None:
-    """The header's two cases: no agreement if the source crashes, nor with d crashes and a correct source."""
+    """The header names two cases without agreement: the source crashes, or there are d crashes and the source is
+    correct.
+    """
     assert deliverers(8, 0, (0, 0.15), (5, 0)) == set(range(8)) - {5, 4}
     assert deliverers(16, 4, (0, 0), (1, 0), (2, 0), (12, 0)) == set(range(16)) - {0, 1, 2, 12, 8, 9}

@@ -1,4 +1,4 @@
-"""Tests that the document of the VCube family names every mutant, every file, and the lines cited in the headers."""
+"""Tests that the document of the VCube family names every mutant, every file, and all lines that the headers cite."""
 
 import re
 
@@ -34,5 +34,5 @@ def test_the_printed_causal_broadcast_cites_every_printed_line() -> None:
     for first, last in re.findall(r"# (?:[^#\n]*, )?l\.(\d+)(?:, \d+|-(\d+))?", source):
         line_numbers |= set(range(int(first), int(last or first) + 1))
     line_numbers |= {int(n) for n in re.findall(r"# l\.\d+, (\d+)", source)}
-    procedures = {5, 13, 23, 29}  # these are in docstrings
+    procedures = {5, 13, 23, 29}  # docstrings cite these lines
     assert set(range(2, 34)) - procedures == line_numbers & set(range(2, 34))

@@ -1,7 +1,8 @@
-"""Tests that each reopened hole of the printed algorithms is rejected within a few schedules of the swarm, or by a
-scene.
+"""Tests that each reopened hole of the printed algorithms is rejected by a scene or within a few schedules of the
+swarm.
 
-All start from seed 0: python -m tests.protocols.vcube.mutants; the table is in docs/protocols/vcube.md.
+The command `python -m tests.protocols.vcube.mutants` tries all of them from seed 0. Its table is in
+docs/protocols/vcube.md.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import pytest
 from . import test_crashes
 from .mutants import MUTANTS, hunt
 
-LATE = {  # with the first seed that catches them
+LATE = {  # mutant -> the first seed that catches it
     "bottom_is_true": 22, "last_message_only": 24, "out_of_order": 207, "no_restart_on_arrival": 50,
     "all_no_restart_on_arrival": 334,
 }  # fmt: skip

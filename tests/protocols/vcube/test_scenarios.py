@@ -1,6 +1,8 @@
-"""Tests of scenarios of processes: runs are pinned, recorded, judged and repeatable; errors are one line.
+"""Tests of scenarios of processes: their runs are pinned, recorded, judged and repeatable, and each error is a single
+line.
 
-python -m tests.protocols.vcube.test_scenarios --renew        and explain in CHANGELOG.md what changed the runs, and why
+To renew the pinned values, run `python -m tests.protocols.vcube.test_scenarios --renew`, and explain in CHANGELOG.md
+what changed the runs and why.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ def test_a_run_of_processes_is_recorded_judged_and_repeatable(name: str, tmp_pat
 
 
 def test_parameters_of_the_paper_s_scenarios_can_be_set(tmp_path: Path) -> None:
-    """All parameters of the paper's scenarios can be set: SMALL2 of Tables 3 and 4, n = 64."""
+    """The scenario is SMALL2 of Tables 3 and 4, with n = 64."""
     changes = [
         "processes=64",
         "protocol.max_payload_bytes=1460",
@@ -145,7 +147,7 @@ def test_impossible_packet_settings_are_rejected(change: str, complaint: str) ->
 
 
 def test_a_timeout_that_is_too_short_is_not_a_violation(tmp_path: Path) -> None:
-    """The detector's tests share their wires with broadcasts: only the run shows how long they take."""
+    """The tests of the detector share their wires with broadcasts, so only a run shows how long they take."""
     busy = "workload={messages: 10, instants: {kind: at, time: 0.1}}"
     changes = [
         "network={kind: wired, bandwidth_mbps: 0.001}",

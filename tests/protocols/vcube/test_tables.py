@@ -1,4 +1,4 @@
-"""Tests of the papers' tables, and of values that must hold whatever is printed."""
+"""Tests of the tables in the papers, and of values that must hold whatever the papers print."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ CONFIGURATIONS = {  # Table 1 of the bundling paper: packet, TREE, ACK, delay
 FAULT_FREE = {  # Tables 3 and 4: (latency, messages) for each configuration
     8: [(6.5, 112), (18.5, 80), (18.5, 80), (66.5, 80), (66.5, 80)],
     16: [(8.7, 480), (24.7, 272), (24.7, 304), (88.7, 272), (88.7, 304)],
-    32: [(11.3, 1984), (30.9, 800), (30.1, 1024), (110.9, 800), (110.9, 1024)],  # printed as 11.2, unexplained
+    # The paper prints 11.2; the difference is unexplained.
+    32: [(11.3, 1984), (30.9, 800), (30.1, 1024), (110.9, 800), (110.9, 1024)],
     64: [(17.6, 8064), (37.1, 2240), (36.2, 3584), (133.1, 2240), (133.1, 3520)],
     128: [(30.3, 32512), (43.3, 6016), (42.6, 11904), (155.3, 6016), (155.3, 12032)],
 }
-FAULTY = {  # the same with p1 faulty at t = 0
+FAULTY = {  # the same values with p1 faulty at t = 0
     8: [(12.8, 91), (24.8, 67), (24.8, 67), (66.6, 59), (66.6, 59)],
     16: [(15.4, 435), (31.1, 247), (31.1, 273), (88.8, 235), (88.8, 256)],
     32: [(18.4, 1889), (37.4, 766), (36.5, 981), (111.0, 749), (111.0, 952)],
@@ -34,11 +35,12 @@ FAULTY = {  # the same with p1 faulty at t = 0
 SHARED = {  # Table 2, 16 processes: trees -> (latency, messages) of NO-AGGR, SMALL2, SMALL10
     1: [(14.7, 480), (24.7, 30), (88.7, 30)],
     2: [(11.6, 480), (24.7, 60), (88.7, 60)],
-    4: [(None, 480), (24.7, 104), (88.7, 104)],  # the latencies of NO-AGGR from here on contradict Table 3
+    4: [(None, 480), (24.7, 104), (88.7, 104)],  # from this row on, the latencies of NO-AGGR contradict Table 3
     8: [(None, 480), (24.7, 176), (88.7, 176)],
     16: [(8.7, 480), (24.7, 272), (88.7, 272)],
 }
-# BIG2 and BIG10 likewise, from our runs; printed as (25.5, 168) and (88.7, 162) for 1, (24.7, 188) for 2, unexplained
+# The values of BIG2 and BIG10 come from our runs. The paper prints (25.5, 168) and (88.7, 162) for 1, and (24.7, 188)
+# for 2; the differences are unexplained.
 SHARED_BIG = {
     1: [(25.5, 174), (88.7, 164)],
     2: [(24.7, 190), (88.7, 190)],
@@ -89,11 +91,11 @@ def test_big_messages_on_shared_trees_give_unchanged_numbers(trees: int) -> None
 
 
 def representative(n: int) -> float:
-    """Simulate only p0 with NO-AGGR and all processes broadcasting at once: by symmetry, what p0 sends on link b
+    """Simulate only p0 with NO-AGGR while all processes broadcast at once. By symmetry, what p0 sends on link b also
     arrives at p0 from link b.
 
-    Times in tenths. Each message costs p0's server 1, and the partner's copy is handled 10 later; its last 1 is not
-    counted.
+    Times are in tenths. Each message takes 1 at the server of p0, and the copy of the partner is handled 10 later. The
+    last 1 is not counted.
     """
     d = n.bit_length() - 1
     queue: list[tuple[int, int, str, int]] = []
@@ -105,7 +107,8 @@ def representative(n: int) -> float:
         number += 1
         heapq.heappush(queue, (free + 10, number, f"{what}{link}", tag))
 
-    # the wave of one source stands for all: tag is the bits of source xor p0 at the link and below
+    # The wave of one source represents all others. The tag consists of the bits of source xor p0 at the link and below
+    # it.
     rows: dict[int, list[object]] = {}
     for link in range(d - 1, -1, -1):
         send(0, link, "T", 0)
@@ -133,7 +136,7 @@ def representative(n: int) -> float:
 
 @pytest.mark.parametrize("n", [8, 16, 32, 64, 128])
 def test_one_process_determines_the_bundling_latency(n: int) -> None:
-    """The oracle shares no code with the product: it simulates the symmetric representative."""
+    """The oracle shares no code with the product: it simulates one process that represents all others by symmetry."""
     assert representative(n) == bundling(n, "NO-AGGR")[0]
 
 

@@ -1,4 +1,4 @@
-"""Tests of the formulas of the topology, for all small dimensions."""
+"""Tests of the formulas of the topology for all small dimensions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mobilenet.protocols.vcube.topology import (
 def parent_without_faults(i: int, root: int) -> int:
     """Return the parent of i in the tree of `root`, without faults and for n a power of two.
 
-    It is i with the lowest bit flipped in which i and `root` differ.
+    The parent is i with the lowest bit flipped in which i and `root` differ.
     """
     differing = i ^ root
     return i ^ (differing & -differing)
@@ -37,7 +37,7 @@ def test_the_clusters_of_i_partition_all_others(d: int) -> None:
 
 
 def test_clusters_of_eight_processes_match_the_printed_table() -> None:
-    """c(i,s) is printed in every paper on VCube."""
+    """Every paper on VCube prints the table of c(i,s)."""
     assert [c(0, s) for s in (1, 2, 3)] == [(1,), (2, 3), (4, 5, 6, 7)]
     assert [c(1, s) for s in (1, 2, 3)] == [(0,), (3, 2), (5, 4, 7, 6)]
     assert [c(6, s) for s in (1, 2, 3)] == [(7,), (4, 5), (2, 3, 0, 1)]
@@ -79,5 +79,5 @@ def test_the_first_fault_free_process_skips_faulty_ones(n: int, data: st.DataObj
 
 
 def test_process_numbers_beyond_the_last_count_as_faulty() -> None:
-    """For n = 19, the child of 3 in cluster 5 is 18, since 19 does not exist."""
+    """For n = 19, the child of 3 in cluster 5 is 18, because 19 does not exist."""
     assert neighbours(3, 5, range(19))[-1] == 18

@@ -1,4 +1,4 @@
-"""Run processes on a network with arbitrary delays and no order, and check what must hold in any case."""
+"""Run processes on a network with arbitrary delays and without any order, and check what must hold in all cases."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mobilenet.lab.hunt.controlled.port import ControlledProcessPort
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.simulation.processes.packets import PacketNetwork
 
-Event = tuple[int, int, str, MessageId]  # time, process, broadcast or deliver, message
+Event = tuple[int, int, str, MessageId]  # (time, process, "broadcast" or "deliver", message)
 
 
 class World:
-    """n processes of a protocol on the packet network, with broadcasts at random times."""
+    """A world with n processes of a protocol on the packet network, which broadcast at random times."""
 
     def __init__(
         self, n: int, seed: int, make: Callable[[Any, int], Any], fixed: bool = False, contention: bool = True
@@ -53,7 +53,7 @@ class World:
 
 
 class Effects:
-    """Effect handler of a process that sends over the packet network and records its deliveries."""
+    """The effect handler of a process. It sends over the packet network and records deliveries."""
 
     def __init__(self, world: World, me: int) -> None:
         self._world, self._me = world, me
@@ -70,8 +70,8 @@ class Effects:
 
 
 def wrong(events: list[Event], n: int) -> str | None:
-    """Return what is wrong: every process must deliver each message once, after all that happened
-    before its broadcast.
+    """Return what is wrong, or None. Every process must deliver each message once, after all messages that causally
+    precede it.
     """
     past: dict[MessageId, set[MessageId]] = {}
     has: list[set[MessageId]] = [set() for _ in range(n)]

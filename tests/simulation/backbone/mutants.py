@@ -1,4 +1,4 @@
-"""Mutants of the causal layer, for tests only: without it, or with half of it."""
+"""Mutants of the causal layer, for tests only. Some lack the layer, others have only a part of it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from mobilenet.protocols.vcube.causal_layer import Arrival, CausalLayer, Stamped
 
 
 class Unordered(CausalLayer):
-    """Hands up every message as it arrives."""
+    """Hands up every message as soon as it arrives."""
 
     def _admit(self, arrival: Arrival) -> None:
         self._ready.append(arrival)
 
 
 class FifoOnly(CausalLayer):
-    """Delivers broadcasts in the order of their source, and directed sends after the broadcasts of their own sender."""
+    """Delivers the broadcasts of each source in order, and delivers directed sends after earlier broadcasts of the same
+    sender.
+    """
 
     def _admit(self, arrival: Arrival) -> None:
         own = tuple(due if station == arrival.source else 0 for station, due in enumerate(arrival.after))
@@ -21,7 +23,7 @@ class FifoOnly(CausalLayer):
 
 
 class OtherChannel(CausalLayer):
-    """Delivers broadcasts causally, but directed sends bypass them."""
+    """Delivers broadcasts in causal order, but directed sends bypass them."""
 
     def _admit(self, arrival: Arrival) -> None:
         if arrival.is_broadcast:
@@ -31,15 +33,15 @@ class OtherChannel(CausalLayer):
 
 
 class OtherChannelBesideCausal(StampedSends):
-    """Lets directed sends bypass the causal broadcast."""
+    """Lets directed sends bypass a broadcast that is itself causal."""
 
     def _admit(self, arrival: Arrival) -> None:
         self._ready.append(arrival)
 
 
 class StampedWhenSent(CausalLayer):
-    """Ticks the clock only when the broadcast below has no queue, so directed sends overtake the messages waiting
-    there.
+    """Ticks the clock only when the broadcast below has no queue, so directed sends overtake the messages that wait in
+    this queue.
     """
 
     def send(self, to: int, message: object) -> None:

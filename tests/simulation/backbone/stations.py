@@ -1,7 +1,7 @@
 """Run stations that broadcast and send at random over links without order, and check causal order.
 
-The requirement: for a broadcast b and any message x, if b was sent or delivered at x's sender before x was sent, then b
-is delivered at x's destination before x; and every message arrives exactly once.
+Requirement: let b be a broadcast and x any message. If b was sent or delivered at the sender of x before x was sent,
+then b is delivered at the destination of x before x. Every message arrives exactly once.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class World:
         self.got[at, note] += 1
         if note.to is None:
             self.has[at].add(note)
-        if self.stream.random() < self.answers and len(self.sent) < 300:  # stations answer at once, within the upcall
+        if self.stream.random() < self.answers and len(self.sent) < 300:  # stations answer at once, during the upcall
             self.say(at)
 
     def problems(self) -> list[str]:
@@ -89,7 +89,7 @@ class World:
             expected = [note.to] if note.to is not None else range(self.n)
             counts = [self.got[at, note] for at in expected if at is not None]
             if note.to is None:
-                if sorted(counts) != [0] + [1] * (self.n - 1):  # all except its source
+                if sorted(counts) != [0] + [1] * (self.n - 1):  # every station except the source
                     problems.append(f"{note.number} was delivered {counts} times")
             elif counts != [1]:
                 problems.append(f"{note.number} arrived {counts} times")

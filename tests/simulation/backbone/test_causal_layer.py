@@ -1,4 +1,4 @@
-"""Tests of the promises of a backbone on links without order, and that each part of the causal layer is needed."""
+"""Tests of the promises of a backbone on links without order, and that each part of the causal layer is necessary."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_mobile_protocol_on_the_layer_survives_the_swarm(kind: str) -> None:
 
 @pytest.mark.parametrize(("kind", "layer"), MUTANTS)
 def test_the_verifier_finds_violations_without_the_layer(kind: str, layer: Layer) -> None:
-    """With the layer, the same schedules are valid."""
+    """With the layer, runs of the same schedules are valid."""
     violated = []
     for seed in range(60):
         with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +72,7 @@ def test_the_verifier_finds_violations_without_the_layer(kind: str, layer: Layer
 def test_a_stamp_costs_four_bytes_for_each_entry_that_changed() -> None:
     world = World("vcube_reliable", 4, 1, answers=0)
     sizes = []
-    for i in (0, 0, 1):  # the first message of each source, one with an empty past, and one after two of another source
+    for i in (0, 0, 1):  # two messages of source 0, and then one of source 1, which follows both of them
         world.bytes.clear()
         note = Note(len(world.sent), None, 50)
         world.sent.append(note)
@@ -104,8 +104,8 @@ def test_control_messages_flush_waiting_bundles() -> None:
 
 
 def test_a_directed_send_waits_for_an_earlier_broadcast() -> None:
-    """Line 7 of the reliable broadcast: the second broadcast starts when the first is acknowledged, but x names it
-    already.
+    """Line 7 of the reliable broadcast: the second broadcast starts only when the first one has been acknowledged, but
+    x already names it.
     """
     world = World("vcube_reliable", 2, 1)
     notes = [Note(0, None, 50), Note(1, None, 50), Note(2, 1, 0)]
@@ -121,9 +121,7 @@ def test_a_directed_send_waits_for_an_earlier_broadcast() -> None:
 
 
 def test_the_causal_layer_is_also_needed_on_emulated_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The FIFO links form a full mesh of equal links: a directed send takes one of them where a
-    broadcast takes three.
-    """
+    """The FIFO links form a full mesh of equal links. A directed send takes one link where a broadcast takes three."""
     monkeypatch.setitem(backbone.LAYERS, "vcube_causal", OtherChannelBesideCausal)
     changes = ["stations.backbone.kind=vcube_causal", "duration_s=17", "drain_s=2", "warmup_s=0"]
     done = api.run(Path(__file__).parents[3] / "scenarios" / "dynamic.yaml", out=tmp_path / "run", overrides=changes)

@@ -1,4 +1,4 @@
-"""Tests of links without a tree, with exact times: a full mesh, and paths over given edges."""
+"""Tests of exact arrival times on links that do not form a tree: a full mesh, and paths over given edges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTE = Note(0, None, 0, size_bytes=85)  # 0.1 ms at 10 Mb/s with 40 bytes of hea
 def arrivals(
     edges: list[tuple[int, int]] | None, sends: list[tuple[int, int]], stations: int = 4
 ) -> list[tuple[int, int, int]]:
-    """Return the arrivals of these sends: station, source and time in microseconds."""
+    """Return (station, source, time in microseconds) for each arrival of these sends."""
     kernel = Kernel()
     near = None if edges is None else adjacency(edges, stations)
     network = WiredNetwork(kernel, stations, near, 10 * MEGABIT, 10 * MILLISECOND, 40)

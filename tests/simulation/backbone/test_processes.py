@@ -1,4 +1,4 @@
-"""Tests of the broadcasts by themselves on the emulated wires: the same implementations on another network."""
+"""Tests of the broadcast protocols alone on the emulated wires: the same implementations run on another network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal"
     [("best_effort", 6, 14), ("reliable", 6, 14), ("all_to_all", 2, 14), ("disjoint_paths", 4, 21)],
 )
 def test_the_latency_on_wires_is_that_of_the_hops(protocol: str, hops: int, messages: int) -> None:
-    played = play(8, protocol, WIRED, "workload.sources=1", "detector=null")  # whose tests share the links
+    # The tests of a detector would share the links.
+    played = play(8, protocol, WIRED, "workload.sources=1", "detector=null")
     assert played.metrics["latency"] == pytest.approx(hops * HOP_S, abs=2e-5 * hops)
     assert played.metrics["messages"] == messages and not played.wrong
 

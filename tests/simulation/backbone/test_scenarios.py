@@ -1,4 +1,4 @@
-"""Tests of the mobile experiments on each backbone over VCube, and of the keys of backbones."""
+"""Tests of the mobile experiments on each backbone over VCube, and of the keys that configure a backbone."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_messages_are_routed_over_given_edges(kind: str, way: str, tmp_path: Pat
 
 
 def test_tests_of_the_failure_detector_use_the_links(tmp_path: Path) -> None:
-    """Each test is answered, and all of them count as control traffic."""
+    """Each test is answered, and all tests and answers count as control traffic."""
     done = play(tmp_path, "first", "stations.backbone.kind=vcube_reliable", "stations.backbone.test_interval_s=2")
     by_kind = done.counters["by_message_type"]["wired"]
     assert (
@@ -58,7 +58,7 @@ def test_tests_of_the_failure_detector_use_the_links(tmp_path: Path) -> None:
 
 
 def test_false_suspicions_lose_nothing(tmp_path: Path) -> None:
-    """The timeout is shorter than any answer, so all stations suspect each other again and again."""
+    """The timeout is shorter than any answer can take, so all stations suspect each other again and again."""
     done = play(
         tmp_path, "dynamic", "stations.backbone.kind=vcube_reliable", "stations.backbone.timeout_s=0.015",
         "stations.backbone.test_interval_s=0.3",
@@ -117,5 +117,5 @@ def test_a_backbone_s_messages_count_for_the_size_of_a_run() -> None:
     ]
     tree, best_effort, reliable, causal = estimates
     joins = [Scenario.load(DYNAMIC, [f"stations.backbone.kind={kind}"]).events_of_joins for kind in ("tree", *KINDS)]
-    assert joins[1] == joins[2] == joins[3] < joins[0]  # answers over a tree take several hops
+    assert joins[1] == joins[2] == joins[3] < joins[0]  # over a tree, an answer takes several hops
     assert tree - joins[0] == causal - joins[3] and causal < best_effort < reliable

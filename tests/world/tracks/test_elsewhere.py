@@ -1,4 +1,4 @@
-"""Tests of files written by other programs: each format is recognised, or the user is asked."""
+"""Tests of files that other programs have written: each format is recognised, or the user is asked for it."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def test_tracks_in_the_one_format_are_read(tmp_path: Path) -> None:
     ("text", "formats"),
     [
         (WALKER, ("bonnmotion", "walker")),
-        ("0 1 2\n30 2 3\n30 3 3\n", ("bonnmotion", "walker")),  # a repeated second
+        ("0 1 2\n30 2 3\n30 3 3\n", ("bonnmotion", "walker")),  # a second that occurs twice
         ("0 100 0 900 0 900\n", ("bonnmotion", "one")),
-        ("0 20 0 900 0 900\n0 1 2\n", ("bonnmotion", "one")),  # a line of ONE that is too short
+        ("0 20 0 900 0 900\n0 1 2\n", ("bonnmotion", "one")),  # a line that is too short for the format ONE
     ],
 )
 def test_a_track_file_that_fits_two_formats_needs_a_choice(text: str, formats: tuple[str, str], tmp_path: Path) -> None:
@@ -119,10 +119,10 @@ def test_degrees_and_metres_in_one_track_file_are_rejected(tmp_path: Path) -> No
     message = refusal(tmp_path, DEGREES + "0,b,532226.5,761\n1,b,532227.5,761\n")
     assert message.startswith("walk.txt:11:3: x: (532226.5, 761) here, but (9.43, 47.51) in line 2: ")
     near = read(tmp_path, "t,id,x,y\n0,a,10,20\n0,b,532226,761\n1,b,5000,761\n")
-    assert np.shape(near["b"]) == (2, 3)  # metres between the two
+    assert np.shape(near["b"]) == (2, 3)  # distance in metres between the two points
     (tmp_path / "walk.txt").write_text(DEGREES + "0,b,532226.5,761\n1,b,532227.5,761\n")
-    assert not read_tracks(tmp_path / "walk.txt", coordinates="metres").lonlat  # as declared
-    nodes = "0 0.5 0.5\n0 20000.5 20000.5 9 20000.6 20000.5\n"  # in BonnMotion, which has only metres
+    assert not read_tracks(tmp_path / "walk.txt", coordinates="metres").lonlat  # the declaration decides
+    nodes = "0 0.5 0.5\n0 20000.5 20000.5 9 20000.6 20000.5\n"  # a file in BonnMotion, which only has metres
     assert read(tmp_path, nodes)["0"] == [(0, 0.5, 0.5)]
     assert doubt_about_metres(read_tracks(tmp_path / "walk.txt"), 1e6) == ""
     (tmp_path / "walk.txt").write_text("0 9.4 47.5\n0 9.5 47.5 99 9.6 47.5\n")
@@ -141,7 +141,7 @@ def test_track_tables_may_be_of_one_host_without_repeated_times(tmp_path: Path) 
     )
     assert read(tmp_path, gpx, duplicates="keep-last") == {"track 1": [(0, 13.1, 52.5), (1, 13.3, 52.5)]}
     assert "--duplicates keep-last" in refusal(tmp_path, gpx)
-    back = gpx.replace("0Z", "2Z", 1)  # an earlier time is different from a repeated one
+    back = gpx.replace("0Z", "2Z", 1)  # an earlier time is a different error than a repeated one
     assert "expected a later time" in refusal(tmp_path, back, duplicates="keep-last")
 
 
@@ -222,7 +222,7 @@ def test_tracks_in_metres_far_from_the_origin_are_shifted(tmp_path: Path, monkey
     assert scenario.offset_m == (532_000, 5_262_000)
     assert station_positions(scenario.stations.layout, tmp_path, scenario.anchor).tolist() == [[226.123, -216.544]]
     near = read_tracks(Path("a.csv")).on_plane(scenario.anchor)
-    assert near.x[:2].tolist() == [226.123, 227.123] and near.y[0] == -236.544  # at least to the millimetre
+    assert near.x[:2].tolist() == [226.123, 227.123] and near.y[0] == -236.544  # exact to the millimetre
     assert mobilenet.run("a.yaml", out="run").verdict == "valid"
     chosen = CliRunner().invoke(app, ["inspect-tracks", "a.csv", "--offset", "532226,5261763"])
     assert "x 0.1 to 29.1, y 0.5 to 0.5" in " ".join(chosen.output.split())
@@ -255,7 +255,7 @@ def test_walls_have_the_offset_of_the_tracks(tmp_path: Path) -> None:
 
 
 def cells(*rows: tuple[float, float, int]) -> str:
-    """Return a table of OpenCelliD with cells given as (lon, lat, range)."""
+    """Return a table in the format of OpenCelliD with these cells, given as (lon, lat, range)."""
     lines = [
         f"LTE,262,1,1,{place},0,{lon!r},{lat!r},{range_m},1,1,0,0,0" for place, (lon, lat, range_m) in enumerate(rows)
     ]
@@ -263,14 +263,14 @@ def cells(*rows: tuple[float, float, int]) -> str:
 
 
 def test_a_country_s_table_is_cropped_by_the_ranges_of_cells(tmp_path: Path) -> None:
-    """At the equator a thousandth of a degree is 111 m. The host walks from longitude 9.000 to 9.010."""
+    """At the equator, a thousandth of a degree is 111 m. The host walks from longitude 9.000 to 9.010."""
     (tmp_path / "walk.csv").write_text("t,id,lon,lat\n0,h,9.0,0.0\n600,h,9.01,0.0\n", encoding="utf-8")
     near = [
-        (9.005, 0.009, 1000),  # 995 m from the middle of the way, where the host has no sample
-        (9.005, -0.0091, 1000),  # 1,006 m
-        (9.005, 0.001, 0),  # unknown range: 111 m away
-        (9.005, 0.0012, 0),  # 133 m away
-        (9.02, 0.0, 1000),  # 1,113 m from the end
+        (9.005, 0.009, 1000),  # 995 m from the middle of the path, where the host has no sample
+        (9.005, -0.0091, 1000),  # 1,006 m from the path
+        (9.005, 0.001, 0),  # the range is unknown and the cell is 111 m away
+        (9.005, 0.0012, 0),  # the range is unknown and the cell is 133 m away
+        (9.02, 0.0, 1000),  # 1,113 m from the end of the path
         (9.02, 0.0, 1200),  # another sector of the same mast
     ]
     country = [(6 + place % 100 / 20, 1 + place // 100 / 20, 900) for place in range(12_000)]
@@ -334,7 +334,7 @@ def test_an_ns2_script_is_recognized_by_its_movements(tmp_path: Path) -> None:
 
 
 def test_nodes_of_ns2_that_are_all_sent_at_no_speed_are_refused(tmp_path: Path) -> None:
-    """CORE makes nodes jump to their destination, while in ns-2 they stay."""
+    """CORE makes such nodes jump to their destination, while ns-2 leaves them where they are."""
     begins = "$node_(0) set X_ 1\n$node_(0) set Y_ 2\n"
     stands = '$ns_ at 1 "$node_(0) setdest 1 2 0"\n'
     assert read(tmp_path, begins + stands) == {"0": [(0, 1, 2), (1, 1, 2)]}
@@ -360,7 +360,7 @@ def test_track_files_without_times_or_names_are_reported_as_such(tmp_path: Path)
 
 
 def test_tracks_of_gpx_without_times_are_skipped_and_counted(tmp_path: Path) -> None:
-    """A planned route is not movement, but a recorded track that lacks one time is an error."""
+    """A planned route is not movement. However, a recorded track in which a time is missing is an error."""
     timed = '<trkpt lat="1" lon="2"><time>2024-05-01T08:00:0{}Z</time></trkpt>\n'
     plan, point = (
         '<trk><name>plan</name><trkseg>\n<trkpt lat="3" lon="4"/>\n</trkseg></trk>',
@@ -380,7 +380,7 @@ def test_tracks_of_gpx_without_times_are_skipped_and_counted(tmp_path: Path) -> 
 
 
 def test_one_hosts_move_straight_between_rare_samples(tmp_path: Path) -> None:
-    """At 300 s host a is 300 m to the east, so at 100 s it is a third of the way there."""
+    """At 300 s, host a is 300 m to the east of its start, so at 100 s it has moved a third of that distance."""
     (tmp_path / "walk.txt").write_text("0 600 0 900 0 900 0 0\n0 a 0 0\n0 b 9 9\n300 a 300 0\n300 b 9 9\n", "utf-8")
     recorded = read_tracks(tmp_path / "walk.txt")
     assert inspect(recorded.on_plane(None), None, 120).host_s == 600
@@ -394,7 +394,7 @@ def test_one_hosts_move_straight_between_rare_samples(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "format"),
     [
-        (DEGREES + "9,a,0,0\n", "csv"),  # without a GPS fix
+        (DEGREES + "9,a,0,0\n", "csv"),  # the device had no GPS fix
         ("0 9.43 47.51 10 9.431 47.511\n0 9.44 47.51 10 9.441 47.511\n", "bonnmotion"),
         ('$node_(0) set X_ 9.43\n$node_(0) set Y_ 47.51\n$ns_ at 1 "$node_(0) setdest 9.44 47.51 0.001"\n', "ns2"),
     ],

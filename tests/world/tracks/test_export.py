@@ -1,4 +1,4 @@
-"""Tests of exports: their content, that they are complete or absent, and that names are plain text."""
+"""Tests of exports: their content is correct, they are complete or absent, and names are exported as plain text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run with hostile names for hosts and stations, whose hosts cross the border of two cells."""
+    """Return a run with hostile names for hosts and stations. Its hosts cross the border between two cells."""
     folder = tmp_path_factory.mktemp("hostile")
     with (folder / "t$(id) {{x}}.csv").open("w", newline="") as file:
         writer = csv.writer(file)
@@ -109,7 +109,7 @@ def test_exported_geojson_follows_the_standard(run: Path, tmp_path: Path) -> Non
 
 
 def parse(path: Path) -> list[tuple[str, dict[str, int], str]]:
-    """Parse a log by the expression in its first line, as ShiViz does."""
+    """Parse a log with the expression in its first line, as ShiViz does."""
     head, empty, rest = path.read_text().split("\n", 2)
     assert head == HEADER and empty == ""
     pattern = re.compile(head.replace("(?<", "(?P<"))
@@ -126,8 +126,8 @@ def test_every_receipt_dominates_its_send(run: Path, slice_s: tuple[float, float
     last: dict[str, dict[str, int]] = {}
     receipts = 0
     for happening, (node, clock, _) in zip(happened, with_clocks(happened), strict=True):
-        assert clock[node] == last.get(node, {}).get(node, 0) + 1  # it advances its own clock by one
-        assert all(clock[other] >= count for other, count in last.get(node, {}).items())  # and no clock goes back
+        assert clock[node] == last.get(node, {}).get(node, 0) + 1  # an event advances the clock of its own node by one
+        assert all(clock[other] >= count for other, count in last.get(node, {}).items())  # no other clock goes back
         last[node] = clock
         if happening.text.split()[2] == "sends":
             sent[happening.number] = clock
@@ -146,7 +146,7 @@ def test_every_receipt_dominates_its_send(run: Path, slice_s: tuple[float, float
 
 
 def test_a_run_repeats_if_its_inputs_are_named_like_its_tables(tmp_path: Path) -> None:
-    """Tracks and sites have the same name, which is that of a table of the run."""
+    """The files of tracks and sites have the same name, which is also the name of a table of the run."""
     for folder, text in (("a", "t,id,x,y\n0,v,0,0\n9,v,5,5\n"), ("b", "x,y\n0,0\n")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "events.parquet").write_text(text)

@@ -1,4 +1,4 @@
-"""Tests of inspect-tracks: numbers known beforehand, agreement with a run, and the command."""
+"""Tests of inspect-tracks: numbers that are known beforehand, agreement with a run, and the command itself."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ AS_CSV = " (read as csv: the first line is taken for the names of columns)"
 
 
 def test_inspect_tracks_reports_known_numbers(tmp_path: Path) -> None:
-    """Host a walks 400 m at 2 m/s past two stations; b stands out of reach, is silent for a while, and jumps at the
-    end.
+    """Host a walks 400 m at 2 m/s past two stations. Host b stands out of reach, is silent for a while, and jumps at
+    the end.
     """
     lines = (
         [f"{t},a,{2 * t},0" for t in range(201)]
@@ -39,7 +39,7 @@ def test_inspect_tracks_reports_known_numbers(tmp_path: Path) -> None:
     assert inspection.cells is not None and inspection.extent_m == (0, 0, 400, 900)
     assert inspection.gaps == [(253, "b", 51.0)] and inspection.jumps == [(304, "b", 100.0)]
     assert inspection.host_s == 200 + 49 + 51 and inspection.speed_mps[3] == 100 and inspection.speed_mps[1] == 2
-    assert inspection.cells.handoffs_m.tolist() == [[204, 0]]  # past the middle by at least 2.5 m
+    assert inspection.cells.handoffs_m.tolist() == [[204, 0]]  # the host is past the middle by at least 2.5 m
     assert (
         inspection.cells.covered_share == pytest.approx(200 / (200 + 49 + 51))
         and inspection.cells.busiest == 1
@@ -273,7 +273,8 @@ def test_inspect_tracks_handles_short_and_odd_tracks(tmp_path: Path) -> None:
         mobilenet("inspect-tracks", "b.csv", "-o", "c.svg", "--scenario", "own.yaml", place=tmp_path), 2
     ).startswith("own.yaml: already exists")
     assert not (tmp_path / "c.svg").exists()
-    lines = [f"{t},a,{67 + 0.0003 * t},{20 + 0.001 * t}" for t in range(9)]  # near the Arctic Circle, exchanged
+    # The host is near the Arctic Circle, and longitude and latitude are exchanged.
+    lines = [f"{t},a,{67 + 0.0003 * t},{20 + 0.001 * t}" for t in range(9)]
     (tmp_path / "d.csv").write_text("t,id,lon,lat\n" + "\n".join(lines) + "\n")
     assert "are lon and lat swapped?" in " ".join(
         mobilenet("inspect-tracks", "d.csv", "-o", "d.svg", place=tmp_path).stdout.split()
@@ -284,8 +285,8 @@ GAP = "t,id,x,y\n0,a,0,0\n1,a,3,0\n2,a,5,2\n100,a,100,40\n101,a,103,40\n"
 
 
 def test_the_picture_and_the_table_count_the_same_hosts(tmp_path: Path) -> None:
-    """The area under the figure's curve is the table's host time, with stations and without, and hosts are absent in
-    gaps.
+    """The area under the curve of the figure is the host time in the table, with and without stations. Hosts are absent
+    during gaps.
     """
     (tmp_path / "a.csv").write_text(GAP)
     for stations in (None, np.array([(0.0, 0.0)])):
@@ -299,7 +300,7 @@ def test_the_picture_and_the_table_count_the_same_hosts(tmp_path: Path) -> None:
         and inspection.cells.covered_share == pytest.approx(2 / 3)
         and inspection.cells.uncovered_host_s == 1
     )
-    (tmp_path / "b.csv").write_text("t,id,x,y\n0.5,a,0,0\n")  # no sampling time falls on it
+    (tmp_path / "b.csv").write_text("t,id,x,y\n0.5,a,0,0\n")  # no sampling time coincides with this sample
     assert inspect(read_tracks(tmp_path / "b.csv"), stations, 90).cells.covered_share == 0  # type: ignore[union-attr]
 
 
@@ -319,7 +320,6 @@ def test_the_picture_of_tracks_is_interrupted_in_gaps(stations: np.ndarray | Non
 
 
 def axes_of(inspection: Inspection, folder: Path) -> list[Axes]:
-    """Return the axes drawn by draw()."""
     kept: list[Axes] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tracks_figure, "save", lambda figure, target: kept.extend(figure.axes))

@@ -1,4 +1,4 @@
-"""Tests of malformed files: the error is one line with file, line and column, never a traceback."""
+"""Tests of malformed files: the error is a single line with file, line and column, never a traceback."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ ACROSS = "that extend across the 180° meridian are not supported"
 
 
 def test_tracks_across_the_180_degree_meridian_are_rejected(tmp_path: Path) -> None:
-    """The error appears without a declared origin, too."""
+    """The error also appears if no origin is declared."""
     (tmp_path / "a.csv").write_text("t,id,lon,lat\n0,a,179.9999,0\n1,a,-179.9999,0\n")
     tracks = read_tracks(tmp_path / "a.csv")
     with pytest.raises(
@@ -206,7 +206,8 @@ def test_tracks_across_the_180_degree_meridian_are_rejected(tmp_path: Path) -> N
         ScenarioError, match=f"^{tmp_path}/b.csv:2: longitude -179.99, but that of the origin is 180: sites {ACROSS}$"
     ):
         sites.on_plane(Origin(lon=180, lat=0))
-    (tmp_path / "c.csv").write_text("t,id,lon,lat\n0,a,120,0\n1,a,-120,0\n")  # on both sides, and far apart
+    # The points are on both sides of the meridian, and far apart.
+    (tmp_path / "c.csv").write_text("t,id,lon,lat\n0,a,120,0\n1,a,-120,0\n")
     tracks = read_tracks(tmp_path / "c.csv")
     with pytest.raises(ScenarioError, match="more than 1000 km"):
         tracks.on_plane(tracks.origin())
@@ -272,7 +273,7 @@ def test_hostile_names_in_track_files_stay_text(tmp_path: Path) -> None:
 def test_damaged_track_files_are_read_or_rejected_in_one_line(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Files are cut, changed, doubled or mixed: they are read, or refused in one line."""
+    """Files are cut, changed, doubled or mixed. Each of them is read, or refused with an error of one line."""
     name, write = WRITERS[data.draw(st.sampled_from(sorted(WRITERS)))]
     text = write([(host, samples[:12]) for host, samples in KNOWN]).encode()
     if data.draw(st.booleans()):

@@ -1,5 +1,5 @@
-"""Tests that a file of 20 MB takes little more memory than Python with numpy; `python -m
-validation.tracks` has 100 MB.
+"""Tests that a file of 20 MB takes little more memory than Python with numpy. The script `python -m validation.tracks`
+reads 100 MB.
 """
 
 from __future__ import annotations
@@ -17,4 +17,5 @@ def test_a_big_track_file_takes_little_memory(tmp_path: Path) -> None:
     write(tmp_path / "big.xml", 20)
     hosts, little = peak_mb(tmp_path / "some.xml")
     _, much = peak_mb(tmp_path / "big.xml")
-    assert hosts == 1000 and much < little + 80  # `python -m validation.tracks`: 100 MB in less than 500 MB
+    # `python -m validation.tracks` reads 100 MB with less than 500 MB of memory
+    assert hosts == 1000 and much < little + 80

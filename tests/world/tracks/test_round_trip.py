@@ -49,7 +49,7 @@ def check(track_set: RecordedSamples, known: list[Track]) -> None:
 def test_tracks_written_in_each_format_are_read_back(format: str, packed: bool, tmp_path: Path) -> None:
     name, write = WRITERS[format]
     data = write(KNOWN).encode()
-    path = tmp_path / name  # the content, not the name, decides whether a file is compressed
+    path = tmp_path / name  # the content of the file decides whether it is compressed, not its name
     path.write_bytes(gzip.compress(data) if packed else data)
     expected = "csv" if format == "lonlat" else format
     assert recognise_format(path)[0] == expected
@@ -70,9 +70,11 @@ def test_the_samples_are_the_same_six_in_all_formats(format: str) -> None:
 def test_ns2_nodes_go_where_they_are_sent(
     tmp_path_factory: pytest.TempPathFactory, node: int, orders: list[tuple[float, float, float, float]]
 ) -> None:
-    """The oracle is the definition, at its own times; a walk in steps of a millisecond would be slow."""
+    """The oracle evaluates the definition at the times of the orders. A walk in steps of one millisecond would be
+    slow.
+    """
     orders = sorted((round(t, 2), round(x, 1), round(y, 1), round(v, 1)) for t, x, y, v in orders)
-    assume(not orders or any(speed for *_, speed in orders))  # otherwise the file is refused
+    assume(not orders or any(speed for *_, speed in orders))  # without a speed, the file is refused
     lines = [
         f"$node_({node}) set X_ 1.5",
         f"$node_({node}) set Y_ -2.5",

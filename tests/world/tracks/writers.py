@@ -1,4 +1,4 @@
-"""Write tracks in every format as other programs do, for round trips and the samples in data/formats.
+"""Write tracks in every format as other programs do, for round trips and for the samples in data/formats.
 
     python -m tests.world.tracks.writers        rewrites the samples
 
@@ -39,7 +39,7 @@ def by_time(tracks: Tracks) -> list[tuple[float, list[tuple[str, float, float]]]
 
 def degrees(x: float, y: float) -> tuple[float, float]:
     lon, lat = to_earth([x], [y], AT_SEA)
-    return round(float(lon[0]), 8), round(float(lat[0]), 8)  # a precision of 1 mm
+    return round(float(lon[0]), 8), round(float(lat[0]), 8)  # the precision is 1 mm
 
 
 def sumo_fcd(tracks: Tracks) -> str:
@@ -66,14 +66,14 @@ def sumo_fcd(tracks: Tracks) -> str:
 
 
 def sumo_fcd_csv(tracks: Tracks) -> str:
-    """Write SUMO's CSV as xml2csv.py does: all attributes in alphabetical order, semicolons, vehicles and persons side
-    by side.
+    """Write the CSV of SUMO as xml2csv.py does. All attributes are in alphabetical order, separated by semicolons, and
+    vehicles and persons share one table.
     """
     lines = [
         "timestep_time;person_id;person_x;person_y;"
         "vehicle_id;vehicle_lane;vehicle_speed;vehicle_type;vehicle_x;vehicle_y"
     ]
-    lines.append("0.000;;;;;;;;;")  # a moment without any host
+    lines.append("0.000;;;;;;;;;")  # a time without any host
     for t_s, hosts in by_time(tracks):
         for i, (name, x, y) in enumerate(hosts):
             place = f"{x:.3f};{y:.3f}"
@@ -105,7 +105,9 @@ def lonlat(tracks: Tracks) -> str:
 
 
 def ns2(tracks: Tracks) -> str:
-    """Write ns-2 movement as SUMO's traceExporter.py does: numbers for names, and a destination for each sample."""
+    """Write ns-2 movement as SUMO's traceExporter.py does. Names become numbers, and each sample becomes a
+    destination.
+    """
     begins, sent = ["# in the form of ns-2's setdest"], []
     for node, (_, samples) in enumerate(tracks):
         _, x, y = samples[0]
@@ -136,7 +138,9 @@ def gpx(tracks: Tracks) -> str:
 
 
 def one(tracks: Tracks) -> str:
-    """Write ONE's format for ExternalMovement: the limits, then all nodes at each time; numbers for names."""
+    """Write the format of ONE's ExternalMovement: first the limits, then all nodes at each time. Names become
+    numbers.
+    """
     every = [sample for _, samples in tracks for sample in samples]
     limits = [end(column) for column in zip(*every, strict=True) for end in (min, max)]
     numbers = {name: node for node, (name, _) in enumerate(tracks)}
@@ -147,7 +151,7 @@ def one(tracks: Tracks) -> str:
 
 
 def geojson(tracks: Tracks) -> str:
-    """Write a line with its times for each host, after a point without times."""
+    """Write a point without times, and then for each host a line with its times."""
     shapes: list[tuple[str, Any, dict[str, Any]]] = [("Point", degrees(0, 0), {"name": "the middle"})]
     for name, samples in tracks:
         way = [[round(degree, 8) for degree in degrees(x, y)] for _, x, y in samples]
@@ -173,7 +177,7 @@ WRITERS: dict[str, tuple[str, Callable[[Tracks], str]]] = {
 
 
 def town(begin_s: int, end_s: int, hosts: int, whole: bool) -> list[Track]:
-    """Return a part of streets_tracks.csv.gz, with times from 0 and the middle of the streets at (0, 0)."""
+    """Return a part of streets_tracks.csv.gz. Its times start at 0, and the middle of the streets is at (0, 0)."""
     samples_of: dict[str, list[tuple[float, float, float]]] = {}
     with gzip.open(DATA / "streets_tracks.csv.gz", "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file):

@@ -1,4 +1,4 @@
-"""Tests of the network that a test drives: its guarantees to protocols, and the actions of its driver."""
+"""Tests of the network that is driven by a test: what it guarantees to protocols, and what its driver may do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mobile(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
 
 
 class Silent:
-    """Host or station that records its inputs."""
+    """A host or station that only records its inputs."""
 
     def __init__(self, port: Any, stable_or_wired: Any, *rest: Any) -> None:
         self.port, self.other, self.heard = port, stable_or_wired, []
@@ -88,7 +88,9 @@ def test_a_packet_is_delivered_kept_or_lost() -> None:
 
 
 def test_links_keep_their_order_and_forward_before_they_handle() -> None:
-    """On s1 - s0 - s2, the answer of s2 to a question of s1 arrives after the message that s0 had forwarded before."""
+    """On the path s1 - s0 - s2, s1 sends a question to s2. The answer of s2 arrives after a message that s0 had
+    forwarded earlier.
+    """
     made = silent([], (0, 0))
     stations = made.nodes
     for name, message in (("s1", "news"), ("s1", "question")):
@@ -119,7 +121,7 @@ def test_a_crash_clears_timers_and_all_but_the_stable_store() -> None:
     assert [(name, timer.deadline_ns) for name, timer in made.timers()] == [("h0", 7)]
     made.crash(0)
     assert made.timers() == [] and host.protocol is None
-    made.move(0, 0)  # carried to another cell
+    made.move(0, 0)  # The host was carried to another cell.
     made.recover(0)
     assert host.protocol.heard == [("cell", 0), "recover"] and host.protocol.other is stable
     with pytest.raises(ValueError, match="not running"):
@@ -230,7 +232,7 @@ def test_a_channel_requested_before_a_crash_does_not_open() -> None:
 
 
 class Echo:
-    """A process that records its inputs and greets the next one after a while."""
+    """A process that records its inputs and greets the next process after some time."""
 
     BUFFERS = ("none",)
 
@@ -265,8 +267,8 @@ def test_processes_lose_nothing_unless_they_crash() -> None:
     made.trust(2, 0)
     made.crash(1)
     assert [i for i, _ in made.timers()] == [2]
-    made.lose(to_p2)  # its sender no longer exists
-    made.deliver(to_p1)  # has no receiver
+    made.lose(to_p2)  # The sender has crashed.
+    made.deliver(to_p1)  # The receiver has crashed.
     with pytest.raises(ValueError, match="not in transit"):
         made.deliver(to_p1)
     with pytest.raises(ValueError, match="p1 has crashed"):

@@ -1,13 +1,14 @@
-"""Which mutants of the mobile causal broadcast the explorer finds, and after how many schedules the swarm does.
+"""Show which mutants of the mobile causal broadcast the explorer finds, and how many schedules the swarm needs to find
+them.
 
     python -m tests.lab.hunt.exhaustion.mutants [name ...] [--seconds 20] [--swarm 0] [--traces]
 
-Model     each mutant takes one repaired rule back (tests/protocols/mobile_causal/mutants.py), and is explored breadth
-          first in one case after the other, with the protocol's own assertions off, until a check is broken. Mutants
-          of the T extension (F15) and of windows (F14) are left out: they are about time and load, and clocks are
-          outside the states
-Prints    Markdown: the case that shows it, the check, the steps of its shortest trace; with --swarm N: how many
-          drawn schedules the swarm needs, N at most
+Model     Each mutant undoes the repair of one rule (tests/protocols/mobile_causal/mutants.py). The explorer searches
+          one case after another breadth first, without the assertions of the protocol itself, until a check fails.
+          Mutants of the T extension (F15) and of windows (F14) are left out: they concern time and load, and states do
+          not contain clocks.
+Prints    Markdown: the case in which the mutant is found, the check that fails, and the number of steps of the shortest
+          trace. With --swarm N, it also prints how many random schedules the swarm needs, up to N.
 Source    ours
 """
 
@@ -43,7 +44,7 @@ TRIED = (
 
 
 def classes_of(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return factories of a mutant's hosts and stations, with the protocol's own assertions off."""
+    """Return factories for the hosts and stations of a mutant, without the assertions of the protocol itself."""
     protocol = load(name)
 
     def host(port: Any, stable: Any, parameters: Any, stations: int) -> Any:
@@ -57,14 +58,13 @@ def classes_of(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 class FoundViolation(NamedTuple):
     name: str
-    case: Case | None  # None if not found
+    case: Case | None  # None if no violation was found
     check: str
     lines: tuple[str, ...]
-    unfinished: tuple[str, ...]  # cases that were not exhausted in time
+    unfinished: tuple[str, ...]  # cases for which the time was not sufficient
 
 
 def explore(name: str, seconds: float, cases: Sequence[Case] = TRIED) -> FoundViolation:
-    """Explore case after case until a check fails."""
     unfinished: list[str] = []
     for case in cases:
         changed = with_protocol(case, *classes_of(name))
@@ -92,7 +92,7 @@ def row(result: FoundViolation, swarm: str) -> str:
 
 
 def swarm_needs(name: str, limit: int) -> str:
-    """Return how many schedules a swarm needs."""
+    """Return how many schedules a swarm needs to find the mutant, as text."""
     if not limit:
         return ""
     kill = hunt(name, limit)

@@ -1,4 +1,6 @@
-"""Tests the explorer against a plain search without reductions: both reach the same states, with the real steps."""
+"""Tests that compare the explorer with a plain search without reductions. Both must reach the same states, by steps
+that the protocol really takes.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ from .toys import Host, Repeats, toy
 
 
 def plainly(case: Case, first: State, space: Space) -> set[State]:
-    """Return the nodes, wires and histories of all states; each way to send, receive and fire is a separate step, and
-    no state is skipped as covered.
+    """Return the nodes, wires and histories of all states. Each send, receipt and timer is a separate step, and all
+    states are expanded, even those that another state covers.
     """
     seen, waiting = {first}, [first]
     while waiting:
@@ -78,7 +80,7 @@ def test_a_plain_search_reaches_the_same_states(case: Case) -> None:
 
 
 def test_forgetting_irrelevant_state_keeps_the_verdict() -> None:
-    """Without this reduction there are more states, and the same verdict."""
+    """Without this reduction, there are more states, but the verdict is the same."""
     case = mobile_case("", (0,), (1,), parents=TWO, moves=1, repeats=1)
     results = []
     for forget in (case.forget, nothing):
@@ -97,7 +99,9 @@ def test_forgetting_irrelevant_state_keeps_the_verdict() -> None:
     st.lists(st.integers(0, 99), max_size=60),
 )
 def test_a_remembered_step_is_what_the_protocol_does(name: str, choices: list[int]) -> None:
-    """Takes a walk through remembered steps, and gives the same inputs to nodes that run without interruption."""
+    """The test follows a path of remembered steps, and gives the same inputs to nodes that run without interruption.
+    Both must reach the same states.
+    """
     case = CASES[name]
     search = Search(case)
     space = search.space

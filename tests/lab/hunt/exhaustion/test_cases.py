@@ -1,4 +1,6 @@
-"""Tests that the mobile causal broadcast survives an exhausted small case, and that mutants of it do not."""
+"""Tests that the explorer exhausts a small case of the mobile causal broadcast without a violation, and finds
+violations by its mutants.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ def test_exhaustive_search_finds_each_mutant(mutant: str, name: str) -> None:
     list(search.run(breadth=True))
     assert search.result is not None and search.result.violation is not None
     if search.result.violation.check == "delivery":
-        judge_again(case, trace_of(search))  # replaying the trace fails if its steps are impossible or violate nothing
+        # Judging the trace again fails if its steps are impossible or do not violate a check.
+        judge_again(case, trace_of(search))
     else:
         with pytest.raises(Violation) as again:
             judge_again(case, trace_of(search))

@@ -25,13 +25,15 @@ def explore(case: Case, breadth: bool = False, **limits: Any) -> tuple[Search, R
     ("case", "states", "transitions", "depth"),
     [
         (toy(messages=(0,)), 1, 0, 0),
-        (toy(messages=(1,)), 3, 2, 2),  # states before, in transit, and delivered
+        (toy(messages=(1,)), 3, 2, 2),  # three states: message not yet sent, in transit, and delivered
         (toy(messages=(2,)), 5, 4, 4),
-        # each of the three up and down; steps: broadcast or crash, deliver or crash, crash, and three recoveries, which
-        # lead to states already known with one more crash left
+        # In each of these three states, the host is up or down. The eight steps are broadcast or crash, deliver or
+        # crash, crash, and three recoveries. The recoveries lead to states that were already reached with one more
+        # crash left.
         (toy(messages=(1,), crashes=1), 6, 8, 3),
-        # the three cells, each with two moves left, one or none; no state covers the first, so it is expanded with two
-        # moves, the other two with one, and all of these again with none
+        # The host is in one of three cells, with two moves, one move or no moves left. No other state covers the first
+        # one, so it is expanded with two moves. The other two states are expanded with one move, and then all three
+        # without moves.
         (toy(messages=(0,), parents=(0, 0), moves=1), 3, 2, 1),
     ],
 )
@@ -51,21 +53,24 @@ def test_exhaustive_search_counts_states_and_transitions(
 @pytest.mark.parametrize(
     ("case", "check", "steps"),
     [
-        (toy(DeliversCopies), "duplication", 3),  # broadcast, deliver, deliver again
-        (toy(ForgetsInACrash, crashes=1), "delivery", 3),  # broadcast, crash, recover; a second message is then new
+        (toy(DeliversCopies), "duplication", 3),  # The steps are broadcast, deliver, and deliver again.
+        # The steps are broadcast, crash and recover. The host then takes a second message for a new one.
+        (toy(ForgetsInACrash, crashes=1), "delivery", 3),
         (toy(SendsOnce), "delivery", 1),
+        # The fault appears in the additional broadcast that the search makes while it completes a state.
         (
             toy(station=Stumbles, messages=(2,)),
             "assertion",
             1,
-        ),  # found by the extra broadcast on the way to rest
+        ),
         (toy(Host, Invents), "creation", 0),
-        (toy(messages=(1, 1)), "delivery", 2),  # broadcast, deliver at h0; h1 never receives it
+        (toy(messages=(1, 1)), "delivery", 2),  # h0 broadcasts and delivers the message, but h1 never receives it.
+        # A message passes h0, s0 and h1, and the answer to it returns through s0. h0 delivers the answer first.
         (
             toy(Host, Repeats, messages=(1, 1)),
             "causal_order",
             6,
-        ),  # from h0, s0, h1, its answer, s0, and at h0 the answer comes first
+        ),
     ],
 )
 def test_broken_protocols_are_found(case: Case, check: str, steps: int) -> None:

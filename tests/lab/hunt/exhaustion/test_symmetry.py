@@ -1,4 +1,4 @@
-"""Tests that mirroring two hosts halves the states and keeps the verdict."""
+"""Tests that treating mirrored hosts alike halves the number of states and keeps the verdict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_states_are_those_of_the_plain_search_up_to_mirroring(case: Case) -> Non
     assert plain.result.outcome == mirrored.result.outcome == "exhausted"
     mirror = Mirror(plain.space)
     images = {state: mirror.image((*state, plain.first[-3], 0, 0))[:-3] for state in plain._entries}
-    assert set(images) == set(images.values())  # the image of a reachable state is reachable
+    assert set(images) == set(images.values())  # The image of a reachable state is itself reachable.
     assert all(images[image] == state for state, image in images.items())
     assert mirrored.result.states == len({min(pair) for pair in images.items()}) < plain.result.states
 
@@ -49,10 +49,10 @@ def test_search_with_mirroring_still_finds_a_broken_protocol(host: type, station
 def test_only_hosts_with_the_same_part_are_mirrored() -> None:
     assert is_symmetric(JOINING)
     for case in (
-        mobile_case("", (0, 1), (1, 1), parents=TWO, joined=False),  # hosts in different cells
-        mobile_case("", (0, 0), (1, 0), joined=False),  # one broadcasts
-        mobile_case("", (0, 0), (1, 1)),  # both are members, one of them for longer
-        mobile_case("", (0, 0), (1, 1), parents=TWO, joined=False, moves=1),  # one moves
+        mobile_case("", (0, 1), (1, 1), parents=TWO, joined=False),  # The hosts are in different cells.
+        mobile_case("", (0, 0), (1, 0), joined=False),  # Only one host broadcasts.
+        mobile_case("", (0, 0), (1, 1)),  # Both hosts are members, but one of them joined earlier.
+        mobile_case("", (0, 0), (1, 1), parents=TWO, joined=False, moves=1),  # Only one host moves.
         REPEATING,
     ):
         assert not is_symmetric(case)

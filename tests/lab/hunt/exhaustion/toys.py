@@ -1,7 +1,8 @@
 """Toy protocols, correct and broken, whose states can be counted by hand.
 
-Model     a host sends each message to its station until it comes back; a station repeats all it receives to its cell.
-          One message of a host at a time; right for one host, without order for two
+Model     A host sends each message to its station repeatedly until the message comes back, and only then sends the next
+          one. A station repeats everything that it receives to its cell. With one host the protocol is correct; with
+          two hosts it does not keep the order of messages.
 Source    ours
 """
 
@@ -105,7 +106,9 @@ class Station:
 
 
 class Repeats(Station):
-    """Station that repeats all it has received, so that every host of its cell receives everything, in any order."""
+    """A station that repeats everything it has received. Every host of its cell thus receives everything, in any
+    order.
+    """
 
     def __init__(self, port: Any, wired: Any, settings: Any, stations: int) -> None:
         super().__init__(port, wired, settings, stations)

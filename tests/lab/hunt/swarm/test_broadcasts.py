@@ -1,4 +1,6 @@
-"""Tests that swarms of the broadcasts over VCube are valid, and that their schedules are not trivial."""
+"""Tests that swarms of the broadcasts over VCube are valid, and that their schedules include crashes and reordered
+messages.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +43,10 @@ def test_sizes_sources_and_messages_vary(protocol: str) -> None:
 
 
 class Overtakings:
-    """Counts the messages that a process receives before an earlier one on the same link."""
+    """Counts how many messages a process receives before an earlier message on the same link."""
 
     def __init__(self) -> None:
-        self._sent: dict[tuple[int, int, int], list[int]] = {}  # (sender, receiver, message) -> the number of each copy
+        self._sent: dict[tuple[int, int, int], list[int]] = {}  # (sender, receiver, message) -> number of each copy
         self._numbers: Counter[tuple[int, int]] = Counter()
         self._latest: dict[tuple[int, int], int] = {}
         self.count = 0

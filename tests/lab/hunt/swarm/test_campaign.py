@@ -1,5 +1,5 @@
-"""Tests of swarm campaigns: each seed gives the same run everywhere, on one of two networks, judged
-from its directory.
+"""Tests of swarm campaigns. Each seed gives the same run everywhere, on one of two networks, and the run is judged from
+its directory.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def test_a_schedule_can_be_kept_opened_and_repeated(
     assert run.manifest["command"] == f"mobilenet swarm --count 1 --seed {seed}{options}"
     result = judge_seed(seed, **how)
     assert run.manifest["fingerprint"] == result.fingerprint
-    if result.network != "adversary":  # no scenario has the adversary's choices
+    if result.network != "adversary":  # A scenario cannot contain the choices of the adversary.
         again = mobilenet.run(kept / "scenario.yaml", out=tmp_path / "again", allow_code=True)
         assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
 
@@ -111,7 +111,9 @@ def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest
 
 
 def violate(monkeypatch: pytest.MonkeyPatch, *violated: int) -> list[dict[str, str]]:
-    """Make these seeds violated, and return the options of a campaign."""
+    """Make the runs of these seeds violated, and return the list to which the options of each campaign will be
+    added.
+    """
     asked: list[dict[str, str]] = []
 
     def results(seeds: range, workers: int, keep: Path | None, **others: str) -> Iterator[Result]:
@@ -187,7 +189,7 @@ def test_swarm_finds_no_violation_on_any_other_radio(protocol: str, radio: Radio
     results = list(run_campaign(range(32), workers=1, protocol=protocol, radio=radio))
     assert {result.network for result in results} == {"radio"}
     assert [result for result in results if result.answer == "violated"] == []
-    assert sum(result.answer == "valid" for result in results) > 24  # some do not end in time
+    assert sum(result.answer == "valid" for result in results) > 24  # Some runs do not end in time.
     happened: Counter[str] = Counter()
     for result in results:
         happened.update(result.happened)

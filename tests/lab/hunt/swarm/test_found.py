@@ -1,5 +1,5 @@
-"""Regression tests for bugs that campaigns found in the simulator: without its fix, each run is violated, unknown, or
-raises.
+"""Regression tests for bugs that campaigns found in the simulator. Without its fix, each run raises an error, or its
+verdict is violated or unknown.
 """
 
 from __future__ import annotations
@@ -35,22 +35,24 @@ workload: {interval_s: 1}
 
 
 def test_stations_within_range_of_each_other_pass_the_swarm(tmp_path: Path) -> None:
-    """A station took what another one sent to its cell for a message to itself."""
+    """The bug: when one station sent a message to its cell, another station in range took the message as addressed to
+    itself.
+    """
     assert mobilenet.run(Scenario.from_text(NEAR), out=tmp_path / "run").verdict == "valid"
 
 
 def test_a_join_replaced_by_a_later_leave_is_not_retried_forever(tmp_path: Path) -> None:
-    """If a join came before the previous leave had succeeded, it was retried forever, and the run
-    never came to rest.
-    """
+    """The bug: a join before the previous leave had succeeded was retried forever, so the run never came to rest."""
     run = mobilenet.run(Scenario.from_text(WISHES), out=tmp_path / "run")
     assert run.verdict == "valid" and run.manifest["quiescent"] is True
     changes = run.events[run.events.event.isin(["join", "leave"])]
-    assert list(changes[changes.node == "h0"].event) == ["join"]  # it was down the whole time
+    assert list(changes[changes.node == "h0"].event) == ["join"]  # h0 was down when its leave and its join were due.
     assert list(changes[changes.node == "h1"].event) == ["join", "leave"]
 
 
 @pytest.mark.parametrize("seed", [2149, 5409, 9155])
 def test_recovery_messages_in_transit_at_the_end_are_handled(seed: int) -> None:
-    """The run considered itself quiescent while a station still had to resend what a host had missed elsewhere."""
+    """The bug: the run was considered quiescent while a station still had to resend messages that a host had missed in
+    another cell.
+    """
     assert judge_seed(seed).answer == "valid"

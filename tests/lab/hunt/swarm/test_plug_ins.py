@@ -1,4 +1,6 @@
-"""Tests of custom protocols in a swarm: they are judged by what their classes declare, and broken ones are found."""
+"""Tests of custom protocols in a swarm. They are judged by the promises that their classes declare, and broken ones are
+found.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ class Forgets(Own):
 
 
 def edit(file: str, folder: Path, old: str, new: str) -> str:
-    """Copy a shipped plug-in with one edit."""
+    """Copy a shipped plug-in, and replace `old` by `new` in the copy."""
     path, _, name = file.rpartition(":")
     text = Path(path).read_text(encoding="utf-8")
     assert old in text
@@ -77,7 +79,7 @@ def edit(file: str, folder: Path, old: str, new: str) -> str:
 
 
 def findings(results: list[Result]) -> list[str]:
-    """Return the findings; runs that raised have ERROR first."""
+    """Return the findings in the results. A run that raised an exception has ERROR in front."""
     ended = {"violated": "", "ended with an error": "ERROR "}
     return [ended[result.answer] + result.explanation for result in results if result.answer in ended]
 

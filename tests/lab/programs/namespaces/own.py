@@ -1,4 +1,4 @@
-"""Build small scenarios of real software, and check what they need of the machine."""
+"""Build small scenarios of real software, and check whether this machine supports them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 from mobilenet.api import Run, run
 from mobilenet.simulation.parties import RealTime
 
-APART = os.getuid() == 0 and bool(os.environ.get("MOBILENET_NAMESPACES_APART"))  # run by an ordinary user
+# An ordinary user runs these tests separately.
+APART = os.getuid() == 0 and bool(os.environ.get("MOBILENET_NAMESPACES_APART"))
 MUST = bool(os.environ.get("MOBILENET_REQUIRE_NAMESPACES"))
 SBIN = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 FOR_ALL = 0o666
@@ -29,13 +30,13 @@ def is_allowed() -> bool:
     """Return whether this machine lets a user make namespaces with a network device."""
     unshare = shutil.which("unshare")
     there = unshare is not None and os.access("/dev/net/tun", os.R_OK | os.W_OK)
-    if there and os.getuid() == 0:  # programs run as another user
+    if there and os.getuid() == 0:  # If the tests run as root, the programs run as another user.
         there = os.stat("/dev/net/tun").st_mode & FOR_ALL == FOR_ALL
     return there and subprocess.run([str(unshare), "-Urn", "true"], capture_output=True).returncode == 0
 
 
 def skip_without(*tools: str) -> None:
-    """Skip where namespaces or one of these programs are missing; fail where they are required."""
+    """Skip a test if namespaces or one of these programs are not available. The test fails if they are required."""
     missing = [tool for tool in tools if shutil.which(tool, path=SBIN) is None]
     if not is_allowed() or missing:
         reason = f"{', '.join(missing)} missing" if missing else "no namespaces here"
@@ -48,14 +49,16 @@ def cells(*x_m: int, **backbone: Any) -> dict[str, Any]:
 
 
 def standing(folder: Path, **places_m: tuple[int, int]) -> dict[str, Any]:
-    """Write tracks of hosts that stand still; return the keys for the scenario."""
+    """Write tracks of hosts that stand still, and return the keys of the scenario for them."""
     rows = [f"{t},{host},{x},{y}" for t in (0, 10, 20) for host, (x, y) in places_m.items()]
     (folder / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
     return {"mobility": {"model": "tracks", "file": "tracks.csv"}}
 
 
 def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s: float = 2.0, **more: Any) -> Path:
-    """Write a scenario of hosts in one cell, unless `more` has others; `commands` are words, or a line for sh."""
+    """Write a scenario whose hosts are in one cell, unless `more` changes this. A command is a list of words, or a line
+    for sh.
+    """
     words = {name: ["sh", "-c", each] if isinstance(each, str) else each for name, each in commands.items()}
     values = {
         "duration_s": duration_s,
@@ -66,18 +69,17 @@ def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s:
         "protocol": {"name": "ip", "commands": words, **more.pop("protocol", {})},
         **more,
     }
-    folder.chmod(0o755)  # if the tests run as root, the programs do not
+    folder.chmod(0o755)  # The tests may run as root, but the programs do not.
     path = folder / "scenario.yaml"
     path.write_text(json.dumps(values))
     return path
 
 
 def play(path: Path) -> Run:
-    """Run a scenario in real time, into `run` next to it."""
+    """Run a scenario in real time, and write the run to `run` next to it."""
     return run(path, out=path.parent / "run", allow_code=True, real_time=RealTime())
 
 
 def output_of(done: Run, node: str) -> str:
-    """Return the standard output of a node's program."""
     file = done.path / f"{node}.stdout.txt"
     return file.read_text() if file.exists() else ""

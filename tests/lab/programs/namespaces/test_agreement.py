@@ -1,4 +1,4 @@
-"""Tests that what programs measure agrees with the record.
+"""Tests that the values measured by programs agree with the record.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -39,11 +39,11 @@ def test_ping_reports_the_recorded_round_trip_times(tmp_path: Path) -> None:
     assert recorded.keys() == measured.keys()
     assert len(measured) >= 15
     of_record, own = (statistics.median(times.values()) for times in (recorded, measured))
-    assert own == pytest.approx(of_record, rel=0.01)  # a busy machine delays single packets
+    assert own == pytest.approx(of_record, rel=0.01)  # A busy machine delays single packets.
 
 
 def _round_trips_ms(done: Run) -> dict[int, float]:
-    """Map each sequence number in the capture of h0 to the time from request to reply."""
+    """Return the time from request to reply for each sequence number in the capture of h0."""
     sent_ns: dict[int, int] = {}
     round_trips_ms: dict[int, float] = {}
     for time_ns, packet in packets_in(done.path / "packets" / "h0.pcap"):
@@ -57,7 +57,7 @@ def _round_trips_ms(done: Run) -> dict[int, float]:
 
 
 def test_iperf3_reports_the_recorded_losses_and_throughput(tmp_path: Path) -> None:
-    """Frames are lost at random, and hosts queue more than the radio can carry."""
+    """Frames are lost at random, and the hosts send more than the radio can carry."""
     skip_without("iperf3")
     commands = {"h0": ["iperf3", "-s"], "h1": "sleep 0.5; iperf3 -c h0 -u -b 9M -t 3 -J"}
     path = scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.3}, **_apart(tmp_path))
@@ -65,14 +65,15 @@ def test_iperf3_reports_the_recorded_losses_and_throughput(tmp_path: Path) -> No
     seen = json.loads(output_of(done, "h1"))["end"]
     sent, received = (_numbers(done, node, "10.77.0.2") for node in ("h1", "h0"))
     assert len(received) < 0.95 * len(sent)
-    lost = 1 - len(received) / max(received)  # iperf3 does not count packets after the last one that arrived
+    lost = 1 - len(received) / max(received)  # iperf3 does not count losses after the last packet that arrived.
     assert seen["sum"]["lost_packets"] / seen["sum"]["packets"] == pytest.approx(lost, abs=0.01)
     assert seen["streams"][0]["udp"]["bytes"] == pytest.approx(sum(sent.values()), rel=0.01)
 
 
 def _numbers(done: Run, node: str, source: str) -> dict[int, int]:
-    """Map the number of each of iperf3's packets from this source to the bytes of its payload."""
+    """Return the payload size of each iperf3 packet from this source, by the number of the packet."""
     address = bytes(map(int, source.split(".")))
     packets = (packet for _, packet in packets_in(done.path / "packets" / f"{node}.pcap"))
     data = (packet[28:] for packet in packets if packet[9] == UDP and packet[12:16] == address)
-    return {int.from_bytes(each[8:12]): len(each) for each in data if len(each) > 100}  # the others open the test
+    # Shorter packets only open the test.
+    return {int.from_bytes(each[8:12]): len(each) for each in data if len(each) > 100}

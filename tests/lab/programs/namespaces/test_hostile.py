@@ -1,4 +1,4 @@
-"""Tests that hostile programs hardly affect others, and that faults of the emulator are detected.
+"""Tests that hostile programs hardly affect other hosts, and that the verifier detects faults of the emulator.
 
 Source    ours: docs/guide/real-software.md, SECURITY.md
 """
@@ -34,11 +34,11 @@ while time.monotonic() < end:
 """
 BOMB = "bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 4; true"
 SIGNALS = "for n in 1 2 3; do kill -9 -1 2>/dev/null; kill -9 1; sleep 1; done; true"
-HOSTS = {f"h{number}": (0 if number < 2 else 300, 5 + number) for number in range(6)}  # in two cells
+HOSTS = {f"h{number}": (0 if number < 2 else 300, 5 + number) for number in range(6)}  # The hosts are in two cells.
 
 
 def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -> None:
-    """h0 floods its own cell and broadcasts to all cells; h4 and h5 attack the machine."""
+    """h0 floods its own cell and broadcasts to all cells, while h4 and h5 attack the machine."""
     skip_without("ping")
     (tmp_path / "flood.py").write_text(FLOOD)
     commands = {
@@ -67,7 +67,9 @@ def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -
 def test_a_faulty_emulator_is_found(
     fault: Callable[[Any, str, Packet], object], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Packets have a changed byte, go to another host, or are repeated with another number or unchanged."""
+    """The faulty emulator changes a byte of packets, sends them to another host, or repeats them, either unchanged or
+    with another number.
+    """
     skip_without("ping")
     sound = Applications.hand_over
     monkeypatch.setattr(
@@ -80,7 +82,7 @@ def test_a_faulty_emulator_is_found(
 
 
 def _entering(change: Callable[[list[SentDatagram]], list[SentDatagram]]) -> Callable[[pytest.MonkeyPatch], None]:
-    """Change what the emulator reads from a device."""
+    """Return a fault that changes what the emulator reads from a device."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
         sound = Tunnels._packets_of
@@ -90,7 +92,7 @@ def _entering(change: Callable[[list[SentDatagram]], list[SentDatagram]]) -> Cal
 
 
 def _writing(write: Callable[[int, bytes], int]) -> Callable[[pytest.MonkeyPatch], None]:
-    """Change what the emulator writes to a device, after the capture."""
+    """Return a fault that changes what the emulator writes to a device, after the packet was captured."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
         changed = types.SimpleNamespace(**{name: getattr(os, name) for name in dir(os)} | {"write": write})
@@ -116,7 +118,7 @@ def _damage(data: bytes) -> bytes:
 def test_an_emulator_that_is_faulty_at_the_device_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The captures at both ends agree, but the kernel counts packets and computes checksums."""
+    """The captures at both ends agree, so only the counters and checksums of the kernel can show the fault."""
     skip_without("ping")
     plant(monkeypatch)
     done = play(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 h1; true", "h1": WAITS}, duration_s=1.5))

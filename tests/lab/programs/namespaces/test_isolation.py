@@ -1,4 +1,4 @@
-"""Tests that a hostile program cannot affect other hosts' packets, the machine, or the emulator.
+"""Tests that a hostile program cannot affect the packets of other hosts, the machine, or the emulator.
 
 Source    ours: docs/guide/real-software.md, SECURITY.md
 """
@@ -37,7 +37,9 @@ raw.send(b"\\x60" + bytes(50))
 
 
 def test_packets_with_forged_addresses_are_dropped(tmp_path: Path) -> None:
-    """Root in its namespaces sends packets from another address and to the outside, and bytes that are not a packet."""
+    """A program that is root in its namespaces sends packets from another address, packets to the outside, and bytes
+    that are not a packet.
+    """
     skip_without()
     (tmp_path / "spoof.py").write_text(SPOOFER)
     commands = {"h0": [sys.executable, "spoof.py"], "h1": WAITS, "h2": WAITS}
@@ -96,8 +98,8 @@ def test_a_program_sees_no_outside_processes_or_user_files(tmp_path: Path) -> No
         done = play(scenario(tmp_path, {"h0": line, "h1": "ping -c 3 -i 0.3 h0; true"}))
     finally:
         secret.unlink()
-    assert int(output_of(done, "h0").split()[0]) <= 5  # the first process, and those of the program
-    assert output_of(done, "h1").count("bytes from h0") >= 2  # its machine answers, whatever its program does
+    assert int(output_of(done, "h0").split()[0]) <= 5  # the first process of the machine and those of the program
+    assert output_of(done, "h1").count("bytes from h0") >= 2  # The machine of h1 answers, whatever its program does.
 
 
 def test_no_packet_of_a_program_leaves_the_emulated_network(tmp_path: Path) -> None:
@@ -164,7 +166,7 @@ def test_excess_program_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> Non
 
 
 def test_a_run_that_a_program_ends_early_is_judged(tmp_path: Path) -> None:
-    """Its last packets may have left its device when it fails, without entering the network."""
+    """When a program fails, its last packets may have left its device without having entered the network."""
     skip_without("ping")
     with pytest.raises(PluginError, match="ended with exit code 3"):
         play(scenario(tmp_path, {"h0": "sleep 0.3; ping -c 5 -i 0.01 h1 & sleep 0.33; exit 3", "h1": WAITS}))

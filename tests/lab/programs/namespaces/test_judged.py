@@ -1,4 +1,4 @@
-"""Tests that the verifier reads the packets at all devices and finds what a faulty emulator changes.
+"""Tests that the verifier reads the packets at all devices, and finds the changes that a faulty emulator makes.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -28,7 +28,9 @@ def download(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def rewritten(run: Run, copy: Path, node: str, change: Callable[[list[CapturedPacket]], list[CapturedPacket]]) -> str:
-    """Return the problem that the verifier finds after a node's capture was changed, or ""."""
+    """Change the capture of a node, and return the explanation of the violation that the verifier finds, or an empty
+    string.
+    """
     shutil.copytree(run.path, copy)
     path = copy / "packets" / f"{node}.pcap"
     packets = change(list(packets_in(path)))

@@ -1,4 +1,5 @@
-"""Tests of real software in a live run: packets as arrows, connections on cards, and captures.
+"""Tests of real software in a live run: packets are shown as arrows, connections appear on cards, and packets are
+captured.
 
 Source    ours: docs/guide/live.md
 """

@@ -1,4 +1,4 @@
-"""Tests that no process, device, mount or file of a run's machines remains, however the run ends.
+"""Tests that the processes, devices, mounts and files of the machines in a run are removed, however the run ends.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -24,7 +24,6 @@ STUBBORN = "trap '' INT TERM HUP; (setsid sleep 600 &) ; nohup sleep 600 & while
 
 
 def processes_with(mark: str) -> list[int]:
-    """Return the processes with this mark in their environment."""
     process_ids = []
     for entry in Path("/proc").iterdir():
         try:

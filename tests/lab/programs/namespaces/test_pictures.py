@@ -1,4 +1,4 @@
-"""Tests of figures and the map of real software: a connection stalls in a handoff, and survives it.
+"""Tests of the figures and the map of real software: a connection stalls during a handoff, and then continues.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -27,7 +27,7 @@ CARD = "document.querySelector('.mn-right-side').textContent"
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Run a download during which h0 is carried to the other cell; it hears nothing for half a second before that."""
+    """Run a download. After half a second without reception, h0 is carried to the other cell."""
     skip_without("curl")
     folder = tmp_path_factory.mktemp("handoff")
     (folder / "page").write_bytes(bytes(300_000))
@@ -39,7 +39,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
                 "h1": ["true"],
                 "s0": ["python3", "-m", "http.server", "80"],
             },
-            duration_s=9.0,  # the download takes about 4 s, and must also end on a busy machine
+            duration_s=9.0,  # The download takes about 4 s, and must also finish on a busy machine.
             stations={"layout": {"shape": "points", "points_m": [[0, 0], [200, 0]]}, "backbone": {"kind": "tree"}},
             wireless={"unicast_rate_mbps": 1},
             interventions=[

@@ -1,4 +1,5 @@
-"""Tests that random runs of real programs, with faults and interventions, never hang, leak or are called violated.
+"""Tests that random runs of real programs with faults and interventions never hang, never leave anything behind, and
+are never called violated.
 
     python -m tests.lab.programs.namespaces.test_random_runs 0:50
 
@@ -26,14 +27,14 @@ from tests.lab.programs.namespaces.test_nothing_is_left import MARK, processes_w
 
 pytestmark = USUAL
 DURATION_S = 6.0
-LONGEST_S = 40  # limit for a whole run outside of pytest, which has a separate timeout
+LONGEST_S = 40  # limit for a whole run outside of pytest, because pytest has its own timeout
 TOOLS = ("ping", "iperf3", "curl", "mosquitto", "mosquitto_pub", "mosquitto_sub", "redis-server", "redis-cli", "socat")
 BROKER = "exec mosquitto -c broker.conf"
 WEB = "exec python3 -m http.server 80"
 
 
 def draw(seed: int, folder: Path) -> Path:
-    """Draw a scenario in which each host runs one of the programs, and every second has an event."""
+    """Draw a scenario in which each host runs one of the programs, with an event in every second of the run."""
     stream = random.Random(seed)
     hosts, stations = stream.randint(2, 7), stream.randint(1, 3)
     (folder / "file").write_bytes(stream.randbytes(200_000))
@@ -83,7 +84,7 @@ def _program(stream: random.Random, server: str, peer: str) -> str:
 
 
 def _interventions(stream: random.Random, hosts: int, stations: int) -> list[dict[str, Any]]:
-    """Draw interventions, single ones and pairs that undo each other."""
+    """Draw single interventions, and pairs of interventions that undo each other."""
     interventions: list[dict[str, Any]] = []
     for second in range(1, int(DURATION_S) - 1):
         at_s = second + stream.random() / 2
@@ -110,13 +111,13 @@ def _interventions(stream: random.Random, hosts: int, stations: int) -> list[dic
 
 
 def problems_of(seed: int, folder: Path) -> tuple[str, list[str]]:
-    """Run the scenario of a seed; return its verdict and its problems."""
+    """Run the scenario of a seed, and return its verdict and its problems."""
     mark = f"{os.getpid()}-{seed}"
     os.environ[MARK] = mark
     before = len(os.listdir("/proc/self/fd"))
     try:
         play(draw(seed, folder))
-    except PluginError as error:  # a program that fails by itself ends the run, which is judged, too
+    except PluginError as error:  # A program that fails by itself ends the run, but the run is still judged.
         print(error)
     time.sleep(0.2)
     verdicts = verify_run(folder / "run")
@@ -130,7 +131,7 @@ def problems_of(seed: int, folder: Path) -> tuple[str, list[str]]:
     return "/".join(verdict.answer for verdict in verdicts.values()), problems
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 215])  # 215: a host leaves during a handoff
+@pytest.mark.parametrize("seed", [0, 1, 2, 215])  # In the scenario of seed 215, a host leaves during a handoff.
 def test_a_random_run_of_real_programs_has_no_problems(seed: int, tmp_path: Path) -> None:
     skip_without(*TOOLS)
     assert problems_of(seed, tmp_path)[1] == []

@@ -1,4 +1,4 @@
-"""Tests that Debian's programs run on the emulated network, unmodified and as an ordinary user.
+"""Tests that programs of Debian run on the emulated network, without changes and as an ordinary user.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -36,11 +36,12 @@ def test_ping_and_a_web_server_run_unmodified(tmp_path: Path) -> None:
     assert "5 packets transmitted" in ping
     assert hashlib.sha256(ANSWER).hexdigest() in output_of(done, "h2")
     assert done.verdict == "valid"
-    assert ping.count("bytes from h1") >= 4  # the first ping may be lost, while its receiver is not known yet
+    # The first ping may be lost, because the position of its receiver is not known yet.
+    assert ping.count("bytes from h1") >= 4
 
 
 def test_four_kinds_of_debian_servers_run_unmodified(tmp_path: Path) -> None:
-    """MQTT behind a station, Redis, DNS, and TCP and UDP at full speed run at the same time."""
+    """MQTT behind a station, Redis, DNS, and TCP and UDP at full speed all run at the same time."""
     skip_without("mosquitto", "mosquitto_pub", "mosquitto_sub", "redis-server", "redis-cli", "dnsmasq", "dig", "iperf3")
     (tmp_path / "broker.conf").write_text("listener 1883\nallow_anonymous true\n")
     dns = "--no-resolv --no-hosts --conf-file=/dev/null --pid-file= --address=/host.example/192.0.2.7"
@@ -67,7 +68,9 @@ def test_four_kinds_of_debian_servers_run_unmodified(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("reach", "others"), [("cell", 1), ("all", 2)])
 def test_multicast_and_broadcast_reach_as_far_as_configured(reach: str, others: int, tmp_path: Path) -> None:
-    """h1 is in the sender's cell, h2 in another one. Each is asked several times, since frames are not acknowledged."""
+    """h1 is in the cell of the sender, and h2 is in another cell. Each of them is asked several times, because frames
+    are not acknowledged.
+    """
     skip_without("socat")
     listen = (
         "timeout 3 socat -u UDP4-RECV:5555,ip-add-membership=239.1.1.1:mob0 - & "
@@ -116,11 +119,12 @@ def test_a_download_survives_handoffs_a_crash_and_a_cut_wire(tmp_path: Path) -> 
     assert done.metrics["crashes"] == 1
     assert done.verdict == "valid"
     usual = Path("/proc/self/timerslack_ns").read_text()
-    assert output_of(done, "h1") == 2 * usual  # the emulator sleeps less, but its programs do not
+    # The emulator sleeps for a shorter time than usual. Its programs must not.
+    assert output_of(done, "h1") == 2 * usual
 
 
 def test_captures_contain_the_packets_that_were_sent(tmp_path: Path) -> None:
-    """tshark reads the captures, and they have a packet for each event of the record."""
+    """tshark reads the captures, which must contain a packet for each event in the record."""
     skip_without("ping", "tshark")
     done = play(scenario(tmp_path, {"h0": ["ping", "-c", "4", "-i", "0.3", "h1"]}))
     capture = done.path / "packets" / "h0.pcap"

@@ -1,4 +1,4 @@
-"""Tests the guide to real software by running its commands in order."""
+"""Tests that run the commands of the guide to real software in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = USUAL
 
 def test_commands_of_the_real_software_guide_run(tmp_path: Path) -> None:
     skip_without("curl")
-    tmp_path.chmod(0o755)  # if the tests run as root, the programs do not
+    tmp_path.chmod(0o755)  # The tests may run as root, but the programs do not.
     reader = Reader(tmp_path)
     reader.follow(REAL_SOFTWARE)
     for made in ("map.html", "figures/connections.svg"):

@@ -12,7 +12,8 @@ from mobilenet.api import Run
 from mobilenet.simulation.parties import RealTime
 from tests.lab.programs.own import play, write
 
-PORTS = itertools.count(20_000 + (id(sys) >> 12) % 2000 * 4, 2)  # test processes run in parallel
+# Test processes that run in parallel need different ports.
+PORTS = itertools.count(20_000 + (id(sys) >> 12) % 2000 * 4, 2)
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
 PROGRAM = """import socket, sys, time
 address, port, peers = sys.argv[1], int(sys.argv[2]), [p.split(":") for p in sys.argv[3].split(",")]
@@ -26,8 +27,8 @@ def say(text): print(text, flush=True)
 
 
 def scenario(folder: Path, code: str | None, hosts: int = 2, duration_s: float = 1.0, **more: Any) -> Path:
-    """Write a scenario with two cells and hosts that stand still and run PROGRAM, then `code`; None
-    starts no program.
+    """Write a scenario with two cells and hosts that stand still. Each host runs PROGRAM and then `code`; if `code` is
+    None, programs are not started.
     """
     port = next(PORTS)
     protocol: dict[str, Any] = {"name": "datagrams", "port": port, "own_port": port + 1, **more.pop("protocol", {})}
@@ -48,12 +49,12 @@ def scenario(folder: Path, code: str | None, hosts: int = 2, duration_s: float =
 
 
 def serve(path: Path, out: str = "run", limit_ms: float | None = None, **how: Any) -> Run:
-    """Run a scenario in real time, into a directory next to it."""
+    """Run a scenario in real time, and write the run to a directory next to it."""
     return play(path, out, real_time=RealTime(limit_ms), **how)
 
 
 def talk(folder: Path, code: str, hosts: int = 2, duration_s: float = 1.0, **more: Any) -> Run:
-    """Run programs that talk to each other."""
+    """Run programs that send datagrams to each other."""
     return serve(scenario(folder, code, hosts, duration_s, **more))
 
 

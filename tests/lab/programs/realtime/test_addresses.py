@@ -1,4 +1,5 @@
-"""Tests of senders and destinations of datagrams: programs exchange addresses, and run clients, servers and sockets.
+"""Tests of the senders and destinations of datagrams. Programs pass on addresses, and run as clients and servers with
+several sockets.
 
 Source    ours: docs/guide/real-time.md
 """
@@ -16,7 +17,7 @@ from tests.lab.programs.realtime.own import talk
 
 
 def talk_on(folder: Path, code: str, **protocol: Any) -> Run:
-    """Run three programs that talk for two seconds."""
+    """Run three programs for two seconds."""
     return talk(folder, f"{code}\nwhile True: time.sleep(1)", 3, 2.0, protocol=protocol)
 
 
@@ -44,7 +45,9 @@ if me == 1:
 @pytest.mark.long
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_program_can_use_an_address_it_received(flat: bool, tmp_path: Path) -> None:
-    """The sender is the program bound to its own address, whichever pair the address belongs to."""
+    """The emulator identifies a sender by the address to which its socket is bound, even if the destination address
+    belongs to another pair of hosts.
+    """
     done = talk_on(tmp_path, GOSSIP, flat=flat)
     assert (tmp_path / "heard").read_text() == f"from 2 127.77.{2 if flat else 1}.2"
     assert facts(done)["senders_renamed"] == ([] if flat else [["h2", "h0"]])

@@ -1,4 +1,6 @@
-"""Tests that a line written before a datagram comes first in the record, whenever the emulator reads."""
+"""Tests that a line which a program writes before it sends a datagram comes first in the record, whenever the emulator
+reads the line.
+"""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ LINES = Lines()
 
 
 class LateWriter:
-    """Program that writes its line, then sends a datagram, just as the emulator looks."""
+    """A program that writes its line and then sends a datagram at the moment when the emulator reads its input."""
 
     def __init__(self, write: Any, child: Child | None) -> None:
         self._write = write
@@ -48,7 +50,7 @@ def test_a_line_comes_before_what_was_sent_after_it(way: str, words_before: int,
     is_log = way == "a log"
     back, out = os.pipe()
     if not is_log:
-        text = text[-CHUNK_BYTES:]  # a pipe holds at most this much
+        text = text[-CHUNK_BYTES:]  # A pipe holds at most this many bytes.
     settings = ProgramSettings("log{me}.txt" if is_log else None, Expressions(LINES, 2), tmp_path)
     between: Any = LateWriter(
         lambda: (tmp_path / "log0.txt").write_bytes(text) if is_log else os.write(out, text), Child(0, out, back)

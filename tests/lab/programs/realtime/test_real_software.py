@@ -1,4 +1,4 @@
-"""Tests that Debian's servers and clients, and the nodes of a Python package, reach each other by address.
+"""Tests that Debian's servers and clients, and nodes of a Python package, reach each other by their addresses.
 
 Source    ours: docs/guide/real-time.md
 """
@@ -30,7 +30,7 @@ CLIENTS = {
 @pytest.mark.long
 @pytest.mark.parametrize("server", SERVERS)
 def test_each_question_has_its_answer(server: str, tmp_path: Path) -> None:
-    """Host 0 is the server, which never sends first; each question comes from a new port."""
+    """Host 0 is the server and never sends first. The client uses a new port for each question."""
     client, question, answer = CLIENTS[server]
     if shutil.which(server, path=f"{os.environ['PATH']}:/usr/sbin") is None or shutil.which(client) is None:
         pytest.skip(f"{server} or {client} is not installed")
@@ -62,7 +62,7 @@ export MOSH_KEY=$(sed -n 's/MOSH CONNECT [0-9]* //p' key)
 @pytest.mark.long
 @pytest.mark.skipif(not all(map(shutil.which, ("mosh-server", "script"))), reason="mosh or script is not installed")
 def test_a_line_typed_into_mosh_reaches_its_server(tmp_path: Path) -> None:
-    """Covers the part over UDP: the key is read from a file, where mosh would use ssh."""
+    """The test covers only the connection over UDP. It reads the key from a file, whereas mosh would use ssh."""
     (tmp_path / "run.sh").write_text(MOSH)
     port = next(PORTS)
     words = ["{me}", "{address}", "{own_port}", "127.77.{me}.0", str(port)]
@@ -109,4 +109,4 @@ def test_a_value_is_found_by_nodes_that_only_heard_of_each_other(tmp_path: Path)
     assert done.verdicts["conservation"].answer == done.verdicts["record"].answer == "valid"
     sent = done.events[done.events.event == "datagram"]
     pairs = {(node, json.loads(detail)["to"]) for node, detail in zip(sent.node, sent.detail, strict=True)}
-    assert any("h0" not in pair for pair in pairs), pairs  # nodes that learned of each other from others
+    assert any("h0" not in pair for pair in pairs), pairs  # These nodes learned of each other from other nodes.

@@ -1,4 +1,6 @@
-"""Tests of the relay of datagrams: stations that learn of visits in any order never send in circles."""
+"""Tests of the relay of datagrams. Whatever the order in which stations learn of visits, they never send a datagram in
+circles.
+"""
 
 from collections import deque
 from typing import Any
@@ -13,7 +15,7 @@ STATIONS = 4
 
 
 class Port:
-    """Port of a host or a station that records its calls."""
+    """A port of a host or a station that records its calls."""
 
     now = 0
 
@@ -72,13 +74,13 @@ def test_a_relay_host_repeats_its_position_until_acknowledged() -> None:
     host.on_cell(1)
     port.timers[0].action()
     assert port.sent == [(1, Here(1)), (1, Here(1))] and not host.settled()
-    host.on_receive(1, Known(0))  # from an earlier visit
+    host.on_receive(1, Known(0))  # This message acknowledges an earlier visit.
     assert not host.settled()
     host.on_receive(1, Known(1))
     assert host.settled()
     host.on_cell(None)
     assert host.send(5, b"lost") == 0 and len(port.sent) == 2
-    RelayHost(port, memory, lambda datagram: None).on_cell(2)  # after a crash
+    RelayHost(port, memory, lambda datagram: None).on_cell(2)  # The host starts again after a crash.
     assert port.sent[-1] == (2, Here(2)) and memory.datagrams == 1
 
 
@@ -105,8 +107,8 @@ def test_a_datagram_has_the_size_of_what_it_carries() -> None:
     st.integers(0, STATIONS - 1),
 )
 def test_the_relay_never_sends_a_datagram_in_circles(visits: list[int], order: list[int], entry: int) -> None:
-    """Stations learn of each visit at any time, in the order of its sender. A datagram passes each station at most
-    once, and arrives where all stations know all visits.
+    """Stations learn of a visit at any time, but in the order of the messages from each sender. A datagram passes each
+    station at most once. Once all stations know all visits, the datagram arrives.
     """
     ports = [Port(number) for number in range(STATIONS)]
     stations = [RelayStation(port, Wire(port)) for port in ports]  # type: ignore[arg-type]
@@ -147,7 +149,7 @@ def test_the_relay_never_sends_a_datagram_in_circles(visits: list[int], order: l
     assert len(path) == len(set(path))
     for port in ports:
         port.sent.clear()
-    stations[entry].on_receive(0, datagram)  # now all stations know all visits
+    stations[entry].on_receive(0, datagram)  # All stations now know all visits.
     collect()
     while one_arrives(0) is not None:
         pass

@@ -1,4 +1,6 @@
-"""Tests of programs that use UDP, as real processes with real sockets on the emulated network in real time."""
+"""Tests of programs that use UDP. They run as real processes with real sockets on the emulated network, in real
+time.
+"""
 
 import json
 import os
@@ -52,7 +54,7 @@ else:
 
 
 def command_for(path: Path, *more: str) -> list[str]:
-    """Return the command that writes a run next to the scenario."""
+    """Return the command that runs the scenario and writes the run next to it."""
     return [sys.executable, "-m", "mobilenet", "serve", str(path), "--out", str(path.parent / "run"), *more]
 
 
@@ -129,7 +131,7 @@ time.sleep(0.2)
 for number in range(3): log.write(f"broadcast {number}\\ndeliver {me} {number}\\n"); log.flush(); time.sleep(0.02)
 while True: time.sleep(1)"""
     path = scenario(tmp_path, code, 2, 2.5, faults=OUTAGE, protocol={"promises": "fifo", "logs": "log{me}.txt"})
-    for out in ("one", "two"):  # the second run finds the logs of the first
+    for out in ("one", "two"):  # The second run finds the log files of the first run.
         done = serve(path, out)
         assert done.verdict == "valid", done.verdicts
         of_h0 = done.events[(done.events.node == "h0") & done.events.event.isin(["broadcast", "deliver"])]
@@ -163,7 +165,7 @@ def test_serve_reports_a_malformed_number_in_one_line(code: str, tmp_path: Path)
 
 @pytest.mark.parametrize("logs", [None, "log{me}.txt"])
 def test_serve_reports_an_unknown_sender_in_one_line(logs: str | None, tmp_path: Path) -> None:
-    lines = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # written by programs that number hosts from 1
+    lines = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # Programs that number hosts from 1 write such lines.
     write = f"say({lines!r})" if logs is None else f"open(f'log{{me}}.txt', 'w').write({lines!r})"
     path = scenario(tmp_path, f"{write}\nwhile True: time.sleep(1)", protocol={"promises": "fifo", "logs": logs})
     command = command_for(path, "--allow-code")
@@ -174,7 +176,7 @@ def test_serve_reports_an_unknown_sender_in_one_line(logs: str | None, tmp_path:
     )
     assert done.returncode == 2
     assert re.search(f"{expected} to 1; if the programs number hosts from 1, ", " ".join(done.stderr.split()))
-    assert not (tmp_path / "run").exists()  # otherwise other senders in the record would be wrong, too
+    assert not (tmp_path / "run").exists()  # A run with wrong senders in the record must not remain.
     assert not alive(tmp_path)
 
 
@@ -239,7 +241,7 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
 
 def test_the_clock_begins_when_the_programs_have_been_started() -> None:
     pace = Pace(lambda: None, RealTime())
-    assert pace.wait(0, 0, 10**9) == 0  # the programs start after this, which may take a while
+    assert pace.wait(0, 0, 10**9) == 0  # The programs are started after this call, which may take a while.
     time.sleep(0.2)
     pace.finish_step()
     assert pace.lateness_ms() == {}
@@ -255,7 +257,7 @@ def test_serve_accepts_programs_that_were_started_elsewhere(tmp_path: Path) -> N
     protocol |= {"logs": "log{me}.txt", "own_port": None}  # type: ignore[dict-item]
     path = scenario(tmp_path, None, duration_s=2, protocol=protocol)
     port = port_of(path)
-    (tmp_path / "log0.txt").write_text("sent 99\n")  # from an earlier run
+    (tmp_path / "log0.txt").write_text("sent 99\n")  # remains from an earlier run
     with subprocess.Popen(command_for(path), stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None
         assert f"Host 0 sends to host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
@@ -264,7 +266,7 @@ def test_serve_accepts_programs_that_were_started_elsewhere(tmp_path: Path) -> N
             other.settimeout(0.05)
             deadline, heard = time.monotonic() + 20, None
             while heard is None and time.monotonic() < deadline:
-                other.sendto(b"here I am", ("127.77.1.0", port))  # reveals its address
+                other.sendto(b"here I am", ("127.77.1.0", port))  # The emulator learns the address of this socket.
                 with (tmp_path / "log0.txt").open("a") as log:
                     log.write("sent 1\n")
                 one.sendto(b"hello", ("127.77.0.1", port))
@@ -277,7 +279,7 @@ def test_serve_accepts_programs_that_were_started_elsewhere(tmp_path: Path) -> N
         out = serving.communicate()[0]
     assert serving.returncode == 0, out
     done = Run(tmp_path / "run")
-    assert done.verdict == "valid"  # no promise was made
+    assert done.verdict == "valid"  # The program does not promise anything.
     assert done.metrics["deliveries"] == 1 and done.metrics["broadcasts"] >= 1  # type: ignore[operator]
 
 
@@ -318,7 +320,8 @@ def test_without_permission_each_address_has_its_own_socket(tmp_path: Path, monk
 FAILS = {
     "if me == 0: sys.stderr.write('no luck\\n'); sys.exit(3)": "exit code 3; the end of its standard error: no luck",
     "__import__('os').close(1); time.sleep(0.3); sys.exit(4)": "exit code 4",
-    "os = __import__('os')\nif os.fork(): os._exit(4)\ntime.sleep(60)": "exit code 4",  # a child holds its output
+    # A child process keeps the output open.
+    "os = __import__('os')\nif os.fork(): os._exit(4)\ntime.sleep(60)": "exit code 4",
 }
 
 
@@ -331,7 +334,7 @@ def test_a_program_that_fails_ends_the_run(code: str, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_program_that_closes_its_output_delays_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []  # how a program ended, which may take a while
+    asked: list[object] = []  # records questions about how a program ended, because the answer may take a while
     monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
     code = "__import__('os').close(1); open(f'closed-{me}', 'w').close()\nwhile True: time.sleep(1)"
     done = talk(tmp_path, code, duration_s=3, protocol={"stop": {"after_s": 60}})
@@ -344,7 +347,7 @@ def test_serve_aborts_a_line_pattern_that_takes_too_long(tmp_path: Path) -> None
     complaint = r"h\d: searching its line a+ for protocol.lines.deliver takes longer than 1 s"
     with pytest.raises(PluginError, match=complaint):
         talk(tmp_path, "say('broadcast 7'); say('a' * 60)\nwhile True: time.sleep(1)", protocol={"lines": lines})
-    assert "broadcast" in set(Run(tmp_path / "run").events.event)  # earlier output is kept
+    assert "broadcast" in set(Run(tmp_path / "run").events.event)  # Output before the error is kept.
     assert not alive(tmp_path)
 
 
@@ -386,7 +389,8 @@ def test_a_second_ctrl_c_ends_the_command() -> None:
         assert asked == ["Ctrl-C"]
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as under nohup, or in the background of a script
+        # This is the setting under nohup, or in the background of a script.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _take_ctrl_c(asked)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
@@ -494,10 +498,12 @@ def _datagram_socket() -> socket.socket:
 
 
 def _own_address() -> list[str]:
-    """Return an address of this machine beyond the loopback, if it has one; packets to it take the loopback, too."""
+    """Return a list with an address of this machine other than the loopback address, if there is one. Packets to it are
+    also sent over the loopback device.
+    """
     with _datagram_socket() as any_socket:
         try:
-            any_socket.connect(("192.0.2.1", 9))  # sends no packet
+            any_socket.connect(("192.0.2.1", 9))  # does not send a packet
         except OSError:
             return []
         return [any_socket.getsockname()[0]]
@@ -528,7 +534,9 @@ while True:  # each sends until all have certainly received: a datagram may be l
 
 @pytest.mark.long
 def test_course_programs_may_number_processes_from_1(tmp_path: Path) -> None:
-    """Programs start and log as in the projects of EPFL's CS451, without a wrapper or an idle host."""
+    """The programs start and write logs as in the projects of EPFL's course CS451. They need neither a wrapper nor an
+    idle host.
+    """
     (tmp_path / "process.py").write_text(COURSE)
     words = ["--id", "{me}", "--hosts", "{hosts_file}", "--output", "{me}.output"]
     lines = {
@@ -555,29 +563,29 @@ def test_serving_a_kept_run_again_logs_to_its_new_directory(tmp_path: Path) -> N
     code = "open(f'log{me}.txt', 'a').write('broadcast 0\\n' if me == 1 else '')\nwhile True: time.sleep(1)"
     path = scenario(tmp_path / "own", code, protocol={"promises": "fifo", "logs": "log{me}.txt"})
     status, output = command("serve", path, "--allow-code", "--out", tmp_path / "one")
-    assert status == 4, output  # nothing was delivered
+    assert status == 4, output  # Messages were not delivered, so the verdict is unknown.
     before = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
     status, output = command("serve", tmp_path / "one" / "scenario.yaml", "--allow-code", "--out", tmp_path / "two")
-    assert status == 4, output  # nothing was delivered
+    assert status == 4, output  # Here, too, messages were not delivered.
     assert {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()} == before
     assert (tmp_path / "two" / "log1.txt").read_text() == "broadcast 0\n" and "log0.txt" not in before
     assert (Run(tmp_path / "two").events["event"] == "broadcast").sum() == 1
 
 
 def test_programs_that_promise_nothing_end_with_the_active_part(tmp_path: Path) -> None:
-    """One sends until SIGTERM, the other until SIGKILL. Neither has to come to rest."""
+    """One program sends until SIGTERM, and the other until SIGKILL. The run does not wait until they stop sending."""
     endless = "import signal\nif me == 1: signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     endless += "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
     done = talk(tmp_path, endless, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)
     assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
     assert done.verdict == "valid" and "drained" not in done.verdicts
-    assert done.manifest["simulated_s"] < 4  # at rest one second after the last datagram
+    assert done.manifest["simulated_s"] < 4  # The run comes to rest one second after the last datagram.
     code, output = command("show", done.path)
     assert code == 0 and "programs still running after duration_s ended by SIGTERM: h0; by SIGKILL: h1" in output
 
 
 def test_programs_without_output_are_stopped_too(tmp_path: Path) -> None:
-    """One ends at SIGTERM with a last line, the other only at SIGKILL."""
+    """One program ends at SIGTERM, after a last line. The other ends only at SIGKILL."""
     quiet = "import signal\ndef end(*_): say('broadcast 0'); sys.exit()\n"
     quiet += "signal.signal(signal.SIGTERM, signal.SIG_IGN if me == 1 else end)\nwhile True: time.sleep(0.05)\n"
     done = talk(tmp_path, quiet, duration_s=2.0, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)

@@ -1,4 +1,6 @@
-"""Plug-in with slotted ALOHA: every host sends a frame to its station in each slot with a fixed probability, once."""
+"""A plug-in with slotted ALOHA: in each slot, every host sends a frame to its station with a fixed probability, and
+never repeats a frame.
+"""
 
 import math
 from dataclasses import dataclass
@@ -9,8 +11,8 @@ from mobilenet.protocols.port import MessageId
 
 
 class Settings(Parameters):
-    slot_ms: int = 2  # longer than a frame and its propagation delay
-    probability: float = 0.05  # that a host sends in a slot
+    slot_ms: int = 2  # longer than a frame and its propagation delay together
+    probability: float = 0.05  # probability that a host sends in a slot
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ class Host(BaseHost):
             self.wait()
 
     def wait(self) -> None:
-        """Wait until the slot of the next frame; the gaps are geometric."""
+        """Start the timer for the slot of the next frame. The number of empty slots before it is geometrically
+        distributed.
+        """
         slot_ns = self.settings.slot_ms * 1_000_000
         silent = math.log(1 - self.port.uniform(0, 1)) / math.log(1 - self.settings.probability)
         slot = self.port.now // slot_ns + 1 + int(silent)

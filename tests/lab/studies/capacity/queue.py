@@ -1,5 +1,5 @@
-"""Plug-in with an M/M/1 queue: a host's messages wait for one server with exponential service times,
-without the radio.
+"""A plug-in with an M/M/1 queue: the messages of a host wait for one server with exponential service times, and do not
+use the radio.
 """
 
 import math

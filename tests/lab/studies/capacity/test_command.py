@@ -1,4 +1,6 @@
-"""Tests of `mobilenet capacity` on a real Spark: output and files, killed and resumed, undecided, and from Python."""
+"""Tests of `mobilenet capacity` on a real Spark: its output and files, killed and resumed searches, undecided answers,
+and the call from Python.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +119,7 @@ def test_a_killed_capacity_search_resumes_with_other_workers(out: Path, tmp_path
 
 
 def test_a_search_out_of_time_resumes_by_the_printed_command(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time limit is 70 s, and each run takes one."""
+    """The time limit is 70 s, and each run takes one second."""
     runs = place / "short" / "runs"
     with monkeypatch.context() as patched:
         clock = SimpleNamespace(monotonic=lambda: len(list(runs.iterdir())) if runs.exists() else 0)

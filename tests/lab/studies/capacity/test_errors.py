@@ -1,5 +1,5 @@
-"""Tests that answers are wrong no more often than promised: searches over numbers from known laws
-(validation/capacity.py).
+"""Tests that the answers of searches are wrong no more often than promised. The searches use random numbers with known
+distributions (validation/capacity.py).
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ def require_right(name: str, searches: int) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LAWS)
 def test_capacity_searches_are_wrong_no_more_than_promised(name: str, request: pytest.FixtureRequest) -> None:
-    """Runs 200 searches, and 1,000 of the cheap ones, where many repetitions are requested."""
+    """If many repetitions are requested, the test makes 200 searches for each distribution, or 1,000 if they take
+    little time.
+    """
     is_whole = request.config.getoption("--repetitions") >= 20
     require_right(name, 60 if not is_whole else 1000 if name in CHEAP else 200)
 
 
 def test_the_check_of_searches_recognizes_wrong_answers() -> None:
-    law = LAWS["normal, smooth"]  # 0.5 + 0.5 * value / threshold, limit 1, tolerance 0.05
+    law = LAWS["normal, smooth"]  # The mean is 0.5 + 0.5 * value / threshold. The limit is 1, with a tolerance of 0.05.
     for verdict, holds_at, fails_at, wrong in (
         (Verdict.LARGEST, 31, 32, False),
-        (Verdict.LARGEST, 35, 36, False),  # 1.047
-        (Verdict.LARGEST, 36, 37, True),  # 1.0625
-        (Verdict.LARGEST, 27, 28, True),  # 0.9375 fails
+        (Verdict.LARGEST, 35, 36, False),  # At 35, the mean is 1.047, which is within the tolerance.
+        (Verdict.LARGEST, 36, 37, True),  # At 36, the mean is 1.0625.
+        (Verdict.LARGEST, 27, 28, True),  # At 28, the mean is 0.9375, so the requirement holds there.
         (Verdict.SMALLEST, 32, 31, True),
         (Verdict.NOT_MONOTONE, None, None, True),
         (Verdict.EVERYWHERE, None, None, True),
@@ -50,9 +52,10 @@ def test_the_check_of_searches_recognizes_wrong_answers() -> None:
 
 
 def test_without_splitting_the_error_too_many_searches_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These distributions expose a procedure that spends the whole error at each look at each value."""
+    """With this distribution, a procedure that spends the whole error at each look at each value is wrong too often."""
     monkeypatch.setattr("mobilenet.lab.studies.capacity.feasibility.share_of_look", lambda number: 1.0)
-    monkeypatch.setattr("mobilenet.lab.studies.statistics.is_rare", lambda *_: True)  # or there would be more runs
+    # Without this change, the searches would need more runs.
+    monkeypatch.setattr("mobilenet.lab.studies.statistics.is_rare", lambda *_: True)
     name = "normal, worst"
     judge = Judge([LAWS[name].requirement], ERROR)
     monkeypatch.setattr("validation.capacity.Judge", lambda requirements, error: judge)

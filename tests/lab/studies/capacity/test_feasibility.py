@@ -1,4 +1,4 @@
-"""Tests of the decision at one value, with means, tolerances, backlogs, and metrics that are missing in some runs."""
+"""Tests of the decision at one value, with means, tolerances, backlogs, and metrics that some runs do not have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RATIO = Requirement("ratio", False, 0.9, 0.045)
 
 
 def rows(mean: float, runs: int = 200, spread: float = 0.1, name: str = "delay", **others: float) -> list[Row]:
-    """Return rows with this mean; metrics in `others` vary by a thousandth."""
+    """Return rows whose metric has this mean. The metrics in `others` vary by a thousandth."""
     drawn = generator(1, "rows", f"{mean} {name}").normal(mean, spread, runs)
     return [
         {name: float(value), **{other: level * (1 + place % 97 * 1e-5) for other, level in others.items()}}
@@ -30,18 +30,19 @@ def sloping(run_rows: list[Row], slopes: Iterable[float]) -> list[Row]:
 
 
 def judge(run_rows: list[Row], *wanted: Requirement) -> ValueJudgement:
-    """Judge with `rare` so large that ten runs without a contradiction are enough."""
+    """Judge the rows with such a large `rare` that ten runs without a contradiction are enough."""
     return Judge(wanted or (DELAY,), 0.005, rare=0.6).judge(run_rows)
 
 
-USUAL, TEN = Judge((DELAY,), 0.005), Judge((DELAY,), 0.005, rare=0.6)  # TEN decides after ten runs
+USUAL, TEN = Judge((DELAY,), 0.005), Judge((DELAY,), 0.005, rare=0.6)  # TEN needs only ten runs for a decision.
 BOTH = Judge((DELAY, RATIO), 0.005, rare=0.6)
 SELDOM = Judge((DELAY,), 0.005, rare=0.3)
 IN_SEARCH = Judge((DELAY,), 0.05 / 13)
-OF_RUNS = Judge((Requirement("delivery_delay_mean_s", True, 1.0, 0.05),), 0.05 / 13)  # which cannot be less than 0
+OF_RUNS = Judge((Requirement("delivery_delay_mean_s", True, 1.0, 0.05),), 0.05 / 13)  # This metric cannot be negative.
 AT_0 = Judge((Requirement("delay", True, 0.8, 0.1),), 0.005)
 EQUAL: list[Row] = [{"delay": 0.0, "delivery_ratio": 1.0}] * 400
-EVERY_20TH: list[Row] = [{"delay": float(place % 20 == 0)} for place in range(400)]  # eight of 141 runs are above
+# Eight of the first 141 runs are above the limit.
+EVERY_20TH: list[Row] = [{"delay": float(place % 20 == 0)} for place in range(400)]
 LONG: list[Row] = [row if place % 5 else {"delay": 1.5} for place, row in enumerate(rows(0.5, 400, 0.01))]
 VARIED = [
     0.26,
@@ -54,7 +55,7 @@ VARIED = [
     0.26,
     0.28,
     0.3,
-]  # the backlog grows in each run, but too differently for the split error
+]  # The backlog grows in each run, but the slopes differ too much for a decision with the small error of one look.
 
 
 def at_least(limit: float) -> Judge:
@@ -64,31 +65,32 @@ def at_least(limit: float) -> Judge:
 @pytest.mark.parametrize(
     ("judge", "run_rows", "state", "n", "assumes"),
     [
-        # far from the limit, ten runs are enough
+        # If the mean is far from the limit, ten runs are enough.
         (TEN, rows(0.5), State.HOLDS, 10, True),
         (TEN, rows(2.0), State.FAILS, 10, True),
-        # every requirement must hold, and where no run has the ratio, the delay still fails
+        # Every requirement must hold. If the runs do not have the ratio, the delay alone can still fail.
         (BOTH, rows(0.5, ratio=0.99), State.HOLDS, 10, True),
         (BOTH, rows(0.5, ratio=0.5), State.FAILS, 10, True),
         (BOTH, rows(2.0), State.FAILS, 10, True),
-        # a verdict needs runs that contradict it, or enough runs to have seen some
+        # A decision needs runs that contradict it, or so many runs that contradicting ones would have been seen.
         (IN_SEARCH, rows(0.5, 400, 0.01), State.HOLDS, 156, True),
-        (IN_SEARCH, LONG, State.HOLDS, 156, True),  # the eighth long run is number 36, but others may be longer still
-        # a delay far above its limit fails soon, however many runs contradict
+        # The eighth long run has the number 36, but other runs may take even longer.
+        (IN_SEARCH, LONG, State.HOLDS, 156, True),
+        # A delay far above its limit fails after a few runs, however many later runs might contradict this.
         (OF_RUNS, rows(5.0, 400, name="delivery_delay_mean_s"), State.FAILS, 10, False),
         (OF_RUNS, rows(2.0, 400, name="delivery_delay_mean_s"), State.FAILS, 14, False),
-        # a metric that no run has, once it is certain that fewer runs than `rare` have it
+        # A metric is found to be missing once it is certain that the share of runs with this metric is below `rare`.
         (USUAL, [{}] * 2_000, State.NO_DATA, 156, False),
         (SELDOM, [{}] * 2_000, State.NO_DATA, 20, False),
         (SELDOM, [{} if place % 10 else row for place, row in enumerate(rows(0.5, 2_000))], State.HOLDS, 219, True),
-        # equal values decide only when no frequent outcome can have been missed
+        # Equal values decide only when so many runs have been made that a frequent outcome cannot have been missed.
         (USUAL, EQUAL[:155], State.OPEN, 111, False),
         (USUAL, EQUAL, State.HOLDS, 156, True),
         (at_least(0.5), EQUAL, State.HOLDS, 14, False),
         (at_least(0.99), EQUAL, State.HOLDS, 156, True),
         (AT_0, EVERY_20TH[:111], State.OPEN, 111, False),
         (AT_0, EVERY_20TH, State.HOLDS, 156, True),
-        # a backlog that may run away does not hold yet, and one run may lack the metric
+        # A requirement does not hold yet while the backlog may grow without bound. One run may lack the metric.
         (TEN, sloping(rows(0.5, 10), VARIED), State.OPEN, 10, True),
         (TEN, sloping(rows(0.5, 10), [0.1] * 10), State.HOLDS, 10, True),
         (TEN, [*rows(0.5, 9), {}], State.HOLDS, 10, True),
@@ -106,7 +108,7 @@ def test_more_replications_are_needed_near_the_limit() -> None:
     judgement = judge(rows(1.0, 10))
     assert (judgement.state, judgement.n, judgement.next_n) == (State.OPEN, 10, 14)
     judgement = judge(rows(1.0, 13))
-    assert (judgement.n, judgement.next_n) == (10, 14)  # runs between two looks do not count
+    assert (judgement.n, judgement.next_n) == (10, 14)  # Runs between two looks do not count.
     assert judge([]) == ValueJudgement(State.OPEN, 0, 10)
     whole = judge(rows(1.0, 2_000))
     assert whole.state in (State.HOLDS, State.FAILS) and not whole.is_clear and whole.n > 50
@@ -114,7 +116,7 @@ def test_more_replications_are_needed_near_the_limit() -> None:
 
 @pytest.mark.parametrize(("mean", "state"), [(0.97, State.HOLDS), (1.03, State.FAILS)])
 def test_within_the_tolerance_the_mean_decides(mean: float, state: State) -> None:
-    """The interval lies on one side of the limit, within a wide tolerance."""
+    """The tolerance is wide, and the interval lies on one side of the limit."""
     for wanted, expected in ((Requirement("delay", True, 1.0, 0.5), state), (
         Requirement("delay", False, 1.0, 0.5), State.FAILS if state is State.HOLDS else State.HOLDS
     )):  # fmt: skip
@@ -152,7 +154,9 @@ def test_a_growing_backlog_fails_whatever_the_delay() -> None:
 
 @pytest.mark.parametrize(("mean", "spread"), [(0.6, 0.3), (0.8, 0.4), (0.5, 0.3)])
 def test_runs_that_studies_call_unstable_do_not_hold(mean: float, spread: float) -> None:
-    """Slopes of runs vary, so this strict test needs more of them than the test of studies."""
+    """The slopes of the runs vary. This test is strict, so it needs more runs than the corresponding test of
+    studies.
+    """
     judge, fails = Judge((DELAY,), 0.05 / 13, rare=0.6), 0
     for seed in range(50):
         slopes = generator(seed, "slopes", "0").normal(mean, spread, 200)
@@ -166,7 +170,7 @@ def test_runs_that_studies_call_unstable_do_not_hold(mean: float, spread: float)
 
 
 def test_a_backlog_that_does_not_run_away_holds_in_the_end() -> None:
-    """Slopes around 0 look like growth by chance in some runs only, and only for a while."""
+    """With slopes around 0, the backlog seems to grow in some runs by chance, but not after more runs."""
     for seed in range(50):
         slopes = generator(seed, "settled", "0").normal(0, 1, 200)
         assert judge(sloping(rows(0.3), slopes)).state is State.HOLDS
@@ -183,7 +187,7 @@ def test_a_delay_percentile_beyond_the_deliveries_is_infinite(limit: float) -> N
 
 
 def test_a_metric_that_few_runs_have_decides_nothing() -> None:
-    """The search continues until enough runs have the metric."""
+    """The search makes more runs until enough of them have the metric."""
     run_rows: list[Row] = rows(0.5, 4) + [{} for _ in range(6)]
     for few in (run_rows, [{} for _ in range(10)]):
         seen = Judge((DELAY,), 0.005).judge(few)
@@ -206,7 +210,7 @@ def test_a_metric_that_half_of_the_runs_have_is_usually_decided() -> None:
 
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 def test_a_few_long_runs_far_from_a_cluster_are_not_overlooked(share: float) -> None:
-    """The delay is about 0.5 s, and longer in a share of the runs; its mean is 1.5."""
+    """The delay is about 0.5 s, and longer in a share of the runs. Its mean is 1.5 s."""
     wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
     for seed in range(50):
         stream = generator(seed, "long runs", str(share))
@@ -217,7 +221,7 @@ def test_a_few_long_runs_far_from_a_cluster_are_not_overlooked(share: float) -> 
 
 
 def test_rare_extremes_show_behind_common_runs_over_the_limit() -> None:
-    """Most runs are at 0.8 or 1.06, and 6 % are longer by 5, so the mean is 1.2."""
+    """Most runs are at 0.8 or 1.06, and 6 % of them are longer by 5. The mean is thus about 1.2."""
     wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
     for seed in range(50):
         stream = generator(seed, "farther", "0")

@@ -1,4 +1,4 @@
-"""Tests of the comparison of a search with a grid (validation/capacity_grid.py): what counts as agreement."""
+"""Tests that define when a search agrees with a grid (validation/capacity_grid.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from validation.capacity_grid import Comparison, contradictions, crossings, line
 
 
 def compare(holds: float | None, fails: float | None, **means: float) -> Comparison:
-    """Compare with a limit of 1.3, a tolerance of 0.1, and intervals of ± 0.05."""
+    """Return a comparison with a limit of 1.3, a tolerance of 0.1, and intervals of ± 0.05."""
     grid = {float(name[1:]): Interval(20, mean, 0.1, 0.05) for name, mean in means.items()}
     answer: Any = SimpleNamespace(
         answer=SimpleNamespace(holds_at=holds, fails_at=fails), runs=10, verdict="undecided",
@@ -34,10 +34,11 @@ def test_the_grid_finds_where_the_mean_crosses_the_limit() -> None:
     ("holds", "fails", "means", "wrong"),
     [
         (4.0, 3.0, {"v2": 2.0, "v3": 1.35, "v4": 1.25, "v5": 1.0}, 0),
-        (4.0, 3.0, {"v2": 2.0, "v3": 1.28, "v4": 1.34, "v5": 1.0}, 0),  # within the tolerance
+        (4.0, 3.0, {"v2": 2.0, "v3": 1.28, "v4": 1.34, "v5": 1.0}, 0),  # Both means are within the tolerance.
         (4.0, 3.0, {"v2": 2.0, "v3": 1.6, "v4": 1.5, "v5": 1.0}, 1),
         (4.0, 3.0, {"v2": 1.0, "v3": 1.1, "v4": 1.2, "v5": 1.0}, 2),
-        (3.0, 4.0, {"v2": 1.0, "v3": 1.2, "v4": 1.4, "v5": 2.0}, 0),  # the largest value
+        # This search finds the largest value for which the requirement holds.
+        (3.0, 4.0, {"v2": 1.0, "v3": 1.2, "v4": 1.4, "v5": 2.0}, 0),
         (3.0, 4.0, {"v2": 1.6, "v3": 1.2, "v4": 1.4, "v5": 2.0}, 1),
         (None, None, {"v2": 1.0}, 1),
     ],

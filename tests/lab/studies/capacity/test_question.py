@@ -1,4 +1,6 @@
-"""Tests of the question of a capacity search: values of the key, and one clear message for invalid questions."""
+"""Tests of the question that a capacity search answers: the values of its key, and one clear message for each invalid
+question.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the search over values, with given decisions and with those of runs."""
+"""Tests of the search over values, with prepared decisions and with decisions from runs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_requirement_that_holds_in_between_is_not_monotone(inside: range) -> N
 
 HOLDS, FAILS, OPEN = decide(True), decide(False), ValueJudgement(State.OPEN, 10, 14)
 DEAR = ValueJudgement(State.OPEN, 20, 28)
-BARELY_HOLDS, BARELY_FAILS = decide(True, False), decide(False, False)  # within the tolerance
+BARELY_HOLDS, BARELY_FAILS = decide(True, False), decide(False, False)  # These decisions are within the tolerance.
 FAR = ValueJudgement(State.FAILS, 10, 0, is_clear=True, is_far=True)
 NEXT: dict[str, tuple[dict[int, ValueJudgement], Step]] = {
     "an alternation within the tolerance is not a contradiction": (
@@ -120,8 +120,8 @@ def test_the_next_value_of_a_search_follows_from_the_decisions(case: str) -> Non
 
 @pytest.mark.parametrize(("last", "looks"), [(1, 2), (4, 2), (9, 2), (19, 2), (64, 1), (100, 1)])
 def test_the_error_is_split_over_all_values_a_search_may_reach(last: int, looks: int) -> None:
-    """Within the tolerance, any decision may be made at any look; outside it, the search reaches no more values than
-    its error is split over.
+    """Within the tolerance, any decision may be made at any look. Outside of it, the search does not reach more values
+    than the number over which its error is divided.
     """
     for low in range(last + 1):
         for high in range(low, min(last, low + 12 // looks) + 1):
@@ -147,7 +147,7 @@ def test_the_error_is_split_over_all_values_a_search_may_reach(last: int, looks:
 
 
 def test_a_requirement_that_holds_again_farther_on_is_noticed() -> None:
-    """The means are 0.5, then 1.5, and 0.6 around value 48, with a limit of 1 +- 0.05: docs/guide/capacity.md."""
+    """The mean is first 0.5, then 1.5, and 0.6 around value 48. The limit is 1 ± 0.05 (docs/guide/capacity.md)."""
     requirement, noticed = Requirement("m", True, 1.0, 0.05), 0
     for seed in range(40):
         noise = np.random.default_rng(seed).normal(1, 0.2, 4000)
@@ -162,7 +162,9 @@ def test_a_requirement_that_holds_again_farther_on_is_noticed() -> None:
 
 
 def test_a_known_metric_may_be_missing_in_all_of_the_first_runs() -> None:
-    """A metric of a plug-in or of processes may not be missing: only the runs can show that there is no such metric."""
+    """A search rejects an unknown metric that all of its first runs lack. This applies to metrics of plug-ins and of
+    processes, because only the runs can show whether such a metric exists.
+    """
     for metric, words, is_known in (("handoff_duration_mean_s", OF_HOSTS, True), ("own", OF_HOSTS, False),
                                            ("handoff_duration_mean_s", OF_PROCESSES, False)):  # fmt: skip
         rounds = Rounds.__new__(Rounds)

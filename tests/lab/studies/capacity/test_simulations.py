@@ -1,4 +1,4 @@
-"""Tests of whole searches over plug-ins with known answers: an M/M/1 queue and slotted ALOHA."""
+"""Tests of complete searches over plug-ins whose answers are known: an M/M/1 queue and slotted ALOHA."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
 
 HERE = Path(__file__).parent
 WORKERS = 2
-RARE = 0.5  # neither law has rare outcomes
+RARE = 0.5  # Both distributions have no rare outcomes.
 
 
 def sojourn_s(interval_s: float) -> float:

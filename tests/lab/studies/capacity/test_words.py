@@ -1,4 +1,4 @@
-"""Tests of a search's answer in sentences, tables and a figure: each row is about its own requirement."""
+"""Tests of the answer of a search in sentences, tables and a figure, in which each row is about one requirement."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mobilenet.metrics.registry import OF_HOSTS
 
 DELAY = Requirement("delivery_delay_mean_s", True, 1.0, 0.05)
 RATIO = Requirement("delivery_ratio", False, 0.5, 0.05)
-FREE = Requirement("own_metric", True, 1.0, 0.1)  # without known limits
+FREE = Requirement("own_metric", True, 1.0, 0.1)  # a metric without known limits
 
 
 def rows(delay: float, ratio: float, slope: float = 0.0, runs: int = 40) -> list[dict[str, float]]:
@@ -52,7 +52,7 @@ def search_result(
 
 @pytest.fixture
 def two() -> SearchResult:
-    """Return two requirements; at 0.1 only the delay fails."""
+    """Return a search with two requirements. At 0.1, only the delay fails."""
     judge = Judge((DELAY, RATIO), 0.004, rare=0.6)
     return search_result({0.0: judge.judge(rows(0.5, 0.8)), 0.1: judge.judge(rows(2.0, 0.8))}, 0.0, 0.1, DELAY, RATIO)
 
@@ -178,7 +178,7 @@ def test_intervals_end_at_the_limits_of_the_metric() -> None:
 
 
 def test_error_bars_without_an_end_leave_the_panel(tmp_path: Path) -> None:
-    """There are twenty equal runs of a metric without limits."""
+    """Twenty runs have equal values of a metric without limits, so the interval is infinite."""
     judge = Judge((FREE,), 0.004)
     points = {value: judge.judge([{"own_metric": 0.5 + value}] * 20) for value in (0.0, 0.1)}
     assert points[0.0].estimates[0].bounds == Bounds(0.5, -math.inf, math.inf)

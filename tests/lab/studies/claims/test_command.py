@@ -1,4 +1,6 @@
-"""Tests of `mobilenet claims` on a real Spark: output and files, killed and resumed, quick, and exit codes."""
+"""Tests of `mobilenet claims` on a real Spark: its output and files, killed and resumed calls, quick answers, and exit
+codes.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,7 @@ def document_in(place: Path) -> dict[str, Any]:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = claims_file(tmp_path_factory.mktemp("claims"))
     done = evaluate(place)
-    assert done.returncode == 4, done  # one claim is undecided
+    assert done.returncode == 4, done  # One claim is undecided.
     (place / "printed.txt").write_text(done.stdout)
     return place
 
@@ -161,7 +163,7 @@ def test_claims_quick_lists_what_it_left_unanswered(
     assert done.returncode == 4 and left and f"not examined: {', '.join(left)}" in lines
     assert f"({len(left)} left by --quick)" in done.stdout
     whole = {one["claim"]: one for one in document_in(place)["claims"]}
-    for one in claims:  # claims that are answered have the same answer as without the limit
+    for one in claims:  # A claim that is answered within the limit has the same answer as without the limit.
         assert one["left"] or one == whole[one["claim"]]
     assert lines[-1] == "Next: mobilenet claims claims.yaml --out out"
     assert mobilenet(*shlex.split(lines[-1])[2:], "--quiet", place=tmp_path).returncode == 4

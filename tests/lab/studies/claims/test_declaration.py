@@ -1,4 +1,6 @@
-"""Tests of the contents of a claims file, and of the one message for each mistake: file, line, key, and the fix."""
+"""Tests of the contents of a claims file. Each mistake leads to one message with the file, the line, the key and a
+correction.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +51,12 @@ def plan_of(place: Path, text: str, seed: int | None = None) -> Plan:
 
 def test_a_claims_file_becomes_questions_about_its_studies(place: Path) -> None:
     file_plan = plan_of(place, GOOD)
-    assert list(file_plan.studies) == ["loss"]  # studies without claims are not run
+    assert list(file_plan.studies) == ["loss"]  # A study without claims is not run.
     fast, growing, safe = file_plan.questions
     assert fast.cells == (Cell("loss", 1),) and growing.cells == tuple(Cell("loss", n) for n in range(3))
     assert (fast.tests[0].bound, fast.tests[0].margin) == (0.5, 0.025) and not safe.tests
-    assert file_plan.error == pytest.approx(0.025)  # two claims can be answered wrongly
+    # The error is divided between the two claims that can be answered wrongly.
+    assert file_plan.error == pytest.approx(0.025)
     assert file_plan.costs.keys() == {Cell("loss", n) for n in range(3)} and min(file_plan.costs.values()) > 0
 
 

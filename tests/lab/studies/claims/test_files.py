@@ -1,5 +1,5 @@
-"""Tests that files are answered wrongly no more often than promised, over numbers from known laws
-(validation/claims.py).
+"""Tests that claims files are answered wrongly no more often than promised. The claims are about random numbers with
+known distributions (validation/claims.py).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ def test_the_file_covers_all_relations_laws_and_distances() -> None:
     assert len(all_cases) == COUNT == 40 and sum(case.is_true for case in all_cases) == 20
     assert {case.keys["relation"] for case in all_cases} == set(RELATIONS)
     assert {case.law for case in all_cases} == set(LAWS)
-    assert min(DISTANCES) > 1  # within the margin, both answers are right
+    assert min(DISTANCES) > 1  # Within the margin, both answers would be correct.
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_claims_files_are_wrong_no_more_than_promised(request: pytest.FixtureRequest) -> None:
-    """Answers 200 files where many repetitions are requested."""
+    """If many repetitions are requested, the test answers 200 files."""
     count = 200 if request.config.getoption("--repetitions") >= 20 else 30
     tally = repeat(count)
     print(tally)
@@ -40,6 +40,8 @@ def test_a_claims_file_gets_the_same_answers_twice() -> None:
 
 @pytest.mark.long
 def test_without_splitting_the_error_too_many_files_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These laws expose a procedure that spends the whole error at each look at each claim."""
+    """With these distributions, a procedure that spends the whole error at each look at each claim is wrong too
+    often.
+    """
     monkeypatch.setattr("mobilenet.lab.studies.claims.judge.share_of_look", lambda number: 1.0)
     assert repeat(20, error=0.05).wrong_files > most_wrong(20)

@@ -1,4 +1,4 @@
-"""Tests of the judgement of one question at one look, from the numbers of its runs."""
+"""Tests that judge one question at one look, from the values of its runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def spread(mean: float, sd: float = 0.1, n: int = 28, seed: int = 1) -> Rows:
 
 
 def judge_claim(one: Question, *cells: Rows, number: int = 3, rare: float = 0.3) -> Judgement:
-    """Judge with `rare` so large that 28 replications without a contradiction are enough."""
+    """Judge a question with such a large `rare` that 28 replications without a contradiction are enough."""
     return judge(one, dict(zip((A, B, C), cells, strict=False)), number, 0.05, rare=rare)
 
 
@@ -65,11 +65,12 @@ BOTH = question(at_least(1.0), at_most(2.0))
 EXACT = question(at_least(11.15, 0.0), at_most(11.25, 0.0), is_exact=True)
 STRICT = Question("q", Below(relation="below", metric="m", value=HERE, than=HERE), "m", (below(A, B),), True)
 ZEROS = rows(*[0.0] * 28)
-WORLD = spread(10, 5)  # the difference between worlds, shared by both configurations, cancels
+WORLD = spread(10, 5)  # Both configurations share the difference between worlds, so it cancels.
 ONE_MORE = [{"m": row["m"] + 1 + 0.001 * place} for place, row in enumerate(WORLD)]
 AWAY = [{"m": 0.5, "backlog_slope": 0.6 + 0.01 * place} for place in range(28)]
 SLOPES = [{"backlog_slope": row["backlog_slope"]} for row in AWAY]
-NEVER: Rows = [*rows(*[0.5] * 27, metric=SURVIVAL), {}]  # in one run the share is never reached
+# In one run, the required share of deliveries is never reached.
+NEVER: Rows = [*rows(*[0.5] * 27, metric=SURVIVAL), {}]
 ARRIVES = rows(*[0.5] * 28, metric=SURVIVAL)
 
 
@@ -86,7 +87,7 @@ ARRIVES = rows(*[0.5] * 28, metric=SURVIVAL)
         (question(Inequality(A, B, False, True, 0.5, 0.1)), [ONE_MORE, WORLD], FAILS),
         (STEPS, [spread(1), spread(2), spread(3)], HOLDS),
         (STEPS, [spread(1), spread(2), spread(1.5)], FAILS),
-        (STEPS, [spread(1), spread(2), spread(2)], FAILS),  # equal is not greater
+        (STEPS, [spread(1), spread(2), spread(2)], FAILS),  # An equal value does not count as greater.
         (STEPS, [ZEROS, ZEROS, spread(2)], UNDECIDED),
         (question(at_least(0.1)), [AWAY], UNDECIDED),
         (PAIR, [spread(0.1, 0.01), AWAY], UNDECIDED),
@@ -94,7 +95,7 @@ ARRIVES = rows(*[0.5] * 28, metric=SURVIVAL)
         (question(below(A, B), metric=SURVIVAL), [ARRIVES, NEVER], HOLDS),
         (EXACT, [rows(11.2, 11.2)], HOLDS),
         (EXACT, [rows(11.3, 11.3)], FAILS),
-        (EXACT, [rows(11.25, 11.25)], HOLDS),  # the bound itself is included
+        (EXACT, [rows(11.25, 11.25)], HOLDS),  # The bound itself is allowed.
         (STRICT, [rows(1, 1), rows(1, 1)], FAILS),
         (STRICT, [rows(0.99, 0.99), rows(1, 1)], HOLDS),
     ],
@@ -127,7 +128,7 @@ def test_a_clear_answer_is_beyond_the_margin() -> None:
 
 
 def test_a_claim_agrees_with_the_side_of_the_mean() -> None:
-    """This holds for any width of the margin."""
+    """The answer agrees even if the margin is wide."""
     for mean in np.linspace(0.5, 1.5, 41):
         answer = judge_claim(question(at_most(1.0, 10.0)), spread(float(mean), 0.3)).answer
         assert answer is (HOLDS if mean <= 1 + 1e-9 else FAILS)
@@ -146,7 +147,7 @@ def test_a_claimed_ratio_is_computed_from_pairs() -> None:
 def test_a_ratio_needs_a_denominator_above_zero(
     value: float, other: float, denominator: str, is_at_most: bool, is_exact: bool
 ) -> None:
-    """It is undecided at every look, and more runs may still change that, except for deterministic runs."""
+    """The claim is undecided at every look. More runs may still change this, unless the runs are deterministic."""
     one = question(Inequality(A, B, True, is_at_most, 1.0, 0.1), is_exact=is_exact)
     judgement = judge_claim(one, rows(*[value] * 28), rows(*[other] * 28))
     assert (judgement.answer, judgement.is_final, judgement.bounds) == (UNDECIDED, is_exact, (None,))
@@ -160,14 +161,14 @@ def test_comparing_with_zero_needs_no_ratio() -> None:
 
 
 def test_the_interval_of_a_ratio_is_that_of_fieller() -> None:
-    """The ends of the interval solve a quadratic equation for t bounds."""
+    """The ends of Fieller's interval solve a quadratic equation for t bounds."""
     a, b = (np.array([row["m"] for row in spread(mean, 0.2, 40, seed)]) for mean, seed in ((2.0, 1), (1.0, 2)))
     bounds = judge_claim(question(Inequality(A, B, True, True, 3.0, 0.1)), rows(*a), rows(*b), number=5).bounds[0]
     assert bounds is not None and bounds.low < 2 < bounds.high
     for end in (bounds.low, bounds.high):
         combined = a - end * b
         statistic = abs(combined.mean()) / (combined.std(ddof=1) / math.sqrt(40))
-        assert 2.5 < statistic < 5  # the quantile of the level, adjusted slightly for the skewness
+        assert 2.5 < statistic < 5  # the quantile for the error of this look, adjusted slightly for the skewness
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 3), st.integers(0, 5))
@@ -237,7 +238,9 @@ def test_a_backlog_compares_only_places_with_equal_broadcasts() -> None:
 
 
 def test_an_unstable_backlog_is_not_judged_to_settle() -> None:
-    """Slopes of runs vary, so this strict test needs more of them than the test of studies."""
+    """The slopes of the runs vary. This test is strict, so it needs more runs than the corresponding test of
+    studies.
+    """
     fails = 0
     for seed in range(50):
         slopes = generator(seed, "slopes", "0").normal(0.6, 0.3, 400)
@@ -255,7 +258,9 @@ def test_an_unstable_backlog_is_not_judged_to_settle() -> None:
 
 
 def test_equal_values_decide_only_after_enough_replications() -> None:
-    """This metric has no known limits; a share that is always 1 is at least 0.6 after a few runs."""
+    """The metric m does not have known limits. A share has such limits: if it is always 1, a few runs show that it is
+    at least 0.6.
+    """
     one, zeros = question(at_most(0.005, 0.001)), rows(*[0.0] * 307)
     assert judge_claim(one, ZEROS, rare=0.05).answer is UNDECIDED
     judgement = judge_claim(one, zeros, number=10, rare=0.05)
@@ -281,7 +286,7 @@ def test_a_claim_depends_only_on_runs_of_its_own_cells() -> None:
     assert looks.judged["q"].answer is HOLDS
     assert looks.judged["hard"].why == "all replications that the file allows have been used"
     at_once = Looks((easy, hard), 0.01, 30, rare=0.6)
-    at_once.take(runs)  # runs beyond the look change nothing
+    at_once.take(runs)  # Runs after the look do not change the answers.
     one, other = ([(j._replace(sides=()), j.bounds) for j in each.judged.values()] for each in (at_once, looks))
     assert one == other
 
@@ -290,7 +295,7 @@ def test_a_claim_depends_only_on_runs_of_its_own_cells() -> None:
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 @pytest.mark.parametrize("is_difference", [True, False])
 def test_a_subtracted_mean_near_0_is_not_taken_for_0(share: float, is_difference: bool, jitter: float) -> None:
-    """The mean of A is 0.5. B has a mean of 1: it is 0, or nearly so, except in a share of the runs."""
+    """The mean of A is 0.5, and the mean of B is 1. B is 0, or nearly 0, except in a share of the runs."""
     test = Inequality(A, B, False, False, 0.3, 0.05) if is_difference else below(A, B)
     truth, wrong, metric = FAILS if is_difference else HOLDS, 0, "delivery_delay_mean_s"
     for seed in range(20):
@@ -306,7 +311,7 @@ def test_a_subtracted_mean_near_0_is_not_taken_for_0(share: float, is_difference
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 @pytest.mark.parametrize("relation", ["within", "difference", "ratio"])
 def test_a_few_extreme_runs_are_not_overlooked_by_claims(share: float, relation: str) -> None:
-    """A has a mean of 1.5: it is about 0.5 except in a share of the runs. The mean of B is 1."""
+    """The mean of A is 1.5: it is about 0.5, except in a share of the runs. The mean of B is 1."""
     tests = {
         "within": at_most(1.0), "difference": Inequality(A, B, False, True, 0.0, 0.1), "ratio": below(A, B),
     }  # fmt: skip

@@ -1,5 +1,5 @@
-"""Tests that the claims files of the papers have the printed numbers, and expect what docs/validation
-states, no more.
+"""Tests that the claims files of the papers contain the printed numbers, and that they expect exactly the failures that
+docs/validation states.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_claims_of_the_mobile_paper_expect_what_its_page_states() -> None:
 
 
 def test_the_engineering_defaults_compare_the_same_numbers() -> None:
-    """The document has them in its last column."""
+    """The last column of the document contains these numbers."""
     ours, presets = load("engineering").claims, load("mobile").claims
     assert ours.keys() == presets.keys() - {"collapse"}
     for name, claim in ours.items():
@@ -76,20 +76,22 @@ def test_the_engineering_defaults_compare_the_same_numbers() -> None:
 
 
 def test_claims_in_the_text_of_the_mobile_paper_are_as_expected() -> None:
-    """Covers recovery after each outage but the last, and connections that fail; at 60 s the backlog still grows."""
+    """The claims cover the recovery after each outage and connections that fail. Recovery is expected to fail only
+    after the longest outage, and at 60 s the backlog still grows.
+    """
     claims = load("mobile_text").claims
     assert failing("mobile_text") == {"recovery.9", "instability", "length.60", "length.250", "length.400"}
     assert {*(f"recovery.{length_s}" for length_s in range(3, 9)), "joining"} < claims.keys() and len(claims) == 13
 
 
 def test_claims_of_the_bundling_paper_are_as_documented() -> None:
-    """The results are those of docs/validation/vcube.md."""
+    """docs/validation/vcube.md contains the results."""
     with (PAPERS / "rodrigues2018_bundling.csv").open() as file:
         assert len(load("bundling").claims) == sum(1 for _ in csv.DictReader(file)) == 250
     failures = failing("bundling")
     free = {name for name in failures if ".free." in name and name[0] in "34"}
     small = {name for name in free if int(name.split(".")[1]) <= 128}
-    assert small == {"3.32.NO-AGGR.free.latency"}  # the only cell
+    assert small == {"3.32.NO-AGGR.free.latency"}  # This is the only cell that differs.
     assert {name for name in free if ".SMALL" in name} == {"3.1024.SMALL10.free.latency"}
     assert {name for name in free if ".NO-AGGR." in name} == small
     shared = {name for name in failures if name.startswith("2.")}
@@ -111,7 +113,7 @@ def test_claims_of_the_reliable_paper_are_as_documented() -> None:
 
 
 def test_claims_of_the_causal_paper_are_as_documented() -> None:
-    """Covers each printed number by name; savings are lower than printed, except at the largest size."""
+    """There is a claim for each printed number. Savings are lower than printed, except at the largest size."""
     claims = load("causal").claims
     names = {name.replace("/", ".") for name in published_ids("causal")}
     assert set(claims) == names and len(names) == 75 and len(failing("causal")) == 75 - 7 - 15
@@ -122,7 +124,7 @@ def test_claims_of_the_causal_paper_are_as_documented() -> None:
 
 
 def test_the_verdicts_of_a_paper_are_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A claim that holds only in part does not hold; each largest size is judged once."""
+    """A claim that holds only in part is answered as not holding. Each largest size is judged once."""
     verdicts = {"goal": "hold", "best_trees": "hold in part", "best_once": "fail", "higher_all_t1": "not checked"}
     calls = []
 
@@ -145,7 +147,7 @@ def test_the_verdicts_of_a_paper_are_answers(monkeypatch: pytest.MonkeyPatch, tm
 
 @pytest.mark.long
 def test_numbers_and_sentences_are_answered_from_runs(tmp_path: Path) -> None:
-    """The same file in two directories has the same answers."""
+    """The same file has the same answers in two directories."""
     text = (
         "claims:\n  goal: {relation: published, paper: reliable, id: messages_same, largest: 8, expect: holds}\n"
         "  packets: {relation: published, paper: causal, id: 1/16/packets, largest: 16, expect: does not hold}\n"
@@ -166,7 +168,7 @@ def test_numbers_and_sentences_are_answered_from_runs(tmp_path: Path) -> None:
 def test_a_limit_of_time_stops_the_runs_of_a_paper(tmp_path: Path) -> None:
     text = "claims:\n  goal: {relation: published, paper: reliable, id: goal, largest: 256}\n"
     (tmp_path / "claims.yaml").write_text(text)
-    with spark_session("local[1]") as session:  # its start-up time does not count
+    with spark_session("local[1]") as session:  # The time to start the session does not count towards the limit.
         planned, began_s = plan(Claims.load(tmp_path / "claims.yaml")), time.monotonic()
         outcome = answer(planned, Means(tmp_path / "out", 1, limit_s=12), session)
     assert time.monotonic() - began_s < 42

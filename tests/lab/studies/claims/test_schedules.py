@@ -1,4 +1,6 @@
-"""Tests of claims about schedules of the swarm: these are counted once, kept, and never left to chance."""
+"""Tests of claims about schedules of the swarm. Each schedule is run once, its result is stored, and the answer does
+not depend on chance.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of whole claims files over plug-ins with known answers: an M/M/1 queue and slotted ALOHA."""
+"""Tests of complete claims files over plug-ins whose answers are known: an M/M/1 queue and slotted ALOHA."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from validation.capacity import most_wrong
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
 
 WORKERS = 2
-# The queue serves 10 messages a second: a message stays for 1 / (10 - 1 / interval) seconds (Kleinrock, Queueing
-# Systems 1, 3.2). A frame of slotted ALOHA is lost if one of the n - 1 other hosts sends in its slot, each with a
-# probability of 5 % (Abramson 1977). `expect` is the truth, at least 1.3 margins away from each bound.
+# The queue serves 10 messages per second, so a message stays for 1 / (10 - 1 / interval) seconds on average (Kleinrock,
+# Queueing Systems 1, 3.2). A frame of slotted ALOHA is lost if one of the n - 1 other hosts sends in the same slot,
+# each with a probability of 5 % (Abramson 1977). `expect` contains the correct answer, which is at least 1.3 margins
+# away from each bound.
 TEXT = """\
 rare: 0.5  # both laws have no rare outcomes
 experiments:

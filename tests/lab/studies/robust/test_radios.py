@@ -1,4 +1,6 @@
-"""Tests of the radios derived from a scenario: same range, rates with that range, and no keys of the other model."""
+"""Tests of the radios that are derived from a scenario. They have the same range, only rates that reach this range, and
+no keys of the other model.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def test_half_of_the_preambles_are_heard_nearer_with_fading() -> None:
     [{}, {"m_near": 5.0}, {"m_near": 0.5, "m_far": 3.0}, {"near_m": 0.0}, {"near_m": 500.0}, {"near_m": 110.0}],
 )
 def test_the_distance_of_half_reception_follows_the_gains(fading: dict[str, float]) -> None:
-    """Counts piece by piece, at each centimetre around."""
+    """The test counts the values of fading with which a frame is received, one centimetre before this distance and one
+    centimetre after it.
+    """
     own = of()["fading"].wireless.model_dump(exclude_unset=True)
     wireless = WirelessParameters.model_validate({**own, "fading": {"model": "nakagami", **fading}})
     gains, losses = fading_of(wireless), loss_table(wireless.path_loss, 200)

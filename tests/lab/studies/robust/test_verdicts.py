@@ -1,4 +1,6 @@
-"""Tests of verdicts over radios, from values made by hand, and of their figure."""
+"""Tests of the verdicts over several radios, from values that the tests make up, and of the figure of these
+verdicts.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ BASE = np.full(6, 5.0) + NOISE[::-1]
 
 
 def finding(effect: float | None, metric: str = "gaps", spread: float = 1.0) -> Finding:
-    """Return the finding on a level with this difference from the baseline; None gives a level without a mean."""
+    """Return the finding on a level with this difference from the baseline. If `effect` is None, the level does not
+    have a mean.
+    """
     made = Finding({}, "new", "old", metric, "unstable")
     if effect is not None:
         made.verdict, made.result = "different", compare_means(BASE + effect + spread * NOISE, BASE)
@@ -31,7 +35,6 @@ def finding(effect: float | None, metric: str = "gaps", spread: float = 1.0) -> 
 
 
 def verdict(*effects: float | None, spread: float = 1.0) -> Claim:
-    """Return the verdict on the first radio's claim."""
     findings = {f"r{n}": [finding(effect, spread=spread if n else 1.0)] for n, effect in enumerate(effects)}
     return claims(findings, 0.95)[0]
 
@@ -55,13 +58,13 @@ def test_verdicts_over_radios_follow_from_the_effects(effects: tuple[float | Non
 
 
 def test_an_insignificant_opposite_direction_is_not_a_flip() -> None:
-    """A flip needs more than a mean on the other side."""
+    """A claim flips only if the opposite effect is significant."""
     assert verdict(1, -0.1, spread=30).verdict == "inconclusive under r1"
 
 
 @pytest.mark.long
 def test_robust_adjusts_significance_over_its_whole_table() -> None:
-    """A result that is significant by itself is not significant among enough other questions."""
+    """A result may be significant by itself, but not among sufficiently many other comparisons."""
     weak = finding(0.02)
     assert weak.result is not None and 0.004 < weak.result.p < 0.05
     assert claims({"disk": [weak], "other": [finding(1)]}, 0.95)[0].is_one

@@ -1,4 +1,4 @@
-"""Plug-in with ten settings, three of which affect how late a host delivers its own messages."""
+"""A plug-in with ten settings, of which three affect how late a host delivers its own messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Settings(Parameters):
     x7: float = 0.5
     x8: float = 0.5
     x9: float = 0.5
-    seconds: tuple[float, ...] = (0.0,) * 10  # the delay that each adds, from 0 to 1
+    seconds: tuple[float, ...] = (0.0,) * 10  # delay that each setting adds as it rises from 0 to 1
     noise_s: float = 0.02
 
 
@@ -29,15 +29,15 @@ class Host(BaseHost):
         self.later(late_s + self.port.uniform(0, s.noise_s), lambda: self.port.deliver(message, body))
 
     def on_receive(self, sender: int, message: object) -> None:
-        """Ignore messages, since none are ever sent."""
+        """Do nothing, because messages are never sent."""
 
 
 class Station(BaseStation):
     def on_receive(self, host: int, message: object) -> None:
-        """Ignore messages, since none are ever sent."""
+        """Do nothing, because messages are never sent."""
 
     def on_wired(self, source: int, message: object) -> None:
-        """Ignore messages, since none are ever sent."""
+        """Do nothing, because messages are never sent."""
 
 
 class PlantedEffect:

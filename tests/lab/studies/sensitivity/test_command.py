@@ -1,4 +1,6 @@
-"""Tests of `mobilenet sensitivity` on a real Spark: output, files, refusals, and whether it finds planted keys."""
+"""Tests of `mobilenet sensitivity` on a real Spark: its output, refused arguments, and whether it finds planted
+keys.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,7 @@ def test_the_sensitivity_command_rejects_bad_questions(
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_planted_keys_are_found_by_whole_screenings(repetitions: int, tmp_path: Path) -> None:
-    """At least 85 % of the screenings must find them among the settings of a plug-in, three of which matter."""
+    """Three of the settings of a plug-in have an effect. At least 85 % of the screenings must find them."""
     right = 0
     with spark_session(local_master(2)) as spark:
         for repetition in range(repetitions):

@@ -17,15 +17,15 @@ KEYS, WORLDS = 10, 3
 
 @pytest.fixture(autouse=True)
 def _no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the garbage collection at each call of the library for Holm's procedure, which takes
-    longer than the test.
+    """Skip garbage collection, which the library for Holm's procedure runs at each call. It takes longer than the test
+    itself.
     """
     monkeypatch.setattr(gc, "collect", lambda: 0)
 
 
 def responses(points: np.ndarray, important: list[int], chance: np.random.Generator, noise: float) -> np.ndarray:
-    """Return responses to three important keys, one nonlinear and one only together with the first; worlds differ, and
-    are skewed.
+    """Return responses to three important keys. One of them has a nonlinear effect, and another one has an effect only
+    together with the first key. Worlds differ, with a skewed distribution.
     """
     x = points / (LEVELS - 1)
     a, b, c = (x[..., key] for key in important)
@@ -39,7 +39,7 @@ def test_a_step_of_a_trajectory_moves_one_key_by_half_its_levels() -> None:
     moves = np.abs(np.diff(points, axis=1))
     assert points.min() == 0 and points.max() == LEVELS - 1
     assert set(moves.reshape(-1, KEYS).sum(axis=1).tolist()) == {STEP}
-    assert (moves.sum(axis=1) == STEP).all()  # each key once
+    assert (moves.sum(axis=1) == STEP).all()  # Each key moves once in a trajectory.
     assert (trajectories(KEYS, 12, 3) == points).all() and (trajectories(KEYS, 12, 4) != points).any()
 
 
@@ -55,7 +55,7 @@ def test_screening_finds_the_coefficients_of_a_linear_function() -> None:
 
 @pytest.mark.parametrize("noise", [0.05, 0.1])
 def test_three_planted_keys_of_ten_are_found(noise: float) -> None:
-    """At least 17 of 20 repetitions have just these three at the top."""
+    """In at least 17 of 20 repetitions, exactly these three keys are at the top."""
     right = 0
     for repetition in range(20):
         chance = np.random.default_rng(repetition)
@@ -79,7 +79,9 @@ def rejections(repetitions: int) -> int:
 
 
 def test_a_key_without_effect_is_rarely_taken_for_one() -> None:
-    """The limit is the binomial 99 % bound of 5 %: at most 18 of 200, although the noise is skewed."""
+    """With an error of 5 %, at most 18 of 200 repetitions may be wrong (binomial bound of 99 %), although the noise is
+    skewed.
+    """
     assert rejections(200) <= 18
 
 
