@@ -33,9 +33,7 @@ MOST_LEVELS = 6
 
 
 def radio_of_run(folder: Path) -> str | None:
-    """Return a description of the radio of a run directory. Return None if it has no radio or its scenario cannot be
-    read.
-    """
+    """Return a description of a run's radio, or None if it has no radio or its scenario cannot be read."""
     try:
         scenario = read_source(folder / "scenario.yaml")
     except ScenarioError:
@@ -46,9 +44,7 @@ def radio_of_run(folder: Path) -> str | None:
 
 
 def radio_of_study(directory: Path) -> str | None:
-    """Return a description of the radios of a study, as far as its configurations can be read, or None if they have no
-    radio.
-    """
+    """Return a description of a study's radios, as far as its configurations can be read, or None without a radio."""
     radios: list[dict[str, Any]] = []
     words = ""
     for file in sorted(directory.glob("configurations/*/scenario.yaml")):

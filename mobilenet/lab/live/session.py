@@ -227,9 +227,7 @@ class LiveSession:
         self.violation = violation
 
     def _again_to_row(self, violation: FirstViolation) -> None:
-        """Play again from the beginning up to the event that shows the violation, because the run has gone beyond
-        it.
-        """
+        """Play again from the beginning up to the event that shows the violation, which the run has passed."""
         time_ns = self.simulation.recording.events.time_ns[violation.row]
         checks = {violation.check, *self._judge.reported_checks}
         self.close()
@@ -288,9 +286,7 @@ class LiveSession:
         return scenario, place
 
     def _interventions_until(self, to_ns: int | None = None) -> list[AnyIntervention]:
-        """Return the interventions of the scenario and the manual ones, up to a time at which the run would
-        continue.
-        """
+        """Return the interventions of the scenario and the manual ones, up to a time at which the run would go on."""
         return self.branch.interventions_until(self._scenario_interventions, to_ns)
 
     def manual_interventions(self, branch: Branch) -> list[AnyIntervention]:
@@ -300,9 +296,7 @@ class LiveSession:
     # --- back again
 
     def rewind(self, to_s: float) -> None:
-        """Go back to an earlier time, with the interventions up to that time. Later interventions remain in the
-        previous branch.
-        """
+        """Go back to an earlier time. Later interventions remain in the previous branch."""
         self.require_virtual_time("rewind")
         to_ns, now_s = instant_ns("rewind", to_s), self.now_s
         if to_ns > self.now_ns:

@@ -43,9 +43,7 @@ class Sensitivity:
 
     @cached_property
     def ranking(self) -> pd.DataFrame:
-        """The ranking of the keys for each requested metric, with the columns size, low, high, mean, spread,
-        p_adjusted.
-        """
+        """The ranking of the keys for each metric, with the columns size, low, high, mean, spread and p_adjusted."""
         import pyarrow.parquet as pq
 
         table = pq.read_table(self.path / f"{SCREENING}.parquet").to_pandas()

@@ -55,9 +55,7 @@ def write_part(folder: Path, names: Sequence[str], rows: list[dict[str, Any]], k
 
 
 def index(folder: Path, kind: str) -> dict[Path, dict[str, str]]:
-    """Return the complete parts of this `kind` of study. For each part, map its runs to the digests of their
-    manifests.
-    """
+    """Return the complete parts of this `kind` of study. Each part maps its runs to the digests of their manifests."""
     parts, expected = {}, {b"kind": kind.encode(), b"version": VERSION.encode()}
     for path in sorted(folder.glob("*.parquet")):
         with suppress(OSError, pa.ArrowException), pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -92,9 +90,7 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
 
 
 def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list[Mapping[str, float]]]:
-    """Return the metrics of the runs that count, by configuration and in the order of replications. Stop at the first
-    missing replication.
-    """
+    """Return the metrics of each configuration, in the order of replications, up to the first missing replication."""
     metrics: dict[int, list[Mapping[str, float]]] = {}
     for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
         rows = enumerate(table.to_pylist(), 1)
@@ -104,9 +100,7 @@ def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list
 
 
 def planned_targets(directory: Path, configurations: int) -> list[int]:
-    """Return the last planned replication of each configuration according to the table of runs. Raise StudyError if the
-    table is damaged.
-    """
+    """Return the last planned replication of each configuration from the table of runs, or raise StudyError."""
     runs = read_table(directory, "runs").to_pandas()
     last = runs.groupby("configuration")["replication"].max().reindex(range(configurations), fill_value=0)
     return [int(replication) for replication in last]

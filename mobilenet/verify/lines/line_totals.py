@@ -76,9 +76,7 @@ def _of_hosts(
     counts: Counter[tuple[str, str]], counters: dict[str, Any], quiescent: bool,
     expected: Expectations | None, copies: int,
 ) -> Iterator[str]:  # fmt: skip
-    """Yield the totals of hosts and stations that differ. `copies`: how often a station sends each broadcast frame with
-    data. Receivers report one of the copies.
-    """
+    """Yield the totals that differ. `copies`: how often stations send each frame; receivers report one of them."""
     radio, wired = counters["radio"], counters["wired"]
     for side in ("host", "station"):
         kinds = counters["by_message_type"][side].values()

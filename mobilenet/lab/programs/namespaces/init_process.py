@@ -7,8 +7,7 @@ Model     The supervisor starts this process, with a socket to the emulator as i
           passes the device to the emulator. When the socket closes, process 1 ends, and the kernel kills all other
           processes in the namespaces. Process 1 keeps its capabilities. Ordinary programs have no capabilities, so
           they can neither trace nor signal it. Programs that are root have all capabilities but two, and cannot trace
-          it. If a process and an order are given as arguments, this program instead runs a command in namespaces that
-          already exist
+          it. With a process and an order as arguments, this program runs a command in namespaces that already exist
 Asked     One packet of JSON at the start (Order), and then the numbers of signals for all processes. The answers are
           {"pid"}, then {"ready"} with the device's descriptor, or {"error"}; later {"ended": code} and {"over": limit}
 Units     megabytes and bytes, as names show
@@ -33,13 +32,11 @@ import termios
 import time
 from typing import Any, NoReturn
 
-# user, net, mount, PID, IPC and UTS namespaces
-CLONE_ALL = 0x10000000 | 0x40000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000
+CLONE_ALL = 0x10000000 | 0x40000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000  # user net mount PID IPC UTS
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 1 << 12, 1 << 14, 1 << 18
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
-# With these capabilities, a program could trace process 1 and remove the mounts that hide files.
-CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21
+CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21  # they would permit tracing process 1, and unmounting what hides files
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFMTU = 0x8913, 0x8914, 0x8916, 0x891C, 0x8922
 IFF_UP, IFF_MULTICAST = 0x1, 0x1000
@@ -57,8 +54,7 @@ FORBIDDING = (  # Settings that can forbid namespaces to an ordinary user, with 
     *((f"user.max_{kind}_namespaces", "0") for kind in ("user", "net", "mnt", "pid", "ipc", "uts")),
     ("kernel.apparmor_restrict_unprivileged_userns", "1"),
 )
-# keys: address, mask, mtu, hosts, name, command or None, folder, shown, users, become, and limits
-Order = dict[str, Any]
+Order = dict[str, Any]  # address, mask, mtu, hosts, name, command or None, folder, shown, users, become and limits
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -116,9 +112,7 @@ def wait_for(child: int) -> NoReturn:
 
 
 def map_users(child: int, order: Order) -> None:
-    """Map users and groups, each given as a pair (inside, outside). Only root may map other users than itself, and drop
-    groups.
-    """
+    """Map users and groups, each given as (inside, outside). Only root may map other users and drop groups."""
     if order["become"] is None:
         write(f"/proc/{child}/setgroups", "deny")
     for kind in ("uid", "gid"):
@@ -237,9 +231,7 @@ def same_file(descriptor: int, path: str) -> bool:
 
 
 def start(order: Order, command: list[str], terminal: int | None, keeps_input: bool = False) -> int:
-    """Start a program of the node, and return its process. The program cannot gain privileges that its user does not
-    have.
-    """
+    """Start a program of the node. It cannot gain privileges that its user does not have."""
     started = os.fork()
     if started:
         return started
@@ -264,8 +256,7 @@ def start(order: Order, command: list[str], terminal: int | None, keeps_input: b
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         os.execvpe(command[0], command, {**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"})
     except BaseException as error:
-        # ValueError means that a limit exceeds the hard limit. An exception must not unwind the stack copied from the
-        # parent.
+        # ValueError: a limit exceeds the hard limit. No exception may unwind the stack copied from the parent.
         os.write(2, f"{command[0]}: cannot be started: {getattr(error, 'strerror', error)}\n".encode())
     os._exit(127)
 
@@ -279,9 +270,7 @@ def limit(order: Order) -> None:
 
 
 def over_limit(order: Order) -> str | None:
-    """Return the limit that the processes of the node exceed together, or None. Shared pages are counted only once if
-    necessary, because this is slower.
-    """
+    """Return the limit that the processes exceed together, or None. Shared pages count once only if necessary."""
     own = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
     if len(own) > order["processes"]:
         return "processes"
@@ -309,9 +298,7 @@ def proportional_bytes(process: str) -> int:
 
 
 def reap(program: int | None) -> tuple[int | None, int | None]:
-    """Reap the processes that have ended. Return the program, or None if it has ended, and its exit code if it has
-    ended just now.
-    """
+    """Reap the processes that have ended. Return the program, or None, and its exit code if it has just ended."""
     code = None
     while True:
         try:
