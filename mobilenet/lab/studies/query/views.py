@@ -116,14 +116,14 @@ EVENTS_OF_DELIVERIES = ("time_ns", "node", "event", "message", "station", "sessi
 _NODE, _MESSAGE = "host, station or process", "name of the broadcast message"
 DELIVERIES = View(
     "deliveries",
-    "each delivery of a message to an application, the sender's own included",
+    "each delivery of a message to an application, including those at the sender",
     (
         Column("message", TEXT, _MESSAGE),
-        Column("sender", TEXT, "who broadcast it"),
-        Column("receiver", TEXT, "who delivered it"),
-        Column("broadcast_s", NUMBER, "when it was broadcast"),
-        Column("delivery_s", NUMBER, "when it was delivered"),
-        Column("delay_s", NUMBER, "from the broadcast to the delivery"),
+        Column("sender", TEXT, "the node that broadcast it"),
+        Column("receiver", TEXT, "the node that delivered it"),
+        Column("broadcast_s", NUMBER, "time of the broadcast"),
+        Column("delivery_s", NUMBER, "time of the delivery"),
+        Column("delay_s", NUMBER, "time from the broadcast to the delivery"),
         Column("station", TEXT, "the receiver's station, if it has one"),
         Column("session", WHOLE, "the receiver's session there"),
     ),
@@ -132,25 +132,25 @@ DELIVERIES = View(
 )
 BUFFERS = View(
     "buffers",
-    "how many messages a buffer holds, for each time in which that number stays the same",
+    "the number of messages in a buffer, for each interval in which it stays the same",
     (
         Column("node", TEXT, _NODE),
         Column("buffer", TEXT, "sbuffer, rbuffer, or the name that a plug-in gives it"),
-        Column("from_s", NUMBER, "when it began to hold this number"),
-        Column("to_s", NUMBER, "until when"),
-        Column("size", NUMBER, "number of messages in it"),
+        Column("from_s", NUMBER, "beginning of the interval"),
+        Column("to_s", NUMBER, "end of the interval"),
+        Column("size", NUMBER, "number of messages in the buffer"),
     ),
     None,
     _buffers,
 )
 HANDOFFS = View(
     "handoffs",
-    "each confirmed handoff, new sessions for other reasons than another cell included",
+    "each confirmed handoff, including new sessions for other reasons than a change of cell",
     (
-        Column("host", TEXT, "who changed"),
-        Column("begin_s", NUMBER, "when it began"),
-        Column("duration_s", NUMBER, "until the new session was confirmed"),
-        Column("interruption_s", NUMBER, "from the last delivery before it to the first one after it"),
+        Column("host", TEXT, "the host that changed its session"),
+        Column("begin_s", NUMBER, "beginning of the handoff"),
+        Column("duration_s", NUMBER, "time until the new session was confirmed"),
+        Column("interruption_s", NUMBER, "time from the last delivery before it to the first one after it"),
         Column("cause", TEXT, "`cell`, or why the session was renewed"),
     ),
     None,
@@ -159,16 +159,16 @@ HANDOFFS = View(
 VIEWS = {
     view.name: view
     for view in (
-        _of_table("events", "what happened at the nodes: broadcasts, deliveries, handoffs, crashes, outages, ..."),
+        _of_table("events", "the events at the nodes: broadcasts, deliveries, handoffs, crashes, outages, ..."),
         DELIVERIES,
         BUFFERS,
         HANDOFFS,
-        _of_table("positions", "where hosts are, every so often, and stations once"),
+        _of_table("positions", "the sampled positions of hosts, and the position of each station"),
         _of_table("frames", "each frame on the air, for each receiver within reach", "record.frames"),
         _of_table("links", "power and interference of each frame, with the radio model `sinr`", "record.frames"),
-        _of_table("messages", "each message of the protocol, by air or wire", "record.messages"),
-        _of_table("lines", "what programs read and wrote", "record.programs"),
-        _of_table("causes", "what led to what", "record.causes"),
+        _of_table("messages", "each message of the protocol, by radio or wire", "record.messages"),
+        _of_table("lines", "the lines that programs read and wrote", "record.programs"),
+        _of_table("causes", "causes and effects", "record.causes"),
     )
 }
 RUNS = "runs"  # created by runs.results(), with one row for each run
