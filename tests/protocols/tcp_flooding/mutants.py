@@ -135,7 +135,7 @@ edited_mutant("copies_at_hosts", "hosts deliver every copy", TAKES_COPIES)
 
 @mutant("unsafe_at_once")
 class UnsafeAtOnce(Station):
-    """the new link is used at once, in both directions"""
+    """The station uses the new link at once, in both directions."""
 
     def _ping_old_link(self, link: HostLink, via: int) -> None:
         self._make_safe(link)
@@ -166,7 +166,7 @@ edited_mutant(
 
 @mutant("nothing_kept")
 class NothingKept(Station):
-    """what comes between Ping and Return is not kept"""
+    """The station does not buffer messages between Ping and Return."""
 
     def _make_safe(self, link: HostLink) -> None:
         link.buffer = None
@@ -175,7 +175,7 @@ class NothingKept(Station):
 
 @mutant("kept_last")
 class KeptLast(Station):
-    """what was kept goes after what comes next"""
+    """The station sends buffered messages after the later ones."""
 
     def _make_safe(self, link: HostLink) -> None:
         kept, link.buffer = link.buffer or [], None
@@ -193,7 +193,7 @@ class KeptLast(Station):
 
 @mutant("ping_overtakes")
 class PingOvertakes(Station):
-    """Ping does not wait behind what waits for the host"""
+    """A Ping overtakes messages that wait for the host."""
 
     def _on_ping(self, neighbour: int, m: Ping) -> None:
         link = self._links.get(m.host)
@@ -220,7 +220,7 @@ edited_mutant(
 
 @mutant("only_unacknowledged_again")
 class OnlyUnacknowledgedAgain(Host):
-    """of the own messages since Return, those that the old station has are not kept"""
+    """After Return, the host does not buffer own messages that the old station has acknowledged."""
 
     def _on_safe(self, channel: Any) -> None:
         self._buffer = [m for m in self._buffer or [] if m.seq in self.stable.unsent and m.origin == self._port.me]
@@ -229,7 +229,7 @@ class OnlyUnacknowledgedAgain(Host):
 
 @mutant("says_nothing_again")
 class SaysNothingAgain(Host):
-    """nothing is kept between Return and Safe"""
+    """The host does not buffer messages between Return and Safe."""
 
     def _on_safe(self, channel: Any) -> None:
         self._buffer = []
@@ -238,7 +238,7 @@ class SaysNothingAgain(Host):
 
 @mutant("return_over_new")
 class ReturnOnNew(Host):
-    """Return is said over the new link"""
+    """The host sends Return over the new link."""
 
     def _on_ping(self, channel: Any, m: Ping) -> None:
         if self._by_ping and m.ses == self.stable.ses and self._buffer is None and self._next is not None:
@@ -258,7 +258,7 @@ edited_mutant(
 
 @mutant("one_via")
 class OneVia(Host):
-    """the old station is forgotten at Safe"""
+    """The host forgets the old station at Safe."""
 
     def _on_safe(self, channel: Any) -> None:
         super()._on_safe(channel)
@@ -267,7 +267,7 @@ class OneVia(Host):
 
 @mutant("no_via")
 class NoVia(Host):
-    """a host that comes back does not say where it was"""
+    """A host that comes back does not report its previous station."""
 
     def on_recover(self) -> None:
         self.stable.via = ()
@@ -276,7 +276,7 @@ class NoVia(Host):
 
 @mutant("no_gap")
 class NoGap(Host):
-    """a host that has missed messages does not say so"""
+    """A host that has missed messages does not report a gap."""
 
     def _on_welcome(self, channel: Any, m: Welcome) -> None:
         port, self._port = self._port, _Mute(self._port)  # type: ignore[assignment]
@@ -304,7 +304,7 @@ edited_mutant(
 
 @mutant("closed_before_done")
 class ClosedBeforeDone(Station):
-    """Closed is said without dropping the link"""
+    """A station sends Closed without closing the link."""
 
     def _on_close(self, neighbour: int, m: Any) -> None:
         if self._me in m.via:
@@ -319,7 +319,7 @@ class ClosedBeforeDone(Station):
 
 @mutant("own_forgotten")
 class OwnForgotten(Host):
-    """own messages are not said again after a gap"""
+    """The host does not send its own messages again after a gap."""
 
     def _on_welcome(self, channel: Any, m: Welcome) -> None:
         self.stable.unsent.clear()
@@ -328,7 +328,7 @@ class OwnForgotten(Host):
 
 @mutant("leaves_at_once")
 class LeavesAtOnce(Host):
-    """own messages may be in transit, and are forgotten"""
+    """The host forgets its own messages in transit when it leaves."""
 
     def _try_leave(self) -> None:
         if self._want_leave:
@@ -338,7 +338,7 @@ class LeavesAtOnce(Host):
 
 @mutant("no_moved")
 class NoMoved(Station):
-    """no other station is told that the host has come over"""
+    """The host does not tell other stations that it has moved."""
 
     def _on_moved(self, link: HostLink, m: Moved) -> None:
         pass
@@ -346,7 +346,7 @@ class NoMoved(Station):
 
 @mutant("no_stay")
 class NoStay(Station):
-    """no other station is told that the host has turned back"""
+    """The host does not tell the other station that it has turned back."""
 
     def _on_stay(self, link: HostLink, m: Stay) -> None:
         link.ses = m.ses
@@ -354,7 +354,7 @@ class NoStay(Station):
 
 @mutant("old_admitted")
 class OldAdmitted(Station):
-    """an Attach of a session left behind is taken"""
+    """A station accepts an Attach of an older session."""
 
     def _admit(self, channel: Any, message: Any) -> HostLink | None:
         self._newest.pop(channel.peer, None)
@@ -366,7 +366,7 @@ class OldAdmitted(Station):
 
 @mutant("delivers_out")
 class DeliversOut(Host):
-    """a host delivers before it is welcome"""
+    """A host delivers messages before Welcome."""
 
     def on_message(self, channel: Any, m: Any) -> None:
         if channel is self._next and type(m) is App and self.stable.status is not Status.OUT:
