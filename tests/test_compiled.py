@@ -108,7 +108,7 @@ def test_a_failed_compilation_falls_back_and_is_not_retried(copy: Path) -> None:
 
 
 @needs_a_compiler
-def test_a_wheel_takes_only_the_modules_of_its_source(copy: Path, tmp_path: Path) -> None:
+def test_a_wheel_includes_only_modules_compiled_from_its_source(copy: Path, tmp_path: Path) -> None:
     """`make dist` passes the folder of the compiled modules of the clone. This folder may also contain builds of other
     sources.
     """
@@ -152,7 +152,7 @@ def output_of(place: Path, tries_again: bool, before: str = "", **environment: s
 
 @pytest.mark.long
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
-def test_interpreted_and_compiled_runs_are_the_same() -> None:
+def test_interpreted_and_compiled_runs_are_identical() -> None:
     """All other tests run compiled code where possible. This test runs shortened scenarios of each kind interpreted."""
     names = ["churn", "dynamic_on_vcube", "faults", "first", "gossip", "radio_check", "streets", "tcp_dynamic"]
     code = f"import json; from tests.test_fingerprints import all_digests; print(json.dumps(all_digests({names})))"
@@ -178,7 +178,7 @@ def over_acking() -> list[Digests]:
 
 @pytest.mark.long
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
-def test_interpreted_and_compiled_runs_agree_over_another_mac() -> None:
+def test_interpreted_and_compiled_runs_agree_with_the_acking_mac() -> None:
     code = "import json; from tests.test_compiled import over_acking; print(json.dumps(over_acking()))"
     python_digests: list[Digests] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
     assert python_digests == over_acking()

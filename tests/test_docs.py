@@ -186,7 +186,7 @@ def test_the_tutorial_also_runs_as_a_program(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("Next: open ")
 
 
-def test_make_offers_what_the_documents_say() -> None:
+def test_make_supports_every_target_in_the_documents() -> None:
     offered = subprocess.run(
         [sys.executable, "make.py", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60
     ).stdout
@@ -260,12 +260,12 @@ def test_the_documents_define_pairs_for_both_radio_models(name: str) -> None:
     assert "in silence" in OF_HOSTS.meaning("nodes_within_reach_per_frame")
 
 
-def test_the_tables_of_metrics_are_those_of_the_registry() -> None:
+def test_the_metrics_page_matches_the_registry() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page == with_tables(page), "say python -m tests.write_verdict_tables"
 
 
-def test_the_api_page_has_the_tables_of_the_docstrings() -> None:
+def test_the_api_page_matches_the_docstrings() -> None:
     page = API.read_text(encoding="utf-8")
     assert page == with_api(page), "say python -m tests.write_api_page"
     rows = re.findall(r"^\| `(\w+(?:\.\w+)?)\W", page, re.MULTILINE)
@@ -273,7 +273,7 @@ def test_the_api_page_has_the_tables_of_the_docstrings() -> None:
     assert sorted(names - {*rows, "Scenario", "ScenarioError"}) == []
 
 
-def test_the_page_of_commands_has_all_their_options() -> None:
+def test_the_commands_page_lists_every_option() -> None:
     rows = re.findall(r"^\| `mobilenet ([\w-]+)(.*?)` \|", text_of("docs/guide/commands.md"), re.MULTILINE)
     for name, command in Commands().items():
         words = " ".join(rest for row, rest in rows if row == name)
@@ -283,7 +283,7 @@ def test_the_page_of_commands_has_all_their_options() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DOCS if name.startswith("docs/validation/")])
-def test_a_page_of_evidence_begins_with_its_command(name: str) -> None:
+def test_each_evidence_page_begins_with_the_command_to_run(name: str) -> None:
     head = text_of(name).partition("\n## ")[0]
     commands = re.findall(r"^ {4}(?:mobilenet|python -m|make) .*$", head, re.MULTILINE)
     assert commands or name.endswith("/index.md"), "four spaces, and the command, before the first section"
@@ -309,7 +309,7 @@ def test_the_where_is_it_decided_table_refers_to_existing_code() -> None:
             assert any(re.search(pattern, source, re.MULTILINE) for source in sources), f"{question}: {function}"
 
 
-def test_nothing_is_registered_in_more_than_two_places() -> None:
+def test_extensions_are_registered_in_at_most_two_places() -> None:
     table = text_of("docs/architecture.md").partition("## Extension points")[2].partition("\n\nWithout")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "`" in line]
     assert len(rows) >= 12

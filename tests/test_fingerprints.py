@@ -128,7 +128,7 @@ def test_interleaved_simulations_do_not_affect_each_other() -> None:
 
 
 @pytest.mark.parametrize("name", ["churn", "holes", "streets"])
-def test_a_run_directory_repeats_the_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_can_be_repeated_from_its_directory(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     once = api.run(shorten(name), out=tmp_path / "once")
     monkeypatch.chdir(tmp_path)  # The files were copied into the run, so its scenario runs from any folder.
     again = api.run(Path("once", "scenario.yaml"), out="again")

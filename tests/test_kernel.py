@@ -123,7 +123,7 @@ def test_a_process_waiting_for_the_end_event_of_a_run_resumes(environment: type[
     assert seen == [(10, "goes on")]
 
 
-def test_simpy_processes_run_among_plain_calls() -> None:
+def test_simpy_processes_can_be_mixed_with_plain_calls() -> None:
     kernel = Kernel()
     seen: list[tuple[int, str]] = []
 
@@ -138,7 +138,7 @@ def test_simpy_processes_run_among_plain_calls() -> None:
     assert seen == [(10, "process"), (15, "call"), (20, "process"), (30, "process")]
 
 
-def test_a_timed_event_is_ordered_by_when_it_was_created() -> None:
+def test_events_due_together_run_in_the_order_they_were_created() -> None:
     kernel, seen = Kernel(), []
 
     def process(name: str, *moments: int) -> Process:
@@ -173,21 +173,21 @@ def test_a_simpy_process_starts_at_once() -> None:
     assert seen == ["begun", "ended", "after", "resumed"]
 
 
-def test_a_failed_simpy_event_is_not_swallowed() -> None:
+def test_a_failed_simpy_event_raises_its_exception() -> None:
     kernel = Kernel()
     kernel.event().fail(RuntimeError("lost"))
     with pytest.raises(RuntimeError, match="lost"):
         kernel.run_until(1)
 
 
-def test_the_past_is_refused() -> None:
+def test_scheduling_in_the_past_is_rejected() -> None:
     kernel = Kernel()
     kernel.run_until(7)
     with pytest.raises(ValueError, match="already at 7 ns"):
         kernel.at(6, lambda: None)
 
 
-def test_an_entry_scheduled_before_its_bucket_comes_first() -> None:
+def test_an_entry_scheduled_before_the_current_bucket_runs_first() -> None:
     kernel = Kernel()
     seen: list[int] = []
     far = 10_000 << BUCKET_BITS
@@ -205,7 +205,7 @@ def test_the_kernel_rejects_priorities_out_of_range() -> None:
         Kernel().schedule(simpy.Event(Kernel()), EventPriority(3))
 
 
-def test_the_kernel_keeps_order_beyond_its_sequence_numbers() -> None:
+def test_the_kernel_stops_when_its_sequence_numbers_run_out() -> None:
     kernel = Kernel()
     kernel.calendar._sequence = (1 << SEQUENCE_BITS) - 10
 
@@ -218,7 +218,7 @@ def test_the_kernel_keeps_order_beyond_its_sequence_numbers() -> None:
 
 
 @pytest.mark.parametrize("slices", [1, 7])
-def test_the_limit_of_events_holds_within_a_slice_and_over_many(slices: int) -> None:
+def test_the_event_limit_applies_within_and_across_time_slices(slices: int) -> None:
     kernel = Kernel()
     kernel.calendar.max_events = 700
     seen: list[int] = []
@@ -237,7 +237,7 @@ def test_the_limit_of_events_holds_within_a_slice_and_over_many(slices: int) -> 
 
 
 @pytest.mark.parametrize("wrong", [1.0, math.inf, "1"])
-def test_times_are_whole_numbers_compiled_or_not(wrong: Any) -> None:
+def test_event_times_have_to_be_integers(wrong: Any) -> None:
     kernel = Kernel()
     seen: list[int] = []
     kernel.at(np.int64(2), lambda: seen.append(kernel.now))
@@ -250,7 +250,7 @@ def test_times_are_whole_numbers_compiled_or_not(wrong: Any) -> None:
     assert seen == [2] and type(kernel.now) is int
 
 
-def test_two_kernels_do_not_see_each_other() -> None:
+def test_kernels_are_independent_of_each_other() -> None:
     a, b = Kernel(), Kernel()
     a.at(5, lambda: None)
     a.run_until(9)
@@ -258,7 +258,7 @@ def test_two_kernels_do_not_see_each_other() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["start", "stop"]), st.integers(0, 20)), max_size=20))
-def test_a_timer_fires_exactly_when_its_last_start_says(script: list[tuple[int, str, int]]) -> None:
+def test_a_timer_fires_exactly_at_its_last_deadline(script: list[tuple[int, str, int]]) -> None:
     """The test compares the timer with a model that remembers only the deadline."""
     kernel = Kernel()
     fired: list[int] = []
@@ -287,7 +287,7 @@ def test_seconds_are_converted_to_whole_nanoseconds() -> None:
     assert isinstance(ns(2.0), int)
 
 
-def test_streams_are_named_and_independent() -> None:
+def test_random_streams_with_different_names_are_independent() -> None:
     a = Stream(1, "mobility", "h12")
     before = [a.random() for _ in range(100)]
     other = Stream(1, "mobility", "h13")
@@ -301,7 +301,7 @@ def test_streams_are_named_and_independent() -> None:
     assert len({Stream(seed, "x", "y").random() for seed in range(1000)}) == 1000
 
 
-def test_a_stream_draws_what_its_generator_draws() -> None:
+def test_a_stream_yields_the_same_draws_as_its_generator() -> None:
     """The result does not depend on other streams that draw in between."""
     streams = [Stream(7, "mobility", f"h{host}") for host in range(5)]
     drawn = [[stream.random() for stream in streams] for _ in range(5 * BLOCK // 2)]
@@ -309,7 +309,7 @@ def test_a_stream_draws_what_its_generator_draws() -> None:
         assert list(column) == generator(7, "mobility", f"h{host}").random(len(drawn)).tolist()
 
 
-def test_draws_have_their_distributions() -> None:
+def test_random_draws_follow_their_distributions() -> None:
     stream = Stream(3, "test")
     exponential = [stream.exponential(2.8) for _ in range(20_000)]
     assert abs(sum(exponential) / 20_000 - 2.8) < 4 * 2.8 / math.sqrt(20_000)

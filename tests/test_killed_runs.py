@@ -77,7 +77,7 @@ def test_a_record_file_cut_anywhere_keeps_its_first_rows(data: st.DataObject, ba
 
 
 @pytest.mark.parametrize("behind", TABLES)
-def test_recovery_drops_rows_that_another_table_may_lack(
+def test_recovery_drops_rows_newer_than_the_shortest_table(
     behind: str, batches: Path, whole: Path, tmp_path: Path
 ) -> None:
     left = tmp_path / ".run.partial-0"
@@ -97,7 +97,7 @@ def test_recovery_drops_rows_that_another_table_may_lack(
         read_manifest(kept)
 
 
-def test_a_run_killed_while_it_was_judged_has_no_verdict(batches: Path, whole: Path, tmp_path: Path) -> None:
+def test_a_run_killed_during_verification_has_no_verdict(batches: Path, whole: Path, tmp_path: Path) -> None:
     left = tmp_path / ".run.partial-0"
     shutil.copytree(whole, left)
     shutil.copytree(batches, left, dirs_exist_ok=True)
@@ -109,7 +109,7 @@ def test_a_run_killed_while_it_was_judged_has_no_verdict(batches: Path, whole: P
     assert require_beginning("events", kept, whole) > 0
 
 
-def test_a_supervisor_of_programs_keeps_an_abandoned_record(batches: Path, tmp_path: Path) -> None:
+def test_the_supervisor_of_programs_keeps_an_abandoned_record(batches: Path, tmp_path: Path) -> None:
     shutil.copytree(batches, tmp_path / ".run.partial-0")
     (tmp_path / ".other.partial-0").mkdir()
     for name in ("run", "other"):
@@ -117,7 +117,7 @@ def test_a_supervisor_of_programs_keeps_an_abandoned_record(batches: Path, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == [".run.partial-0"]
 
 
-def test_observers_receive_rows_that_are_in_batches() -> None:
+def test_observers_receive_every_row_even_if_rows_are_batched() -> None:
     class Counting(Observer):
         events = 0
 
@@ -149,7 +149,7 @@ def test_a_study_repeats_a_killed_run_from_the_beginning(batches: Path, tmp_path
     assert [path.name for path in store.runs.iterdir()] == [planned.id]
 
 
-def test_a_run_mentions_the_record_of_a_killed_one(batches: Path, tmp_path: Path) -> None:
+def test_a_run_reports_what_a_killed_predecessor_recorded(batches: Path, tmp_path: Path) -> None:
     shutil.copytree(batches, tmp_path / ".run.partial-0")
     done = mobilenet("run", FIRST, "--set", "duration_s=4", "--out", "run", place=tmp_path)
     assert done.returncode == 0 and "run.partial: what a killed run of this name had recorded" in done.stdout
@@ -157,7 +157,7 @@ def test_a_run_mentions_the_record_of_a_killed_one(batches: Path, tmp_path: Path
     assert summary.returncode == 3 and "the run was killed; its tables hold every row up to" in summary.stdout
 
 
-def test_records_of_two_killed_runs_of_one_name_are_kept(batches: Path, tmp_path: Path) -> None:
+def test_records_of_two_killed_runs_with_one_name_are_preserved(batches: Path, tmp_path: Path) -> None:
     for number in (1, 2):
         shutil.copytree(batches, tmp_path / f".run.partial-{number}")
     recover(tmp_path / "run")

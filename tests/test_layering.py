@@ -290,13 +290,13 @@ def ours() -> Tree:
     return Tree(ROOT, "mobilenet", "viz")
 
 
-def test_the_layering_check_finds_the_source() -> None:
+def test_the_layering_check_examines_every_layer() -> None:
     assert "simpy" in ours().imports["mobilenet.engine.kernel"]
     assert "mobilenet.protocols.port" in ours().imports["mobilenet.protocols.mobile_causal.handover"]
     assert {room_of(module) for module in ours().modules} == {*FLOOR, None}
 
 
-def test_every_module_is_in_a_room() -> None:
+def test_every_module_belongs_to_a_layer() -> None:
     assert [module for module in ours().modules if room_of(module) is None and module not in NAMELESS] == []
 
 
@@ -306,7 +306,7 @@ def test_no_module_breaks_a_layering_rule(rule: object) -> None:
     assert list(rule(ours())) == []
 
 
-def test_the_verifier_mentions_no_message_of_a_protocol() -> None:
+def test_the_verifier_mentions_no_protocol_message() -> None:
     messages = {
         node.name
         for module, parsed in ours().trees.items()
@@ -325,12 +325,12 @@ def test_the_verifier_mentions_no_message_of_a_protocol() -> None:
     assert names == set()
 
 
-def test_allowed_import_cycles_exist_and_concern_only_types() -> None:
+def test_allowed_import_cycles_exist_and_only_involve_types() -> None:
     assert [ring for ring in CIRCLES if ring not in rings(ours().imports)] == []
     assert rings(ours().at_once) == []
 
 
-def test_protocols_meet_the_network_through_ports_alone() -> None:
+def test_protocols_interact_with_the_network_only_through_ports() -> None:
     """The network can run any protocol. Only the catalogues name the built-in protocols."""
     for module, imported in ours().imports.items():
         if inside(
@@ -340,7 +340,7 @@ def test_protocols_meet_the_network_through_ports_alone() -> None:
             assert protocols <= {"mobilenet.protocols.port", "mobilenet.scenario.protocol_catalogue"}, module
 
 
-def test_the_verifier_reads_the_scenario_in_one_place() -> None:
+def test_only_one_verifier_module_reads_the_scenario() -> None:
     """The verifier derives the promises of a run from the declarations in scenario.yaml. The rest of the verifier does
     not import scenarios.
     """
@@ -369,7 +369,7 @@ def test_every_module_has_a_docstring() -> None:
         assert ast.get_docstring(tree), f"{module} has no docstring"
 
 
-def test_nothing_draws_from_a_global_generator() -> None:
+def test_no_module_uses_a_global_random_generator() -> None:
     for module, imported in ours().imports.items():
         assert "random" not in imported and "numpy.random" not in imported, module
         text = ours().modules[module].read_text(encoding="utf-8")
@@ -422,7 +422,7 @@ def plant(folder: Path, at: str, source: str) -> Tree:
 
 
 @pytest.mark.parametrize("source", IN_EVERY_FORM)
-def test_a_planted_import_is_found_in_every_form(source: str, tmp_path: Path) -> None:
+def test_forbidden_imports_are_found_in_every_syntactic_form(source: str, tmp_path: Path) -> None:
     imports = list(looks_up(plant(tmp_path, "mobilenet.engine.clock", source)))
     assert {module for module, _ in imports} == {"mobilenet.engine.clock"}
     assert all(inside(name, "mobilenet.simulation") for _, name in imports)
@@ -462,7 +462,7 @@ def test_allowed_imports_are_not_reported(tmp_path: Path) -> None:
         (not_for_readers, "mobilenet.verify.judge", "def f():\n    import mobilenet.protocols"),
     ],
 )  # fmt: skip
-def test_each_layering_rule_finds_a_planted_violation(rule: object, at: str, source: str, tmp_path: Path) -> None:
+def test_each_layering_rule_detects_a_violation(rule: object, at: str, source: str, tmp_path: Path) -> None:
     assert callable(rule)
     assert [module for module, _ in rule(plant(tmp_path, at, source))] == [at]
 

@@ -47,7 +47,7 @@ def row_of(
     return metrics(events, columns.lists, NO_COUNTERS, {"warmup_s": warmup_s, "duration_s": duration_s, **manifest})
 
 
-def test_delays_and_counts_of_a_small_trace_are_right() -> None:
+def test_delays_and_counts_of_a_small_trace_are_correct() -> None:
     row = row_of(
         [
             "0 h0 join",
@@ -70,7 +70,7 @@ def test_delays_and_counts_of_a_small_trace_are_right() -> None:
     assert row["broadcasts_undelivered"] == 2  # h1:0 was not delivered at either member.
 
 
-def test_a_host_that_joins_later_is_not_owed_older_messages() -> None:
+def test_a_host_that_joins_later_does_not_miss_older_messages() -> None:
     row = row_of(
         [
             "0 h0 join",
@@ -123,7 +123,7 @@ def test_a_leave_ends_a_handoff() -> None:
 
 
 @pytest.mark.parametrize("end", ["crash", "leave"])
-def test_a_crash_or_leave_is_not_an_interruption_by_a_handoff(end: str) -> None:
+def test_crashes_and_leaves_are_not_handoff_interruptions(end: str) -> None:
     def handoff(time_s: float, session: int) -> list[tuple[float, str, str, dict[str, Any]]]:
         detail = {"recovered": 0, "skipped": 0}
         return [(time_s, "h0", "handoff_start", {"session": session, "detail": {"cause": "cell"}}),
@@ -140,7 +140,7 @@ def test_a_crash_or_leave_is_not_an_interruption_by_a_handoff(end: str) -> None:
     assert row["handoff_interruption_excess_mean_s"] == pytest.approx(0.0)
 
 
-def test_buffers_are_weighted_with_time() -> None:
+def test_buffer_means_are_weighted_by_time() -> None:
     row = row_of(
         ["0 h0 join", "50 h1 join", "90 h1 leave"],
         [(0, "s0", "sbuffer", 4), (25, "s0", "sbuffer", 0), (0, "s1", "sbuffer", 0), (60, "h1", "rbuffer", 2)],
@@ -162,7 +162,7 @@ def test_radio_metrics_cover_only_the_measurement_window() -> None:
     assert json.dumps(row, allow_nan=False)
 
 
-def test_collision_shares_and_message_counts_are_right() -> None:
+def test_collision_shares_and_message_counts_are_correct() -> None:
     totals = {
         "radio_frames": 40, "radio_mac_retries": 4, "radio_payload_bytes": 5000, "radio_acknowledgements": 10,
         "pairs_received": 80, "pairs_collision": 10, "pairs_never_attempted": 10,
@@ -189,7 +189,7 @@ def test_collision_shares_and_message_counts_are_right() -> None:
     assert row_of(events, samples)["copies_and_acks_per_delivery"] is None
 
 
-def test_deprecated_metrics_count_acks_and_others_do_not() -> None:
+def test_only_deprecated_metrics_include_acks() -> None:
     """In a record of an older version, all counters include ACKs, so both kinds of metrics have the same values."""
     apart = {
         "radio_frames": 10, "radio_bytes": 1000, "radio_payload_bytes": 600, "radio_control_bytes": 400,
@@ -217,7 +217,7 @@ def test_deprecated_metrics_count_acks_and_others_do_not() -> None:
     assert [rows[0][name] for name in of_both] == [rows[1][name] for name in of_both] == [5, 11 / 50, 0, 1070]
 
 
-def test_the_time_weighted_mean_of_a_step_function_is_right() -> None:
+def test_the_time_weighted_mean_of_a_step_function_is_correct() -> None:
     assert time_weighted_mean([], [], 0, 10) == 0
     assert time_weighted_mean([0, 5], [1.0, 3.0], 0, 10) == 2
     assert time_weighted_mean([2, 20], [4.0, 9.0], 4, 8) == 4

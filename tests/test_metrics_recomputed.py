@@ -469,7 +469,7 @@ def test_metrics_of_damaged_records_follow_their_definitions(name: str) -> None:
 
 @settings(max_examples=300)
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 2**63), st.booleans(), st.integers(0, 40), st.integers(0, 80))
-def test_metrics_of_drawn_traces_follow_their_definitions(
+def test_metrics_of_random_traces_follow_their_definitions(
     kind: str, seed: int, gaps: bool, begin: int, lasts: int
 ) -> None:
     events: dict[str, list[Any]] = columns(KINDS[kind](Random(seed), gaps), gaps)

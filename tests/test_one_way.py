@@ -89,7 +89,7 @@ def test_a_run_takes_the_steps_on_the_architecture_page(tmp_path: Path) -> None:
     assert stays("first.yaml", tmp_path) == listed and len(listed) <= MOST_STAYS
 
 
-def test_a_run_of_processes_takes_the_same_steps(tmp_path: Path) -> None:
+def test_process_runs_pass_through_the_same_modules_as_host_runs(tmp_path: Path) -> None:
     """A module with only a small share of the calls is left out, so a run of processes may lack some steps of a run of
     hosts, but may not have any other step.
     """
@@ -99,7 +99,7 @@ def test_a_run_of_processes_takes_the_same_steps(tmp_path: Path) -> None:
     assert [module for module in taken if module not in left] == []
 
 
-def test_few_places_distinguish_the_two_kinds_of_run() -> None:
+def test_few_modules_depend_on_whether_nodes_are_processes() -> None:
     asking = [
         f"{path.relative_to(ROOT)}: {line.strip()}"
         for folder in ("mobilenet", "viz")

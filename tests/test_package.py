@@ -121,7 +121,9 @@ def test_without_spark_everything_but_starting_a_study_works(installed: Path, em
     assert not (empty / "studies").exists()
 
 
-def test_a_wheel_without_compiled_modules_says_so(installed: Path, empty: Path, tmp_path_factory: object) -> None:
+def test_a_wheel_without_compiled_modules_prints_a_notice(
+    installed: Path, empty: Path, tmp_path_factory: object
+) -> None:
     copy = empty / "elsewhere"
     shutil.copytree(installed / "mobilenet", copy / "mobilenet", ignore=shutil.ignore_patterns("__compiled__"))
     output_of(copy, empty, "examples", "e")
@@ -130,7 +132,7 @@ def test_a_wheel_without_compiled_modules_says_so(installed: Path, empty: Path, 
     )
 
 
-def test_the_source_archive_has_all_files_for_development(made: Path) -> None:
+def test_the_source_archive_contains_all_development_files(made: Path) -> None:
     (archive,) = made.glob("*.tar.gz")
     with tarfile.open(archive) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
@@ -160,7 +162,7 @@ def test_the_package_metadata_are_correct(installed: Path) -> None:
     assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text()
 
 
-def test_wheels_are_configured_for_each_python_that_is_supported() -> None:
+def test_wheels_are_configured_for_each_supported_python() -> None:
     """The test does not run cibuildwheel. It only checks the form of its configuration."""
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
     configured = document["tool"]["cibuildwheel"]
@@ -171,7 +173,7 @@ def test_wheels_are_configured_for_each_python_that_is_supported() -> None:
     assert {name: set(configured[name]["archs"]) for name in known} == known
 
 
-def test_windows_is_refused_in_one_line() -> None:
+def test_windows_is_rejected_in_one_line() -> None:
     code = "import sys; sys.platform = 'win32'; import mobilenet"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, "mobilenet runs on Linux and macOS; on Windows, use it in WSL\n")

@@ -14,7 +14,7 @@ PLACES = (ROOT, ROOT / "mobilenet", *(path for path in (ROOT / "mobilenet" / "pr
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_lines_are_wrapped(path: Path) -> None:
+def test_protocol_documents_are_wrapped_at_100_columns(path: Path) -> None:
     text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert [line for line in text.splitlines() if len(line) > 100 and not line.startswith("|")] == []
 
@@ -29,7 +29,7 @@ def test_files_mentioned_in_protocol_documents_exist(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_links_within_a_document_have_their_heading(path: Path) -> None:
+def test_links_within_a_document_point_to_existing_headings(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     headings = {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}

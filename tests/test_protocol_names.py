@@ -68,15 +68,15 @@ def test_only_declaring_modules_mention_a_protocol_by_name() -> None:
         'match group.name:\n    case "reliable": pass',
     ],
 )
-def test_a_planted_protocol_name_is_found(source: str) -> None:
+def test_a_protocol_name_in_the_source_is_found(source: str) -> None:
     assert [*protocols_in(source)]
 
 
-def test_docstrings_and_promises_may_contain_protocol_names() -> None:
+def test_docstrings_and_promises_can_contain_protocol_names() -> None:
     assert [*protocols_in('"""Of mobile_causal."""\nx = order == "causal"')] == []
 
 
-def test_offered_protocol_names_are_the_declared_ones() -> None:
+def test_error_messages_offer_the_declared_protocol_names() -> None:
     assert names.DEFAULT == DEFAULT
     causal = tuple(declaration.name for declaration in CATALOGUE if declaration.promises == "causal")
     assert causal == names.ON_THE_RADIO

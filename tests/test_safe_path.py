@@ -128,20 +128,20 @@ def is_marked(place: Path) -> str:
     return content
 
 
-def test_modules_of_all_dependencies_are_planted() -> None:
+def test_the_safe_path_test_covers_all_dependencies() -> None:
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     named = {re.split(r"[^\w.-]", one)[0].lower().replace("_", "-") for one in wanted}
     assert named <= {one.lower().replace("_", "-") for name in NAMES for one in INSTALLED.get(name, ())}
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_no_command_imports_planted_modules(name: str, place: Path) -> None:
+def test_no_command_imports_modules_from_the_current_folder(name: str, place: Path) -> None:
     for words in CALLS[name]:
         if name != "serve" or sys.platform == "linux":
             execute(place, words)
 
 
-def test_no_live_page_message_imports_planted_modules(place: Path) -> None:
+def test_live_page_messages_import_no_modules_from_the_folder(place: Path) -> None:
     sent: list[str] = []
     with serve(place, SCENARIO, "--set", "duration_s=8") as talk:
 
@@ -212,7 +212,9 @@ def running(jobs: list[dict[str, Any]]) -> bool:
         (python("-m", "mobilenet", "--version"), False),
     ],
 )
-def test_a_process_without_a_safe_path_imports_planted_modules(command: list[str], expected: bool, place: Path) -> None:
+def test_a_subprocess_without_safe_path_imports_injected_modules(
+    command: list[str], expected: bool, place: Path
+) -> None:
     subprocess.run(command, cwd=place, env=environment(), capture_output=True, check=False)
     assert bool(is_marked(place)) is expected
 
@@ -228,7 +230,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(("context", "expected"), [('get_context("spawn")', True), ("spawning()", False)])
-def test_a_multiprocessing_child_imports_planted_modules(context: str, expected: bool, place: Path) -> None:
+def test_multiprocessing_children_import_modules_from_the_folder(context: str, expected: bool, place: Path) -> None:
     script = place / "clean" / "spawns.py"
     script.write_text(SPAWNS.format(context=context))
     subprocess.run([sys.executable, script], cwd=place, env=environment(), capture_output=True, check=False)
@@ -244,7 +246,7 @@ def test_python_m_mobilenet_imports_nothing_from_the_cwd(tmp_path: Path) -> None
     assert not (tmp_path / "mark").exists()
 
 
-def test_all_our_processes_are_started_with_a_safe_path() -> None:
+def test_all_child_processes_are_started_with_a_safe_path() -> None:
     """No other module may name the interpreter or start processes in another way."""
     tree = Tree(ROOT, "mobilenet", "viz")
     named = r"sys\.executable|get_context|SpawnContext|os\.(system|exec|spawn|posix_spawn)"
@@ -289,12 +291,12 @@ PROGRAM = f"{sys.executable} own.py beside_it.py"
         ["swarm", "--count", "2", "--workers", "2", "--promises", "fifo", "--command", PROGRAM],
     ],
 )
-def test_a_user_s_program_imports_the_module_beside_it(words: list[str], beside: Path) -> None:
+def test_a_program_can_import_a_module_from_its_own_folder(words: list[str], beside: Path) -> None:
     process = call(beside, *words, "--allow-code")
     assert process.returncode == 0, (process.stdout, process.stderr)
 
 
-def test_a_saved_live_run_s_program_imports_its_own_module(beside: Path) -> None:
+def test_a_program_of_a_saved_live_run_can_import_its_module(beside: Path) -> None:
     with serve(beside, "scenario.yaml", "--set", "duration_s=4", "--allow-code") as talk:
         talk.ask("since", generation=0, row=0)
         talk.ask("save", name="kept")
@@ -303,7 +305,7 @@ def test_a_saved_live_run_s_program_imports_its_own_module(beside: Path) -> None
     assert Run(beside / "runs" / "kept").metrics["deliveries"]
 
 
-def test_a_user_s_safe_path_keeps_a_program_from_local_imports(beside: Path) -> None:
+def test_a_safe_path_set_by_the_user_prevents_local_imports(beside: Path) -> None:
     process = call(beside, "run", "scenario.yaml", "--allow-code", "--out", "refused", **{VARIABLE: "1"})
     assert process.returncode == 2 and "beside_it" in process.stderr
 

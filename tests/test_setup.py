@@ -39,7 +39,7 @@ def test_an_old_python_can_parse_make_py_up_to_its_rejection() -> None:
 
 
 @pytest.mark.parametrize("version", [(3, 6, 15), (3, 10, 13), (3, 14, 0)])
-def test_another_python_is_refused_in_one_line(
+def test_unsupported_python_versions_are_rejected_in_one_line(
     make: ModuleType, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr(sys, "version_info", version)
@@ -72,7 +72,7 @@ def test_each_missing_library_has_an_extra_that_installs_it() -> None:
     assert set(EXTRAS.values()) == extras.keys() - {"all"}
 
 
-def test_a_single_requirement_can_be_taken_from_the_lock(make: ModuleType, tmp_path: Path) -> None:
+def test_one_locked_requirement_can_be_extracted(make: ModuleType, tmp_path: Path) -> None:
     text = Path(make.requirements_of("uv", str(tmp_path))).read_text()
     assert text.startswith("uv==") and "--hash=sha256:" in text and "urllib3" not in text
     with pytest.raises(make.Refusal):
@@ -100,7 +100,7 @@ def children_cpu_s() -> float:
     return times.children_user + times.children_system
 
 
-def test_a_second_setup_does_nothing(make: ModuleType) -> None:
+def test_running_setup_again_does_nothing(make: ModuleType) -> None:
     if make.stamp() != make.made_of():
         pytest.skip("this environment was not made by make.py")
     cpu_s = children_cpu_s()
@@ -122,7 +122,9 @@ def test_commands_run_without_a_usable_home(make: ModuleType, monkeypatch: pytes
     assert env["HOME"] == str(tmp_path) and "PYTHONPATH" not in env
 
 
-def test_pip_configuration_is_respected(make: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_pip_configuration_of_the_user_is_respected(
+    make: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://mirror.example/simple\ncert = /c.pem\n")
     monkeypatch.delenv("PIP_INDEX_URL", raising=False)
     monkeypatch.delenv("PIP_CERT", raising=False)
@@ -133,7 +135,7 @@ def test_pip_configuration_is_respected(make: ModuleType, monkeypatch: pytest.Mo
     assert make.pip_settings()["index-url"] == "https://other.example/simple"
 
 
-def test_the_makefile_wraps_make_py_one_to_one(make: ModuleType) -> None:
+def test_the_makefile_wraps_every_make_py_command(make: ModuleType) -> None:
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert targets is not None and sorted(targets[1].split()) == sorted(make.COMMANDS)
     output = subprocess.run(

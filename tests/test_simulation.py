@@ -40,7 +40,9 @@ def outage(run: mobilenet.Run, node: str) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("node", "begin_s", "end_s"), [("h2", 8, 14), ("h5", 9.5, 30)])
-def test_a_crashed_host_handles_nothing(crashed: mobilenet.Run, node: str, begin_s: float, end_s: float) -> None:
+def test_a_crashed_host_neither_sends_nor_processes_anything(
+    crashed: mobilenet.Run, node: str, begin_s: float, end_s: float
+) -> None:
     begin, end = outage(crashed, node)
     assert (begin, end) == (round(begin_s * 1e9), round(end_s * 1e9))
     events = crashed.events
@@ -52,7 +54,7 @@ def test_a_crashed_host_handles_nothing(crashed: mobilenet.Run, node: str, begin
     assert len(heard) > 50 and set(heard.fate) == {"receiver_down"}
 
 
-def test_a_crashed_host_stands_still_and_walks_on_later(crashed: mobilenet.Run) -> None:
+def test_a_crashed_host_stands_still_until_it_recovers(crashed: mobilenet.Run) -> None:
     begin, end = outage(crashed, "h2")
     own = crashed.positions[crashed.positions.node == "h2"]
     down = own[(own.time_ns >= begin) & (own.time_ns <= end)]
@@ -63,13 +65,13 @@ def test_a_crashed_host_stands_still_and_walks_on_later(crashed: mobilenet.Run) 
     assert np.median(walking) == pytest.approx(5, abs=0.01)
 
 
-def test_the_run_with_crashes_is_valid_and_complete(crashed: mobilenet.Run) -> None:
+def test_a_run_with_crashes_is_valid_and_complete(crashed: mobilenet.Run) -> None:
     assert crashed.verdict == "valid"
     assert crashed.manifest["quiescent"] is True
     assert crashed.metrics["broadcasts_undelivered"] == 0
 
 
-def test_frames_in_tables_and_counters_agree(crashed: mobilenet.Run) -> None:
+def test_frame_table_and_radio_counters_agree(crashed: mobilenet.Run) -> None:
     frames, radio = crashed.frames, crashed.counters["radio"]
     fates = Counter(frames.fate)
     assert fates.pop("received") == radio["received"]
@@ -82,7 +84,7 @@ def test_frames_in_tables_and_counters_agree(crashed: mobilenet.Run) -> None:
     assert messages[messages.fate != "received"].receive_ns.isna().all()
 
 
-def test_a_loss_that_was_configured_is_applied(tmp_path: Path) -> None:
+def test_a_configured_loss_is_applied(tmp_path: Path) -> None:
     run = mobilenet.run(
         Scenario.from_text(CRASHES, ["wireless.loss=0.25", "record.frames=false"]), out=tmp_path / "lossy"
     )
@@ -92,7 +94,7 @@ def test_a_loss_that_was_configured_is_applied(tmp_path: Path) -> None:
     assert run.verdict == "valid"
 
 
-def test_tracks_join_and_leave_in_the_middle_of_the_run(tmp_path: Path) -> None:
+def test_hosts_of_tracks_join_and_leave_during_the_run(tmp_path: Path) -> None:
     run = mobilenet.run(
         SCENARIOS / "streets.yaml", out=tmp_path / "streets", overrides=["duration_s=60", "hosts.mobility.max_hosts=60"]
     )
@@ -107,7 +109,7 @@ def test_tracks_join_and_leave_in_the_middle_of_the_run(tmp_path: Path) -> None:
     assert set(run.manifest["host_names"]) >= set(left.index)
 
 
-def test_hosts_out_of_coverage_are_brought_back_at_the_end(tmp_path: Path) -> None:
+def test_hosts_out_of_coverage_return_at_the_end(tmp_path: Path) -> None:
     run = mobilenet.run(SCENARIOS / "holes.yaml", out=tmp_path / "holes", overrides=["duration_s=60"])
     events = run.events
     assert (events.event == "out_of_coverage").any()
@@ -116,7 +118,7 @@ def test_hosts_out_of_coverage_are_brought_back_at_the_end(tmp_path: Path) -> No
     assert run.verdict == "valid" and run.manifest["quiescent"] is True
 
 
-def test_liveness_is_unknown_without_time_to_drain(tmp_path: Path) -> None:
+def test_liveness_is_unknown_if_there_is_no_time_to_drain(tmp_path: Path) -> None:
     run = mobilenet.run(
         SCENARIOS / "first.yaml",
         out=tmp_path / "cut",
@@ -127,7 +129,7 @@ def test_liveness_is_unknown_without_time_to_drain(tmp_path: Path) -> None:
     assert run.verdict == "unknown"
 
 
-def test_metrics_cover_the_window(tmp_path: Path) -> None:
+def test_metrics_cover_only_the_measurement_window(tmp_path: Path) -> None:
     whole = mobilenet.run(SCENARIOS / "first.yaml", out=tmp_path / "whole")
     half = mobilenet.run(SCENARIOS / "first.yaml", out=tmp_path / "half", overrides=["warmup_s=15"])
     assert half.manifest["fingerprint"] == whole.manifest["fingerprint"]

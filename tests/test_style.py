@@ -43,7 +43,7 @@ def test_no_line_of_code_is_longer_than_120_columns() -> None:
     assert [place for path in (*CODE, *SETTINGS) for place in too_long(path, 120)] == []
 
 
-def test_each_item_of_a_list_begins_on_its_own_line() -> None:
+def test_each_list_item_in_a_document_starts_a_new_line() -> None:
     """Rewrapping a document must not join two items, as in `the first. - The second`."""
     joined = re.compile(r"[.:;)?!]\s+(?:- (?:\*|[A-Z\[`])|[2-9]\. \*)")
     assert [
@@ -130,7 +130,7 @@ def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return len(names) - (names[:1] in (["self"], ["cls"]))
 
 
-def test_functions_are_short_or_have_a_reason() -> None:
+def test_functions_are_short_or_listed_as_exceptions() -> None:
     long = {name for name, node in functions() if (node.end_lineno or 0) - node.lineno >= 60}
     assert long == set(LONG_FUNCTIONS)
 
@@ -150,7 +150,7 @@ EVERYWHERE = ("data", "mobilenet", "viz", "tests", "validation", "scenarios", "d
 A_COLUMN = "mobilenet/lab/replay/transcript.py:said"  # a column of the table `lines`: docs/run-directory.md
 
 
-def test_functions_are_named_by_verbs_or_nouns() -> None:
+def test_function_names_are_not_participles() -> None:
     """A participle such as `found` names neither what a function does nor what it returns."""
     participles = [
         f"{path}:{node.name}"
@@ -162,7 +162,7 @@ def test_functions_are_named_by_verbs_or_nouns() -> None:
     assert participles == []
 
 
-def test_functions_of_pages_are_named_by_verbs_or_nouns() -> None:
+def test_javascript_function_names_are_not_participles() -> None:
     defined = re.compile(r"\b([a-z]+) = (?:async )?(?:\([^)]*\)|\w+) =>|\bfunction ([a-z]+)\(")
     files = [path for path in CODE if path.suffix == ".js"]
     names = {f"{path.name}:{a or b}" for path in files for a, b in defined.findall(path.read_text(encoding="utf-8"))}
@@ -176,7 +176,7 @@ def is_a_value(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(word in decorators for word in ("property", "fixture"))
 
 
-def test_no_name_is_vague() -> None:
+def test_names_in_the_code_are_not_vague() -> None:
     vague = {
         f"{path}:{name}"
         for path, tree in sources(*EVERYWHERE)

@@ -48,7 +48,7 @@ def handoff(begin_ms: int, end_ms: int, node: str = "h0", cause: str = "cell") -
     return Handoff(node, begin_ms * MILLISECOND, end_ms * MILLISECOND, 1, cause, {})
 
 
-def test_tcp_connections_without_loss_have_known_measures() -> None:
+def test_statistics_of_lossless_tcp_connections_are_correct() -> None:
     connections = Connections(download(), [])
     assert len(connections.connections) == 1
     assert connections.sent_again_share() == 0
@@ -58,7 +58,7 @@ def test_tcp_connections_without_loss_have_known_measures() -> None:
     assert connections.near_handoffs_s(is_after=True) is None
 
 
-def test_retransmitted_bytes_give_no_round_trip_time() -> None:
+def test_retransmitted_bytes_yield_no_round_trip_time() -> None:
     connections = Connections(download(again_ms=900), [])
     assert connections.sent_again_share() == pytest.approx(10 / 30)
     assert connections.round_trip_s() == pytest.approx(0.030)

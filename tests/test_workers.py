@@ -28,16 +28,16 @@ def fail(number: int) -> int:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_results_of_endless_tasks_come_in_the_order_of_the_tasks(workers: int) -> None:
+def test_ordered_results_also_work_for_endless_tasks(workers: int) -> None:
     assert list(islice(in_order(square, count(), workers), 50)) == [number * number for number in range(50)]
 
 
-def test_results_in_order_of_completion_state_their_task() -> None:
+def test_results_in_completion_order_identify_their_task() -> None:
     assert sorted(as_done(square, [3, 5, 4], 2)) == [(0, 9), (1, 25), (2, 16)]
     assert list(as_done(square, [], 2)) == []
 
 
-def test_long_tasks_end_when_the_caller_stops_them() -> None:
+def test_long_tasks_are_killed_when_the_caller_aborts() -> None:
     began_s, looks = time.monotonic(), count(1)
 
     def look() -> None:
@@ -49,7 +49,7 @@ def test_long_tasks_end_when_the_caller_stops_them() -> None:
     assert time.monotonic() - began_s < 30
 
 
-def test_exceptions_and_deaths_of_workers_reach_the_caller() -> None:
+def test_worker_exceptions_and_crashes_reach_the_caller() -> None:
     with pytest.raises(ValueError, match="is not for me"):
         list(in_order(fail, range(9), 2))
     with pytest.raises(BrokenProcessPool):

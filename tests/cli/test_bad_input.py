@@ -134,7 +134,7 @@ def test_an_impossible_output_path_is_rejected_in_one_line(name: str, tmp_path: 
         assert (tmp_path / "taken").read_text() == "mine"
 
 
-def test_an_existing_run_may_be_replaced(tmp_path: Path) -> None:
+def test_an_existing_run_is_replaced_only_with_force(tmp_path: Path) -> None:
     words = ("run", FIRST, "--set", "duration_s=1", "--out", "it")
     assert mobilenet(*words, place=tmp_path).returncode == 0
     complaint = one_line(mobilenet(*words, place=tmp_path), 2)
@@ -148,7 +148,7 @@ def test_an_output_in_a_read_only_folder_is_rejected(tmp_path: Path) -> None:
     assert "Permission denied" in one_line(mobilenet("run", FIRST, *SHORT, "--out", "locked/it", place=tmp_path), 2)
 
 
-def test_each_of_several_problems_is_reported_on_its_own_line(tmp_path: Path) -> None:
+def test_several_problems_are_reported_on_separate_lines(tmp_path: Path) -> None:
     done = mobilenet("check", FIRST, "--set", "hosts.count=-1", "--set", "protocol.windw=3", place=tmp_path)
     assert done.returncode == 2 and done.stdout == ""
     assert [line.split(":")[0] for line in done.stderr.splitlines()] == [

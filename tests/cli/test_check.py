@@ -17,14 +17,14 @@ from tests.cli.command import mobilenet, one_line
 from tests.conftest import FIRST, SCENARIOS
 
 
-def test_check_says_how_long_it_takes_and_keeps_the_overrides(tmp_path: Path) -> None:
+def test_check_estimates_the_run_time_and_repeats_the_overrides(tmp_path: Path) -> None:
     done = mobilenet("check", SCENARIOS / "dynamic.yaml", "--set", "hosts.count=400", place=tmp_path)
     assert done.returncode == 0
     assert re.search(r"about [\d.]+ (s|min|h) to compute, up to \d+(\.\d)? [MG]B of memory$", done.stdout, re.M)
     assert done.stdout.splitlines()[-1].endswith("dynamic.yaml --set hosts.count=400")
 
 
-def test_check_warns_of_a_deadline_that_may_take_long(tmp_path: Path) -> None:
+def test_check_warns_of_a_long_drain_deadline(tmp_path: Path) -> None:
     def warnings(*changes: str) -> list[str]:
         words = [word for change in changes for word in ("--set", change)]
         lines = mobilenet("check", FIRST, *words, place=tmp_path).stdout.splitlines()
@@ -36,7 +36,7 @@ def test_check_warns_of_a_deadline_that_may_take_long(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
-def test_check_does_not_underestimate_a_run_that_never_rests(protocol: str) -> None:
+def test_check_does_not_underestimate_a_run_that_never_settles(protocol: str) -> None:
     scenario = Scenario.load(FIRST, ["drain_s=2000", "wireless.loss=1", f"protocol={{name: {protocol}}}"])
     simulation = Simulation(scenario)
     outcome = simulation.run()
@@ -54,7 +54,9 @@ def test_check_does_not_underestimate_a_run_that_never_rests(protocol: str) -> N
         ("first.yaml", []),  # This scenario is run to its end.
     ],
 )
-def test_a_forecast_is_within_a_factor_of_two(file: str, changes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forecasts_of_events_and_rows_are_within_a_factor_of_two(
+    file: str, changes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mobilenet.forecast.MOST_EVENTS", 100_000)
     whole = forecast(load_scenario(SCENARIOS / file, changes))
     monkeypatch.setattr("mobilenet.forecast.MOST_EVENTS", whole.events // 4)
@@ -68,7 +70,7 @@ def test_check_reports_each_resource_that_a_run_would_exhaust(tmp_path: Path) ->
     assert [*shortages(load_scenario(FIRST), Forecast(3000, 0.1, 2000), tmp_path)] == []
 
 
-def test_check_warns_of_cells_that_do_not_touch(tmp_path: Path) -> None:
+def test_check_warns_of_disconnected_cells(tmp_path: Path) -> None:
     done = mobilenet("check", SCENARIOS / "static.yaml", "--set", "wireless.range_m=20", place=tmp_path)
     assert done.returncode == 0 and "areas that do not touch" in done.stdout
     assert "warning" not in mobilenet("check", SCENARIOS / "static.yaml", place=tmp_path).stdout

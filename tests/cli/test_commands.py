@@ -67,7 +67,7 @@ def test_the_printed_next_command_can_be_typed_as_it_is(tmp_path: Path) -> None:
     assert everything_below(tmp_path)[0] == "a b's"
 
 
-def test_a_second_run_gets_another_directory_name(place: Path) -> None:
+def test_a_second_run_gets_a_new_directory_name(place: Path) -> None:
     done = mobilenet("run", FIRST, *SHORT, "--seed", "7", "--set", "hosts.count=3", place=place)
     again = mobilenet("run", FIRST, *SHORT, "--seed", "7", place=place)
     assert done.stdout.endswith("Next: mobilenet show runs/first-s7\n")
@@ -149,7 +149,7 @@ def test_swarm_prints_its_counts_and_the_next_command(
     assert output.splitlines()[-1].startswith("Next: mobilenet ")
 
 
-def test_help_and_version(place: Path) -> None:
+def test_help_lists_every_command_and_version_prints_the_version(place: Path) -> None:
     done = mobilenet(place=place)
     assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith("Next: ")
     for panel, commands in PANELS.items():
@@ -184,7 +184,7 @@ def test_progress_is_printed_line_by_line_without_a_terminal(
         assert update is None
 
 
-def test_an_internal_error_says_how_to_report_it(
+def test_an_internal_error_explains_how_to_report_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import pyarrow as pa

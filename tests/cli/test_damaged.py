@@ -50,7 +50,7 @@ SOUND = {
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_a_sound_run_is_not_blamed(name: str, tmp_path: Path) -> None:
+def test_reading_an_intact_run_reports_no_fault(name: str, tmp_path: Path) -> None:
     """A command that reads an intact run must not report a fault."""
     api.run(FIRST.parent / name, out=tmp_path / "run", overrides=SOUND[name])
     assert fault(tmp_path / "run") is None

@@ -103,7 +103,7 @@ def test_each_figure_and_table_states_its_provenance(written: Path) -> None:
         assert read_provenance(path) is not None, path
 
 
-def test_the_command_that_explain_prints_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:
+def test_commands_printed_by_explain_reproduce_identical_files(written: Path, tmp_path: Path) -> None:
     """The files are made again from a repetition of the run in another folder."""
     done = mobilenet("explain", "run/figures/delays.svg", place=written)
     lines = done.stdout.splitlines()
@@ -118,7 +118,7 @@ def test_the_command_that_explain_prints_makes_the_same_bytes(written: Path, tmp
         assert path.read_bytes() == (moved / path.name).read_bytes(), path.name
 
 
-def test_explain_does_not_mistake_another_run_for_the_source(written: Path, tmp_path: Path) -> None:
+def test_explain_does_not_accept_another_run_as_the_source(written: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(written / "run", other)
     manifest = json.loads((other / "manifest.json").read_text())
@@ -147,7 +147,7 @@ def test_explain_reports_files_without_provenance(written: Path, tmp_path: Path)
 @settings(max_examples=30)
 @given(command=st.text(st.characters(blacklist_categories=("Cs",)), max_size=40))
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf", ".html", ".md", ".tex", ".geojson", ".log"])
-def test_every_format_keeps_every_character(
+def test_every_file_format_preserves_provenance_exactly(
     suffix: str, command: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = tmp_path_factory.mktemp("formats") / f"file{suffix}"
@@ -184,7 +184,7 @@ def test_explain_adds_allow_code_for_a_run_with_code(tmp_path: Path) -> None:
     assert last == "Next: mobilenet run run/scenario.yaml --allow-code --out run-again"
 
 
-def test_pictures_that_replay_code_are_redrawn_with_permission(tmp_path: Path) -> None:
+def test_pictures_that_replay_code_are_redrawn_only_if_allowed(tmp_path: Path) -> None:
     scenario = ROOT / "scenarios" / "own_protocol" / "gossip.yaml"
     for name, more in (("bare", ("--set", "record.messages=false")), ("rich", ())):
         mobilenet("run", scenario, *SHORT, *more, "--allow-code", "--out", name, place=tmp_path)
@@ -199,7 +199,7 @@ def test_pictures_that_replay_code_are_redrawn_with_permission(tmp_path: Path) -
             assert last.endswith(" --allow-code") is (name == "bare"), last
 
 
-def test_the_outermost_provenance_block_counts() -> None:
+def test_only_the_outermost_provenance_block_is_used() -> None:
     with (
         stamping(new_provenance("mobilenet figures RUN", Inputs("run", "0"))),
         stamping(new_provenance("inner", Inputs("run", "1"))),
@@ -208,7 +208,7 @@ def test_the_outermost_provenance_block_counts() -> None:
     assert in_text("text", "% ") == "text"
 
 
-def test_explain_knows_the_files_of_a_study(finished: Result, tmp_path: Path) -> None:
+def test_explain_recognizes_the_files_of_a_study(finished: Result, tmp_path: Path) -> None:
     study = tmp_path / "study"
     shutil.copytree(finished.store.path, study)
     for words in ("figures study --latex --markdown", "report study", "export study --csv", "compare study"):

@@ -66,7 +66,7 @@ def test_a_killed_figures_command_keeps_the_previous_figures(
     assert (folder / "mine.txt").exists() == is_there
 
 
-def test_a_disk_that_fills_up_leaves_nothing(
+def test_figures_leave_no_files_if_the_disk_fills_up(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     painted: list[Path] = []

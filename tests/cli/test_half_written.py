@@ -62,7 +62,7 @@ def kill_after(work: Callable[[], object]) -> None:
         "export run --csv --out new", "export run --shiviz", "export run --omnetpp", "spacetime run", "verify run",
     ],
 )  # fmt: skip
-def test_a_truncated_text_is_refused(words: str, runs: Path, tmp_path: Path) -> None:
+def test_a_truncated_file_is_rejected(words: str, runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs / "run", tmp_path / "run")
     file = tmp_path / "run" / "counters.json"
     file.write_bytes(file.read_bytes()[:200])
@@ -91,7 +91,7 @@ def test_the_next_command_removes_figures_of_a_killed_artefact(
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_study_without_runs_of_a_level_is_unfinished(number: int, tmp_path: Path) -> None:
+def test_a_study_that_lacks_all_runs_of_a_level_is_unfinished(number: int, tmp_path: Path) -> None:
     keys = LOSS | {"compare": {"factor": "wireless.loss", "baseline": 0, "metrics": ["broadcasts"]}}
     study = Study.of(keys, tmp_path, "loss")
     store, targets = create(study, tmp_path / "loss"), [2, 2]
@@ -105,7 +105,7 @@ def test_a_study_without_runs_of_a_level_is_unfinished(number: int, tmp_path: Pa
         assert "loss: unfinished: these numbers cover 2 of 4 runs" in done.stdout
 
 
-def test_a_study_file_does_not_make_a_folder_a_study(study: Store, tmp_path: Path) -> None:
+def test_a_folder_with_a_study_file_is_not_necessarily_a_study(study: Store, tmp_path: Path) -> None:
     """The folder contains a study file and an archive, but no study."""
     (tmp_path / "study.yaml").write_text("scenario: first.yaml\n")
     (tmp_path / "new.zip").write_text("")
@@ -132,7 +132,7 @@ def test_a_scratch_folder_is_removed_with_its_block_or_process(tmp_path: Path) -
     assert everything_below(tmp_path) == [".trial-mine", "mobilenet-mine", "other.scratch"]
 
 
-def test_the_scratch_folder_of_a_live_process_is_kept(tmp_path: Path) -> None:
+def test_the_scratch_folder_of_a_live_process_is_not_removed(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from mobilenet.engine.scratch import scratch_folder\n"
         f"with scratch_folder('trial', Path({str(tmp_path)!r})) as folder: print(folder, flush=True); sys.stdin.read()"

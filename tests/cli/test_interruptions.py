@@ -84,7 +84,7 @@ def test_a_killed_run_leaves_only_a_partial_directory(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["it"]
 
 
-def test_commands_reject_even_a_complete_partial_directory(tmp_path: Path) -> None:
+def test_commands_reject_partial_directories_even_if_complete(tmp_path: Path) -> None:
     api.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
     left = tmp_path / ".it.partial-99999999"
     (tmp_path / "it").rename(left)
@@ -93,7 +93,7 @@ def test_commands_reject_even_a_complete_partial_directory(tmp_path: Path) -> No
 
 
 @pytest.mark.long
-def test_the_first_of_two_concurrent_runs_gets_the_name(tmp_path: Path) -> None:
+def test_the_first_of_two_concurrent_runs_to_end_gets_the_name(tmp_path: Path) -> None:
     """Because the other run is alive, its directory is not removed. The run that finishes first gets the name."""
     process = begin(place=tmp_path)
     try:
@@ -151,7 +151,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=False)
 
 
-def test_a_full_disk_ends_a_run_with_one_line(small_disk: Path) -> None:
+def test_a_full_disk_ends_a_run_with_one_error_line(small_disk: Path) -> None:
     complaint = one_line(mobilenet("run", FIRST, "-q", "--out", "deep/it", place=small_disk), 3)
     assert complaint == "deep/it: could not be written completely: No space left on device"
     assert everything_below(small_disk) == []
@@ -159,7 +159,7 @@ def test_a_full_disk_ends_a_run_with_one_line(small_disk: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("size_bytes", [100, 1000, 8000])
-def test_a_file_size_limit_ends_a_run_with_one_line(size_bytes: int, tmp_path: Path) -> None:
+def test_exceeding_the_file_size_limit_ends_the_run_in_one_line(size_bytes: int, tmp_path: Path) -> None:
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))

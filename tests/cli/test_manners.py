@@ -32,7 +32,7 @@ def test_the_quiet_option_suppresses_messages(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (0, answer, "")
 
 
-def test_messages_keep_directories_as_the_user_gave_them(tmp_path: Path) -> None:
+def test_error_messages_show_paths_as_the_user_typed_them(tmp_path: Path) -> None:
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "deep" / "er" / "x.yaml").write_text("seed: 1\nseed: 2\n")
     for name in ("deep/er/x.yaml", str(tmp_path / "deep/er/x.yaml")):
@@ -57,7 +57,7 @@ def test_the_force_option_replaces_only_run_directories(mine: Path, tmp_path: Pa
     assert failed.returncode == 2 and everything_below(tmp_path) == before
 
 
-def test_a_dangling_link_is_not_written_through(mine: Path, tmp_path: Path) -> None:
+def test_verify_does_not_write_through_dangling_symlinks(mine: Path, tmp_path: Path) -> None:
     for name in ("verdict.json", "metrics.json"):
         (mine / name).unlink()
         (mine / name).symlink_to(tmp_path / f"elsewhere-{name}")
@@ -67,7 +67,7 @@ def test_a_dangling_link_is_not_written_through(mine: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("command", ["show --all", "diff"])
-def test_markup_and_escapes_are_only_text(command: str, mine: Path, run: Path, tmp_path: Path) -> None:
+def test_markup_and_escape_sequences_are_printed_as_text(command: str, mine: Path, run: Path, tmp_path: Path) -> None:
     metrics = json.loads((mine / "metrics.json").read_text())
     (mine / "metrics.json").write_text(json.dumps(metrics | {"[red]x[/blue]\x1b[31m": 1.0}))
     done = mobilenet(*command.split(), "it", *([run] if command == "diff" else []), place=tmp_path)
@@ -100,7 +100,7 @@ def test_map_removes_partial_pictures_of_killed_commands(mine: Path, tmp_path: P
         (("study", "long.yaml", "--dry-run"), "cannot be read: File name too long"),
     ],
 )
-def test_odd_values_in_files_are_reported_in_one_line(
+def test_invalid_strings_in_files_are_reported_in_one_line(
     words: tuple[str | Path, ...], complaint: str, tmp_path: Path
 ) -> None:
     (tmp_path / "nul.yaml").write_text('scenario: "a\\0b.yaml"\nfactors: {wireless.loss: [0, 0.1]}\n')

@@ -394,7 +394,7 @@ def differences(a: Outcome, b: Outcome) -> set[str]:
     return names | ({"code"} if a.code != b.code else set())
 
 
-def test_each_option_has_a_case_or_a_reason() -> None:
+def test_each_option_has_a_test_case_or_a_documented_exception() -> None:
     every = set(options())
     assert not (CASES.keys() | WITHOUT_EFFECT.keys()) - every, "options that no longer exist"
     assert not CASES.keys() & WITHOUT_EFFECT.keys()
@@ -404,7 +404,7 @@ def test_each_option_has_a_case_or_a_reason() -> None:
 
 
 @pytest.mark.parametrize(("name", "option"), list(parameters()))
-def test_an_option_changes_something(name: str, option: str, inputs: Path, repetitions: int) -> None:
+def test_each_option_changes_the_result_of_its_command(name: str, option: str, inputs: Path, repetitions: int) -> None:
     drawn = (DRAWN_ON_SPARK,) if name in SPARK else (DRAWN, DRAWN_SLOW)
     if repetitions == 1 and all(number_of(name, option) % each for each in drawn):
         pytest.skip("on demand: pytest tests/cli/test_option_effects.py --repetitions 2")

@@ -18,7 +18,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_schedules_after_an_experiment_have_their_own_speed(
+def test_time_estimates_of_schedules_ignore_earlier_experiments(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The experiment took 50 s. The schedules take half a second each, so the estimate must not use the speed of the
@@ -35,7 +35,7 @@ def test_schedules_after_an_experiment_have_their_own_speed(
     assert lines == ["1 done, 0 failed, 99 left; schedules", "28 done, 0 failed, 72 left, about 36 s left; schedules"]
 
 
-def test_the_time_left_is_that_of_all_rounds(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_time_estimate_covers_all_rounds(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     """Ten runs are done per minute. There are 4 left in this round, and up to 1,000 in all rounds."""
     with progress.runs_progress(False) as update:
         for done in range(0, 21, 5):
@@ -46,7 +46,7 @@ def test_the_time_left_is_that_of_all_rounds(clock: list[float], capsys: pytest.
     )
 
 
-def test_nothing_is_estimated_from_one_run(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_shows_no_estimate_after_only_one_run(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     with progress.runs_progress(False) as update:
         for done in range(8):
             update(Standing(done, 0, 10 - done, 1, 10 - done))

@@ -66,7 +66,7 @@ def test_a_shipped_file_links_to_its_schema_and_is_valid(path: Path) -> None:
         ("claims/paper_mobile.yaml", ("claims", "walking", "at_least"), "much"),
     ],
 )
-def test_the_schema_rejects_what_the_loader_rejects(file: str, path: tuple[str, ...], value: Any) -> None:
+def test_the_schema_also_rejects_values_the_loader_rejects(file: str, path: tuple[str, ...], value: Any) -> None:
     document = content(SCENARIOS / file)
     *groups, key = path
     inside = document
@@ -80,7 +80,7 @@ def test_the_schema_rejects_what_the_loader_rejects(file: str, path: tuple[str, 
     ("written", "fits"),
     [("gossip.py:Gossip", True), ("rumours", True), ("gossip.py", False), ("gossip.py:", False), ("a b", False)],
 )
-def test_the_class_of_a_plug_in_has_a_pattern(written: str, fits: bool) -> None:
+def test_the_schema_checks_the_form_of_a_plug_in_class(written: str, fits: bool) -> None:
     """The value is a file and a class in it, or an entry point of a package. The loader accepts the same values."""
     own = schemas()["scenario.schema.json"]["$defs"]["OwnProtocol"]["properties"]["class"]
     assert bool(re.search(own["pattern"], written)) == fits

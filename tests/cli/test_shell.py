@@ -17,7 +17,7 @@ HIDDEN = ("\u202e", "\u2066", "\u200b", "\ufeff", "\x1b", "\x07", "\x85")
 
 
 @pytest.mark.parametrize("character", HIDDEN)
-def test_messages_spell_out_invisible_characters(character: str) -> None:
+def test_invisible_characters_in_output_are_spelled_out(character: str) -> None:
     text = f"a {character}b 'c'"
     assert character not in spell_out(text) and character not in plain(text) and character not in quote(Path(text))
     assert spell_out("a\tb\nc\N{NO-BREAK SPACE}d") == "a\tb\nc\N{NO-BREAK SPACE}d"
@@ -28,7 +28,7 @@ def test_messages_spell_out_invisible_characters(character: str) -> None:
         lambda name: name not in (".", "..")
     )
 )
-def test_a_shell_reads_what_was_quoted(name: str) -> None:
+def test_bash_reads_quoted_file_names_back_unchanged(name: str) -> None:
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("no bash")

@@ -78,13 +78,13 @@ def values_of(hint: Any, cls: type) -> st.SearchStrategy[Any]:
     return st.builds(hint, **{name: values_of(each, hint) for name, each in hints.items()})
 
 
-def test_the_size_check_covers_all_message_classes() -> None:
+def test_the_message_size_test_covers_all_message_classes() -> None:
     assert len(CLASSES) == 23 + 13
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: f"{cls.__module__.split('.')[-2]}.{cls.__name__}")
 @given(data=st.data())
-def test_a_message_has_the_size_of_its_encoding(cls: type, data: st.DataObject) -> None:
+def test_the_size_of_a_message_is_that_of_its_encoding(cls: type, data: st.DataObject) -> None:
     one = data.draw(values_of(cls, cls))
     head = 4 if cls in STATION else 1 if cls is flooding.Here else 0
     assert one.size_bytes == head + len(encode(one, cls, one))

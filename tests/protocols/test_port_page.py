@@ -36,12 +36,12 @@ def test_the_port_page_shows_every_class() -> None:
     assert sorted(classes_in(TEXT)) == sorted(set(CLASSES) - NOT_FOR_PLUG_INS)
 
 
-def test_every_call_is_described() -> None:
+def test_every_call_on_the_port_page_has_a_description() -> None:
     descriptions = [(name, what, words) for name in classes_in(TEXT) for what, words in rows(name)]
     assert [(name, what) for name, what, words in descriptions if not words.endswith(".")] == []
 
 
-def test_a_new_call_would_be_missing_from_the_port_page() -> None:
+def test_the_port_page_check_notices_a_missing_call() -> None:
     """The comparison must fail if a row is not in the docstrings or a row is missing."""
     row = next(line for line in TEXT.splitlines() if line.startswith("| `on_associated("))
     assert with_tables(TEXT.replace(row, row + " More.")) == TEXT
@@ -60,7 +60,7 @@ def test_the_network_calls_the_hooks_on_the_port_page() -> None:
     assert tuple(OF_STATIONS_IF_THERE) == ASSOCIATION
 
 
-def test_every_port_has_the_calls_on_the_port_page() -> None:
+def test_every_port_implements_the_calls_on_the_port_page() -> None:
     """These are the port of a run, and the port of tests and swarms."""
     parts = (0, Clock(), midpoint, Effects())
     for name in calls("Port") | calls("HostPort"):

@@ -42,7 +42,7 @@ PATROL, FAIRNESS = "own_mobility/patrol", "own_metric/fairness"
         (FAIRNESS, own_metrics),
     ],
 )
-def test_code_of_a_scenario_runs_only_if_the_user_allowed_it(
+def test_scenario_code_runs_only_if_the_user_allowed_it(
     example: str, reach: Callable[[Any], object], tmp_path: Path
 ) -> None:
     for file in (SCENARIOS / example).parent.glob("*.*"):
@@ -56,7 +56,7 @@ def test_code_of_a_scenario_runs_only_if_the_user_allowed_it(
 
 
 @pytest.mark.parametrize("example", [GOSSIP, RING, FAIRNESS])
-def test_a_file_is_read_and_run_once_for_a_run(example: str, tmp_path: Path) -> None:
+def test_a_code_file_is_read_and_executed_once_per_run(example: str, tmp_path: Path) -> None:
     """The code that was read is used for the whole run, even if the file changes meanwhile."""
     own = SCENARIOS / f"{example}.py"
     for file in own.parent.glob("*.*"):

@@ -32,7 +32,7 @@ def doubts_of(**changes: Any) -> list[str]:
     return list(doubts(loaded))
 
 
-def test_a_plain_scenario_leaves_no_doubt() -> None:
+def test_an_unproblematic_scenario_raises_no_warnings() -> None:
     assert doubts_of() == []
     assert doubts_of(interventions=NOBODY_THERE[:1]) == []
 
@@ -50,18 +50,18 @@ def test_a_plain_scenario_leaves_no_doubt() -> None:
         {"interventions": [{"at_s": 0.5, "do": "interval", "interval_s": 1e6}]},
     ],
 )
-def test_broadcasts_of_hosts_outside_the_group_are_not_expected(changes: dict[str, Any]) -> None:
+def test_check_expects_no_broadcasts_from_outside_the_group(changes: dict[str, Any]) -> None:
     assert any("number of broadcasts from members" in line for line in doubts_of(**changes))
 
 
-def test_hosts_that_cross_cells_too_fast_may_deliver_nothing() -> None:
+def test_check_warns_of_hosts_that_cross_cells_too_fast() -> None:
     fast = {"count": 3, "mobility": {"model": "random_waypoint", "speed_mps": 20}}
     slow_wires = {"layout": {"shape": "points", "points_m": [[0, 0], [110, 0]]}, "backbone": {"delay_ms": 3000}}
     assert any("s to join, but may cross half a cell" in line for line in doubts_of(hosts=fast, stations=slow_wires))
     assert not any("may cross half a cell" in line for line in doubts_of(hosts=fast))
 
 
-def test_hosts_that_misjudge_their_place_may_never_join() -> None:
+def test_check_warns_of_position_errors_that_prevent_joining() -> None:
     stations = {"layout": {"shape": "points", "points_m": [[0, 0], [110, 0]]}, "backbone": {"delay_ms": 400}}
     for error_m, is_named in ((0, False), (100, True)):
         attachment = {"error_m": error_m, "hysteresis_m": 0, "tick_ms": 10}
@@ -87,7 +87,7 @@ def of_two_stations(backbone: dict[str, Any], **changes: Any) -> list[str]:
         ({}, [CUT, CUT | {"at_s": 59, "do": "mend"}]),
     ],
 )
-def test_check_doubts_that_hosts_can_join_before_the_end(backbone: dict[str, Any], interventions: list[Any]) -> None:
+def test_check_warns_if_hosts_cannot_join_before_the_end(backbone: dict[str, Any], interventions: list[Any]) -> None:
     doubts = of_two_stations(backbone, interventions=interventions)
     assert any("s to join, but the active part ends after 60 s" in line for line in doubts)
 
@@ -100,22 +100,22 @@ def test_check_doubts_that_hosts_can_join_before_the_end(backbone: dict[str, Any
         ({}, [CUT, CUT | {"at_s": 20, "do": "mend"}]),  # the hosts join after the repair
     ],
 )
-def test_check_has_no_doubt_if_hosts_can_join_in_time(backbone: dict[str, Any], interventions: list[Any]) -> None:
+def test_check_does_not_warn_if_hosts_can_join_in_time(backbone: dict[str, Any], interventions: list[Any]) -> None:
     assert not [line for line in of_two_stations(backbone, interventions=interventions) if "join" in line]
 
 
 @pytest.mark.parametrize(("mean_s", "announced"), [(0.05, True), (5.0, False)])
-def test_check_doubts_hosts_that_crash_before_joining(mean_s: float, announced: bool) -> None:
+def test_check_warns_of_hosts_that_crash_before_joining(mean_s: float, announced: bool) -> None:
     crashes = {"schedule": "random", "rate_per_host_per_min": 10 / mean_s, "mean_duration_s": mean_s}
     lines = of_two_stations({"delay_ms": 1500}, faults=crashes, workload={"interval_s": 1})
     assert any("number of broadcasts from members" in line for line in lines) == announced
 
 
-def test_a_join_over_tcp_needs_no_other_station() -> None:
+def test_joining_over_tcp_requires_no_second_station() -> None:
     slow = {"delay_ms": 60_000}
     assert not [line for line in of_two_stations(slow, protocol={"name": "tcp_flooding"}) if "to join" in line]
 
 
-def test_a_run_in_which_no_host_joins_is_unknown_as_announced(tmp_path: Path) -> None:
+def test_a_run_that_no_host_can_join_is_unknown(tmp_path: Path) -> None:
     scenario = given_scenario(PLAIN | {"stations": {"layout": TWO_STATIONS}, "interventions": [CUT], "drain_s": 200})
     assert api.run(scenario, out=tmp_path / "run").verdict == "unknown"

@@ -44,7 +44,7 @@ def scenario_with(folder: Path, body: str) -> Path:
         ("run.manifest.clear(); run.counters.clear(); raise KeyError", "own.py:6: KeyError"),
     ],
 )
-def test_a_run_is_kept_and_reports_the_metric_that_failed(body: str, complaint: str, tmp_path: Path) -> None:
+def test_a_failing_metric_is_reported_and_the_run_is_saved(body: str, complaint: str, tmp_path: Path) -> None:
     run = mobilenet.run(scenario_with(tmp_path, body), out=tmp_path / "run", overrides=SHORT, allow_code=True)
     assert run.verdict == "valid"
     assert run.metrics["wrong"] is None and run.metrics["right"] == run.metrics["deliveries"] > 0

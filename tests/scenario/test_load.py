@@ -42,7 +42,7 @@ g: |
     }
 
 
-def test_yaml_values_remember_the_line_of_their_key() -> None:
+def test_yaml_values_know_the_line_of_their_key() -> None:
     root = parse(b"# first line\na: 1\nb:\n  c: 2\n  d:\n    - 3\n    - 4\n", "f.yaml")
     assert root.value["a"].where == "f.yaml:2"
     assert root.value["b"].where == "f.yaml:3"
@@ -152,5 +152,5 @@ def test_written_yaml_values_are_read_back(value: object) -> None:
 
 
 @given(st.text())
-def test_every_text_can_be_quoted(text: str) -> None:
+def test_any_text_can_be_quoted_in_yaml(text: str) -> None:
     assert parse(as_scalar(text).encode(), "f.yaml").plain() == text

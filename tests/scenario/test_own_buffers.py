@@ -103,7 +103,7 @@ def test_studies_draw_each_plug_in_buffer_under_its_name() -> None:
     ]
 
 
-def test_a_study_may_use_metrics_of_plug_in_buffers(tmp_path: Path) -> None:
+def test_a_study_can_use_metrics_of_plug_in_buffers(tmp_path: Path) -> None:
     """The names of a plug-in's measurements are known only after its run, those of a built-in protocol before the
     run.
     """
@@ -128,7 +128,7 @@ def test_maps_and_figures_show_plug_in_buffers(run: mobilenet.Run, tmp_path: Pat
     assert "a host holds back (RBuffer)" not in page
 
 
-def test_plug_in_buffers_must_be_empty_at_rest(run: mobilenet.Run) -> None:
+def test_undelivered_plug_in_buffers_at_rest_are_a_violation(run: mobilenet.Run) -> None:
     tables = {name: read_columns(run.path, name) for name in ("events", "samples", "positions")}
     counters, manifest = read_json(run.path, "counters.json"), read_manifest(run.path)
     last = max(
@@ -141,13 +141,13 @@ def test_plug_in_buffers_must_be_empty_at_rest(run: mobilenet.Run) -> None:
     assert verdicts["drained"].explanation == "h2 still holds 3 messages in its waiting after quiescence"
 
 
-def test_the_buffers_in_the_manifest_are_those_of_the_scenario(run: mobilenet.Run, tmp_path: Path) -> None:
+def test_the_saved_buffers_allow_the_run_to_be_repeated(run: mobilenet.Run, tmp_path: Path) -> None:
     """The saved scenario names the buffers, so the run can be repeated from it."""
     again = mobilenet.run(run.path / "scenario.yaml", out=tmp_path / "again", allow_code=True)
     assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
 
 
-def test_a_plug_in_must_measure_the_buffers_it_declares(tmp_path: Path) -> None:
+def test_a_plug_in_has_to_measure_the_buffers_it_declares(tmp_path: Path) -> None:
     declared = '    buffers = ("waiting",)\n'
     complaint = refusal(write_scenario(tmp_path, declared))
     assert "buffers is ('waiting',), but its host and station name ('known', 'waiting') in BUFFERS" in complaint

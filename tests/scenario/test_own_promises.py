@@ -36,7 +36,7 @@ def test_the_guide_shows_the_promise_example_and_its_output(tmp_path: Path) -> N
     assert "each delivery comes at most 50 ms after" in (tmp_path / "run/report.html").read_text(encoding="utf-8")
 
 
-def test_code_of_a_promise_judges_a_record_only_if_allowed(tmp_path: Path) -> None:
+def test_promise_code_runs_during_verify_only_if_allowed(tmp_path: Path) -> None:
     run = mobilenet.run(FOLDER / f"{PROMPT}.yaml", out=tmp_path / "run", allow_code=True)
     assert run.verdicts["prompt_delivery"].answer == "violated"
     verdicts, notes, wrong = judge_anew(run.path)
@@ -101,7 +101,7 @@ def test_a_malformed_promise_is_rejected_before_the_run(old: str, new: str, comp
     assert complaint in str(caught.value) and "\n" not in str(caught.value) and not (tmp_path / "run").exists()
 
 
-def test_a_custom_promise_is_unknown_after_an_error(tmp_path: Path) -> None:
+def test_a_custom_promise_is_unknown_if_the_run_fails(tmp_path: Path) -> None:
     scenario = edit(tmp_path, PROMPT, "        self.port.broadcast(parcel)", "        1 / 0")
     with pytest.raises(ScenarioError, match="ZeroDivisionError"):
         mobilenet.run(scenario, out=tmp_path / "run", allow_code=True)
@@ -109,7 +109,7 @@ def test_a_custom_promise_is_unknown_after_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_swarm_judges_an_own_promise_on_both_networks(seed: int, tmp_path: Path) -> None:
+def test_the_swarm_judges_custom_promises_on_both_networks(seed: int, tmp_path: Path) -> None:
     result = judge_seed(seed, tmp_path, protocol=f"{FOLDER / PROMPT}.py:Prompt")
     assert result.answer == "violated" and "prompt_delivery: " in result.explanation
     kept = tmp_path / f"swarm-s{seed}"
@@ -128,7 +128,7 @@ Ring.checks = (silence,)
 """
 
 
-def test_a_broadcast_among_processes_may_have_custom_promises(tmp_path: Path) -> None:
+def test_process_broadcasts_can_declare_custom_promises(tmp_path: Path) -> None:
     ring = edit(
         tmp_path, "own_protocol/ring", "from dataclasses", "from mobilenet.verify import promise\nfrom dataclasses"
     )

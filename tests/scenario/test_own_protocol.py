@@ -46,7 +46,7 @@ def test_the_gossip_plug_in_is_at_most_70_lines_long() -> None:
     assert len((FOLDER / "gossip.py").read_text().splitlines()) <= 70
 
 
-def test_code_runs_only_when_allowed(gossip: Path, tmp_path: Path) -> None:
+def test_plug_in_code_runs_only_if_allowed(gossip: Path, tmp_path: Path) -> None:
     edit(gossip, "class Gossip:", f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Gossip:")
     with pytest.raises(ScenarioError, match="--allow-code"):
         mobilenet.run(gossip, out=tmp_path / "run")
@@ -66,7 +66,7 @@ def test_code_runs_only_when_allowed(gossip: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_plug_in_is_judged_by_what_it_promises(gossip: Path, tmp_path: Path) -> None:
+def test_a_plug_in_is_judged_by_the_promises_it_makes(gossip: Path, tmp_path: Path) -> None:
     done = run(gossip)
     assert done.verdict == "valid"
     assert done.metrics["deliveries"] > 50
@@ -76,7 +76,7 @@ def test_a_plug_in_is_judged_by_what_it_promises(gossip: Path, tmp_path: Path) -
     assert strict.manifest["fingerprint"] != done.manifest["fingerprint"]
 
 
-def test_best_effort_still_forbids_delivering_twice(gossip: Path, tmp_path: Path) -> None:
+def test_best_effort_still_forbids_duplicate_deliveries(gossip: Path, tmp_path: Path) -> None:
     edit(gossip, "rumour.id not in self.stable.heard", "True")
     done = run(gossip)
     assert done.verdicts["duplication"].answer == "violated"
@@ -237,7 +237,7 @@ def test_expired_timers_of_a_plug_in_are_reused(gossip: Path) -> None:
     assert 0 < most < 20  # far fewer than one for each of several hundred waits
 
 
-def test_an_installed_package_may_provide_a_protocol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_package_can_provide_a_protocol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(FOLDER / "gossip.py", tmp_path / "gossip_package.py")
     information = tmp_path / "gossip_package-1.0.dist-info"
     information.mkdir()

@@ -53,7 +53,7 @@ def test_a_broadcast_without_buffers_is_valid(old: str, new: str, keeps_sizes: b
     assert run.manifest["buffers"] == []
 
 
-def test_a_scenario_may_list_only_the_buffers_of_its_class(tmp_path: Path) -> None:
+def test_a_scenario_lists_only_buffers_that_its_class_declares(tmp_path: Path) -> None:
     scenario = edit(tmp_path, "ring", BUFFERS, "BUFFERS = ()")
     assert "protocol.buffers: ring.py:Ring has the buffers []" in refusal(scenario, "protocol.buffers=[pending]")
 
@@ -85,7 +85,7 @@ def test_a_scenario_may_list_only_the_buffers_of_its_class(tmp_path: Path) -> No
         ),
     ],
 )
-def test_a_broadcast_that_cannot_work_is_refused(old: str, new: str, complaint: str, tmp_path: Path) -> None:
+def test_an_unusable_broadcast_class_is_rejected(old: str, new: str, complaint: str, tmp_path: Path) -> None:
     assert re.match(rf"protocol.class: {tmp_path}/ring.py:\d+: {complaint}", refusal(edit(tmp_path, "ring", old, new)))
 
 
@@ -101,7 +101,7 @@ def test_a_broadcast_that_cannot_work_is_refused(old: str, new: str, complaint: 
         ("self.port.deliver(message", "self.port.deliver(7", "deliver: the message is 7, expected a MessageId"),
     ],
 )
-def test_values_that_a_broadcast_hands_over_are_checked(old: str, new: str, complaint: str, tmp_path: Path) -> None:
+def test_values_passed_on_by_a_broadcast_are_validated(old: str, new: str, complaint: str, tmp_path: Path) -> None:
     scenario = edit(tmp_path, "ring", old, new)
     with pytest.raises(ScenarioError, match=rf"ring.py:\d+: ValueError: {complaint}"):
         mobilenet.run(scenario, out=tmp_path / "run", allow_code=True)
@@ -124,9 +124,7 @@ HOST = "class Host(BaseHost):"
         ('    promises = "best_effort"', "    promises = 'best_effort'\n    buffers = 'a'", "buffers is 'a', expected"),
     ],
 )
-def test_host_and_station_classes_that_cannot_work_are_rejected(
-    old: str, new: str, complaint: str, tmp_path: Path
-) -> None:
+def test_unusable_host_and_station_classes_are_rejected(old: str, new: str, complaint: str, tmp_path: Path) -> None:
     assert re.match(
         rf"protocol.class: {tmp_path}/gossip.py:\d+: {complaint}", refusal(edit(tmp_path, "gossip", old, new))
     )

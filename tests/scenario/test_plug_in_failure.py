@@ -91,7 +91,7 @@ EDITS_OF_THE_ERROR: list[Callable[[dict[str, Any]], Any]] = [
 
 
 @pytest.mark.lab
-def test_the_record_before_a_plug_in_error_is_kept_but_not_valid(tmp_path: Path) -> None:
+def test_the_record_before_a_plug_in_error_is_saved_as_unknown(tmp_path: Path) -> None:
     scenario = edit(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
     options = [option for change in SMALL for option in ("--set", change)]
     done = command("run", scenario, "--allow-code", "--out", "run", *options, place=tmp_path)

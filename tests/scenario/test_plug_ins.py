@@ -24,7 +24,7 @@ EXAMPLES = ("own_protocol/gossip", "own_protocol/courier", "own_mobility/patrol"
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_a_plug_in_example_is_one_short_file_with_a_valid_run(example: str, tmp_path: Path) -> None:
+def test_each_plug_in_example_is_a_short_file_with_a_valid_run(example: str, tmp_path: Path) -> None:
     assert len((FOLDER / f"{example}.py").read_text(encoding="utf-8").splitlines()) <= 80
     once = mobilenet.run(FOLDER / f"{example}.yaml", out=tmp_path / "once", overrides=SHORT, allow_code=True)
     assert once.verdict == "valid"
@@ -34,7 +34,7 @@ def test_a_plug_in_example_is_one_short_file_with_a_valid_run(example: str, tmp_
         mobilenet.run(FOLDER / f"{example}.yaml", out=tmp_path / "forbidden")
 
 
-def test_the_kept_scenario_has_the_declarations_of_the_class(tmp_path: Path) -> None:
+def test_the_saved_scenario_includes_declarations_of_its_class(tmp_path: Path) -> None:
     run = mobilenet.run(FOLDER / "own_protocol/courier.yaml", out=tmp_path / "run", overrides=SHORT, allow_code=True)
     text = (run.path / "scenario.yaml").read_text(encoding="utf-8")
     assert "promises: best_effort" in text and "rto_min_s" in text
@@ -177,12 +177,12 @@ def test_a_malformed_broadcast_is_reported_in_one_line(
     assert complaint in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_ring_that_omits_its_last_hop_is_violated(tmp_path: Path) -> None:
+def test_a_ring_that_omits_its_last_hop_violates_a_promise(tmp_path: Path) -> None:
     lazy = edit(tmp_path, "own_protocol/ring", "if hop.id.source != self.port.me:", "if hop.id.source != self.next:")
     assert mobilenet.run(lazy, out=tmp_path / "run", allow_code=True).verdict == "violated"
 
 
-def test_a_study_compares_custom_metrics(tmp_path: Path) -> None:
+def test_studies_can_compare_custom_metrics(tmp_path: Path) -> None:
     study = tmp_path / "study.yaml"
     study.write_text(
         f"""scenario: {FOLDER / "own_metric/fairness.yaml"}

@@ -55,13 +55,13 @@ def refusal(action: Callable[..., Any], *arguments: Any, **named: Any) -> str:
         ({"seed": "x"}, "seed=x: seed: expected a whole number, got x"),
     ],
 )
-def test_errors_in_python_mention_the_argument(action: Any, named: dict[str, Any], expected: str) -> None:
+def test_errors_from_python_calls_mention_the_argument(action: Any, named: dict[str, Any], expected: str) -> None:
     assert refusal(action, FIRST, **named).startswith(expected)
     assert refusal(action, KEYS, **named).startswith(expected)
     assert refusal(action, mobilenet.Scenario.load(FIRST), **named).startswith(expected)
 
 
-def test_keys_of_a_dictionary_have_no_lines() -> None:
+def test_errors_in_a_scenario_dictionary_mention_no_lines() -> None:
     assert refusal(mobilenet.run, KEYS | {"hosts": {**KEYS["hosts"], "cout": 3}}) == f"scenario: {COUT}"
     assert refusal(mobilenet.run, KEYS | {"hosts": {"count": {3}}}).startswith("scenario['hosts']['count']: got {3} ")
     assert refusal(mobilenet.run, 3).startswith("scenario: got 3 (int), expected the name of a file, a dictionary or")
@@ -71,7 +71,7 @@ def test_errors_of_scenario_load_mention_its_arguments() -> None:
     assert refusal(mobilenet.Scenario.load, FIRST, ["hosts.cout=3"]) == f"overrides: hosts.cout=3: {COUT}"
 
 
-def test_errors_in_a_file_state_its_line_in_python(tmp_path: Path) -> None:
+def test_errors_in_a_file_state_its_line_when_loaded_from_python(tmp_path: Path) -> None:
     text = FIRST.read_text(encoding="utf-8").replace("count:", "cout:")
     (tmp_path / "own.yaml").write_text(text, encoding="utf-8")
     line = next(n for n, line in enumerate(text.splitlines(), 1) if "cout:" in line)

@@ -73,7 +73,7 @@ def test_check_warns_of_low_power_and_states_the_power_needed(radio: list[str], 
          {"path_loss.reference_loss_db": "42.3 dB or less"}),
     ],
 )  # fmt: skip
-def test_the_reach_warning_states_the_limiting_key_and_a_remedy(
+def test_the_range_warning_states_the_limiting_key_and_a_remedy(
     radio: list[str], begin: str, advice: dict[str, str]
 ) -> None:
     (warning,) = warnings(scene(*radio))
@@ -88,7 +88,7 @@ def test_the_reach_warning_states_the_limiting_key_and_a_remedy(
         assert model_of(scene(*mended).wireless).cell_m >= 100
 
 
-def test_the_reach_warning_helps_if_no_single_key_suffices() -> None:
+def test_the_range_warning_helps_if_no_single_key_suffices() -> None:
     (warning,) = warnings(scene("noise_figure_db=50", "preamble_sinr_db=50"))
     assert warning.startswith("wireless.preamble_sinr_db: with 50 dB, preambles are detected at -0.96 dBm or more")
     assert warning.endswith(
@@ -129,7 +129,7 @@ def test_a_run_in_which_no_node_hears_another_completes() -> None:
          "-106.5 dBm or more, got -120"),
     ],
 )  # fmt: skip
-def test_power_too_high_is_refused_by_the_key_at_fault(radio: list[str], key: str, advice: str) -> None:
+def test_excessive_power_is_rejected_with_the_responsible_key(radio: list[str], key: str, advice: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         scene(*radio)
     complaint = str(refused.value)
@@ -161,7 +161,7 @@ def test_the_value_that_a_reach_error_suggests_is_accepted(radio: list[str]) -> 
         ("{mode: a, broadcast_rate_mbps: 6, path_loss: {model: umi, frequency_ghz: 3.5}}", {"frequency_ghz": 3.5}),
     ],
 )  # fmt: skip
-def test_the_carrier_follows_from_the_mode_unless_given(radio: str, loss: dict[str, object]) -> None:
+def test_the_carrier_frequency_follows_from_the_mode_by_default(radio: str, loss: dict[str, object]) -> None:
     scenario = Scenario.from_text(TEXT, [f"wireless={radio}", "wireless.model=sinr"])
     assert loss.items() <= scenario.wireless.path_loss.model_dump().items()
     again = Scenario.from_text(effective(scenario))

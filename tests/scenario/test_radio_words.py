@@ -25,7 +25,7 @@ TOWN = (
 )
 
 
-def test_the_radio_of_the_town_is_described(tmp_path: Path) -> None:
+def test_the_radio_of_the_town_is_described_in_words(tmp_path: Path) -> None:
     scenario = Scenario.load(SCENARIOS / "town.yaml")
     assert radio_words(scenario.wireless, scenario.folder) == TOWN
     assert "; buildings of buildings.geojson (9 dB" in radio_words(scenario.wireless, tmp_path)
@@ -68,7 +68,7 @@ def test_the_radio_of_the_town_is_described(tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_every_kind_of_radio_is_described(wireless: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_every_radio_model_is_described_in_words(wireless: dict[str, object], words: str, tmp_path: Path) -> None:
     assert radio_words(WirelessParameters.model_validate(wireless), tmp_path) == words
 
 
@@ -85,7 +85,7 @@ def test_show_and_report_describe_the_radio(tmp_path: Path) -> None:
     assert f"Radio: {TOWN}." in page and "power, noise and interference determine" in page and "unit disk." not in page
 
 
-def test_a_run_of_processes_has_no_radio_description(tmp_path: Path) -> None:
+def test_a_process_run_has_no_radio_description(tmp_path: Path) -> None:
     run = mobilenet.run(SCENARIOS / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["processes=4"]).path
     assert radio_of_run(run) is None
     assert "radio:" not in CliRunner().invoke(app, ["show", str(run)]).output
@@ -117,7 +117,7 @@ POWER = "model: sinr, mode: g, broadcast_rate_mbps: 6"
          "wireless.capture_db (none, 5), wireless.fading vary"),
     ],
 )  # fmt: skip
-def test_the_radio_of_a_study_is_described(radios: list[str], varying: str | None, tmp_path: Path) -> None:
+def test_the_radio_of_a_study_is_described_in_words(radios: list[str], varying: str | None, tmp_path: Path) -> None:
     first = Scenario.from_text((SCENARIOS / "first.yaml").read_text(encoding="utf-8"), [f"wireless={radios[0]}"])
     words = radio_words(first.wireless, tmp_path)
     suffix = f"; this is the radio of the first configuration, and {varying}" if varying else ""

@@ -40,7 +40,7 @@ def test_the_reference_has_every_key_of_every_scenario(file: Path) -> None:
 
 
 @pytest.mark.parametrize("model", [Scenario, ProcessScenario, Study, Claims])
-def test_every_key_has_a_meaning_and_a_source(model: type[Parameters]) -> None:
+def test_every_key_has_a_description_and_a_source(model: type[Parameters]) -> None:
     all_keys = list(keys(model))
     assert len(all_keys) > 20
     for key in all_keys:
@@ -95,7 +95,7 @@ def test_the_reference_states_the_default_and_range_of_a_key() -> None:
     assert key_at["duration_s"].default == "must be given"
 
 
-def test_the_range_of_a_pair_of_values_is_enforced() -> None:
+def test_ranges_of_value_pairs_are_validated() -> None:
     text = (SCENARIOS / "first.yaml").read_text()
     with pytest.raises(ScenarioError) as caught:
         Scenario.from_text(text, ["hosts.mobility={model: random_waypoint, speed_mps: [1, 1001], pause_s: [2, 1]}"])
@@ -104,7 +104,7 @@ def test_the_range_of_a_pair_of_values_is_enforced() -> None:
     assert pause.endswith("hosts.mobility.pause_s: expected 0 <= shortest <= longest <= 1000000")
 
 
-def test_the_list_of_keys_has_the_requested_ones() -> None:
+def test_the_key_listing_shows_the_requested_keys() -> None:
     text = listing(["wireless.loss"])
     assert text.startswith("wireless.loss\n    number, ≥ 0, ≤ 1, default 0\n") and text.count("\n") == 2
     inside = listing(["fading"])

@@ -23,7 +23,7 @@ CHURN = "churn={leave_rate_per_host_per_min: 4, mean_away_s: 2}"
 
 
 @pytest.mark.parametrize("changes", [[], [CRASHES], [CHURN], [CRASHES, CHURN, HOLES]])
-def test_roaming_is_valid_and_its_handoffs_are_measured(changes: list[str], tmp_path: Path) -> None:
+def test_roaming_runs_are_valid_and_have_handoff_metrics(changes: list[str], tmp_path: Path) -> None:
     run = mobilenet.run(FOLDER / "roaming.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
     assert run.verdict == "valid" and "promises: fifo" in (run.path / "scenario.yaml").read_text()
     metrics = run.metrics
@@ -42,7 +42,7 @@ def test_the_roaming_plug_in_is_at_most_100_lines_long() -> None:
     assert len([line for line in lines if line]) <= 100
 
 
-def test_without_kept_messages_roaming_hosts_receive_fewer(tmp_path: Path) -> None:
+def test_roaming_hosts_receive_fewer_messages_without_a_buffer(tmp_path: Path) -> None:
     """A host receives the messages that it missed only in a handoff. The promised order holds in any case."""
     ratios = {}
     for keep in (30, 0):
@@ -57,7 +57,7 @@ def test_without_kept_messages_roaming_hosts_receive_fewer(tmp_path: Path) -> No
     assert ratios[30] > ratios[0] + 0.01
 
 
-def test_a_station_radios_only_for_hosts_that_are_associated(tmp_path: Path) -> None:
+def test_a_roaming_station_sends_only_if_hosts_are_associated(tmp_path: Path) -> None:
     roaming = load_named("protocol.class", "roaming.py:Roaming", FOLDER, True)
     network = Network(roaming, roaming.settings(), cells=[0, 0], parents=[0])
     for host in (0, 1):
@@ -81,14 +81,14 @@ def test_a_station_radios_only_for_hosts_that_are_associated(tmp_path: Path) -> 
     assert handoffs[-2:] == [("session_opened", 3, 1, "cell"), ("session_confirmed", 3, 1, {"recovered": 1})]
 
 
-def test_swarm_schedules_find_no_violation_by_roaming() -> None:
+def test_swarm_schedules_of_roaming_find_no_violation() -> None:
     reference = f"{FOLDER / 'roaming.py'}:Roaming"
     results = [judge_seed(seed, protocol=reference) for seed in range(1, 13)]
     assert {result.answer for result in results} <= {"valid", "unknown"}, results
     assert sum(result.answer == "valid" for result in results) >= 10
 
 
-def test_a_mistake_in_the_roaming_plug_in_is_found(tmp_path: Path) -> None:
+def test_a_bug_in_the_roaming_plug_in_is_detected(tmp_path: Path) -> None:
     path = edit(tmp_path, "own_protocol/roaming", "self.stable.expected[news.id.host] = news.id.seq + 1", "pass")
     run = mobilenet.run(path, out=tmp_path / "run", allow_code=True)
     assert run.verdict == "violated" and "h29:0 twice" in run.verdicts["duplication"].explanation

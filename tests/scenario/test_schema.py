@@ -171,7 +171,7 @@ def test_scenario_errors_state_line_path_and_advice(old: str, new: str, expected
         ('"a\\nb"=3', "unknown key"),
     ],
 )
-def test_overrides_are_checked_like_the_file(override: str, expected: str) -> None:
+def test_overrides_are_validated_like_the_scenario_file(override: str, expected: str) -> None:
     message = refusal(TEXT, override)
     assert expected in message
     assert len(message.splitlines()) == 1
@@ -186,7 +186,7 @@ def a_value(key: str) -> object:
 
 
 @pytest.mark.parametrize(("mac", "key"), OF_ONE_MAC)
-def test_keys_of_the_other_mac_are_refused_in_files(mac: str, key: str) -> None:
+def test_keys_of_another_mac_are_rejected_in_files(mac: str, key: str) -> None:
     """The keys are refused even if they have the default value."""
     (other,) = set(ONLY) - {mac}
     text = TEXT.replace("  range_m: 120", f"  range_m: 120\n  mac: {other}\n  {key}: {a_value(key)}")
@@ -195,7 +195,7 @@ def test_keys_of_the_other_mac_are_refused_in_files(mac: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(("mac", "key"), OF_ONE_MAC)
-def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
+def test_keys_of_another_mac_are_rejected_with_set(mac: str, key: str) -> None:
     (other,) = set(ONLY) - {mac}
     text = {"dcf": TEXT, "acking": ACKING}
     override = f"wireless.{key}={a_value(key)}"
@@ -242,11 +242,11 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
         ),
     ],
 )
-def test_keys_of_a_mac_require_that_mac(text: str, overrides: list[str], expected: str) -> None:
+def test_mac_specific_keys_require_that_mac(text: str, overrides: list[str], expected: str) -> None:
     assert refusal(text, *overrides) == expected
 
 
-def test_an_override_may_choose_another_mac() -> None:
+def test_an_override_can_select_another_mac() -> None:
     wireless = Scenario.from_text(
         TEXT, ["wireless.mac=acking", "wireless.bitrate_mbps=2", "wireless.queue_frames=7"]
     ).wireless
@@ -271,7 +271,7 @@ def test_an_error_in_an_override_mentions_the_option() -> None:
     assert refusal(TEXT, "wireless.range_m=-3").startswith("overrides: wireless.range_m=-3: wireless.range_m: ")
 
 
-def test_each_problem_has_its_line() -> None:
+def test_each_schema_error_states_its_line() -> None:
     lines = refusal(TEXT.replace("range_m: 120", "range: 1").replace("count: 70", "cont: 3")).splitlines()
     assert [line.split(":")[1] for line in lines] == ["8", "10"]
 
@@ -296,7 +296,7 @@ def test_overrides_change_the_scenario() -> None:
     assert listed.stations.layout.points_m == ((0, 0), (5, 9))
 
 
-def test_an_override_can_remove_a_key() -> None:
+def test_an_override_can_reset_a_key_to_its_default() -> None:
     without = Scenario.from_text(TEXT, ["wireless.range_m=100", "wireless.range_m=default", "churn.mean_s=default"])
     assert without == Scenario.from_text(TEXT, ["wireless.range_m=default"]) and without.churn is None
     by_power = Scenario.from_text(TEXT, ["wireless.range_m=default", "wireless.model=sinr"])
@@ -408,7 +408,7 @@ def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
         ("radio_check", []),
     ],
 )
-def test_the_rows_of_frames_and_messages_are_in_the_estimate(name: str, overrides: list[str]) -> None:
+def test_the_size_estimate_includes_frame_and_message_rows(name: str, overrides: list[str]) -> None:
     """The estimate has the right order of magnitude and tends to be too high. Ten seconds of frames and of messages are
     counted.
     """
@@ -419,14 +419,14 @@ def test_the_rows_of_frames_and_messages_are_in_the_estimate(name: str, override
         assert 0.5 < rows / len(getattr(recording, table)) < 10, table
 
 
-def test_tables_that_would_fill_the_disk_are_refused() -> None:
+def test_tables_that_would_fill_the_disk_are_rejected() -> None:
     limit = f"limits.max_events={2 * Scenario.from_text(TEXT).estimated_events()}"
     Scenario.from_text(TEXT, [limit])
     assert "limits.max_events: about" in refusal(TEXT, limit, "record.frames=true")
     assert "limits.max_events: about" in refusal(TEXT, limit, "record.messages=true")
 
 
-def test_a_scenario_without_hosts_requires_no_covered_ground() -> None:
+def test_a_scenario_without_hosts_needs_no_covered_ground() -> None:
     assert Scenario.from_text(TEXT, ["wireless.range_m=1e-9", "hosts.count=0"]).hosts.count == 0
 
 
@@ -436,7 +436,7 @@ def test_two_sites_of_the_same_name_are_rejected(tmp_path: Path) -> None:
         Scenario.from_text(TEXT, ["stations.layout={shape: csv, file: sites.csv}"], tmp_path)
 
 
-def test_a_scenario_may_have_a_radio_that_receives_by_power() -> None:
+def test_a_scenario_can_use_a_sinr_radio() -> None:
     values = "{model: sinr, mode: g, broadcast_rate_mbps: 6, tx_dbm: 18, fading: {model: nakagami}}"
     scenario = Scenario.from_text(TEXT, [f"wireless={values}", "hosts.attachment={hysteresis_db: 4}"])
     wireless = scenario.wireless
@@ -476,7 +476,7 @@ CHAIN = f"network={{kind: wired, bandwidth_mbps: 0.001, delay_ms: 2000, edges: [
         ["processes=13", "detector={mode: unreliable, interval: 3.7, timeout: 0.9}"],
     ],
 )
-def test_the_estimate_counts_tests_of_a_detector_that_errs(changes: list[str]) -> None:
+def test_the_estimate_includes_tests_of_an_unreliable_detector(changes: list[str]) -> None:
     """Such a run may never come to rest, so tests are counted up to its end."""
     path = SCENARIOS / "vcube" / "reliable.yaml"
     scenario = load_scenario(path, [*changes, "faults=[{process: p1, at: 0}]", "duration=1000"])

@@ -35,7 +35,7 @@ def script() -> dict[str, Any]:
     return runpy.run_path(str(TOWN / "make_town.py"))
 
 
-def test_files_of_the_town_are_reproduced_by_their_script(script: dict[str, Any]) -> None:
+def test_the_town_data_files_are_reproduced_by_their_script(script: dict[str, Any]) -> None:
     town = script["Town"]()
     assert (TOWN / "buildings.geojson").read_text() == script["geojson"](town)
     assert (TOWN / "sites.csv").read_text() == script["sites_csv"](town)
@@ -75,7 +75,7 @@ def test_walls_of_the_town_block_links_between_streets() -> None:
     assert serving.power(4, x + 57, y - 57) <= open_air.power(4, x + 57, y - 57) - 1800
 
 
-def test_walls_travel_with_a_run_and_with_a_configuration(tmp_path: Path) -> None:
+def test_walls_are_copied_with_a_run_and_a_configuration(tmp_path: Path) -> None:
     scenario = Scenario.load(FILE, ["duration_s=8", "warmup_s=0", "drain_s=1"])
     run = mobilenet.run(scenario, out=tmp_path / "run").path
     elsewhere = shutil.move(run, tmp_path / "elsewhere")

@@ -52,7 +52,7 @@ def test_added_hosts_exist_from_the_time_they_are_added(done: Run) -> None:
     }
 
 
-def test_added_hosts_walk_from_where_they_were_added(done: Run) -> None:
+def test_added_hosts_start_walking_where_they_were_added(done: Run) -> None:
     track = done.positions[done.positions.node == "h7"]
     assert track.time_ns.iloc[0] == 9 * 10**9
     assert np.hypot(track.x_m.iloc[0] - 300, track.y_m.iloc[0] + 20) <= 5 * (9 - 8.123456789) + 1e-3
@@ -121,7 +121,7 @@ def test_a_live_run_judges_what_they_broadcast_and_goes_back() -> None:
 
 
 @pytest.mark.lab
-def test_hosts_added_to_recorded_tracks_stand_still(tmp_path: Path) -> None:
+def test_hosts_added_to_recorded_tracks_do_not_move(tmp_path: Path) -> None:
     rows = ["host,t_s,x_m,y_m", *(f"bus {i},{t},{i * 40 + t},10" for i in range(3) for t in range(31))]
     (tmp_path / "tracks.csv").write_text("\n".join(rows) + "\n")
     text = FIRST.read_text().replace("  count: 6\n", "")
@@ -152,7 +152,9 @@ def test_hosts_added_to_recorded_tracks_stand_still(tmp_path: Path) -> None:
         ({"churn": {"changes": [{"host": "h3", "at_s": 1, "kind": "leave"}]}}, "churn.changes"),
     ],
 )
-def test_a_scenario_may_list_only_hosts_with_a_track(lists: dict[str, Any], key: str, tmp_path: Path) -> None:
+def test_host_lists_of_a_scenario_accept_only_hosts_with_a_track(
+    lists: dict[str, Any], key: str, tmp_path: Path
+) -> None:
     rows = ["t,id,x,y", *(f"{t},bus {i},{i * 40 + t},10" for i in range(3) for t in range(31))]
     (tmp_path / "tracks.csv").write_text("\n".join(rows) + "\n")
     world: dict[str, Any] = {
@@ -167,7 +169,7 @@ def test_a_scenario_may_list_only_hosts_with_a_track(lists: dict[str, Any], key:
 
 
 @pytest.mark.lab
-def test_figures_and_pages_show_added_hosts(done: Run) -> None:
+def test_maps_and_reports_show_added_hosts(done: Run) -> None:
     data = document(done.path)
     assert "8 hosts" in run_page(done.path)
     assert data["about"]["verdict"] == "valid"
@@ -216,7 +218,7 @@ def test_hosts_can_be_added_to_runs_of_plug_ins(world: str, tmp_path: Path) -> N
     assert done.verdict == "valid" and {"join", "deliver"} <= set(done.events[done.events.node == newest].event)
 
 
-def test_added_hosts_count_for_the_size_of_a_run() -> None:
+def test_added_hosts_increase_the_estimated_size_of_a_run() -> None:
     assert estimated_events(scenario([ADDED[0]] * 6)) > 1.5 * estimated_events(scenario([]))
     with pytest.raises(ScenarioError, match="for 7 hosts"):
         scenario(ADDED[:1], "limits.max_events=10")

@@ -44,7 +44,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run(scenario(SOME), out=tmp_path_factory.mktemp("impaired") / "run")
 
 
-def test_messages_on_an_impaired_link_do_not_overtake_each_other() -> None:
+def test_messages_on_an_impaired_link_stay_in_order() -> None:
     kernel, arrived = Kernel(), []
     lost: list[str] = []
     link = Link(kernel, 8_000_000, 10 * MILLISECOND, lambda one, why: lost.append(why))
@@ -84,7 +84,7 @@ def test_an_impaired_host_loses_more_frames_and_sends_late(done: Run) -> None:
     assert len(late) and (late >= 0.4).all() and (waits_s[when[waits_s.index] < 3e9] < 0.4).all()
 
 
-def test_an_impaired_link_takes_longer(done: Run) -> None:
+def test_an_impairment_adds_delay_to_its_link(done: Run) -> None:
     hops = done.messages[(done.messages.medium == "wired") & done.messages.sender.isin(["s0", "s1"])]
     hops = hops[hops.receiver.isin(["s0", "s1"])]
     took_s = (hops.receive_ns - hops.send_ns) / 1e9
@@ -109,7 +109,7 @@ def test_an_impairment_without_values_changes_nothing() -> None:
     assert runs[0] == runs[1]
 
 
-def test_tcp_sends_again_what_an_impaired_link_loses(tmp_path: Path) -> None:
+def test_tcp_retransmits_data_lost_on_an_impaired_link(tmp_path: Path) -> None:
     lossy = [{"at_s": 4, **LINK, "loss": 0.2, "delay_s": 0.05}]
     recorded_run = run(scenario(lossy, "protocol={name: tcp_flooding}"), out=tmp_path / "run")
     assert recorded_run.verdict == "valid", recorded_run.verdicts
@@ -125,7 +125,7 @@ def test_a_crash_drops_the_delayed_frames_of_a_host(tmp_path: Path) -> None:
     assert recorded_run.verdict == "valid" and not ((sent_s > 6.001) & (sent_s < 12)).any()
 
 
-def test_the_bound_on_a_run_s_rest_includes_impairment_delays() -> None:
+def test_the_estimated_time_to_rest_includes_impairment_delays() -> None:
     late, never = scenario([{"at_s": 3, **HOST, "delay_s": 5}, {"at_s": 4, **LINK, "delay_s": 7}]), scenario([])
     waits_s = rest(late).longest_wait_s, rest(never).longest_wait_s
     assert None not in waits_s and waits_s[0] >= waits_s[1] + 5  # type: ignore[operator]

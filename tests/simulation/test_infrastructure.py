@@ -75,7 +75,7 @@ def test_a_cut_link_holds_new_messages_but_not_earlier_ones() -> None:
     assert wire.link.sent == wire.link.delivered == 5 and wire.link.bytes == 5000 and not wire.link.lost
 
 
-def test_queued_messages_stay_first_after_a_short_cut() -> None:
+def test_queued_messages_keep_their_order_after_a_short_cut() -> None:
     wire = Wire()
     for name in "abcd":
         wire.send(name)
@@ -124,7 +124,7 @@ def test_messages_lost_on_a_cut_wire_are_counted_and_warned_of(kind: str, tmp_pa
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_only_deliveries_lost_by_a_cut_are_unknown_at_rest(
+def test_only_deliveries_lost_on_a_cut_link_are_unknown_at_rest(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     static = ["hosts={count: 4, mobility: {model: static}}", "workload={interval_s: 1}", f"seed={seed}"]
@@ -142,7 +142,7 @@ def test_only_deliveries_lost_by_a_cut_are_unknown_at_rest(
     assert twice.verdicts["duplication"].answer == "violated"
 
 
-def test_a_cut_without_losses_excuses_no_missing_delivery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lossless_cut_does_not_excuse_a_missing_delivery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cut ends before any message is sent, so it does not excuse a host that drops a message."""
     short = [{**LOST[0], "at_s": 0}, {**LOST[1], "at_s": 0.001}]
     deliver = HostNode.deliver
@@ -163,7 +163,7 @@ def test_tcp_retransmits_data_lost_on_a_cut_wire(tmp_path: Path) -> None:
     assert done.verdict == "valid" and not done.warnings
 
 
-def test_mending_an_intact_link_or_cutting_it_twice_does_nothing() -> None:
+def test_redundant_cuts_and_mends_have_no_effect() -> None:
     twice = [HELD[0], {**LOST[0], "at_s": 6}, HELD[1], {**HELD[1], "at_s": 16}]
     assert play(twice).recording.fingerprint() == play(HELD).recording.fingerprint()
 
@@ -180,7 +180,7 @@ def rows_of(done: Outcome) -> list[tuple[Any, ...]]:
     return list(zip(*(table[name] for name in ("time_ns", "event", "node", "station")), strict=True))
 
 
-def test_a_station_off_the_air_neither_sends_nor_hears(tmp_path: Path) -> None:
+def test_a_station_with_its_radio_off_neither_sends_nor_receives(tmp_path: Path) -> None:
     done = run(scenario(SILENT, "record.frames=true"), out=tmp_path / "run")
     assert done.verdict == "valid"
     while_off = done.frames[(done.frames.start_ns > 5.02e9) & (done.frames.end_ns < 15e9)]
@@ -198,7 +198,7 @@ def test_runs_with_cuts_are_valid_on_all_radios_and_over_tcp(more: list[str], tm
     assert done.verdict == "valid", done.verdicts
 
 
-def test_hosts_of_a_station_off_the_air_may_have_gaps(tmp_path: Path) -> None:
+def test_hosts_can_have_gaps_after_the_station_radio_was_off(tmp_path: Path) -> None:
     quick = "protocol={name: mobile_causal, expiry_s: 4, heartbeat_s: 0.3}"
     done = run(scenario(SILENT, quick), out=tmp_path / "run")
     assert done.verdict == "valid" and (done.events.event == "gap").any()
@@ -226,7 +226,7 @@ def gaps_of(seen: list[tuple[Any, ...]]) -> str | None:
     return judge.violations.get("gaps")
 
 
-def test_hosts_of_a_station_off_the_air_may_be_unheard() -> None:
+def test_hosts_can_be_given_up_while_the_station_radio_is_off() -> None:
     assert gaps_of(SEEN) is None
     loud = [row for row in SEEN if not row[2].startswith("radio")]
     assert "although it was silent for at most 2.000 s" in str(gaps_of(loud))
@@ -240,7 +240,7 @@ def test_hosts_of_a_station_off_the_air_may_be_unheard() -> None:
 
 
 @pytest.mark.lab
-def test_warnings_of_lost_messages_accompany_the_verdict(tmp_path: Path) -> None:
+def test_warnings_of_lost_messages_are_shown_with_the_verdict(tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(scenario(LOST), out=out)
     (warning,) = warnings_by(scenario(LOST))
@@ -255,6 +255,6 @@ def test_warnings_of_lost_messages_accompany_the_verdict(tmp_path: Path) -> None
     assert Run(out).warnings == [warning]
 
 
-def test_runs_that_lose_no_wired_message_have_no_warnings(tmp_path: Path) -> None:
+def test_runs_without_lost_wired_messages_have_no_warnings(tmp_path: Path) -> None:
     done = run(scenario([*HELD, *SILENT]), out=tmp_path / "run")
     assert done.warnings == [] and "warnings" not in json.loads((done.path / "verdict.json").read_text())

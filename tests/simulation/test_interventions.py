@@ -63,7 +63,7 @@ def outcome() -> Outcome:
     return play(ALL)
 
 
-def test_interventions_happen_at_their_time(done: Run) -> None:
+def test_interventions_take_effect_at_their_times(done: Run) -> None:
     assert done.verdict == "valid"
     events = done.events
     what = {(row.event, row.node, row.time_ns) for row in events.itertuples()}
@@ -227,14 +227,14 @@ def test_a_rejected_intervention_without_effect_states_its_line(tmp_path: Path) 
         (of("h1", ("recover", 4), ("crash", 5), ("crash", 6)), ["faults={schedule: paper, station: s0}"]),
     ],
 )
-def test_an_intervention_that_may_have_an_effect_is_accepted(
+def test_an_intervention_with_a_possible_effect_is_accepted(
     interventions: list[dict[str, Any]], more: list[str]
 ) -> None:
     more = [one.replace("per_min: 1}", "per_min: 1, mean_duration_s: 3}") for one in more]
     assert len(scenario(interventions, *more).interventions) == len(interventions)
 
 
-def test_a_link_or_station_has_one_intervention_at_a_time() -> None:
+def test_simultaneous_interventions_on_one_link_are_rejected() -> None:
     link = [{"at_s": 1, "do": "cut", "link": ["s0", "s1"]}, {"at_s": 1, "do": "mend", "link": ["s1", "s0"]}]
     with pytest.raises(
         ScenarioError, match=r"interventions.1: another intervention on s0-s1 at 1 s; expected at most one at a time"
@@ -243,7 +243,7 @@ def test_a_link_or_station_has_one_intervention_at_a_time() -> None:
     scenario([link[0], {"at_s": 1, "do": "cut", "link": ["s1", "s2"]}])
 
 
-def test_in_a_mesh_the_link_of_any_pair_can_be_cut() -> None:
+def test_any_link_of_a_mesh_can_be_cut() -> None:
     mesh = "stations.backbone={kind: vcube_causal}"
     scenario([{"at_s": 1, "do": "cut", "link": ["s0", "s2"]}], mesh)
     with pytest.raises(ScenarioError, match="no link between s0 and s3; all pairs of s0 to s2 have a link"):
@@ -251,7 +251,7 @@ def test_in_a_mesh_the_link_of_any_pair_can_be_cut() -> None:
 
 
 @pytest.mark.parametrize("more", [[], ["wireless.loss=0.1", "record.messages=true"], ["protocol={name: tcp_flooding}"]])
-def test_interventions_made_during_a_run_have_the_same_effect(more: list[str]) -> None:
+def test_live_and_scheduled_interventions_have_the_same_effect(more: list[str]) -> None:
     live = LiveSession(scenario([], *more))
     for one in in_order(scenario(ALL).interventions):
         live.play(one.at_s)
@@ -270,7 +270,7 @@ def test_an_intervention_in_the_past_is_rejected() -> None:
         run.intervene(one, one.interventions[0])
 
 
-def test_changing_the_interval_requires_broadcasts_that_have_one() -> None:
+def test_changing_the_interval_requires_periodic_broadcasts() -> None:
     with pytest.raises(
         ScenarioError, match="arrivals are 'none', so broadcasts have no interval that could be changed"
     ):

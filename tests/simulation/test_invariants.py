@@ -58,7 +58,7 @@ def test_check_simulator_detects_each_simulator_mutant(name: str, reports: dict[
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_check_simulator_does_not_change_a_sound_run(name: str) -> None:
+def test_check_simulator_does_not_change_a_correct_run(name: str) -> None:
     file, overrides = SOUND[name]
     plain, watched = (
         simulate(load_scenario(SCENARIOS / file, overrides), check_simulator=checks).recording
@@ -81,7 +81,7 @@ def test_check_simulator_does_not_change_the_files_of_a_run(tmp_path: Path) -> N
     }
 
 
-def test_a_fault_is_reported_and_leaves_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_simulator_fault_is_reported_and_no_run_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant = MUTANTS["walks_too_fast"]
     monkeypatch.setattr(Movement, mutant.function, with_edit(Movement._walk, mutant.old, mutant.new))
     words = ("run", str(FIRST), "--set", "duration_s=3", "--out", "run")

@@ -82,27 +82,27 @@ RING.before = RING
         ({"number": 10**5000}, {"number": hex(10**5000)}),
     ],
 )
-def test_a_field_of_another_kind_is_detail_or_left_out(fields: dict[str, Any], detail: Any) -> None:
+def test_fields_of_unexpected_types_go_to_detail_or_are_dropped(fields: dict[str, Any], detail: Any) -> None:
     *about, text = contents(message(**fields))
     assert about == [None, None, None] and (None if text is None else json.loads(text)) == detail
 
 
 @pytest.mark.parametrize("kind", [list, tuple])
-def test_lists_are_shown_to_a_stated_depth(kind: type) -> None:
+def test_nested_lists_are_recorded_up_to_a_maximum_depth(kind: type) -> None:
     for depth in (DEEPEST - 1, CHAIN):
         text = contents(message(ref=lists_in_lists(kind, depth))).detail
         assert text is not None and text.count("[") == min(depth + 1, DEEPEST)
         assert (kind.__name__ in text) == (depth >= DEEPEST)
 
 
-def test_a_message_is_about_what_is_in_its_envelopes() -> None:
+def test_a_wrapped_message_is_described_by_its_inner_message() -> None:
     inner = message(host=1, rq=message(ses=4))
     assert contents(message(a=message(b=inner)))[:3] == contents(inner)[:3] == ("h1", 4, None)
     assert contents(message(host=3, seq=5, body=8))[:3] == ("h3", None, "h3:5")
 
 
 @pytest.mark.parametrize("identifier", [(), (7,), (1, 2, 3), ("a", "b"), MessageId("a", 0), [1, 2], None])
-def test_a_malformed_message_identifier_is_not_recorded(identifier: Any) -> None:
+def test_a_message_with_a_malformed_identifier_is_not_recorded(identifier: Any) -> None:
     whole = message(id=ProcessMessage(1, 2))
     assert carried_messages(whole) == ["p1:2"]
     odd = type(whole)(identifier)
@@ -121,11 +121,11 @@ def test_a_malformed_message_identifier_is_not_recorded(identifier: Any) -> None
         message(ref=CYCLE),
     ],
 )
-def test_objects_that_merely_have_field_names_carry_no_message(odd: Any) -> None:
+def test_objects_with_matching_field_names_are_not_messages(odd: Any) -> None:
     assert carried_messages(odd) == []
 
 
-def test_carried_messages_are_found_at_any_depth() -> None:
+def test_messages_nested_at_any_depth_are_found() -> None:
     for kind in (list, tuple):
         assert carried_messages(message(ref=lists_in_lists(kind, CHAIN))) == []
     both = [message(id=MessageId(host, 7)) for host in range(2)]
@@ -133,7 +133,7 @@ def test_carried_messages_are_found_at_any_depth() -> None:
 
 
 @pytest.mark.parametrize("kind", [lambda part: (part,) * 20, lambda part: frozenset({part, (part, 1)}), Block])
-def test_fields_with_shared_parts_are_written_in_bounded_space(kind: Any) -> None:
+def test_deeply_shared_fields_are_written_in_bounded_space(kind: Any) -> None:
     shared: Any = (1,)
     for _ in range(CHAIN):
         shared = kind(shared)
@@ -141,7 +141,7 @@ def test_fields_with_shared_parts_are_written_in_bounded_space(kind: Any) -> Non
     assert text is not None and len(text) < 20 * MOST_WRITTEN
 
 
-def test_sets_with_nan_are_written_in_one_order() -> None:
+def test_sets_that_contain_nan_are_written_in_a_fixed_order() -> None:
     nan = [float("nan") for _ in range(9)]
     texts = {contents(message(values={*order, 1.0, 0.25})).detail for order in (nan, nan[::-1], nan[3:] + nan[:3])}
     assert len(texts) == 1
@@ -149,7 +149,7 @@ def test_sets_with_nan_are_written_in_one_order() -> None:
 
 @pytest.mark.parametrize("payload", ["'7'", "float('nan')", "0.5", "-1", "2**53", "None"])
 @pytest.mark.parametrize("send", ["self.port.broadcast(rumour)", "self.wired.broadcast(rumour)"])
-def test_an_error_about_an_oversized_payload_cites_the_code(send: str, payload: str, tmp_path: Path) -> None:
+def test_an_oversized_payload_is_reported_with_its_line_of_code(send: str, payload: str, tmp_path: Path) -> None:
     code = (SCENARIOS / "own_protocol/gossip.py").read_text()
     assert send in code
     code = code.replace(send, send.replace("rumour", "Odd()"))
@@ -162,7 +162,7 @@ def test_an_error_about_an_oversized_payload_cites_the_code(send: str, payload: 
 
 @pytest.mark.parametrize("changes", [["record.causes=true"], ["record.causes=false"], ["network={kind: wired}"]])
 @pytest.mark.parametrize("size", ["'7'", "{}", "7.0", "1.5", "-1", "2**63", "True", "float('nan')"])
-def test_an_error_about_an_oversized_message_cites_the_code(size: str, changes: list[str], tmp_path: Path) -> None:
+def test_an_oversized_message_is_reported_with_its_line_of_code(size: str, changes: list[str], tmp_path: Path) -> None:
     code = (SCENARIOS / "own_protocol/ring.py").read_text()
     (tmp_path / "ring.py").write_text(code.replace("    id: M", f"    size_bytes = {size}\n    id: M", 1))
     (tmp_path / "ring.yaml").write_text((SCENARIOS / "own_protocol/ring.yaml").read_text())
@@ -171,7 +171,7 @@ def test_an_error_about_an_oversized_message_cites_the_code(size: str, changes: 
 
 
 @pytest.mark.parametrize("size", ["float('nan')", "1.5", "'x'", "2**63"])
-def test_an_error_about_a_huge_buffer_size_cites_the_code(size: str, tmp_path: Path) -> None:
+def test_a_huge_buffer_size_is_reported_with_its_line_of_code(size: str, tmp_path: Path) -> None:
     code = (SCENARIOS / "own_protocol/ring.py").read_text()
     (tmp_path / "ring.py").write_text(code.replace("return (len(self.pending),)", f"return ({size},)", 1))
     (tmp_path / "ring.yaml").write_text((SCENARIOS / "own_protocol/ring.yaml").read_text())
@@ -180,7 +180,7 @@ def test_an_error_about_a_huge_buffer_size_cites_the_code(size: str, tmp_path: P
 
 
 @pytest.mark.parametrize("payload", ["2**70", "True", "1.5", "float('nan')", "-1"])
-def test_an_error_about_a_bad_tcp_payload_cites_the_code(payload: str, tmp_path: Path) -> None:
+def test_a_bad_tcp_payload_is_reported_with_its_line_of_code(payload: str, tmp_path: Path) -> None:
     code = (SCENARIOS / "own_protocol/courier.py").read_text()
     (tmp_path / "courier.py").write_text(code.replace("Parcel(message, body)", f"Parcel(message, {payload})"))
     (tmp_path / "courier.yaml").write_text((SCENARIOS / "own_protocol/courier.yaml").read_text())
@@ -202,7 +202,9 @@ def test_a_long_text_in_a_message_is_truncated_in_the_record() -> None:
         ("ring", "id: MessageId", ["processes=4"]),
     ],
 )
-def test_a_run_with_any_fields_is_valid(name: str, field: str, changes: list[str], tmp_path: Path) -> None:
+def test_message_fields_of_any_type_do_not_invalidate_a_run(
+    name: str, field: str, changes: list[str], tmp_path: Path
+) -> None:
     code = (SCENARIOS / f"own_protocol/{name}.py").read_text()
     odd = "ses: object = 'a'\n    rq: object = 5\n    kinds: object = frozenset({1, 'a', None})\n    host: object = 'x'"
     code = code.replace("hop.id", "hop.mid").replace("rumour.id", "rumour.mid").replace("    id: ", "    mid: ")

@@ -30,7 +30,7 @@ class Everything(Observer):
         self.ends.append(now_ns)
 
 
-def test_observers_see_the_record_and_change_nothing() -> None:
+def test_observers_see_every_event_and_do_not_change_the_run() -> None:
     alone = Simulation(Scenario.load(FIRST, SHORT)).run()
     fast, slow = Everything(50 * MILLISECOND), Everything(2 * SECOND)
     watched = Simulation(Scenario.load(FIRST, SHORT)).run(observers=[fast, slow])

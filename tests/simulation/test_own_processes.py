@@ -88,7 +88,7 @@ def test_the_page_on_custom_processes_has_the_shipped_example(example: str) -> N
     assert f"```python\n{code}```" in (ROOT / "docs" / "guide" / "simpy.md").read_text(encoding="utf-8")
 
 
-def test_the_custom_process_examples_have_their_stated_effects() -> None:
+def test_the_custom_process_examples_behave_as_described() -> None:
     bus = play(FOLDER / "bus.yaml")
     places = bus.recording.positions.lists
     at = {
@@ -114,7 +114,7 @@ def test_the_custom_process_examples_have_their_stated_effects() -> None:
     assert {node for _, node, _ in events(charging, "broadcast")} == {f"h{number}" for number in range(6)}
 
 
-def test_no_hash_seed_changes_an_example() -> None:
+def test_example_results_do_not_depend_on_the_hash_seed() -> None:
     code = (
         "import sys; from mobilenet.scenario import Scenario; from mobilenet.simulation.mobile import Simulation\n"
         "for path in sys.argv[1:]:\n"
@@ -134,7 +134,7 @@ def test_no_hash_seed_changes_an_example() -> None:
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_the_number_of_workers_does_not_change_custom_processes(tmp_path: Path) -> None:
+def test_custom_processes_do_not_depend_on_the_number_of_workers(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(
         f"scenario: {FOLDER / 'overload.yaml'}\nset: {{duration_s: 5}}\nreplications: {{min: 2, max: 2}}\n"
         "factors: {workload.interval_s: [1, 2]}\n",
@@ -148,7 +148,7 @@ def test_the_number_of_workers_does_not_change_custom_processes(tmp_path: Path) 
     assert tables[0] == tables[1]
 
 
-def test_a_process_without_run_keeps_worlds_paired(tmp_path: Path) -> None:
+def test_scenarios_stay_paired_if_processes_do_not_use_the_run(tmp_path: Path) -> None:
     code = (
         "def p(env, host, draws):\n"
         "    while True:\n"
@@ -205,7 +205,7 @@ def test_requests_of_a_process_are_recorded_and_judged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("protocol", ["gossip.py:Gossip", "mobile_causal"])
 @pytest.mark.parametrize("at_s", [0, 5, 10])
-def test_requests_of_one_moment_are_judged_in_their_order(protocol: str, at_s: float, tmp_path: Path) -> None:
+def test_simultaneous_requests_are_judged_in_order(protocol: str, at_s: float, tmp_path: Path) -> None:
     code = f"def p(env, host):\n    yield env.timeout({at_s})\n    host.leave(); host.join(); host.leave()\n"
     code += "    yield env.timeout(3)\n    host.join()\n    host.leave()\n    host.join()\n"
     code = code.replace("    yield env.timeout(0)\n", "")
@@ -216,7 +216,7 @@ def test_requests_of_one_moment_are_judged_in_their_order(protocol: str, at_s: f
     assert run.verdicts["membership"].answer == "valid", run.verdicts["membership"].explanation
 
 
-def test_recorded_requests_count_only_if_processes_exist(tmp_path: Path) -> None:
+def test_requests_are_accepted_only_from_declared_processes(tmp_path: Path) -> None:
     path = write(tmp_path, "def p(env, host):\n    yield env.timeout(8)\n    host.leave()\n", "hosts: [h1]")
     scenario = Scenario.load(path)
     events = Simulation(scenario, allow_code=True).run().recording.tables()["events"]
@@ -226,7 +226,7 @@ def test_recorded_requests_count_only_if_processes_exist(tmp_path: Path) -> None
     assert problem is not None and "h1 leaves without being asked" in problem
 
 
-def test_ties_follow_when_a_process_begins_to_wait(tmp_path: Path) -> None:
+def test_simultaneous_events_run_in_the_order_of_their_creation(tmp_path: Path) -> None:
     """The crash that was planned comes first, then the process, then the intervention."""
     code = "def p(env, host):\n    yield env.timeout(5)\n    host.broadcast()\n"
     faults = "faults: {schedule: explicit, outages: [{host: h0, at_s: 5, duration_s: 1}]}\n"
@@ -318,7 +318,7 @@ def test_a_host_added_by_hand_has_the_processes_of_all_hosts(tmp_path: Path) -> 
     assert mobilenet.run(path, overrides=changes, out=tmp_path / "run", allow_code=True).verdict == "valid"
 
 
-def test_custom_processes_have_no_effect_after_the_active_part(tmp_path: Path) -> None:
+def test_custom_processes_stop_acting_after_the_active_part(tmp_path: Path) -> None:
     code = (
         "def p(env, host):\n"
         "    try:\n"
@@ -332,7 +332,7 @@ def test_custom_processes_have_no_effect_after_the_active_part(tmp_path: Path) -
     assert {at_s for at_s, _, _ in events(run, "broadcast", "refused", "crash")} == {3.0}
 
 
-def test_custom_processes_may_use_all_of_simpy(tmp_path: Path) -> None:
+def test_custom_processes_can_use_all_of_simpy(tmp_path: Path) -> None:
     code = (
         "import simpy\n"
         "def p(env, world, settings):\n"
@@ -524,14 +524,14 @@ def test_a_wrong_process_declaration_is_rejected_on_loading(entry: str, expected
         Scenario.load(write(tmp_path, GENERATOR, entry))
 
 
-def test_only_standing_hosts_can_be_moved(tmp_path: Path) -> None:
+def test_only_hosts_with_static_mobility_can_be_moved(tmp_path: Path) -> None:
     path = write(tmp_path, GENERATOR, "speed_limit_mps: 2")
     with pytest.raises(ScenarioError, match=r"own_processes\.0\.speed_limit_mps: only hosts of the model static"):
         Scenario.load(path, ["hosts.mobility={model: random_waypoint, speed_mps: [1, 2]}"])
 
 
 @pytest.mark.lab
-def test_levels_whose_processes_use_the_run_are_not_paired() -> None:
+def test_levels_are_not_paired_if_their_processes_use_the_run() -> None:
     levels: list[dict[str, Any]] = [{"x": 1}, {"x": 2}]
     both = [Configuration(number, level, (), "") for number, level in enumerate(levels)]
     values = of_runs({(0, "deliveries"): {1: 10.0, 2: 20.0, 3: 31.0}, (1, "deliveries"): {1: 12.0, 2: 22.0, 3: 33.0}})
@@ -548,7 +548,7 @@ def test_levels_whose_processes_use_the_run_are_not_paired() -> None:
     assert pairing(["", USES_RUN]) != pairing([USES_RUN]) != pairing([""]) == "paired over the same worlds"
 
 
-def test_claims_skip_deliveries_that_processes_depend_on(tmp_path: Path) -> None:
+def test_delivery_pairs_are_skipped_if_processes_depend_on_them(tmp_path: Path) -> None:
     overload = FOLDER / "overload.yaml"
     study = Study.of({"scenario": overload.name, "factors": {"wireless.loss": [0, 0.1]}}, overload.parent)
     store = create(study, tmp_path / "out", allow_code=True)

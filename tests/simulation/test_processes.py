@@ -25,7 +25,7 @@ def processes(module: ModuleType) -> Iterator[str]:
             yield node.name
 
 
-def test_the_page_lists_each_process() -> None:
+def test_the_process_page_lists_each_simulation_process() -> None:
     section = PAGE.read_text().split("## Processes")[1].split("\n\n")[1]
     listed = set(re.findall(r"^\| [^|]+\| `(?:\w+\.)?(\w+)`", section, re.MULTILINE))
     assert listed == {name for module in MODULES for name in processes(module)}

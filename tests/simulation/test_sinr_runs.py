@@ -43,7 +43,7 @@ def pairs(*overrides: str) -> dict[str, int]:
     return dict(zip(simulation.medium.outcomes, simulation.medium.pairs, strict=True))
 
 
-def test_interference_from_beyond_the_bound_moves_no_receptions(bound: pytest.MonkeyPatch) -> None:
+def test_interference_beyond_the_cutoff_changes_no_reception(bound: pytest.MonkeyPatch) -> None:
     """The network is 1.7 km wide. The bound is at 1 393 m, and at 3 000 m with a tenth of the power."""
     wireless = f"wireless={{{SINR}}}"
     parameters = WirelessParameters(model="sinr", mode="g", broadcast_rate_mbps=6)

@@ -164,7 +164,7 @@ def violated_checks(kind: str, seed: int, gaps: bool) -> set[str]:
 
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_verifier_and_the_slow_judge_agree(kind: str, gaps: bool) -> None:
+def test_verifier_and_brute_force_judge_agree(kind: str, gaps: bool) -> None:
     counts = Counter(check for seed in range(500) for check in violated_checks(kind, seed, gaps) or {"valid"})
     assert set(counts) == {"valid", "delivery"} if kind == "sound" else min(counts[check] for check in COUNTED) > 10, (
         counts
@@ -173,7 +173,7 @@ def test_the_verifier_and_the_slow_judge_agree(kind: str, gaps: bool) -> None:
 
 @settings(max_examples=500)
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 2**63), st.booleans())
-def test_the_verifier_and_the_slow_judge_agree_on_any_trace(kind: str, seed: int, gaps: bool) -> None:
+def test_verifier_and_brute_force_judge_agree_on_any_trace(kind: str, seed: int, gaps: bool) -> None:
     violated_checks(kind, seed, gaps)
 
 

@@ -42,7 +42,7 @@ def with_change(name: str, old: str, new: str) -> str:
 
 @pytest.mark.parametrize("cheats", [False, True])
 @pytest.mark.parametrize("record", RECORDS)
-def test_a_host_delivers_only_what_has_reached_it(record: str, cheats: bool, tmp_path: Path) -> None:
+def test_delivering_a_message_that_never_arrived_is_a_violation(record: str, cheats: bool, tmp_path: Path) -> None:
     source = with_change("gossip", HONEST, CHEATS if cheats else HONEST)
     if cheats:
         source = source.replace("class Host(BaseHost):\n", GLOBAL)
@@ -54,7 +54,7 @@ def test_a_host_delivers_only_what_has_reached_it(record: str, cheats: bool, tmp
 
 
 @pytest.mark.parametrize("record", RECORDS[:3])
-def test_a_handoff_without_a_message_is_violated(record: str, tmp_path: Path) -> None:
+def test_a_handoff_without_any_message_is_a_violation(record: str, tmp_path: Path) -> None:
     handoff = """class Host(BaseHost):
     def on_cell(self, cell):
         super().on_cell(cell)
@@ -70,7 +70,7 @@ def test_a_handoff_without_a_message_is_violated(record: str, tmp_path: Path) ->
     assert verdict.answer == "violated" and "ends a handoff" in verdict.explanation
 
 
-def test_a_gap_of_a_session_that_never_began_is_violated(tmp_path: Path) -> None:
+def test_a_gap_in_a_session_that_never_began_is_a_violation(tmp_path: Path) -> None:
     source = with_change("gossip", HONEST, f"{HONEST}        self.port.gap(5, 0)\n")
     verdict = play(tmp_path, "gossip", source, "duration_s=6").verdicts["creation"]
     assert verdict.answer == "violated" and "in session 5, which it never began" in verdict.explanation
@@ -84,7 +84,7 @@ DEAF = {
 
 @pytest.mark.parametrize("wish", DEAF)
 @pytest.mark.parametrize("is_covered", [True, False])
-def test_a_host_that_ignores_a_join_or_leave_is_not_valid(wish: str, is_covered: bool, tmp_path: Path) -> None:
+def test_a_host_that_ignores_a_join_or_leave_fails_verification(wish: str, is_covered: bool, tmp_path: Path) -> None:
     method, words = DEAF[wish]
     deaf = f"    def {wish}(self):\n        if self.port.me:\n            super().{wish}()\n\n"
     source = with_change("gossip", "class Host(BaseHost):\n", f"class Host(BaseHost):\n{deaf}{method}")
@@ -151,7 +151,9 @@ def test_a_host_receives_a_join_or_leave_during_another_one(slow: str, tmp_path:
         (("record.causes=false",), "the shortest hop takes 1100000000 ns"),
     ],
 )
-def test_a_process_delivers_only_what_has_reached_it(record: Sequence[str], words: str, tmp_path: Path) -> None:
+def test_delivering_a_message_before_it_arrives_is_a_violation(
+    record: Sequence[str], words: str, tmp_path: Path
+) -> None:
     """The source makes all other processes deliver at once, and messages in transit are ignored."""
     ends = """        self.port.send(self.next, Hop(message))
         for other in RINGS if message.source == self.port.me else ():
@@ -167,7 +169,7 @@ def test_a_process_delivers_only_what_has_reached_it(record: Sequence[str], word
 
 
 @pytest.mark.parametrize("is_linked", [True, False])
-def test_a_message_may_be_forwarded_within_one_nanosecond(is_linked: bool) -> None:
+def test_a_message_can_cross_several_hops_in_one_nanosecond(is_linked: bool) -> None:
     """h0 broadcasts a message, s0 and s1 forward it within the same nanosecond, and h1 delivers it. The rows may be in
     any order.
     """

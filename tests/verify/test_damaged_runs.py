@@ -43,7 +43,7 @@ def adversary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_undamaged_runs_are_valid(whole: Path, adversary: Path) -> None:
+def test_undamaged_runs_are_valid(whole: Path, adversary: Path) -> None:
     for path in (whole, adversary):
         assert {verdict.answer for verdict in verify_run(path).values()} == {"valid"}
 
@@ -162,7 +162,7 @@ def a_buffer_left_full(copy: Copy) -> None:
 
 
 @pytest.mark.parametrize("name", [how for how, _ in damages.all])
-def test_each_damage_is_caught_by_its_property(name: str, whole: Path, tmp_path: Path) -> None:
+def test_each_kind_of_damage_violates_the_matching_property(name: str, whole: Path, tmp_path: Path) -> None:
     check, function = damages.all[name, "whole"]
     verdicts = verdicts_after(whole, tmp_path / "damaged", function)
     assert verdicts[check].answer == "violated", verdicts
@@ -170,7 +170,7 @@ def test_each_damage_is_caught_by_its_property(name: str, whole: Path, tmp_path:
     assert 1 <= len(verdicts[check].explanation.splitlines()) < 10
 
 
-def test_buffers_that_were_never_sampled_anywhere_are_unknown(whole: Path, tmp_path: Path) -> None:
+def test_the_drained_check_is_unknown_without_buffer_samples(whole: Path, tmp_path: Path) -> None:
     def forget(copy: Copy) -> None:
         for buffer in ("sbuffer", "rbuffer"):
             copy.samples.remove(copy.samples.where(quantity=buffer))
@@ -278,7 +278,7 @@ def test_an_unreadable_run_directory_is_rejected_in_one_line(name: str, whole: P
         (2_000_000, 60_000, "in the air"),
     ],
 )
-def test_a_datagram_takes_at_least_the_time_of_a_frame(received_ns: int, size: int, words: str | None) -> None:
+def test_a_datagram_faster_than_its_frame_is_reported(received_ns: int, size: int, words: str | None) -> None:
     expected_of_it = expectations(Scenario.from_text(SCENARIO))
     assert isinstance(expected_of_it, Expectations)
     events: dict[str, list[Any]] = {
@@ -296,7 +296,7 @@ def test_a_datagram_takes_at_least_the_time_of_a_frame(received_ns: int, size: i
 
 
 @pytest.mark.parametrize("name", ["a_delivery_removed", "deliveries_exchanged", "a_buffer_left_full"])
-def test_the_command_line_says_1_for_violated(name: str, whole: Path, tmp_path: Path) -> None:
+def test_verify_exits_with_1_for_a_violated_run(name: str, whole: Path, tmp_path: Path) -> None:
     copy = Copy(whole, tmp_path / "damaged")
     check, function = damages.all[name, "whole"]
     function(copy)
@@ -306,7 +306,7 @@ def test_the_command_line_says_1_for_violated(name: str, whole: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["events.parquet missing", "events.parquet truncated", "another end", "times as text"])
-def test_the_command_line_says_2_for_unreadable(name: str, whole: Path, tmp_path: Path) -> None:
+def test_verify_exits_with_2_for_an_unreadable_run(name: str, whole: Path, tmp_path: Path) -> None:
     path = Copy(whole, tmp_path / "damaged").path
     UNREADABLE[name](path)
     assert CliRunner().invoke(app, ["verify", str(path)]).exit_code == 2

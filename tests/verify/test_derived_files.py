@@ -92,7 +92,7 @@ def test_verify_works_where_it_cannot_write(run: Path, monkeypatch: pytest.Monke
     assert notes == [f"{run / 'metrics.json'} was missing, and cannot be written: No space left on device"]
 
 
-def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
+def test_edits_to_run_files_are_detected(whole: Path, tmp_path: Path) -> None:
     """An edit of the scenario, the samples or the counters is detected even if the record is still a possible one."""
     for name, old, new in (
         ("scenario.yaml", "max_events: 1", "max_events: 2"), ("counters.json", '"queue_drops": 0',
@@ -123,7 +123,7 @@ def test_verify_reports_edited_metrics(name: str, value: float | None, whole: Pa
 
 @pytest.mark.parametrize("text", [b"{", b"[]", b"\xff", b"[" * 100_000, b"{}", b'{"deliveries": []}'])
 @pytest.mark.parametrize("name", DERIVED_FILES)
-def test_verify_continues_without_a_garbled_file(name: str, text: bytes, run: Path) -> None:
+def test_verify_continues_after_it_finds_a_garbled_file(name: str, text: bytes, run: Path) -> None:
     (run / name).write_bytes(text)
     code, output = command("verify", run)
     lines = [line for line in output.splitlines() if name in line]
@@ -154,7 +154,7 @@ def test_show_detects_damaged_tables(table: str, small_bytes: int, run: Path, mo
 
 
 @pytest.mark.parametrize("name", DERIVED_FILES)
-def test_a_damaged_file_gives_the_exit_code_of_damage(name: str, run: Path) -> None:
+def test_a_damaged_file_is_reported_with_its_exit_code(name: str, run: Path) -> None:
     whole = (run / name).read_bytes()
     for damaged in (whole.replace(b"\n", b"\r", 1), whole.replace(b"valid", b"vamid").replace(b": ", b":", 1), b""):
         (run / name).write_bytes(damaged)

@@ -63,7 +63,7 @@ def test_each_changed_bit_of_a_packet_is_detected(protocol: int, payload: bytes,
     assert is_off or wrong_checksum(bytes(damaged)) is not None
 
 
-def test_checksums_of_fragments_are_not_judged() -> None:
+def test_checksums_of_packet_fragments_are_not_checked() -> None:
     fragment = bytearray(packet(UDP, b"abc"))
     fragment[6:8] = b"\x20\0"
     fragment[10:12] = b"\0\0"
@@ -98,7 +98,7 @@ SOUND: dict[str, Any] = {
         (SOUND | {"devices": {"h1": {"in": 1, "damaged": 1}}}, "the kernel of h1 discarded 1 packet with wrong check"),
     ],
 )
-def test_captures_have_as_many_packets_as_the_kernel_counts(real_time: dict[str, Any], expected: str | None) -> None:
+def test_capture_sizes_are_checked_against_kernel_counters(real_time: dict[str, Any], expected: str | None) -> None:
     problem = devices_problem(PACKETS, real_time)
     assert (problem is None) if expected is None else (problem is not None and expected in problem)
 
@@ -110,7 +110,7 @@ def test_a_packet_damaged_before_its_capture_is_detected() -> None:
 
 
 @pytest.mark.parametrize("is_root", [False, True])
-def test_no_program_can_become_the_root_of_the_system(is_root: bool) -> None:
+def test_programs_cannot_gain_root_privileges_on_the_system(is_root: bool) -> None:
     """Here mobilenet runs as root. A program that is root in its host may become any mapped user."""
     users = users_for(0, is_root)
     outside = dict(users["users"])

@@ -33,5 +33,5 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> dict[float, Path]:
 
 
 @pytest.mark.parametrize("at_s", STOPPED_S)
-def test_a_sound_run_that_was_stopped_is_unknown(at_s: float, stopped: dict[float, Path]) -> None:
+def test_a_correct_run_that_was_stopped_is_unknown(at_s: float, stopped: dict[float, Path]) -> None:
     assert {verdict.answer for verdict in verify_run(stopped[at_s]).values()} == {"unknown"}

@@ -42,14 +42,14 @@ def test_the_fifo_check_finds_overtaking_of_one_sender(order: tuple[int, ...]) -
 
 
 @pytest.mark.parametrize("some", [(0, 2), (1, 2), (2,), (1,)])
-def test_a_gap_is_a_violation_only_if_all_is_promised(some: tuple[int, ...]) -> None:
+def test_a_fifo_gap_is_a_violation_only_if_every_message_is_due(some: tuple[int, ...]) -> None:
     events = record(*BEGIN, *(f"h2 deliver h1:{number}" for number in some))
     assert fifo_problem(events, False) is None
     missing = next(number for number in range(3) if number not in some)
     assert f"overtook h1:{missing} at h2" in str(fifo_problem(events, True))
 
 
-def test_a_late_joiner_is_not_owed_older_messages_in_fifo_order() -> None:
+def test_late_joiners_do_not_need_older_messages_in_fifo_order() -> None:
     late = (*BEGIN, "h3 join", "h1 broadcast h1:3", "h3 deliver h1:3")
     assert fifo_problem(record(*late), True) is None
     assert "h1:3 overtook h1:1 at h3" in str(fifo_problem(record(*late, "h3 deliver h1:1"), True))

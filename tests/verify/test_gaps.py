@@ -105,7 +105,7 @@ def judge(record: Recorder, seeds: range, place: Path, station: type[Station] = 
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_true_gaps_are_valid(network: str, tmp_path: Path) -> None:
+def test_justified_gaps_are_valid(network: str, tmp_path: Path) -> None:
     assert {overall(verdicts) for verdicts in judge(NETWORKS[network], range(6), tmp_path)} == {"valid"}
     events = Counter(event for seed in range(6) for event in read_events(tmp_path / f"run{seed}")["event"])
     assert events["gap"] > 10 and events["expire"] > 10
@@ -113,7 +113,7 @@ def test_true_gaps_are_valid(network: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mutant", EARLY)
 @pytest.mark.parametrize("network", NETWORKS)
-def test_a_station_that_gives_hosts_up_early_is_caught(network: str, mutant: type[Station], tmp_path: Path) -> None:
+def test_giving_up_hosts_too_early_is_detected(network: str, mutant: type[Station], tmp_path: Path) -> None:
     for verdicts in judge(NETWORKS[network], range(4), tmp_path, mutant):
         assert verdicts["gaps"].answer == "violated", verdicts
         explanation = verdicts["gaps"].explanation
@@ -129,7 +129,7 @@ def silent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_silence_of_a_host_follows_from_radio_receptions(silent: Path) -> None:
+def test_the_silence_of_a_host_agrees_with_radio_receptions(silent: Path) -> None:
     """The oracle is the table of messages, which is written by separate code."""
     events, messages = mobilenet.Run(silent).events, mobilenet.Run(silent).messages
     heard = messages[(messages.medium == "radio") & (messages.fate == "received")]
@@ -163,7 +163,7 @@ DAMAGES: dict[str, Damage] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_an_inconsistent_gap_is_violated(name: str, silent: Path, tmp_path: Path) -> None:
+def test_an_inconsistent_gap_is_reported_as_a_violation(name: str, silent: Path, tmp_path: Path) -> None:
     assert read_columns(silent, "events")["event"].count("gap") >= 2
     verdicts = verdicts_after(silent, tmp_path / "damaged", DAMAGES[name])
     assert verdicts["gaps"].answer == "violated" and 1 <= len(verdicts["gaps"].explanation.splitlines()) < 10

@@ -72,7 +72,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return {name: place / name for name in (*RUNS, "reports")}
 
 
-def test_unedited_runs_of_programs_are_not_accused(runs: Runs) -> None:
+def test_unedited_program_runs_pass_verification(runs: Runs) -> None:
     assert {overall(verify_run(runs[name])) for name in ("flood", "nodes")} == {"valid"}
     assert verify_run(runs["reports"])["record"].answer == "valid"
     assert [check for check, verdict in verify_run(runs["bug"]).items() if verdict.answer == "violated"] == [
@@ -80,14 +80,14 @@ def test_unedited_runs_of_programs_are_not_accused(runs: Runs) -> None:
     ]
 
 
-def test_an_impossible_number_of_nodes_is_ignored(runs: Runs, tmp_path: Path) -> None:
+def test_an_impossible_number_of_nodes_does_not_hang_verify(runs: Runs, tmp_path: Path) -> None:
     def more(copy: Copy) -> None:
         copy.manifest.update(hosts=10**30, stations=10**30)
 
     assert verdicts_after(runs["flood"], tmp_path / "edited", more)["record"].answer == "valid"
 
 
-def test_an_impossible_end_time_of_a_run_is_rejected(runs: Runs, tmp_path: Path) -> None:
+def test_an_impossible_end_time_in_a_manifest_is_rejected(runs: Runs, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"manifest.json: simulated_s is .1e\+308., which no run writes there"):
         verdicts_after(runs["flood"], tmp_path / "edited", lambda copy: copy.manifest.update(simulated_s=1e308))
 
@@ -96,7 +96,7 @@ edit = Edits()
 
 
 @pytest.mark.parametrize(("how", "name"), edit.all)
-def test_an_edit_of_program_lines_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
+def test_editing_recorded_program_lines_is_detected(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
     words, function = edit.all[how, name]
     verdict = verdicts_after(runs[name], tmp_path / "edited", function)["record"]
     assert verdict.answer == "violated" and words in verdict.explanation
@@ -394,7 +394,7 @@ for line in sys.stdin:
 """
 
 
-def test_an_answer_cut_short_by_an_error_is_no_contradiction(tmp_path: Path) -> None:
+def test_a_program_answer_interrupted_by_an_error_is_accepted(tmp_path: Path) -> None:
     """The complete answer is recorded, although only its first action took effect."""
     (tmp_path / "fails.py").write_text(FAILS)
     (tmp_path / "run.yaml").write_text((SCENARIOS / "maelstrom.yaml").read_text())
@@ -423,7 +423,7 @@ def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
     raise AssertionError
 
 
-def test_timers_of_a_departed_host_need_not_fire(tmp_path: Path) -> None:
+def test_timers_of_a_departed_host_do_not_have_to_fire(tmp_path: Path) -> None:
     for file in ("flood.py", "flood.yaml"):
         (tmp_path / file).write_text((SCENARIOS / file).read_text())
     rows = [f"h{host},{t},{x},0" for host, x, last in ((0, 0, 20), (1, 10, 60)) for t in range(0, last + 1, 5)]

@@ -36,7 +36,7 @@ def judge_in_pieces(draw: Random, events: dict[str, list[Any]], promises: dict[s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_violations_do_not_depend_on_how_the_run_is_cut(kind: str) -> None:
+def test_violations_are_found_however_the_run_is_divided(kind: str) -> None:
     violated = 0
     for seed in range(300):
         events = columns(KINDS[kind](Random(seed), False), False)
@@ -55,7 +55,7 @@ def test_violations_do_not_depend_on_how_the_run_is_cut(kind: str) -> None:
     assert violated > 10 or kind == "sound"
 
 
-def test_fifo_order_can_be_judged_in_pieces() -> None:
+def test_fifo_order_can_be_checked_incrementally() -> None:
     violated = 0
     for seed in range(300):
         events = columns(KINDS["damaged"](Random(seed), False), False)

@@ -46,9 +46,7 @@ SCENARIOS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.parametrize("network", ["radio", "adversary"])
-def test_verify_rejects_a_scenario_that_is_not_that_of_the_run(
-    network: str, name: str, runs: Runs, tmp_path: Path
-) -> None:
+def test_verify_rejects_a_scenario_that_was_replaced(network: str, name: str, runs: Runs, tmp_path: Path) -> None:
     copy = Copy(runs[network], tmp_path / "damaged")
     file = copy.path / "scenario.yaml"
     changed = SCENARIOS[name](file.read_text())
@@ -72,7 +70,7 @@ def test_verify_reports_a_scenario_whose_files_are_missing(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("flavour", sorted(FLAVOURS))
-def test_the_description_of_a_schedule_is_read_back(flavour: str, tmp_path: Path) -> None:
+def test_a_saved_schedule_description_can_be_read_back(flavour: str, tmp_path: Path) -> None:
     from mobilenet.scenario.yaml_writer import to_yaml
 
     for seed in range(20):
@@ -81,7 +79,7 @@ def test_the_description_of_a_schedule_is_read_back(flavour: str, tmp_path: Path
         assert read_source(tmp_path / "scenario.yaml") == described
 
 
-def test_problems_of_a_schedule_have_lines(tmp_path: Path) -> None:
+def test_schedule_errors_state_their_line(tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text("network: adversary\nseed: -1\n")
     with pytest.raises(ScenarioError) as refusal:
         read_source(tmp_path / "scenario.yaml")

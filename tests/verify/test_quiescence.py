@@ -43,14 +43,16 @@ def static(*changes: str) -> Scenario:
         ("", {"grown": LOSSY}, "300 receptions of 1,000 were lost in that time"),
     ],
 )
-def test_progress_or_losses_excuse_a_run_that_is_not_at_rest(lines: str, options: dict[str, Any], because: str) -> None:
+def test_progress_or_losses_explain_a_run_that_is_not_at_rest(
+    lines: str, options: dict[str, Any], because: str
+) -> None:
     verdict_of = verdicts(STOPPED + lines, **({"quiescent": False, "longest_wait_s": 2.0} | options))
     assert verdict_of["delivery"].answer == verdict_of["drained"].answer == "unknown"
     assert because in verdict_of["drained"].explanation
 
 
 @pytest.mark.parametrize("lines", ["", "749 h1 handoff_start", "999 h1 refused", "998 h1 gap"])
-def test_a_missing_delivery_without_an_excuse_is_violated(lines: str) -> None:
+def test_an_unexplained_missing_delivery_is_a_violation(lines: str) -> None:
     """Some receptions were lost, but too few to explain why 125 attempts failed."""
     grown = {"addressed_pairs_collision": 90.0, "addressed_pairs_received": 1000.0, "radio_airtime_ns": 100e9}
     verdict_of = verdicts(STOPPED + lines, quiescent=False, longest_wait_s=2.0, grown=grown)
@@ -77,12 +79,12 @@ def test_a_missing_delivery_without_an_excuse_is_violated(lines: str) -> None:
         (("protocol.cookie_lifetime_s=0.3",), "its cookie may have expired each time"),
     ],
 )
-def test_some_protocols_need_not_come_to_rest(changes: tuple[str, ...], why: str) -> None:
+def test_rest_is_not_expected_of_every_protocol(changes: tuple[str, ...], why: str) -> None:
     promise = rest(static(*changes))
     assert promise.longest_wait_s is None and promise.because is not None and why in promise.because
 
 
-def test_the_deadline_follows_from_duration_and_longest_wait() -> None:
+def test_the_drain_deadline_follows_from_duration_and_waits() -> None:
     def drain_s(*changes: str) -> float:
         return static("drain_s=null", *changes).longest_drain_s
 
@@ -94,7 +96,7 @@ def test_the_deadline_follows_from_duration_and_longest_wait() -> None:
     assert static("drain_s=7").longest_drain_s == 7
 
 
-def test_endless_collisions_are_not_blamed_on_the_protocol(tmp_path: Path) -> None:
+def test_perpetual_collisions_are_not_blamed_on_the_protocol(tmp_path: Path) -> None:
     """Two hidden hosts with equal intervals collide forever in a network that is otherwise idle."""
     broken = static(*ONE_CELL, *IDLE, "seed=9541", "protocol.resend_jitter_low=1", "protocol.resend_jitter_high=1")
     run = api.run(broken, out=tmp_path / "run")
@@ -105,7 +107,7 @@ def test_endless_collisions_are_not_blamed_on_the_protocol(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("seed", "rate_mbps"), [(9541, 1), (9542, 2)])
-def test_an_idle_network_hears_every_host_and_comes_to_rest(seed: int, rate_mbps: int) -> None:
+def test_an_idle_network_hears_all_hosts_and_comes_to_rest(seed: int, rate_mbps: int) -> None:
     """For ten minutes, hosts send only heartbeats. Stations hear every host, and no host is given up."""
     idle = static(
         *ONE_CELL, f"wireless.broadcast_rate_mbps={rate_mbps}", "duration_s=600", "warmup_s=0",
@@ -121,7 +123,7 @@ def test_an_idle_network_hears_every_host_and_comes_to_rest(seed: int, rate_mbps
     assert len(heard) == 150 and min(heard.values()) > 540 * 10**9  # every host was heard in the last minute
 
 
-def test_a_run_that_is_not_at_rest_states_what_it_waits_for(tmp_path: Path) -> None:
+def test_a_run_that_is_not_at_rest_states_what_it_is_waiting_for(tmp_path: Path) -> None:
     def call(*words: str) -> Any:
         return mobilenet(*words, place=tmp_path)
 
@@ -145,7 +147,7 @@ def test_a_run_that_is_not_at_rest_states_what_it_waits_for(tmp_path: Path) -> N
      (Station, "_on_ack_h"), (Station, "_on_ack_timer")],
 )  # fmt: skip
 @pytest.mark.parametrize("loss", [0, 0.1])
-def test_a_protocol_that_has_stopped_is_violated(
+def test_a_protocol_that_stops_making_progress_is_detected(
     party: type, method: str, loss: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hosts walk between three cells while frames collide. In each case a host or a station omits one action of the
@@ -165,7 +167,9 @@ STUCK = {
 
 @pytest.mark.parametrize(("declared_s", "answer"), [("", "violated"), ("60", "unknown"), ("0.5", "violated")])
 @pytest.mark.parametrize("defect", STUCK)
-def test_a_plug_in_that_never_rests_is_violated(defect: str, declared_s: str, answer: str, tmp_path: Path) -> None:
+def test_a_plug_in_that_never_comes_to_rest_is_a_violation(
+    defect: str, declared_s: str, answer: str, tmp_path: Path
+) -> None:
     folder = SCENARIOS / "own_protocol"
     source = (folder / "gossip.py").read_text(encoding="utf-8")
     source = source.replace("class Host(BaseHost):\n", f"class Host(BaseHost):\n{STUCK[defect]}")

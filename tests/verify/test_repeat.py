@@ -166,9 +166,7 @@ def test_verify_repeat_finds_a_different_zero_of_a_metric(value: str, whole: Pat
     ("name", "old", "new"),
     [("metrics.json", '"deliveries": ', '"deliveries": 1'), ("verdict.json", "valid", "unknown")],
 )
-def test_a_difference_only_in_derived_files_is_damage(
-    name: str, old: str, new: str, whole: Path, tmp_path: Path
-) -> None:
+def test_an_edited_derived_file_counts_as_damage(name: str, old: str, new: str, whole: Path, tmp_path: Path) -> None:
     path = copy_run(whole, tmp_path / "copy")
     _rewrite(path / name, old, new)
     with pytest.raises(RunError, match=f"{name}: .* but the repeat has"):
@@ -216,7 +214,7 @@ def test_verify_repeat_states_where_the_records_differ(whole: Path, tmp_path: Pa
     assert result.exit_code == 1 and "the repeated run differs: messages: row" in result.output
 
 
-def test_a_run_of_processes_is_repeated(tmp_path: Path) -> None:
+def test_verify_can_repeat_a_process_run(tmp_path: Path) -> None:
     path = mobilenet.run(SCENARIOS / "vcube" / "reliable.yaml", out=tmp_path / "run").path
     assert divergence(path) is None
 
@@ -243,7 +241,7 @@ EDITS_OF_SCHEDULES = {
 
 
 @pytest.mark.parametrize("old", EDITS_OF_SCHEDULES)
-def test_an_edit_of_a_schedule_is_found(old: str, tmp_path: Path) -> None:
+def test_editing_a_saved_schedule_is_detected(old: str, tmp_path: Path) -> None:
     keep_run(4, tmp_path / "run")
     new, words = EDITS_OF_SCHEDULES[old]
     with editing(tmp_path / "run/manifest.json"):
@@ -285,7 +283,9 @@ def test_a_schedule_of_programs_uses_the_files_of_the_run(tmp_path: Path, monkey
     assert divergence(Path("../run"), allow_code=True) is None
 
 
-def test_verify_repeat_does_not_blame_the_record_for_a_timeout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_repeat_does_not_report_a_timeout_as_a_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flood = (SCENARIOS / "programs" / "flood.py").read_text()
     (tmp_path / "flood.py").write_text(f'import os, time\nif os.environ.get("SLOW"): time.sleep(30)\n{flood}')
     (tmp_path / "flood.yaml").write_text((SCENARIOS / "programs" / "flood.yaml").read_text())
@@ -306,7 +306,7 @@ def test_a_record_file_that_is_a_pipe_counts_as_damage(name: str, whole: Path, t
 
 
 @pytest.mark.parametrize("name", DERIVED_FILES)
-def test_a_missing_file_is_not_reported_as_compared(name: str, whole: Path, tmp_path: Path) -> None:
+def test_verify_does_not_claim_to_have_compared_a_missing_file(name: str, whole: Path, tmp_path: Path) -> None:
     path = copy_run(whole, tmp_path / "copy", name)
     result = CliRunner().invoke(app, ["verify", str(path), "--repeat"])
     what = {"verdict.json": "verdict, ", "metrics.json": "metric, "}.pop(name)
@@ -383,7 +383,7 @@ def test_verify_reports_impossible_values_of_keys(
         judge_anew(copy.path)
 
 
-def test_a_run_of_processes_recorded_as_stopped_is_rejected(tmp_path: Path) -> None:
+def test_a_process_run_with_a_forged_early_end_is_rejected(tmp_path: Path) -> None:
     path = mobilenet.run(SCENARIOS / "vcube" / "reliable.yaml", out=tmp_path / "run").path
     with editing(path / "manifest.json") as manifest:
         manifest["ended_by_error"] = "stopped by hand at 3 s"

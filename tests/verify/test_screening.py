@@ -66,7 +66,7 @@ def test_quick_and_full_checks_agree_on_any_trace_and_question(
     compare(kind, seed, gaps, frozenset(asked | {"creation", "duplication", "membership"}))
 
 
-def test_a_sound_and_complete_trace_passes_the_quick_check() -> None:
+def test_the_quick_check_accepts_exactly_the_correct_traces() -> None:
     for seed in range(300):
         events = columns(KINDS["sound"](Random(seed), False), False)
         reference = BroadcastJudge(events, None, 0.0)
@@ -178,7 +178,7 @@ def test_quick_and_full_checks_agree_on_swarm_runs(
         judged_both_ways(damage(Random(damage_seed), record), expects, patch)
 
 
-def test_only_the_first_overtaking_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_causal_violation_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every message overtakes all earlier ones. In the past, this case took time quadratic in the number of
     deliveries.
     """
@@ -233,7 +233,7 @@ rows = st.lists(
 
 
 @given(rows)
-def test_the_columns_of_a_table_equal_its_lists(
+def test_a_table_of_columns_equals_its_original_rows(
     tmp_path_factory: pytest.TempPathFactory, table_rows: list[Any]
 ) -> None:
     from mobilenet.record.reader import read_coded

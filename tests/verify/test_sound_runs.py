@@ -360,14 +360,14 @@ def files(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("what", "seed"), [(what, seed) for what, (_, seeds) in RUNS.items() for seed in seeds])
-def test_a_sound_run_once_called_violated_is_valid(what: str, seed: int, tmp_path: Path) -> None:
+def test_correct_runs_that_were_once_called_violated_are_valid(what: str, seed: int, tmp_path: Path) -> None:
     files(tmp_path)
     (tmp_path / "scenario.yaml").write_text(RUNS[what][0])
     run = mobilenet.run(tmp_path / "scenario.yaml", seed=seed, out=tmp_path / "run", allow_code=True)
     assert run.verdict == "valid", {name: v for name, v in run.verdicts.items() if v.answer != "valid"}
 
 
-def test_a_host_that_joins_after_its_track_is_accused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_joins_after_its_track_ends_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stay_too_long(*of: Any) -> Stay:
         stay = stay_of(*of)
         return stay if stay.joins_ns is not None else stay._replace(joins_ns=3 * 10**9, leaves_ns=None)
@@ -390,12 +390,12 @@ def test_a_host_that_joins_after_its_track_is_accused(tmp_path: Path, monkeypatc
         COPIES_AFTER_OTHER_FRAMES,
     ],
 )
-def test_a_run_that_does_not_come_to_rest_is_not_accused(scenario: str, tmp_path: Path) -> None:
+def test_a_run_that_does_not_come_to_rest_is_unknown(scenario: str, tmp_path: Path) -> None:
     run = mobilenet.run(Scenario.from_text(scenario), out=tmp_path / "run")
     assert run.verdict == "unknown", run.verdicts
 
 
-def test_hidden_terminals_with_equal_timeouts_may_never_rest(tmp_path: Path) -> None:
+def test_hidden_terminals_with_equal_timeouts_are_unknown(tmp_path: Path) -> None:
     """Two segments collide at each timeout of TCP, because each segment is sent only once."""
     run = mobilenet.run(Scenario.from_text(TIME_OUT_TOGETHER), out=tmp_path / "run")
     assert not run.manifest["quiescent"]
@@ -403,6 +403,6 @@ def test_hidden_terminals_with_equal_timeouts_may_never_rest(tmp_path: Path) -> 
     assert run.verdict == "unknown" and "collide at each timeout of TCP" in run.verdicts["drained"].explanation
 
 
-def test_stations_that_wait_for_more_to_send_come_to_rest(tmp_path: Path) -> None:
+def test_stations_that_delay_their_sending_come_to_rest(tmp_path: Path) -> None:
     run = mobilenet.run(Scenario.from_text(LONG_WAITS), out=tmp_path / "run")
     assert run.manifest["quiescent"] and run.verdict == "valid"

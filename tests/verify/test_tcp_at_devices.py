@@ -51,7 +51,7 @@ FIRST = st.integers(0, 2**32 - 1)
 
 
 @given(FIRST, st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20), st.booleans()), max_size=30))
-def test_any_order_of_tcp_retransmissions_is_accepted(first: int, sends: list[tuple[int, int, bool]]) -> None:
+def test_tcp_retransmissions_are_accepted_in_any_order(first: int, sends: list[tuple[int, int, bool]]) -> None:
     """A sends parts of one stream in any order, some of them several times. B acknowledges all that has arrived without
     a gap.
     """
@@ -68,7 +68,7 @@ def test_any_order_of_tcp_retransmissions_is_accepted(first: int, sends: list[tu
 
 
 @given(FIRST, st.integers(0, 9))
-def test_faults_of_tcp_are_found(first: int, more: int) -> None:
+def test_tcp_violations_in_captures_are_detected(first: int, more: int) -> None:
     def problem(*says: tuple[object, ...], **last: object) -> str:
         talk = Talk(first)
         for each in says[:-1]:
@@ -87,7 +87,7 @@ def test_faults_of_tcp_are_found(first: int, more: int) -> None:
     assert "acknowledges" in problem((*data, 0, True), (B, 0, ACK, b"", 10 - more))
 
 
-def test_bytes_lost_before_the_device_may_come_later() -> None:
+def test_bytes_lost_before_the_device_can_arrive_later() -> None:
     talk = Talk(7)
     talk.say(A, 5, ACK, b"56789")
     talk.say(A, 0, ACK, b"01234")
@@ -95,7 +95,7 @@ def test_bytes_lost_before_the_device_may_come_later() -> None:
     assert connections_problem(talk.packets) is None
 
 
-def test_late_segments_belong_to_their_earlier_connection() -> None:
+def test_late_segments_are_attributed_to_their_old_connection() -> None:
     """A new connection uses the same ports with another initial number while a segment of the old connection is in
     transit.
     """
@@ -107,7 +107,7 @@ def test_late_segments_belong_to_their_earlier_connection() -> None:
     assert connections_problem(mixed) is None
 
 
-def test_fragments_of_tcp_are_not_judged() -> None:
+def test_tcp_fragments_are_not_checked() -> None:
     talk = Talk(7)
     talk.say(A, 0, ACK, b"0123456789", lost=True)
     whole = talk.packets[-1]

@@ -96,7 +96,7 @@ def test_an_explanation_states_which_message_overtook_which() -> None:
         ("h0 broadcast h0:0", {"broadcast": None}, {}),
     ],
 )
-def test_missing_deliveries_are_unknown_unless_at_rest(
+def test_missing_deliveries_are_violations_only_at_rest(
     lines: str, options: dict[str, Any], expected: dict[str, str]
 ) -> None:
     assert answers(lines, **options) == expected
@@ -134,7 +134,7 @@ def gaps(lines: str) -> str:
         "51 h1 leave\n61 s0 expire h1 10\n62 h1 join s0\nh1 gap",
     ],
 )
-def test_a_host_given_up_after_its_silence_may_have_a_gap(lines: str) -> None:
+def test_a_host_given_up_as_silent_is_allowed_a_gap(lines: str) -> None:
     assert gaps(lines) == "valid"
 
 
@@ -159,15 +159,15 @@ def test_a_host_given_up_after_its_silence_may_have_a_gap(lines: str) -> None:
         "51 h1 handoff_start\n51.1 h1 handoff_end s1\n60 h1 crash\n70 s0 expire h1 19\nh1 recover\nh1 gap",
     ],
 )
-def test_a_gap_of_a_host_heard_or_not_given_up_is_violated(lines: str) -> None:
+def test_a_gap_requires_a_silent_host_that_was_given_up(lines: str) -> None:
     assert gaps(lines) == "violated"
 
 
-def test_giving_up_a_host_violates_a_promise_without_gaps() -> None:
+def test_giving_up_a_host_without_a_gap_is_a_violation() -> None:
     assert answers(SENT + "h1 leave\n60 s0 expire h1 50") == {"gaps": "violated"}
 
 
-def test_messages_that_were_given_up_are_not_owed() -> None:
+def test_messages_that_were_given_up_need_not_be_delivered() -> None:
     gap = "50 s0 expire h1 49\n50 h1 gap\n50 h1 handoff_start because_of join\nh1 handoff_end\n"
     lines = (
         HERE + "h1 out_of_coverage\nh1 broadcast h1:0\n" + gap + "h1 broadcast h1:1\nh0 deliver h1:1\nh1 deliver h1:1"
@@ -179,7 +179,7 @@ def test_messages_that_were_given_up_are_not_owed() -> None:
     assert answers(lines.replace("because_of join", "because_of cell"), gap_after_s=10.0)["delivery"] == "violated"
 
 
-def test_a_message_given_up_but_delivered_once_is_owed_to_all() -> None:
+def test_a_message_delivered_by_one_host_is_due_at_all_hosts() -> None:
     lines = HERE + "h2 join\nh1 out_of_coverage\nh1 broadcast h1:0\n50 s0 expire h1 49\nh1 gap\nh0 deliver h1:0"
     verdict_of = verdicts(lines, gap_after_s=10.0)
     assert verdict_of["delivery"].answer == "violated" and "h2" in verdict_of["delivery"].explanation
@@ -189,11 +189,11 @@ def test_a_message_given_up_but_delivered_once_is_owed_to_all() -> None:
 
 
 @pytest.mark.parametrize("lines", ["h1 handoff_start\nh1 handoff_start\nh1 handoff_end", "h1 handoff_start\nh1 leave"])
-def test_a_handoff_may_be_superseded_and_a_host_may_leave_in_it(lines: str) -> None:
+def test_handoffs_can_be_superseded_or_interrupted_by_a_leave(lines: str) -> None:
     assert answers(SENT + "h1 deliver h0:0\nh1 deliver h0:1\n" + lines) == {}
 
 
-def test_a_run_at_rest_has_no_handoff_under_way() -> None:
+def test_a_handoff_in_progress_at_rest_is_a_violation() -> None:
     lines = SENT + "h1 deliver h0:0\nh1 deliver h0:1\nh1 handoff_start"
     assert answers(lines) == {"drained": "violated"}
     assert answers(lines, quiescent=False) == {"delivery": "unknown", "drained": "unknown"}

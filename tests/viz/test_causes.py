@@ -62,11 +62,11 @@ def texts(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("sentence", "file", "record"), ROWS)
-def test_each_listed_sentence_about_a_cause_is_in_the_code(sentence: str, file: str, record: str) -> None:
+def test_each_listed_causal_sentence_occurs_in_the_code(sentence: str, file: str, record: str) -> None:
     assert any(sentence in text for text in texts(ROOT / file)) and len(record) > 5
 
 
-def test_no_unlisted_sentence_gives_a_cause() -> None:
+def test_sentences_that_give_a_cause_are_all_listed() -> None:
     listed = [(sentence, file) for sentence, file, _ in ROWS]
     other_sentences = [
         (path.name, text)
@@ -80,7 +80,7 @@ def test_no_unlisted_sentence_gives_a_cause() -> None:
     assert len(listed) > 20
 
 
-def test_an_unlisted_sentence_about_a_cause_would_be_found() -> None:
+def test_sentences_that_state_a_cause_are_recognized() -> None:
     assert CAUSAL.search("late because the station is busy") and not CAUSAL.search("Delivered to all")
 
 
@@ -105,14 +105,14 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("promise", ["causal", "fifo", "best_effort"])
-def test_only_causal_messages_have_to_follow_others(promise: str, maps: dict[str, Any]) -> None:
+def test_predecessors_are_shown_only_in_causal_order(promise: str, maps: dict[str, Any]) -> None:
     """A gossip message that is late was lost or has not been sent yet. It does not wait for another message."""
     document = maps[promise]
     assert document["about"]["is_causal"] == (promise == "causal")
     assert bool(document["messages"]["before"]["data"]) == (promise == "causal")
 
 
-def test_no_cause_is_shown_for_a_session_without_one(tmp_path: Path) -> None:
+def test_a_session_without_a_cause_is_shown_without_one(tmp_path: Path) -> None:
     path = edit(tmp_path, "own_protocol/roaming", 'self.begin_handoff("cell")', 'self.begin_handoff("")')
     events = mobilenet.run(path, out=tmp_path / "run", allow_code=True).events
     assert len(handoffs(events)) > 5
@@ -123,7 +123,7 @@ def test_no_cause_is_shown_for_a_session_without_one(tmp_path: Path) -> None:
     assert " (cause: change of cell), " in _handoff(events, "1", None)[3]
 
 
-def test_a_station_whose_radio_is_off_is_not_called_down(tmp_path: Path) -> None:
+def test_a_station_with_its_radio_off_is_not_described_as_down(tmp_path: Path) -> None:
     """Hosts do not crash and do not leave the range of their stations. Nevertheless, frames are lost as they would be
     at a receiver that is down.
     """
@@ -141,7 +141,7 @@ def test_a_station_whose_radio_is_off_is_not_called_down(tmp_path: Path) -> None
     assert legend_lines([], down["fate"]) == ["Lost. receiver down: the receiver was down, or its radio was off"]
 
 
-def test_a_host_of_a_silent_station_is_not_called_out_of_range(tmp_path: Path) -> None:
+def test_a_silent_station_does_not_make_its_hosts_out_of_range(tmp_path: Path) -> None:
     """The host stays in the cell. It does not receive messages of the station, because the radio of the station is
     off.
     """

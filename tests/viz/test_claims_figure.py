@@ -69,13 +69,13 @@ def test_many_claims_have_several_figures(tmp_path: Path) -> None:
     assert "Not drawn" not in (folder / "captions.txt").read_text()
 
 
-def test_the_claims_figure_says_which_claims_have_no_numbers(tmp_path: Path) -> None:
+def test_the_claims_figure_counts_the_claims_without_numbers(tmp_path: Path) -> None:
     (drawn,) = claims_figures(write(tmp_path, ROWS[-2:]), tmp_path / "figures", Look((".svg",)))
     assert drawn.note.endswith("Not drawn: 2 claims without a value or a bound.") and drawn.path.is_file()
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"claims": [1]}', '{"claims": 1}'])
-def test_damaged_answers_are_an_error(text: str, tmp_path: Path) -> None:
+def test_drawing_damaged_claim_answers_is_rejected(text: str, tmp_path: Path) -> None:
     (tmp_path / "claims.json").write_text(text)
     with pytest.raises(StudyError, match="no answers to claims, or damaged"):
         claims_figures(tmp_path, tmp_path / "figures")

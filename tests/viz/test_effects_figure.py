@@ -47,7 +47,7 @@ def factorial(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 @pytest.mark.parametrize("width_in", [3.5, 7.2])
-def test_the_effects_figure_has_only_effects_and_no_overlaps(
+def test_the_effects_figure_shows_only_effects_without_overlaps(
     width_in: float, factorial: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows: list[int] = []
@@ -90,7 +90,7 @@ def complete(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("width_in", [3.5, 7.2])
-def test_a_long_legend_leaves_the_panels_their_width(width_in: float) -> None:
+def test_a_long_legend_does_not_squeeze_the_panels(width_in: float) -> None:
     tables, look = factorial_of([2, 2, 2, 2, 2]), style.Look(width_in=width_in)
     with studies._drawn_means(tables, tables.factors[0], [DELAY, DELAY], look) as (figure, note):
         studies._entitle(figure, tables, "Means", note, look)

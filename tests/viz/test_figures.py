@@ -94,7 +94,7 @@ def test_the_field_figure_leaves_out_invalid_positions(run: Path, tmp_path: Path
 
 
 @pytest.mark.long
-def test_figures_handle_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) -> None:
+def test_figures_handle_hosts_that_only_recover(run: Path, checked: Checked, tmp_path: Path) -> None:
     """The record does not confirm any change of cell, and the figure has a note about it."""
     copy = copy_run(run, tmp_path / "run")
     events = pq.read_table(copy / "events.parquet")

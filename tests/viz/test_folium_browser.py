@@ -112,7 +112,7 @@ def test_a_click_on_a_handoff_in_the_folium_map_describes_it(browser: Page, run:
         assert word in words
 
 
-def test_hostile_names_stay_text_in_the_folium_map_in_a_browser(browser: Page, run: Path, tmp_path: Path) -> None:
+def test_hostile_names_are_shown_as_text_in_the_folium_map(browser: Page, run: Path, tmp_path: Path) -> None:
     draw(hostile(run, tmp_path / "run"), tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
     labels = browser.evaluate(
@@ -124,7 +124,7 @@ def test_hostile_names_stay_text_in_the_folium_map_in_a_browser(browser: Page, r
     assert browser.evaluate("document.querySelectorAll('.leaflet-tooltip img').length") == 0
 
 
-def test_the_folium_map_requests_nothing_but_tiles(run: Path, tmp_path: Path) -> None:
+def test_the_folium_map_requests_only_tiles(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     on_earth(tmp_path / "run" / "scenario.yaml")
     for tiles in (False, True):
@@ -168,7 +168,7 @@ def test_layers_from_the_guide_appear_on_the_folium_map(browser: Page, dynamic: 
 
 @pytest.mark.long
 @pytest.mark.timeout(420)
-def test_seventy_hosts_play_smoothly_for_a_minute(browser: Page, dynamic: Path, tmp_path: Path) -> None:
+def test_the_folium_map_plays_seventy_hosts_smoothly(browser: Page, dynamic: Path, tmp_path: Path) -> None:
     """The machine may be busy, so the best of three attempts counts. It must show at least 25 frames a second, and no
     frame may take more than 250 ms.
     """

@@ -55,7 +55,7 @@ def page_of(map_: folium.Map) -> str:
     return str(map_.get_root().render())
 
 
-def test_a_run_becomes_a_folium_map_with_named_layers(map_: folium.Map) -> None:
+def test_a_run_can_be_drawn_as_a_folium_map_with_named_layers(map_: folium.Map) -> None:
     assert isinstance(map_, folium.Map) and list(layers(map_)) == LAYERS
     assert any(isinstance(child, folium.LayerControl) for child in map_._children.values())
 
@@ -69,7 +69,7 @@ def test_the_folium_page_has_no_links_and_is_reproducible(lively: mobilenet.Run,
     assert "<iframe srcdoc=" in map_._repr_html_()
 
 
-def test_handoffs_are_those_of_the_metrics(lively: mobilenet.Run, map_: folium.Map) -> None:
+def test_the_folium_map_shows_the_handoffs_in_the_metrics(lively: mobilenet.Run, map_: folium.Map) -> None:
     drawn = {
         (one["properties"]["host"], one["properties"]["at"]): one["properties"] for one in features(map_, LAYERS[5])
     }
@@ -99,7 +99,7 @@ def test_the_folium_map_shows_each_host_where_it_was(lively: mobilenet.Run, map_
         assert points[row.node, row.time_ns // 1_000_000] == pytest.approx([row.x_m, row.y_m], abs=0.011)
 
 
-def test_states_of_hosts_are_those_of_the_events(lively: mobilenet.Run, map_: folium.Map) -> None:
+def test_folium_host_states_match_the_recorded_events(lively: mobilenet.Run, map_: folium.Map) -> None:
     crashes = lively.events[lively.events.event == "crash"]
     assert len(crashes)
     for row in crashes.itertuples():
@@ -123,7 +123,7 @@ def test_the_folium_map_of_many_hosts_has_longer_steps(
     assert len(points) <= 1000 and {one["properties"]["begin_ms"] % 500 for one in points} == {0}
 
 
-def test_a_host_that_stands_still_is_one_point_of_the_folium_map(tmp_path: Path) -> None:
+def test_a_stationary_host_is_a_single_point_on_the_folium_map(tmp_path: Path) -> None:
     """The map is also drawn for a run without handoffs and without wires."""
     (tmp_path / "calm.yaml").write_text(CALM)
     map_ = mobilenet.run(tmp_path / "calm.yaml", out=tmp_path / "run").folium()
@@ -141,7 +141,7 @@ def test_the_folium_heat_map_shows_full_buffers(lively: mobilenet.Run, map_: fol
     assert len(samples) and samples.value.max() > 0
 
 
-def test_hostile_names_stay_text_in_the_folium_page(run: Path, map_: folium.Map, tmp_path: Path) -> None:
+def test_hostile_names_are_escaped_in_the_folium_page(run: Path, map_: folium.Map, tmp_path: Path) -> None:
     page, plain = (page_of(each) for each in (mobilenet.load(hostile(run, tmp_path / "run")).folium(), map_))
     for sign in ("<script", "</script", "<img", "<!--", "onerror=alert(1)>", "{{", "{%", "\u202e", "\x1b"):
         assert page.count(sign) == plain.count(sign), sign
@@ -209,7 +209,7 @@ def test_the_map_command_draws_a_folium_map(run: Path, map_: folium.Map, tmp_pat
     assert "--tiles needs a position on Earth" in refusal("map", copy, "--folium", "--tiles")
 
 
-def test_the_vendored_files_are_those_that_folium_links_to() -> None:
+def test_vendored_files_cover_everything_that_folium_links_to() -> None:
     classes = (folium.Map, Timeline, TimelineSlider, HeatMap)
     urls = [
         url for each in classes for links in (each.default_js, getattr(each, "default_css", [])) for _, url in links
@@ -229,7 +229,7 @@ def test_the_vendored_files_are_those_that_folium_links_to() -> None:
     )  # These parts are written by folium.
 
 
-def test_each_vendored_library_has_a_licence_and_loads_nothing() -> None:
+def test_vendored_libraries_have_a_licence_and_load_nothing() -> None:
     folders = [folder for folder in VENDOR.iterdir() if folder.is_dir() and folder.name != "__pycache__"]
     assert len(folders) == 9
     for folder in folders:

@@ -69,7 +69,7 @@ def place(track: list[tuple[int, float, float]], time_ns: int) -> tuple[float, f
     return ax + share * (bx - ax), ay + share * (by - ay)
 
 
-def test_pairs_in_frame_figures_agree_with_a_count_one_by_one(run: Path) -> None:
+def test_distances_in_frame_figures_match_a_brute_force_count(run: Path) -> None:
     tracks, table = places(run), pd.read_parquet(run / "frames.parquet")
     pairs: dict[str, Counter[int]] = {"s": Counter(), "h": Counter()}
     received: dict[str, Counter[int]] = {"s": Counter(), "h": Counter()}
@@ -91,7 +91,7 @@ def test_pairs_in_frame_figures_agree_with_a_count_one_by_one(run: Path) -> None
             assert sum(expected[kind].values()) > 300
 
 
-def test_a_sample_of_frames_has_the_same_shares(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sampling_frames_does_not_change_the_shares(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = read_frames(run)
     assert frames is not None
     positions, stations = pd.read_parquet(run / "positions.parquet"), [[0.0, 0.0], [150.0, 0.0]]
@@ -120,7 +120,7 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[float]]:
     return widths_of
 
 
-def test_bars_are_the_shares_of_the_table(run: Path, tmp_path: Path, bars: dict[str, list[float]]) -> None:
+def test_loss_bars_show_the_shares_in_the_frame_table(run: Path, tmp_path: Path, bars: dict[str, list[float]]) -> None:
     table = pd.read_parquet(run / "frames.parquet")
     notes = {drawn.path.stem: drawn.note for drawn in run_figures(run, tmp_path, Look((".svg",)))}
     words = {REASONS[fate][0] for fate in table.fate.unique() if fate != "received"}
@@ -153,7 +153,7 @@ def test_a_run_without_recorded_frames_shows_its_losses(
     assert ("on the map, the power and SINR" in notes["fates"]) is is_sinr
 
 
-def test_the_map_counts_as_lost_to_others_what_the_metric_does(run: Path) -> None:
+def test_the_map_and_the_metrics_count_the_same_losses(run: Path) -> None:
     fates = pd.read_parquet(run / "frames.parquet").fate
     losses = document(run)["places"]["losses"]
     shares, counts = unpack_column(losses["mean"]), unpack_column(losses["count"]).astype(int)
@@ -161,7 +161,7 @@ def test_the_map_counts_as_lost_to_others_what_the_metric_does(run: Path) -> Non
     assert round(float((shares * counts).sum())) == lost > 0 and counts.sum() == len(fates)
 
 
-def test_every_fate_of_a_frame_has_a_description() -> None:
+def test_every_frame_fate_has_a_description() -> None:
     # In metrics, this word covers three of the fates.
     assert not any("collision" in words for words, _ in REASONS.values())
     assert set(SINR_OUTCOMES) - {"received"} == set(REASONS) <= set(OUTCOMES)

@@ -44,7 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return mobilenet.run(folder / "all.yaml", out=folder / "run").path
 
 
-def test_a_run_keeps_hostile_names_unchanged(run: Path) -> None:
+def test_a_run_stores_hostile_names_unchanged(run: Path) -> None:
     manifest = mobilenet.Run(run).manifest
     assert {name.strip() for name in manifest["host_names"].values()} == {
         f"{text[:900]}{number}".strip() for number, text in enumerate(STRINGS)
@@ -56,7 +56,7 @@ def test_a_run_keeps_hostile_names_unchanged(run: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("draw", [maps.draw, report.draw], ids=["map", "report"])
-def test_hostile_names_stay_text_in_a_browser(run: Path, tmp_path: Path, draw: object) -> None:
+def test_hostile_names_are_shown_as_text_in_a_browser(run: Path, tmp_path: Path, draw: object) -> None:
     page_file = tmp_path / "page.html"
     draw(run, page_file)  # type: ignore[operator]
     with Page() as page:
@@ -77,7 +77,7 @@ def test_hostile_names_stay_text_in_a_browser(run: Path, tmp_path: Path, draw: o
 
 
 @pytest.mark.parametrize("text", STRINGS, ids=range(60))
-def test_hostile_names_of_files_work(text: str, tmp_path: Path) -> None:
+def test_hostile_file_names_are_supported(text: str, tmp_path: Path) -> None:
     name = text.replace("/", "∕").replace("\0", "")[:60] + ".yaml"
     (tmp_path / name).write_bytes(FIRST.read_bytes())
     done = mobilenet.run(tmp_path / name, out=tmp_path / (name + " run"), overrides=SHORT)
@@ -93,7 +93,7 @@ def test_hostile_names_of_files_work(text: str, tmp_path: Path) -> None:
     [STRINGS[0], STRINGS[38], STRINGS[48], STRINGS[50], STRINGS[58]],
     ids=["script", "shell", "rich", "bidi", "lines"],
 )
-def test_hostile_names_work_on_the_command_line(text: str, tmp_path: Path) -> None:
+def test_hostile_file_names_work_on_the_command_line(text: str, tmp_path: Path) -> None:
     name = text.replace("/", "∕") + ".yaml"
     (tmp_path / name).write_bytes(FIRST.read_bytes())
     result = command("run", name, "--out", "run " + name, "--set", "duration_s=6", place=tmp_path)
@@ -112,7 +112,7 @@ def test_hostile_names_work_on_the_command_line(text: str, tmp_path: Path) -> No
 
 
 @pytest.mark.long
-def test_a_folder_name_with_a_bidi_override_is_spelled_out(tmp_path: Path) -> None:
+def test_a_bidi_override_in_a_folder_name_is_escaped(tmp_path: Path) -> None:
     done = mobilenet.run(FIRST, out=tmp_path / "of \u202e 'z", overrides=SHORT)
     report.draw(done.path, tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -120,7 +120,7 @@ def test_a_folder_name_with_a_bidi_override_is_spelled_out(tmp_path: Path) -> No
     assert "\u202e" not in isolated and r"$&#x27;of \u202e \&#x27;z/scenario.yaml&#x27;" in isolated
 
 
-def test_names_that_are_too_long_are_refused_in_one_line(tmp_path: Path) -> None:
+def test_excessively_long_names_are_rejected_in_one_line(tmp_path: Path) -> None:
     text = FIRST.read_text() + f"\nname: {as_scalar(STRINGS[-1])}\n"
     (tmp_path / "long.yaml").write_text(text)
     with pytest.raises(ScenarioError) as refused:

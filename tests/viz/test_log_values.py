@@ -50,7 +50,7 @@ def test_log_y_applies_to_figures_of_a_study(finished: Result, tmp_path: Path, s
     assert {figure.path.stem for figure in drawn if LOG_Y.log_y_note not in figure.note} == {"delays", "effects"}
 
 
-def test_zero_and_less_are_marked() -> None:
+def test_non_positive_values_are_marked_on_logarithmic_axes() -> None:
     with page(6, 3, 1, 2) as (_, (axes, bare)):
         axes.errorbar([1, 2, 3, 4], [0.02, 40, 0, -1], [0.01, 50, 1, 1], marker="o", capsize=2)
         axes.set_ylim(bottom=0)
@@ -64,7 +64,7 @@ def test_zero_and_less_are_marked() -> None:
         assert (bare.get_yscale(), bare.get_ylim(), list(bare.texts)) == ("linear", limits, [])
 
 
-def test_a_logarithmic_axis_has_a_lower_end() -> None:
+def test_a_logarithmic_axis_has_a_lower_limit() -> None:
     """Because of rounding, a buffer may appear to hold 1e-17 messages."""
     with page(6, 3) as (_, axes):
         axes.plot([1, 2, 3], [1e-17, 1, 300])

@@ -13,7 +13,7 @@ from tests.tools import invoke
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 
 
-def test_a_replay_gives_the_frames_that_would_have_been_recorded(tmp_path: Path) -> None:
+def test_a_replay_recreates_the_frames_that_were_not_recorded(tmp_path: Path) -> None:
     plain = mobilenet.run(FIRST, out=tmp_path / "plain", overrides=["duration_s=12"]).path
     recorded = mobilenet.run(FIRST, out=tmp_path / "recorded", overrides=["duration_s=12", "record.frames=true"]).path
     write_frames(plain, tmp_path)

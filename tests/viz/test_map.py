@@ -88,7 +88,7 @@ def test_a_map_contains_every_event_of_the_record(run: Path, page: Path) -> None
     assert {"crash", "recover", "handoff_start", "out_of_coverage"} <= set(record.event)
 
 
-def test_handoffs_are_those_of_the_record(run: Path, page: Path) -> None:
+def test_the_map_shows_the_recorded_handoffs(run: Path, page: Path) -> None:
     data, record = document_in(page), table(run, "events")
     h = data["handoffs"]
     columns = (
@@ -121,7 +121,7 @@ def test_handoffs_are_those_of_the_record(run: Path, page: Path) -> None:
     assert ours == theirs and len(ours) > 10
 
 
-def test_durations_and_interruptions_are_those_of_the_metrics(run: Path, page: Path) -> None:
+def test_map_handoff_times_agree_with_the_metrics(run: Path, page: Path) -> None:
     h, metrics = document_in(page)["handoffs"], json.loads((run / "metrics.json").read_text())
     start, end, before, after, cause = (
         unpack_column(h[name]) for name in ("start_ns", "end_ns", "last_before_ns", "first_after_ns", "cause")
@@ -144,7 +144,7 @@ def deliveries(data: dict[str, Any]) -> dict[tuple[str, str], float]:
     }
 
 
-def test_all_messages_are_in_a_small_map(run: Path, page: Path) -> None:
+def test_a_small_map_includes_every_message(run: Path, page: Path) -> None:
     data, record = document_in(page), table(run, "events")
     record = record[record.event == "deliver"]
     ours = deliveries(data)
@@ -152,7 +152,7 @@ def test_all_messages_are_in_a_small_map(run: Path, page: Path) -> None:
     assert all(ours[r.message, r.node] == pytest.approx(r.time_ns / 1e9, abs=1e-5) for r in record.itertuples())
 
 
-def test_a_sample_of_messages_keeps_their_predecessors(run: Path) -> None:
+def test_a_sample_of_messages_includes_their_predecessors(run: Path) -> None:
     whole, part = document(run), document(run, deliveries=1500)
     m = part["messages"]
     assert m["every"] > 1 and m["total"] == whole["messages"]["total"] and len(unpack_column(m["to"])) <= 1500
@@ -194,7 +194,7 @@ def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
     assert late <= len(ids) // 20
 
 
-def test_the_wires_are_those_that_the_run_had(run: Path, tmp_path: Path) -> None:
+def test_the_map_shows_the_wires_of_the_run(run: Path, tmp_path: Path) -> None:
     data = document(run)
     assert data["stations"]["edges"] == SHAPES["breadth_first"](
         [[x, y] for x, y in zip(data["stations"]["x_m"], data["stations"]["y_m"], strict=True)]
@@ -210,7 +210,7 @@ def test_the_wires_are_those_that_the_run_had(run: Path, tmp_path: Path) -> None
     assert edges({"station_links": 3}, 2) == edges({}, 2) == []
 
 
-def test_a_map_counts_losses_where_the_receivers_were(run: Path) -> None:
+def test_the_map_places_losses_at_their_receivers(run: Path) -> None:
     data, frames = document(run), table(run, "frames")
     grid = data["places"]["losses"]
     mean, count = unpack_column(grid["mean"]), unpack_column(grid["count"])
@@ -238,7 +238,7 @@ def test_a_map_shows_the_largest_buffer_in_each_bin(run: Path) -> None:
 
 
 @pytest.mark.long
-def test_two_thousand_hosts_for_ten_minutes_stay_below_25_mb(tmp_path: Path) -> None:
+def test_a_map_of_2000_hosts_for_ten_minutes_is_below_25_mb(tmp_path: Path) -> None:
     run = write_run(tmp_path / "big", hosts=2000, seconds=600)
     size = draw(run, tmp_path / "big.html")
     assert size < 25_000_000

@@ -61,7 +61,7 @@ def pixels(browser: Page, host: int) -> list[float]:
     return list(coordinates)
 
 
-def test_hosts_on_the_map_move_only_while_it_plays(browser: Page, page: Path) -> None:
+def test_hosts_on_the_map_move_only_during_playback(browser: Page, page: Path) -> None:
     open_map(browser, page)
     browser.evaluate("Mobilenet.app.clock.seek(5)")
     browser.until("document.querySelector('.mn-time').textContent.startsWith('5.0 s')")
@@ -75,7 +75,7 @@ def test_hosts_on_the_map_move_only_while_it_plays(browser: Page, page: Path) ->
     assert browser.screenshot() != picture
 
 
-def test_keys_control_the_time_of_the_map(browser: Page, page: Path) -> None:
+def test_keyboard_shortcuts_control_the_time_of_the_map(browser: Page, page: Path) -> None:
     open_map(browser, page)
     browser.evaluate("Mobilenet.app.clock.seek(5)")
     browser.key("ArrowRight")
@@ -97,7 +97,7 @@ def test_keys_control_the_time_of_the_map(browser: Page, page: Path) -> None:
     assert browser.evaluate(f"{CARD}.dataset.card") == "overview"
 
 
-def test_the_time_line_is_a_slider(browser: Page, page: Path) -> None:
+def test_the_timeline_can_be_used_as_a_slider(browser: Page, page: Path) -> None:
     open_map(browser, page)
     x, y, width = browser.evaluate(
         "(() => { const r = document.querySelector('.mn-line').getBoundingClientRect(); return [r.x, r.y + 15,"
@@ -151,7 +151,7 @@ def test_a_message_on_the_map_shows_which_hosts_have_or_lack_it(browser: Page, p
     assert f"{waits[0]} of {waits[0] + waits[1]} hosts" in text and f"lacks {waits[2]}" in text.replace("\n", " ")
 
 
-def test_the_map_gives_no_reason_that_the_events_do_not_show(browser: Page, page: Path) -> None:
+def test_the_map_gives_no_reason_that_is_not_in_the_events(browser: Page, page: Path) -> None:
     """The host is up, in coverage and not in a handoff, and it has delivered all predecessors of the message."""
     open_map(browser, page)
     count = browser.evaluate(
@@ -166,7 +166,7 @@ def test_the_map_gives_no_reason_that_the_events_do_not_show(browser: Page, page
     assert "arrived" not in browser.evaluate(f"{CARD}.innerText")
 
 
-def test_a_late_delivery_on_the_map_shows_its_causes(browser: Page, tmp_path: Path) -> None:
+def test_the_map_card_explains_why_a_delivery_was_late(browser: Page, tmp_path: Path) -> None:
     run = mobilenet.run(
         SCENARIOS / "first.yaml", out=tmp_path / "run", overrides={"record.causes": True, "wireless.loss": 0.2}
     )
@@ -186,7 +186,7 @@ def test_a_late_delivery_on_the_map_shows_its_causes(browser: Page, tmp_path: Pa
     ]
 
 
-def test_without_causal_order_no_host_lacks_a_predecessor(browser: Page, tmp_path: Path) -> None:
+def test_hosts_lack_no_predecessor_without_causal_order(browser: Page, tmp_path: Path) -> None:
     """In a gossip protocol, a frame was lost or has not been sent yet. Messages do not wait for each other."""
     scenario = SCENARIOS / "own_protocol" / "gossip.yaml"
     run = mobilenet.run(scenario, out=tmp_path / "run", overrides={"duration_s": 15}, allow_code=True)
@@ -202,7 +202,7 @@ def test_without_causal_order_no_host_lacks_a_predecessor(browser: Page, tmp_pat
     assert "does not promise causal order" in text and "lacks" not in text and "to follow" not in text.lower()
 
 
-def test_layers_toggle(browser: Page, page: Path) -> None:
+def test_every_map_layer_can_be_toggled(browser: Page, page: Path) -> None:
     open_map(browser, page)
     browser.evaluate("Mobilenet.app.clock.seek(9)")
     browser.until("document.querySelector('.mn-time').textContent.startsWith('9.0')")
@@ -239,7 +239,7 @@ def test_the_frames_layer_says_if_no_frames_were_recorded(browser: Page, run: Pa
     assert "record: {frames: true}" in browser.evaluate("document.querySelector('.mn-heat').textContent")
 
 
-def test_hostile_names_execute_nothing_in_the_map(browser: Page, run: Path, tmp_path: Path) -> None:
+def test_hostile_names_execute_no_code_in_the_map(browser: Page, run: Path, tmp_path: Path) -> None:
     draw(hostile(run, tmp_path / "run"), tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
     browser.evaluate("window.alert = () => { window.attacked = true; }")
@@ -258,7 +258,7 @@ def test_hostile_names_execute_nothing_in_the_map(browser: Page, run: Path, tmp_
     assert browser.evaluate("document.querySelector('.mn-head h1').textContent").startswith("</script><img")
 
 
-def test_metres_on_the_map_agree_with_leaflet(browser: Page, run: Path, tmp_path: Path) -> None:
+def test_map_positions_and_distances_agree_with_leaflet(browser: Page, run: Path, tmp_path: Path) -> None:
     """The map draws a point where Leaflet draws it, and measures the same distances as Leaflet."""
     shutil.copytree(run, tmp_path / "run")
     on_earth(tmp_path / "run" / "scenario.yaml")
@@ -278,7 +278,7 @@ def test_metres_on_the_map_agree_with_leaflet(browser: Page, run: Path, tmp_path
     ) == pytest.approx(300, abs=0.01)
 
 
-def test_two_thousand_hosts_stay_smooth(browser: Page, tmp_path: Path) -> None:
+def test_a_map_of_2000_hosts_is_drawn_smoothly(browser: Page, tmp_path: Path) -> None:
     """The browser draws without a graphics card. The limit is generous, because the machine may be busy."""
     draw(write_run(tmp_path / "run", hosts=2000, seconds=120, broadcasts=100), tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
@@ -287,7 +287,7 @@ def test_two_thousand_hosts_stay_smooth(browser: Page, tmp_path: Path) -> None:
     assert milliseconds < 50
 
 
-def test_a_focused_control_of_the_map_keeps_its_keys(browser: Page, page: Path) -> None:
+def test_a_focused_map_control_responds_to_its_keys(browser: Page, page: Path) -> None:
     open_map(browser, page)
     browser.evaluate(
         "(document.querySelector('.mn-layers').open = true, document.querySelector('[data-layer=names]').focus())"
@@ -321,7 +321,7 @@ def test_a_focused_control_of_the_map_keeps_its_keys(browser: Page, page: Path) 
     browser.until("Mobilenet.app.clock.playing")
 
 
-def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
+def test_a_narrow_window_still_shows_the_field_and_all_buttons(page: Path) -> None:
     with Page(400, 700) as browser:
         open_map(browser, page)
         assert browser.evaluate(
@@ -365,7 +365,7 @@ def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
             assert top < own < card
 
 
-def test_the_focus_stays_in_the_lists_and_goes_to_the_card(browser: Page, page: Path) -> None:
+def test_keyboard_focus_moves_from_the_lists_to_the_card(browser: Page, page: Path) -> None:
     open_map(browser, page)
     browser.evaluate("(Mobilenet.app.clock.pause(), Mobilenet.app.clock.seek(8))")
     browser.until("document.querySelectorAll('[data-list=messages] button').length > 3")
@@ -396,7 +396,7 @@ def test_the_focus_stays_in_the_lists_and_goes_to_the_card(browser: Page, page: 
     )
 
 
-def test_a_long_list_of_the_map_can_be_expanded(browser: Page, page: Path) -> None:
+def test_a_long_list_in_the_map_can_be_expanded(browser: Page, page: Path) -> None:
     open_map(browser, page)
     browser.evaluate(
         "(() => { const box = document.createElement('div'); document.body.append(box); box.id = 'long';"
@@ -430,7 +430,7 @@ def test_the_map_opens_just_after_its_first_event(browser: Page, page: Path) -> 
     assert 0 < browser.evaluate(f"Mobilenet.app.clock.t - {first}") < 0.2
 
 
-def test_a_map_with_only_broadcasts_opens_at_the_first_one(browser: Page, tmp_path: Path) -> None:
+def test_a_map_without_handoffs_opens_at_the_first_broadcast(browser: Page, tmp_path: Path) -> None:
     calm = tmp_path / "calm.yaml"
     calm.write_text(CALM, encoding="utf-8")
     draw(mobilenet.run(calm, out=tmp_path / "calm").path, tmp_path / "calm.html")
@@ -445,7 +445,7 @@ def test_a_map_with_only_broadcasts_opens_at_the_first_one(browser: Page, tmp_pa
     assert browser.screenshot() != opened, "the ring of the broadcast is there"
 
 
-def test_the_map_marks_interventions_while_they_last(browser: Page, tmp_path: Path) -> None:
+def test_the_map_marks_interventions_while_they_are_active(browser: Page, tmp_path: Path) -> None:
     calm = tmp_path / "calm.yaml"
     wishes = "{at_s: 5, do: impair, host: h2, loss: 0.25, delay_s: 0.05}, {at_s: 10, do: impair, host: h2}"
     off = "{at_s: 6, do: radio_off, station: s0}, {at_s: 9, do: radio_on, station: s0}"
@@ -466,7 +466,7 @@ def test_the_map_marks_interventions_while_they_last(browser: Page, tmp_path: Pa
     assert pictures[1] not in (pictures[0], pictures[2])
 
 
-def test_a_map_selection_has_a_url_and_is_found_by_name(browser: Page, page: Path) -> None:
+def test_the_map_selection_is_stored_in_the_url_and_searchable(browser: Page, page: Path) -> None:
     open_map(browser, page)
     label = browser.evaluate("Mobilenet.app.run.messages.label(3)")
     browser.evaluate(f"location.hash = '#{label}@4.5'")
@@ -483,7 +483,7 @@ def test_a_map_selection_has_a_url_and_is_found_by_name(browser: Page, page: Pat
     assert browser.evaluate("location.hash") == ""
 
 
-def test_boxes_of_buffers_cover_no_station_and_no_wire(browser: Page, tmp_path: Path) -> None:
+def test_buffer_boxes_on_the_map_cover_no_station_or_wire(browser: Page, tmp_path: Path) -> None:
     mobilenet.run("scenarios/dynamic.yaml", out=tmp_path / "run", overrides=["duration_s=12"])
     draw(tmp_path / "run", tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")

@@ -60,7 +60,7 @@ def card(browser: Page, what: str, t: float = 12) -> str:
     return str(browser.evaluate(f"{CARD}.innerText"))
 
 
-def test_cards_show_the_names_of_hosts_and_stations(browser: Page) -> None:
+def test_map_cards_show_the_names_of_hosts_and_stations(browser: Page) -> None:
     index = browser.evaluate(
         "(() => { const r = Mobilenet.app.run.handoffs; return [...r.from].findIndex((s, i) => s >= 0 && s !=="
         " r.to[i]); })()"
@@ -142,6 +142,6 @@ def test_station_colours_are_distinguishable(eyes: str) -> None:
     assert min(float(np.linalg.norm(a - b)) for a, b in combinations(places, 2)) > 15
 
 
-def test_no_colour_comes_twice_in_24_stations() -> None:
+def test_the_first_24_stations_have_different_colours() -> None:
     assert len({station_colour(i) for i in range(24)}) == 24
     assert station_colour(24) == station_colour(0)

@@ -73,7 +73,7 @@ def hostile(run: Path, folder: Path) -> Path:
     return folder
 
 
-def test_hostile_names_stay_text_in_the_map_page(run: Path, page: Path, tmp_path: Path) -> None:
+def test_hostile_names_are_escaped_in_the_map_page(run: Path, page: Path, tmp_path: Path) -> None:
     draw(hostile(run, tmp_path / "run"), tmp_path / "map.html")
     html, plain = ((path).read_text(encoding="utf-8") for path in (tmp_path / "map.html", page))
     for sign in ("<script", "</script", "<img", "onerror", "<!--", "\u202e", "\u2028"):
@@ -117,7 +117,7 @@ def test_the_map_page_requests_tiles_only_on_demand(run: Path, tmp_path: Path) -
     assert "tile.openstreetmap.org" in (tmp_path / "tiles.html").read_text()
 
 
-def test_a_run_of_processes_has_no_map(tmp_path: Path) -> None:
+def test_drawing_a_map_of_processes_is_rejected(tmp_path: Path) -> None:
     scenario = next(
         path
         for path in sorted((Path(__file__).parents[2] / "scenarios" / "vcube").glob("*.yaml"))

@@ -61,7 +61,7 @@ def shows(powered: Path) -> dict[str, Any]:
     return dict(document(powered)["radio"])
 
 
-def test_each_square_has_the_power_of_the_strongest_station(powered: Path, shows: dict[str, Any]) -> None:
+def test_each_map_square_shows_the_strongest_received_power(powered: Path, shows: dict[str, Any]) -> None:
     power = shows["power"]
     scenario = Scenario.load(powered / "scenario.yaml")
     budget = budget_of(scenario.wireless, scenario.seed, scenario.folder, scenario.origin)
@@ -82,7 +82,7 @@ def test_each_square_has_the_power_of_the_strongest_station(powered: Path, shows
     assert best[is_heard].tolist() == arrives.argmax(axis=0)[is_heard].tolist() and set(best.tolist()) == {0, 1, 2, 255}
 
 
-def test_walls_on_the_map_are_those_of_the_file(shows: dict[str, Any]) -> None:
+def test_the_map_shows_the_walls_of_the_file(shows: dict[str, Any]) -> None:
     walls = shows["walls"]
     assert unpack_column(walls["rings"]).tolist() == [2, 1] and unpack_column(walls["corners"]).tolist() == [4, 4, 3]
     x, y = (np.cumsum(unpack_column(walls[name]).astype(int)) / 100 for name in ("x_cm", "y_cm"))
@@ -104,7 +104,7 @@ def receptions(run: Path) -> pd.DataFrame:
     return frames.assign(host=frames.receiver.str[1:].astype(int)).sort_values(["host", "end_ns"], kind="stable")
 
 
-def test_links_on_the_map_are_those_recorded(powered: Path, shows: dict[str, Any]) -> None:
+def test_the_map_shows_the_recorded_links(powered: Path, shows: dict[str, Any]) -> None:
     ours, record = links_of(shows), receptions(powered)
     assert shows["links"]["every_s"] == 0 and len(ours) == len(record) > 1000
     assert ours.host.tolist() == record.host.tolist()
@@ -116,7 +116,7 @@ def test_links_on_the_map_are_those_recorded(powered: Path, shows: dict[str, Any
     assert [called[i] for i in ours.sender] == record.sender.tolist()
 
 
-def test_the_map_keeps_the_last_of_many_links_at_each_moment(powered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_map_thins_out_links_to_the_last_one_per_interval(powered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(radio, "LINKS", 300)
     shows = document(powered)["radio"]
     ours, every_ms = links_of(shows), 1000 * shows["links"]["every_s"]
@@ -126,20 +126,20 @@ def test_the_map_keeps_the_last_of_many_links_at_each_moment(powered: Path, monk
     assert ours.time_ms.tolist() == [-(-value // 1_000_000) for value in last]
 
 
-def test_map_squares_grow_if_there_would_be_too_many(powered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_map_squares_become_larger_if_there_are_too_many(powered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(radio, "SQUARES", 400)
     power = document(powered)["radio"]["power"]
     assert 300 < power["rows"] * power["columns"] <= 400 and power["side_m"] > 10
 
 
-def test_the_map_omits_walls_and_links_that_are_missing(powered: Path, tmp_path: Path) -> None:
+def test_the_map_omits_missing_walls_and_links(powered: Path, tmp_path: Path) -> None:
     shutil.copytree(powered, tmp_path / "run")
     (tmp_path / "run" / "walls.geojson").unlink()
     (tmp_path / "run" / "links.parquet").unlink()
     assert document(tmp_path / "run")["radio"] == {"walls": None, "power": None, "links": None}
 
 
-def test_a_radio_by_distance_has_no_power_on_the_map(run: Path) -> None:
+def test_the_map_shows_no_power_for_a_distance_based_radio(run: Path) -> None:
     assert document(run)["radio"] is None
 
 

@@ -42,14 +42,14 @@ def complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study_tables, "missing_runs", lambda directory: None)
 
 
-def test_a_level_without_a_value_interrupts_its_line() -> None:
+def test_a_level_without_a_value_breaks_the_line_of_the_figure() -> None:
     with style.page(4, 3) as (_, axes):
         draw_means(axes, tables([0, 1, 2], without=1), "loss", DELAY)
     (line,) = [line for line in axes.lines if line.get_linestyle() == "-" and len(line.get_xdata()) == 3]
     assert list(line.get_xdata()) == [0, 1, 2] and list(np.isnan(line.get_ydata())) == [False, True, False]
 
 
-def test_the_means_figure_marks_what_claims_require(tmp_path: Path) -> None:
+def test_the_means_figure_shows_the_limits_of_claims(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"claim": "a", "answer": "holds", "experiment": "study", "configuration": 0, "quantity": DELAY, "at_least": 2,
          "at_most": 4},
@@ -76,18 +76,18 @@ def test_the_means_figure_marks_what_claims_require(tmp_path: Path) -> None:
         (-3.2, 0.0, "-3.2"),
     ],
 )
-def test_a_small_interval_does_not_lengthen_a_mean(mean: float, half: float, words: str) -> None:
+def test_means_are_rounded_according_to_their_interval(mean: float, half: float, words: str) -> None:
     assert mean_and_half(mean, half) == words
 
 
-def test_labels_of_numbers_stand_on_the_axis() -> None:
+def test_axis_ticks_of_labelled_levels_show_the_labels() -> None:
     labelled = tables([{"label": "overload", "value": 0.02}, {"label": "quiet", "value": 2}])
     with style.page(4, 3) as (_, axes):
         draw_means(axes, labelled, "loss", DELAY)
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["overload", "quiet"]
 
 
-def test_close_numbers_do_not_each_have_an_axis_tick() -> None:
+def test_axis_ticks_of_close_numbers_do_not_overlap() -> None:
     with style.page(3.5, 3) as (figure, axes):
         draw_means(axes, tables([0.02, 0.2, 1, 2]), "loss", DELAY)
         figure.draw_without_rendering()

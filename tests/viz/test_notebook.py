@@ -60,7 +60,7 @@ def title(figure: Figure) -> str:
     return figure.axes[0].get_title(loc="left")
 
 
-def test_a_run_draws_a_figure_that_belongs_to_the_caller(run: mobilenet.Run) -> None:
+def test_plotting_a_run_leaves_global_matplotlib_state_unchanged(run: mobilenet.Run) -> None:
     from matplotlib import pyplot
 
     before = matplotlib.get_backend(), dict(matplotlib.rcParams), pyplot.get_fignums()
@@ -74,7 +74,7 @@ def test_a_run_draws_a_figure_that_belongs_to_the_caller(run: mobilenet.Run) -> 
     assert first._repr_png_() != again._repr_png_()  # type: ignore[attr-defined]
 
 
-def test_a_study_draws_the_means_that_its_tables_have(study: Path) -> None:
+def test_study_plots_show_the_means_from_the_tables(study: Path) -> None:
     study_frames = mobilenet.StudyFrames(study)
     figure = study_frames.plot("delivery_delay_mean_s")
     axes = figure.axes[0]
@@ -104,7 +104,7 @@ def test_a_study_gives_its_findings_and_tables_for_papers(study: Path) -> None:
     assert narrow.get_figwidth() == 3.5 and narrow.axes[0].get_ylabel() == "share of deliveries"
 
 
-def test_a_notebook_reports_figures_that_do_not_exist(run: mobilenet.Run, study: Path, tmp_path: Path) -> None:
+def test_notebook_plots_reject_unknown_figures(run: mobilenet.Run, study: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"^figure 'delay': not available for this run; expected one of delays, "):
         run.plot("delay")
     study_frames = mobilenet.StudyFrames(study)
@@ -119,7 +119,7 @@ def test_a_notebook_reports_figures_that_do_not_exist(run: mobilenet.Run, study:
         begun.plot()
 
 
-def test_a_run_shows_its_verdict_and_first_metrics(run: mobilenet.Run) -> None:
+def test_the_notebook_view_of_a_run_shows_verdict_and_metrics(run: mobilenet.Run) -> None:
     html = run._repr_html_()
     assert html.startswith(f"<b>{str(run.path).replace('a <b> & c', 'a &lt;b&gt; &amp; c')}</b>: valid<table>")
     assert html.count("<tr>") < 20 < len(run.metrics) and "delivery_delay_mean_s" in html
@@ -140,7 +140,7 @@ def test_runs_returned_by_the_package_can_draw_figures(run: mobilenet.Run) -> No
     assert mobilenet.run.__doc__ and "overrides" in mobilenet.run.__doc__
 
 
-def test_sentences_and_tables_are_followed_by_unstable_settings(study: Path, tmp_path: Path) -> None:
+def test_unstable_settings_are_listed_below_sentences_and_tables(study: Path, tmp_path: Path) -> None:
     copy = copy_run(study, tmp_path / "study", "runs")
     summary = read_table(copy, "tables/summary").to_pandas()
     summary.loc[summary["configuration"] == 0, "label"] = "probably unstable"
@@ -151,7 +151,7 @@ def test_sentences_and_tables_are_followed_by_unstable_settings(study: Path, tmp
     assert sentence in study_frames.to_markdown() and sentence.replace("&", r"\&") in study_frames.to_latex()
 
 
-def test_tables_and_captions_count_the_runs_that_are_missing(study: Path, tmp_path: Path) -> None:
+def test_tables_and_captions_state_how_many_runs_are_missing(study: Path, tmp_path: Path) -> None:
     copy = copy_run(study, tmp_path / "study", "runs")
     planned = pq.read_table(copy / "runs.parquet")
     pq.write_table(pa.concat_tables([planned, planned]), copy / "runs.parquet")
@@ -160,7 +160,7 @@ def test_tables_and_captions_count_the_runs_that_are_missing(study: Path, tmp_pa
     assert sentence in frames.sentences() and sentence in frames.to_latex() and sentence in frames.to_markdown()
 
 
-def test_a_valid_run_that_lost_deliveries_states_the_share(tmp_path: Path) -> None:
+def test_a_valid_run_with_lost_deliveries_states_the_share(tmp_path: Path) -> None:
     gossip = SCENARIOS / "own_protocol" / "gossip.yaml"
     changes = {"duration_s": 6, "wireless.loss": 0.6}
     run = mobilenet.run(gossip, out=tmp_path / "run", overrides=changes, allow_code=True)

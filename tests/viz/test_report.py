@@ -98,7 +98,7 @@ def test_a_violation_stands_at_the_top_of_the_report(run: Path, tmp_path: Path) 
     assert "<script>h1:1" not in text.partition("<iframe")[0]
 
 
-def test_a_run_of_processes_has_a_report_too(tmp_path: Path) -> None:
+def test_a_run_of_processes_can_be_drawn_as_a_report(tmp_path: Path) -> None:
     done = mobilenet.run(ROOT / "scenarios" / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["processes=8"])
     draw(done.path, tmp_path / "report.html")
     text = words(tmp_path / "report.html")
@@ -140,7 +140,7 @@ def test_drawing_commands_reject_what_is_not_a_run(command: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("command", ["map", "report"])
-def test_new_folders_are_removed_if_no_picture_was_written(command: str, run: Path, tmp_path: Path) -> None:
+def test_new_folders_are_removed_if_drawing_fails(command: str, run: Path, tmp_path: Path) -> None:
     broken = copy_run(run, tmp_path / "broken")
     (broken / "events.parquet").write_bytes(b"")
     (tmp_path / "there").mkdir()

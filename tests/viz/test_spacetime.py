@@ -59,7 +59,7 @@ def expected_rows(messages: pd.DataFrame, events: pd.DataFrame, host: str, begin
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
-def test_arrows_are_the_recorded_messages(tmp_path: Path, seed: int) -> None:
+def test_diagram_arrows_match_the_recorded_messages(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(SCENARIO)
     run = mobilenet.run(path, seed=seed, out=tmp_path / "run", overrides=["record.messages=true"])
@@ -142,7 +142,7 @@ def test_spacetime_replays_messages_that_were_not_recorded(plain: mobilenet.Run,
     pd.testing.assert_frame_equal(messages, recorded, check_dtype=False)
 
 
-def test_a_scenario_that_was_edited_is_not_replayed(plain: mobilenet.Run) -> None:
+def test_a_replay_rejects_a_modified_scenario(plain: mobilenet.Run) -> None:
     scenario = plain.path / "scenario.yaml"
     text = scenario.read_text()
     scenario.write_text(text.replace("seed: 3", "seed: 4"))
@@ -158,7 +158,7 @@ def test_the_spacetime_margin_extends_on_both_sides(plain: mobilenet.Run) -> Non
     assert (window.begin_ns, window.end_ns) == (4_980_000_000, 5_020_000_000)
 
 
-def test_messages_are_drawn_from_broadcast_to_last_delivery(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
+def test_a_message_diagram_ends_at_the_last_delivery(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     events = plain.events
     names = list(events[(events.event == "deliver") & (events.node == "h1")].message[:2])
     sent, received = (
@@ -194,7 +194,7 @@ def test_spacetime_rejects_a_window_around_unknown_items(
         window_around(plain.events, around, host)
 
 
-def test_a_run_lasts_until_its_end_and_not_its_last_event(plain: mobilenet.Run) -> None:
+def test_a_diagram_window_can_extend_past_the_last_event(plain: mobilenet.Run) -> None:
     last_ns = int(plain.events.time_ns.max())
     end_ns = last_ns + 400_000_123
     # in the format of an error message
@@ -204,7 +204,7 @@ def test_a_run_lasts_until_its_end_and_not_its_last_event(plain: mobilenet.Run) 
         window_around(plain.events, f"{end_ns / 1e9 + 0.1:.6f}", "h1", end_ns=end_ns)
 
 
-def test_spacetime_chooses_a_default_moment(plain: mobilenet.Run) -> None:
+def test_spacetime_has_a_default_moment(plain: mobilenet.Run) -> None:
     events, end_ns = plain.events, 3_399_978_000
     assert default_moment(events, None, end_ns, None) == ("handoff:1", None)
     calm = events[~events.event.str.startswith("handoff")]
@@ -249,7 +249,7 @@ def windows(run: mobilenet.Run) -> list[str]:
     ]
 
 
-def test_no_labels_of_a_spacetime_diagram_overlap(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
+def test_labels_in_a_spacetime_diagram_do_not_overlap(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     for around in windows(plain):
         with compose_around(plain, messages, around, h0="walker $0$", s1="Mast 1") as (_, _, figure, axes, labels):
             figure.canvas.draw()
@@ -280,7 +280,7 @@ def test_the_spacetime_legend_has_exactly_what_is_drawn(plain: mobilenet.Run, me
     assert len(set(MARKS.values())) == len(MARKS)  # Each outcome has a different mark.
 
 
-def test_a_message_is_marked_where_it_begins(
+def test_the_diagram_labels_a_message_at_its_sender(
     plain: mobilenet.Run, messages: pd.DataFrame, sent: Any, other: str
 ) -> None:
     with compose_around(plain, messages, f"message:{sent.message}", other) as diagram:
@@ -289,7 +289,7 @@ def test_a_message_is_marked_where_it_begins(
         assert any(text.startswith("App ") for text in diagram.words)  # Arrows of wired messages have labels, too.
 
 
-def test_equal_messages_share_a_label(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
+def test_identical_messages_share_a_label_in_the_diagram(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     """Six answers are sent between the same nodes at the same time."""
     with compose_around(plain, messages, "handoff:1") as (_, selection, _, _, _):
         answer = selection[(selection.kind == "Nothing") | (selection.kind == "Rsp1")].iloc[[0]]
@@ -304,7 +304,9 @@ def test_the_lanes_of_a_spacetime_diagram_show_names(plain: mobilenet.Run, messa
         assert any(text.get_text().startswith(f"{host} (walker): session") for text in diagram.figure.texts)
 
 
-def test_a_diagram_is_the_same_bytes_each_time(plain: mobilenet.Run, messages: pd.DataFrame, tmp_path: Path) -> None:
+def test_spacetime_diagrams_are_byte_for_byte_reproducible(
+    plain: mobilenet.Run, messages: pd.DataFrame, tmp_path: Path
+) -> None:
     for suffix in ("svg", "png", "pdf"):
         for name in ("a", "b"):
             draw(messages, plain.events, window_around(plain.events, "handoff:1"), tmp_path / f"{name}.{suffix}", "run")

@@ -145,7 +145,7 @@ def test_figures_reject_an_unreadable_study_without_a_comparison(compared: Path,
 
 
 @pytest.mark.long
-def test_an_unstable_level_is_compared_reported_and_drawn(study: Path) -> None:
+def test_an_unstable_level_can_be_compared_reported_and_drawn(study: Path) -> None:
     """An unstable level has no mean, so a finding about it has no pairs. All commands still work, even when they are
     repeated.
     """
@@ -168,7 +168,7 @@ def _label(study: Path, label: str) -> None:
 
 
 @pytest.mark.long
-def test_figures_mark_unstable_settings_and_say_so(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
+def test_figures_mark_and_explain_unstable_settings(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
     _label(study, "unstable")
     compare_study(study)
     crosses: dict[str, int] = {}
@@ -186,7 +186,7 @@ def test_figures_mark_unstable_settings_and_say_so(study: Path, tmp_path: Path, 
         assert crosses[name] > 0 and "A cross marks an unstable configuration: the backlog grows" in notes[name], name
 
 
-def test_every_figure_has_its_title(compared: Path, tmp_path: Path, looked_at: LookedAt) -> None:
+def test_figure_titles_are_optional(compared: Path, tmp_path: Path, looked_at: LookedAt) -> None:
     def look(figure: Any, target: Path) -> None:
         assert bool(figure.get_suptitle()) == ("with" in str(target)), target
 
@@ -222,7 +222,7 @@ def test_study_commands_reject_a_path_that_is_not_a_directory(command: str, kind
 
 
 @pytest.mark.long
-def test_figures_can_be_read(compared: Path, tmp_path: Path, looked_at: LookedAt) -> None:
+def test_study_figures_have_no_overlapping_text(compared: Path, tmp_path: Path, looked_at: LookedAt) -> None:
     looked = []
 
     def look(figure: Any, target: Path) -> None:
@@ -238,7 +238,7 @@ def test_figures_can_be_read(compared: Path, tmp_path: Path, looked_at: LookedAt
     assert len(looked) == 2 * len(notes)
 
 
-def test_the_comparison_fits_a_page(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
+def test_the_comparison_figure_fits_on_a_page(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
     """The figure stays narrow even with many metrics. The text contains no ratios, ticks have units, and captions are
     optional.
     """

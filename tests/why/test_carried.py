@@ -23,7 +23,7 @@ LOSSY_HANDOFFS = ("wireless.loss=0.2",)
         ("first.yaml", LOSSY_HANDOFFS, {"App", "AppSh", "AppHs", "AppCo"}, {"Rsp2"}, {"AckH", "AckC", "Rsp1", "Req2"}),
     ],
 )
-def test_bodies_are_carried_and_acknowledgements_carry_none(
+def test_only_frames_with_bodies_carry_recorded_messages(
     scenario: str, overrides: tuple[str, ...], all_carry: set[str], some_carry: set[str], none_carry: set[str],
     tmp_path: Path,
 ) -> None:  # fmt: skip

@@ -40,7 +40,7 @@ def stretches(run: Path) -> Iterator[tuple[Interruption, list[Stretch]]]:
 
 
 @pytest.mark.parametrize("run", NAMES, indirect=True)
-def test_interruptions_by_handoffs_are_explained_without_holes(run: Path) -> None:
+def test_handoff_interruptions_are_explained_without_gaps(run: Path) -> None:
     sums: Counter[str] = Counter()
     count = 0
     for one, own_stretches in stretches(run):
@@ -86,7 +86,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("cause", PLANTED)
 @pytest.mark.parametrize("run", ["first"], indirect=True)
-def test_a_planted_cause_is_found_and_no_other(cause: str, run: Path, tmp_path: Path) -> None:
+def test_an_injected_handoff_cause_is_the_only_one_found(cause: str, run: Path, tmp_path: Path) -> None:
     change, planted, other = PLANTED[cause]
     changed = mobilenet.run(SCENARIOS / "first.yaml", out=tmp_path / "changed", overrides=[*SHORT, change]).path
     assert setup_ns(changed, planted) > 2 * setup_ns(run, planted)

@@ -43,21 +43,21 @@ def catalogue() -> set[str]:
     return names | {f"network.{name}" for name in AbstractNetwork.model_fields.keys() - TIMES}
 
 
-def test_each_fault_has_a_kind_or_delays_nothing() -> None:
+def test_each_fault_is_classified_by_kind_or_as_harmless() -> None:
     assert FAULTS.keys() | HARMLESS.keys() == catalogue()
     assert not FAULTS.keys() & HARMLESS.keys()
     assert {kind for fault in FAULTS.values() for kind in fault.kinds} <= kinds.KINDS.keys() - {kinds.UNEXPLAINED}
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_why_identifies_a_planted_fault(name: str) -> None:
+def test_why_identifies_an_injected_fault(name: str) -> None:
     one = next(rotated_draws(name))
     assert one.names(FAULTS[name].kinds), describe(one)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FAULTS)
-def test_why_identifies_a_planted_fault_in_most_draws(name: str) -> None:
+def test_why_identifies_an_injected_fault_in_most_cases(name: str) -> None:
     cases = [one for one, _ in zip(rotated_draws(name), range(DRAWS), strict=False)]
     wrong = [describe(one) for one in cases if not one.names(FAULTS[name].kinds)]
     assert len(cases) == DRAWS and len(wrong) <= (1 - NEEDED) * DRAWS, wrong
@@ -92,7 +92,7 @@ LINK = ["s1", "s2"]
         ("cut", [{"at_s": 5, "do": "cut", "link": LINK}, {"at_s": 20, "do": "mend", "link": LINK}], 0.95),
     ],
 )
-def test_reported_cases_have_their_own_kind_of_delay(
+def test_reported_cases_are_attributed_to_specific_delay_kinds(
     kind: str, interventions: list[dict[str, Any]], least: float, tmp_path: Path
 ) -> None:
     sums = parts(replay(scenario(tmp_path, interventions=interventions))[0])

@@ -28,7 +28,7 @@ WORLDS = st.fixed_dictionaries(
 )
 
 
-def test_explanations_of_any_small_world_are_complete() -> None:
+def test_delays_in_small_random_scenarios_are_fully_explained() -> None:
     sums: dict[str, Counter[str]] = defaultdict(Counter)  # protocol -> kind -> nanoseconds
 
     @settings(max_examples=40, deadline=None)

@@ -77,7 +77,7 @@ LONG = ("tcp_dynamic.yaml", "dynamic.yaml", "tcp_static.yaml impaired", "vcube/d
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in RUNS])
-def test_every_story_agrees_to_the_nanosecond(name: str, tmp_path: Path) -> None:
+def test_independent_delay_accounts_agree_to_the_nanosecond(name: str, tmp_path: Path) -> None:
     scenario = SCENARIOS / name.partition(" ")[0]
     overrides = ["record.causes=true", *RUNS[name]]
     assert_agree(mobilenet.run(scenario, out=tmp_path / "run", overrides=overrides, allow_code=True).path)
@@ -85,7 +85,7 @@ def test_every_story_agrees_to_the_nanosecond(name: str, tmp_path: Path) -> None
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
-def test_every_datagram_agrees_to_the_nanosecond(tmp_path: Path) -> None:
+def test_independent_delay_accounts_of_udp_agree(tmp_path: Path) -> None:
     """The run is in real time. All of its delay is explained, and the mean delay is that of the metric."""
     overrides = ["record.causes=true", "duration_s=6", "wireless.loss=0.2", f"protocol.port={next(PORTS)}"]
     udp = SCENARIOS / "programs/udp.yaml"

@@ -40,7 +40,7 @@ LONG = (
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in RUNS])
-def test_every_interruption_agrees_to_the_nanosecond(name: str, tmp_path: Path) -> None:
+def test_independent_accounts_of_interruptions_agree(name: str, tmp_path: Path) -> None:
     scenario = SCENARIOS / name.partition(" ")[0]
     run = mobilenet.run(scenario, out=tmp_path / "run", overrides=[*SHORT, *RUNS[name]]).path
     ours, second = own(run), interruptions(run)

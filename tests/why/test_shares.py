@@ -36,7 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return mobilenet.run(FIRST, out=out, overrides=["record.causes=true"]).path
 
 
-def test_the_shares_of_a_run_are_those_of_its_stories(run: Path) -> None:
+def test_delay_shares_of_a_run_agree_with_its_deliveries(run: Path) -> None:
     share_of = {name: value for name, value in measure(run, "terminating").metrics.items() if name in DELAY_SHARES}
     assert share_of.keys() == DELAY_SHARES.keys()
     assert sum(share_of[name_of(part)] for part in PARTS) == pytest.approx(1, abs=1e-12)
@@ -49,7 +49,7 @@ def test_the_shares_of_a_run_are_those_of_its_stories(run: Path) -> None:
     }
 
 
-def test_why_keeps_only_the_data_that_it_needs_again(run: Path) -> None:
+def test_why_releases_data_that_it_no_longer_needs(run: Path) -> None:
     """It keeps only the arrays of columns, the stories of the last handler of each node, and the paths to stations."""
     stories = recorded_stories(run)
     columns = [getattr(stories.record, name) for name in dir(stories.record) if not name.startswith("__")]
@@ -65,19 +65,19 @@ def test_why_keeps_only_the_data_that_it_needs_again(run: Path) -> None:
     assert 0 < len(kept) < last_legs / 2
 
 
-def test_a_run_without_causes_has_no_shares(tmp_path: Path) -> None:
+def test_a_run_without_recorded_causes_has_no_delay_shares(tmp_path: Path) -> None:
     path = mobilenet.run(FIRST, out=tmp_path / "run", overrides=["duration_s=10", "warmup_s=0"]).path
     assert not DELAY_SHARES.keys() & measure(path, "terminating").metrics.keys()
 
 
 @pytest.mark.parametrize("part", PARTS, ids=name_of)
-def test_each_share_of_the_delay_has_a_name_and_a_description(part: tuple[str, str]) -> None:
+def test_each_delay_share_has_a_name_and_a_description(part: tuple[str, str]) -> None:
     name = name_of(part)
     assert part_of(name) == part and "share of the delay" in OF_HOSTS.meaning(name)
     assert OF_HOSTS.axis_name(name).startswith("delay:")
 
 
-def test_a_study_without_causes_cannot_compare_shares(tmp_path: Path) -> None:
+def test_comparing_delay_shares_requires_recorded_causes(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(f"scenario: {FIRST}\nreplications: {{min: 2}}\n")
     with pytest.raises(StudyError, match="needs the causes of each run"):

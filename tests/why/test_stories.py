@@ -71,14 +71,14 @@ def parts(run_stories: Stories) -> Counter[str]:
 @pytest.mark.parametrize(
     ("name", "changes"), [*((name, SHORT) for name in MOBILE), *((name, ()) for name in OTHERS)], ids=str
 )
-def test_shipped_scenarios_are_explained(name: str, changes: tuple[str, ...]) -> None:
+def test_delays_in_shipped_scenarios_are_almost_fully_explained(name: str, changes: tuple[str, ...]) -> None:
     run_stories = stories_over_tcp() if name == "tcp_dynamic.yaml" else replay(SCENARIOS / name, *changes)[0]
     sums = parts(run_stories)
     assert sums[kinds.UNEXPLAINED] <= 0.01 * sums.total() > 0
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_drawn_scenarios_have_no_hole_and_no_overlap(seed: int, tmp_path: Path) -> None:
+def test_delays_in_random_scenarios_are_explained_without_gaps(seed: int, tmp_path: Path) -> None:
     try:
         scenario = draw_scenario(seed, tmp_path, 10_000).with_changes(["limits.max_events=40000", "record.causes=true"])
         recording = simulate(scenario, None, True).recording
@@ -89,12 +89,12 @@ def test_drawn_scenarios_have_no_hole_and_no_overlap(seed: int, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["first.yaml", "vcube/causal.yaml"])
-def test_recording_causes_changes_nothing(name: str) -> None:
+def test_recording_causes_does_not_change_the_run(name: str) -> None:
     _, fingerprint = replay(SCENARIOS / name)
     assert simulate(load_scenario(SCENARIOS / name)).recording.fingerprint() == fingerprint
 
 
-def test_frames_to_hosts_are_not_lost_on_wires() -> None:
+def test_frames_lost_by_radio_are_not_attributed_to_wires() -> None:
     """A station that forwards a message has broadcast it by radio, so the frame was lost at the receiver."""
     run_stories, _ = replay(SCENARIOS / "by_hand.yaml")
     on_wires = {
@@ -133,7 +133,7 @@ def why(run: Path, *words: str) -> Any:
     return json.loads(result.stdout)
 
 
-def test_the_mean_delay_of_why_is_that_of_the_metric(run: Path) -> None:
+def test_the_mean_delay_in_why_agrees_with_the_metric(run: Path) -> None:
     totals = why(run)["all"]
     mean_s = mobilenet.Run(run).metrics["delivery_delay_mean_s"]
     assert totals["delay_ns"] / totals["deliveries"] / 1e9 == pytest.approx(mean_s, rel=1e-12)
@@ -159,7 +159,7 @@ def test_why_compares_two_runs(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [[], ["--message", "h2:8"], ["--message", "h2:8", "--at", "h3"]], ids=len)
 @pytest.mark.lab
-def test_why_draws_pictures(words: list[str], run: Path, tmp_path: Path) -> None:
+def test_why_draws_a_figure_of_the_delays(words: list[str], run: Path, tmp_path: Path) -> None:
     target = tmp_path / "delays.svg"
     result = command("why", run, *words, "--out", target, place=run.parent)
     assert result.returncode == 0, result.stderr

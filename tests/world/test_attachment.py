@@ -40,7 +40,7 @@ def one(x_m: float, current: int, stations: tuple[float, ...] = (0.0, 200.0)) ->
     return int(cells[0])
 
 
-def test_attachment_follows_its_rules_at_the_borders() -> None:
+def test_attachment_is_correct_at_cell_borders() -> None:
     assert one(99.0, -1) == 0  # the nearer station
     assert one(120.0, 0, (0.0,)) == 0  # the range is inclusive
     assert one(120.001, 0, (0.0,)) == -1
@@ -79,7 +79,7 @@ def test_attachment_by_tree_and_by_table_agree(monkeypatch: pytest.MonkeyPatch) 
     assert (table == tree).all()
 
 
-def test_equally_near_stations_are_chosen_as_in_one_query() -> None:
+def test_ties_between_stations_are_broken_consistently() -> None:
     """Hosts stand at round positions on a grid. Any of several equally near stations is correct, but all
     implementations must choose the same one.
     """
@@ -103,7 +103,7 @@ def test_hosts_on_a_border_do_not_flip_between_stations() -> None:
     assert changes == 1
 
 
-def test_position_errors_make_hosts_in_the_middle_flip() -> None:
+def test_position_errors_make_hosts_between_two_cells_flip() -> None:
     places = np.array([[0.0, 0.0], [100.0, 0.0]])
     cells = Attachment(places, RANGE_M, 0.0, error_m=0.5, seed=3)
     here, cell, seen = np.array([[50.2, 0.0], [20.0, 0.0]]), np.array([1, 0]), set()
@@ -119,7 +119,7 @@ def test_position_errors_make_hosts_in_the_middle_flip() -> None:
     assert Attachment(places, RANGE_M, 0.0).errors(0, walking) is None
 
 
-def test_an_error_belongs_to_a_host_that_walks_and_its_time() -> None:
+def test_position_errors_depend_on_the_host_and_the_time() -> None:
     cells = Attachment(np.array([[0.0, 0.0]]), RANGE_M, 0.0, error_m=0.5, seed=3)
     walking, one_stands, nobody = np.full((3, 2), 1e-9), np.array([[1e-9, 0], [0, 0], [0, 1e-9]]), np.zeros((3, 2))
     first, again, other = cells.errors(7, walking), cells.errors(7, walking), cells.errors(8, walking)
@@ -130,7 +130,7 @@ def test_an_error_belongs_to_a_host_that_walks_and_its_time() -> None:
     assert cells.errors(7, nobody) is None
 
 
-def test_a_standing_host_does_not_flip_because_another_walks(tmp_path: Path) -> None:
+def test_movement_of_distant_hosts_does_not_affect_attachment(tmp_path: Path) -> None:
     """Three hosts stand midway between two stations. Far away, another host walks in one run and no host walks in the
     other.
     """
@@ -157,7 +157,7 @@ def test_a_standing_host_does_not_flip_because_another_walks(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("seed", range(9451, 9457))
-def test_position_errors_let_hosts_at_the_rim_reattach(seed: int) -> None:
+def test_hosts_at_the_cell_edge_reattach_despite_position_errors(seed: int) -> None:
     changes = ["duration_s=20", "hosts.attachment.error_m=0.03", f"seed={seed}"]
     assert Simulation(Scenario.load(SCENARIOS / "holes.yaml", changes)).run().quiescent
 
@@ -170,7 +170,7 @@ def test_position_errors_let_hosts_at_the_rim_reattach(seed: int) -> None:
     y_m=st.floats(-1e6, 1e6),
     many=st.booleans(),
 )
-def test_a_host_brought_back_to_the_rim_is_attached_and_heard(
+def test_a_host_moved_to_the_cell_edge_is_attached_and_heard(
     angle: float, range_m: float, away_m: float, x_m: float, y_m: float, many: bool
 ) -> None:
     """Coverage, attachment and radio agree exactly on which hosts are in range, even far away from the origin."""
@@ -186,7 +186,7 @@ def test_a_host_brought_back_to_the_rim_is_attached_and_heard(
 
 
 @given(seed=st.integers(0, 10_000), stations=st.integers(1, 90), hysteresis_m=st.sampled_from([0.0, 1.0, 5.0, 40.0]))
-def test_a_host_that_walks_less_than_the_slack_keeps_its_cell(seed: int, stations: int, hysteresis_m: float) -> None:
+def test_a_host_that_moves_less_than_its_slack_keeps_its_cell(seed: int, stations: int, hysteresis_m: float) -> None:
     """This is tested with a table of distances and, for more than 64 stations, with a tree."""
     random = np.random.default_rng(seed)
     cells = Attachment(random.random((stations, 2)) * 600, RANGE_M, hysteresis_m)
@@ -210,7 +210,7 @@ def test_the_slack_of_a_host_is_as_large_as_possible() -> None:
 
 @pytest.mark.parametrize("error_m", [0, 2])
 @pytest.mark.parametrize("place", ["grid, columns: 3, rows: 3", "grid, columns: 10, rows: 7"])
-def test_skipping_attachment_checks_within_slack_changes_nothing(
+def test_skipping_attachment_checks_within_slack_is_exact(
     place: str, error_m: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cell changes at the same ticks as if all hosts were examined at each tick."""

@@ -44,7 +44,7 @@ def walk(mobility: ReferencePointGroup, hosts: int, seed: int = 1) -> list[Itera
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), area=st.sampled_from([None, CORNER]), step_s=st.sampled_from([0.7, 10]))
-def test_hosts_in_groups_keep_to_the_area_and_speed_limit(
+def test_hosts_in_groups_respect_the_area_and_the_speed_limit(
     seed: int, area: AreaParameters | None, step_s: float
 ) -> None:
     mobility = model(groups=2, area=area, deviation_step_s=step_s)
@@ -58,7 +58,7 @@ def test_hosts_in_groups_keep_to_the_area_and_speed_limit(
 
 
 @given(seed=st.integers(0, 10**6))
-def test_a_group_keeps_together(seed: int) -> None:
+def test_group_members_stay_within_the_group_radius(seed: int) -> None:
     """Without deviations, hosts keep their formation. With deviations, no two hosts are farther apart than both radii
     allow.
     """
@@ -99,14 +99,14 @@ def test_reference_points_are_uniform_in_their_disk() -> None:
     assert ks_1samp((far_m / far_m.max()) ** 2, uniform(0, 1).cdf).pvalue > 0.001
 
 
-def test_a_host_begins_between_two_deviations() -> None:
+def test_group_members_start_between_two_deviations() -> None:
     mobility = model(group_radius_m=0, deviation_m=20, deviation_step_s=4)
     walkers = [reference_point_group._deviations(mobility, Stream(1, "test", f"{host}")) for host in range(2500)]
     first, later = (np.hypot(*moment.T[:2]) for moment in table([place(legs, (0, 101.3)) for legs in walkers]))
     assert ks_2samp(first, later).pvalue > 0.001
 
 
-def test_centres_keep_the_reach_of_their_group_off_the_border() -> None:
+def test_group_centres_keep_the_group_radius_off_the_border() -> None:
     ground = CORNER.ground()
     centres = model().walk(Ground(ground)).args[1].area
     assert centres.distance(ground.boundary) >= 20 - 1e-9
@@ -120,6 +120,6 @@ def test_deviations_are_uniform_in_distance_and_direction() -> None:
     assert ks_1samp([atan2(leg.y_m, leg.x_m) for leg in legs], uniform(-pi, 2 * pi).cdf).pvalue > 0.001
 
 
-def test_a_group_that_does_not_fit_is_refused() -> None:
+def test_a_group_larger_than_its_area_is_rejected() -> None:
     with pytest.raises(ScenarioError, match=r"hosts\.mobility\.group_radius_m: a group of 65 m"):
         next(walk(model(group_radius_m=60, area=CORNER), 1)[0])

@@ -18,7 +18,7 @@ HERE = Path(".")
 
 
 @pytest.mark.parametrize("rings, count", [(0, 1), (1, 7), (2, 19), (5, 91)])
-def test_a_hexagon_is_full_and_evenly_spaced(rings: int, count: int) -> None:
+def test_a_hexagon_layout_is_complete_and_evenly_spaced(rings: int, count: int) -> None:
     places = station_positions(HexagonLayout(rings=rings, spacing_m=200), HERE)
     assert places.shape == (count, 2)
     assert places[0].tolist() == [0, 0]
@@ -75,7 +75,7 @@ def test_the_coverage_of_two_disks_has_the_right_area() -> None:
     assert cover.holes == []
 
 
-def test_holes_in_the_coverage_are_found() -> None:
+def test_holes_in_the_coverage_are_detected() -> None:
     closed = Coverage(hexagon(1, 200), 120)  # the point that is farthest from three stations is 115.5 m away from each
     assert closed.holes == []
     ring = Coverage(hexagon(1, 200)[1:], 120)
@@ -85,7 +85,7 @@ def test_holes_in_the_coverage_are_found() -> None:
 
 @settings(max_examples=200)
 @given(st.floats(-600, 600), st.floats(-600, 600))
-def test_the_nearest_covered_point(x: float, y: float) -> None:
+def test_a_point_is_moved_to_the_nearest_covered_point(x: float, y: float) -> None:
     stations = hexagon(1, 250)
     cover = Coverage(stations, 120)
     nx, ny = cover.nearest_covered(x, y)

@@ -28,7 +28,7 @@ def test_the_fault_schedule_of_the_paper_is_reproduced() -> None:
     assert all_outages[6][:2] == (195 * SECOND, 9 * SECOND)
 
 
-def test_listed_faults_are_put_in_order() -> None:
+def test_explicit_faults_are_sorted_by_time() -> None:
     listed = ExplicitFaults(
         outages=(
             Fault(host="h3", at_s=20, duration_s=1),
@@ -56,7 +56,7 @@ def test_random_faults_of_a_host_do_not_overlap(seed: int, rate: float, mean_s: 
         assert all(outage.at_ns < 60 * SECOND and outage.lasts_ns > 0 for outage in own)
 
 
-def test_random_faults_keep_their_rate() -> None:
+def test_random_faults_occur_at_the_configured_rate() -> None:
     all_outages = outages(RandomFaults(rate_per_host_per_min=6, mean_duration_s=5), 1, 200, 600 * SECOND)
     assert len(all_outages) == pytest.approx(200 * 600 / 15, rel=0.05)  # on average 10 s up and 5 s down
     assert ks_1samp([outage.lasts_ns / SECOND for outage in all_outages], expon(scale=5).cdf).pvalue > 0.001
@@ -86,7 +86,7 @@ def test_joins_and_leaves_alternate(seed: int, rate: float, away_s: float, fract
     assert [change[::2] for change in plan.changes if change.host == 1] == [(2 * SECOND, "join"), (4 * SECOND, "leave")]
 
 
-def test_a_host_that_never_comes_counts_as_absent() -> None:
+def test_a_host_that_never_joins_counts_as_absent() -> None:
     plan = changes(ChurnParameters(initial_fraction=0, mean_away_s=1e6), 1, 50, SECOND)
     assert plan.absent_at_start == frozenset(range(50)) and plan.changes == []
     late = ChurnParameters(changes=(ListedChange(host="h0", at_s=5, kind="join"),))
@@ -94,7 +94,7 @@ def test_a_host_that_never_comes_counts_as_absent() -> None:
     assert changes(None, 1, 2, SECOND).absent_at_start == frozenset()
 
 
-def test_churn_keeps_its_fractions() -> None:
+def test_churn_matches_its_configured_rates() -> None:
     plan = changes(
         ChurnParameters(initial_fraction=0.8, leave_rate_per_host_per_min=2, mean_away_s=30), 1, 2000, 300 * SECOND
     )
@@ -123,7 +123,7 @@ def test_periodic_broadcasts_keep_their_interval() -> None:
     assert ks_1samp([own[0] / SECOND for own in times_of_hosts], uniform(10, 2).cdf).pvalue > 0.001
 
 
-def test_broadcasts_can_be_listed_or_absent() -> None:
+def test_workloads_accept_explicit_broadcasts_or_none() -> None:
     listed = (ListedMessage(host="h1", at_s=7), ListedMessage(host="h0", at_s=3), ListedMessage(host="h1", at_s=2))
     parameters = WorkloadParameters(arrivals="explicit", messages=listed)
     assert times(parameters, 1) == [2 * SECOND, 7 * SECOND]
@@ -132,7 +132,7 @@ def test_broadcasts_can_be_listed_or_absent() -> None:
     assert times(WorkloadParameters(arrivals="none")) == []
 
 
-def test_plans_depend_on_seed_and_host_only() -> None:
+def test_workload_and_fault_plans_depend_only_on_seed_and_host() -> None:
     parameters = WorkloadParameters(interval_s=2.0)
     assert times(parameters, 3) == times(parameters, 3) != times(parameters, 4)
     assert times(parameters, 3) != times(parameters, 3, seed=2)

@@ -49,7 +49,7 @@ def headings(legs: list[Leg]) -> list[int]:
     return [round(atan2(leg.vy_mps, leg.vx_mps) / (pi / 2)) % 4 for leg in moving]
 
 
-def test_streets_are_where_the_blocks_say() -> None:
+def test_streets_lie_between_the_blocks() -> None:
     streets = Streets(model(), Ground(BOX.ground()))
     assert streets.x_m.tolist() == [3.5, 53.5, 103.5]
     assert streets.y_m.tolist() == [3.5, 33.5, 63.5]
@@ -60,7 +60,7 @@ def test_streets_are_where_the_blocks_say() -> None:
     assert len(streets.starts) == 2 * 12
 
 
-def test_a_hole_blocks_the_streets_that_it_touches() -> None:
+def test_a_hole_in_the_coverage_blocks_the_streets_it_touches() -> None:
     streets = Streets(model(block_m=(100, 100)), Ground(PARK.ground()))
     assert streets.x_m.tolist() == [3.5, 103.5, 203.5, 303.5, 403.5]
     assert not streets.ways[2, 1, EAST]
@@ -77,7 +77,7 @@ def test_a_hole_blocks_the_streets_that_it_touches() -> None:
     turn=st.sampled_from([0, 0.5, 1]),
     stop=st.sampled_from([0, 0.5]),
 )
-def test_hosts_in_streets_keep_to_the_area_and_their_speeds(
+def test_hosts_in_streets_respect_the_area_and_their_speeds(
     seed: int, ground: shapely.Geometry, lanes: int, width: float, turn: float, stop: float
 ) -> None:
     parameters = {"lanes": lanes, "lane_width_m": width, "turn_probability": turn, "stop_probability": stop}
@@ -92,7 +92,7 @@ def test_hosts_in_streets_keep_to_the_area_and_their_speeds(
 
 
 @given(seed=st.integers(0, 10**6), lanes=st.integers(1, 3))
-def test_hosts_keep_to_their_lane_on_the_right(seed: int, lanes: int) -> None:
+def test_hosts_drive_in_their_lane_on_the_right(seed: int, lanes: int) -> None:
     area = AreaParameters(box_m=(0, 0, 321, 321)).ground()
     streets = Streets(model(block_m=(100, 100), lanes=lanes), Ground(area))
     legs = list(islice(drive(area, seed, block_m=(100, 100), lanes=lanes), 30))
@@ -108,7 +108,7 @@ def test_hosts_keep_to_their_lane_on_the_right(seed: int, lanes: int) -> None:
     assert offsets <= {3.5 * (lane + 0.5) for lane in range(lanes)}
 
 
-def test_a_corner_is_where_both_lanes_meet() -> None:
+def test_the_corner_is_the_intersection_of_both_lanes() -> None:
     streets = Streets(model(), Ground(BOX.ground()))
     assert streets.corner((1, 1), EAST, EAST, 2) == (53.5, 31.5)
     assert streets.corner((1, 1), EAST, SOUTH, 2) == (51.5, 31.5)
@@ -117,7 +117,7 @@ def test_a_corner_is_where_both_lanes_meet() -> None:
 
 
 @pytest.mark.parametrize("turn", [0.5, 0.1])
-def test_hosts_turn_as_often_as_asked_for(turn: float) -> None:
+def test_hosts_turn_with_the_configured_probability(turn: float) -> None:
     streets = Streets(model(), Ground(BOX.ground()))
     stream = Stream(1, "test")
     ways = Counter(streets.next_way(stream, (1, 1), NORTH, turn) for _ in range(20_000))
@@ -131,7 +131,7 @@ def test_hosts_turn_as_often_as_asked_for(turn: float) -> None:
 
 
 @given(seed=st.integers(0, 10**6))
-def test_hosts_turn_round_at_a_dead_end(seed: int) -> None:
+def test_hosts_make_a_u_turn_at_a_dead_end(seed: int) -> None:
     one_street = AreaParameters(box_m=(0, 0, 60, 10)).ground()
     legs = list(islice(drive(one_street, seed, speed_mps=10), 20))
     assert all(min(abs(leg.vx_mps), abs(leg.vy_mps)) < 1e-6 for leg in legs)
@@ -168,7 +168,7 @@ def test_the_steady_state_check_rejects_a_start_at_crossings(monkeypatch: pytest
     assert min(steady(BOX.ground(), 2500, stop_probability=0.3, stop_s=(0, 20))) < 1e-6
 
 
-def test_all_streets_are_used_alike_and_slow_blocks_count_longer() -> None:
+def test_traffic_is_equal_on_all_streets_and_denser_where_slow() -> None:
     hosts, area = 4000, PARK.ground()
     states = table([place(drive(area, 2, host, block_m=(100, 100)), (300,)) for host in range(hosts)])[0]
     streets = Streets(model(block_m=(100, 100)), Ground(area))
@@ -181,7 +181,7 @@ def test_all_streets_are_used_alike_and_slow_blocks_count_longer() -> None:
     assert states[:, 2].mean() == pytest.approx(speed_mps, abs=4 * states[:, 2].std() / hosts**0.5)
 
 
-def test_stops_take_their_share_of_the_time() -> None:
+def test_stops_take_the_expected_share_of_the_time() -> None:
     cross = AreaParameters(box_m=(0, 0, 1007, 1007)).ground()
     parameters = {"block_m": (100, 100), "speed_mps": 10, "stop_probability": 0.5, "stop_s": 10, "lane_width_m": 0}
     states = table([place(drive(cross, 1, host, **parameters), (0,)) for host in range(4000)])[0]
@@ -192,12 +192,12 @@ def test_stops_take_their_share_of_the_time() -> None:
     ("parameters", "message"),
     [({"lanes": 5}, "block_m: streets are 35 m wide"), ({"turn_probability": 1.1}, "turn_probability")],
 )
-def test_impossible_streets_are_refused(parameters: dict[str, Any], message: str) -> None:
+def test_impossible_street_parameters_are_rejected(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         model(**parameters)
 
 
-def test_an_area_without_a_street_is_refused() -> None:
+def test_an_area_without_streets_is_rejected() -> None:
     with pytest.raises(ScenarioError, match=r"hosts\.mobility\.block_m: no street"):
         drive(AreaParameters(box_m=(0, 0, 40, 30)).ground(), 1)
     with pytest.raises(ScenarioError, match="1,002,001 crossings"):

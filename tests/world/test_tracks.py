@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return write(tmp_path, "t,id,x,y\n" + "\n".join(SAMPLES) + "\n")
 
 
-def test_hosts_come_and_go_with_their_tracks(folder: Path) -> None:
+def test_hosts_join_and_leave_with_their_tracks(folder: Path) -> None:
     tracks = read(folder)
     a, b = tracks.trajectories
     assert tracks.names == ["a", "b"] and tracks.too_short == 1
@@ -52,7 +52,7 @@ def test_hosts_come_and_go_with_their_tracks(folder: Path) -> None:
     assert tracks.speed_limit_mps == pytest.approx(2)
 
 
-def test_a_track_that_the_run_cuts_does_not_leave(folder: Path) -> None:
+def test_a_host_whose_track_outlasts_the_run_does_not_leave(folder: Path) -> None:
     a, b = read(folder, duration_s=12).trajectories
     assert (a.leaves_ns, a.disappears_ns) == (None, None)
     assert b.leaves_ns == 6 * SECOND
@@ -68,7 +68,7 @@ def test_imported_tracks_can_be_cut_to_a_window(folder: Path) -> None:
     assert read(folder, start_s=2.5, max_hosts=1).names == ["a"]
 
 
-def test_compressed_tracks_may_have_other_titles_and_columns(tmp_path: Path) -> None:
+def test_compressed_track_files_can_have_other_columns(tmp_path: Path) -> None:
     text = "speed,Y,x_m,id,Time\n" + "\n".join(f"1,{t},0,a b,{t}" for t in range(10)) + "\n"
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode("utf-8-sig")))
     tracks = import_tracks(Tracks(file="t.csv.gz"), tmp_path, 100)
@@ -140,7 +140,7 @@ def test_the_checksums_in_the_readme_are_right() -> None:
     assert digests == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in tables}
 
 
-def test_a_part_of_the_recording_is_drawn_from_the_seed() -> None:
+def test_the_seed_selects_which_recorded_hosts_are_used() -> None:
     """The same seed always selects the same part, and another seed another part. A larger subset contains the smaller
     ones.
     """

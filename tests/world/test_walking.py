@@ -59,7 +59,9 @@ def check_inside(area: shapely.Geometry, legs: list[Leg]) -> None:
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), ground=st.sampled_from(GROUNDS), pause=st.sampled_from([(0, 0), (0, 30), (5, 5)]))
-def test_random_waypoint_stays_inside(seed: int, ground: shapely.Geometry, pause: tuple[float, float]) -> None:
+def test_random_waypoint_hosts_stay_inside_their_area(
+    seed: int, ground: shapely.Geometry, pause: tuple[float, float]
+) -> None:
     legs = list(islice(waypoint(ground, seed, speed_mps=(0.5, 3), pause_s=pause), 30))
     check_inside(ground, legs)
     check_continuous(legs)
@@ -75,7 +77,9 @@ def test_random_waypoint_stays_inside(seed: int, ground: shapely.Geometry, pause
     alpha=st.sampled_from([0.0, 0.75, 0.99]),
     speed=st.sampled_from([1.38, 40.0]),
 )
-def test_gauss_markov_stays_inside(seed: int, ground: shapely.Geometry, alpha: float, speed: float) -> None:
+def test_gauss_markov_mobility_stays_inside_its_area(
+    seed: int, ground: shapely.Geometry, alpha: float, speed: float
+) -> None:
     legs = list(islice(markov(ground, seed, speed_mps=speed, alpha=alpha), 200))
     check_inside(ground, legs)
     check_continuous(legs)
@@ -110,7 +114,7 @@ def test_random_waypoint_starts_in_its_steady_state(area: AreaParameters) -> Non
 
 
 @pytest.mark.long
-def test_starts_by_parts_are_distributed_as_by_the_whole_box(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starts_are_distributed_alike_if_a_part_is_drawn_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the box around all cells is nearly empty, the simulator draws a cell first."""
     area = shapely.MultiPolygon([shapely.box(0, 0, 10, 10), shapely.box(40, 5, 60, 25), POND.ground().buffer(-10)])
     tables = []
@@ -125,7 +129,7 @@ def test_starts_by_parts_are_distributed_as_by_the_whole_box(monkeypatch: pytest
         assert stationary(by_box, by_parts) > 0.001
 
 
-def test_hosts_walk_in_cells_that_are_far_apart() -> None:
+def test_hosts_can_walk_in_cells_that_are_far_apart() -> None:
     cells = Coverage(hexagon(1, 200), 2)
     mobility = RandomWaypoint(speed_mps=1)
     population = trajectories(HostsParameters(count=100, mobility=mobility), 1, cells, SECOND, Path("."))
@@ -161,7 +165,7 @@ def test_speeds_of_random_waypoint_do_not_decay() -> None:
         assert moment[:, 2].mean() == pytest.approx(expected, abs=4 * moment[:, 2].std() / 50)
 
 
-def test_gauss_markov_stays_uniform_with_the_given_mean_speed() -> None:
+def test_gauss_markov_positions_stay_uniform_at_the_mean_speed() -> None:
     square = shapely.box(0, 0, 50, 50)
     walkers = [place(markov(square, 1, host, speed_mps=2, alpha=0.8), (0, 0.5, 120.5)) for host in range(1500)]
     for moment in table(walkers):
@@ -171,7 +175,7 @@ def test_gauss_markov_stays_uniform_with_the_given_mean_speed() -> None:
         assert moment[:, 2].std() == pytest.approx(2 * sqrt(4 / pi - 1), abs=0.1)
 
 
-def test_gauss_markov_remembers_as_much_as_alpha_says() -> None:
+def test_gauss_markov_velocity_correlation_equals_alpha() -> None:
     wide = shapely.box(0, 0, 1e6, 1e6)
     velocities = np.array(
         [
@@ -183,14 +187,14 @@ def test_gauss_markov_remembers_as_much_as_alpha_says() -> None:
     assert np.corrcoef(before, after)[0, 1] == pytest.approx(0.7, abs=0.03)
 
 
-def test_static_hosts_are_uniform_and_stay() -> None:
+def test_static_hosts_are_uniformly_placed_and_do_not_move() -> None:
     hosts = HostsParameters(count=2000, mobility=Static(area=AreaParameters(box_m=(0, 0, 10, 40))))
     legs = [list(trajectory.legs()) for trajectory in trajectories(hosts, 1, COVER, SECOND, Path(".")).trajectories]
     assert all(len(one) == 1 and one[0].duration_ns is None and one[0].vx_mps == one[0].vy_mps == 0 for one in legs)
     assert ks_1samp([one[0].y_m for one in legs], uniform(0, 40).cdf).pvalue > 0.001
 
 
-def test_no_host_is_ever_faster_than_the_speed_limit() -> None:
+def test_no_host_exceeds_the_speed_limit() -> None:
     for mobility in (RandomWaypoint(speed_mps=(0.5, 3)), GaussMarkov(speed_mps=1.38, alpha=0)):
         population = trajectories(HostsParameters(count=20, mobility=mobility), 1, COVER, SECOND, Path("."))
         for trajectory in population.trajectories:
@@ -205,7 +209,7 @@ def test_random_waypoint_rejects_an_area_that_is_too_narrow(monkeypatch: pytest.
         next(waypoint(thread, 1, speed_mps=1))
 
 
-def test_a_scenario_may_have_no_host_or_one_host() -> None:
+def test_a_scenario_can_have_no_host_or_a_single_host() -> None:
     for count in (0, 1):
         hosts = HostsParameters(count=count, mobility=Static())
         assert len(trajectories(hosts, 1, COVER, SECOND, Path(".")).trajectories) == count

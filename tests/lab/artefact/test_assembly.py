@@ -106,7 +106,7 @@ def crate(archive: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
-def test_the_validator_of_ro_crates_accepts_it(crate: Path) -> None:
+def test_the_ro_crate_validator_accepts_an_archive(crate: Path) -> None:
     """The archive meets every requirement of RO-Crate 1.3. The recommendations that it leaves out can be followed only
     by the authors.
     """
@@ -222,7 +222,7 @@ def test_without_a_clone_the_installed_packages_are_listed(
     assert "`installed.txt`" in files["README.md"].decode()
 
 
-def test_archive_metadata_state_the_versions_in_the_tables(
+def test_archive_metadata_state_the_versions_behind_the_tables(
     study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tables may have been made with other versions than those in the environment that makes the archive."""

@@ -42,7 +42,7 @@ def test_reproduced_study_tables_are_compared(name: str, tmp_path: Path) -> None
         assert line.sameness is expected and why in line.why, line
 
 
-def test_parquet_is_compared_where_identical_bits_are_promised(tmp_path: Path) -> None:
+def test_parquet_files_are_compared_only_if_bits_must_match(tmp_path: Path) -> None:
     kept, again = study(tmp_path / "kept"), study(tmp_path / "again", parquet=b"PAR2")
     assert compare_study("a", kept, again, False).sameness is Sameness.BITS
     line = compare_study("a", kept, again, True)

@@ -148,7 +148,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_archive_is_refused_and_leaves_nothing(
+def test_a_hostile_archive_is_rejected_and_leaves_no_files(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write, what = HOSTILE[name]
@@ -162,7 +162,7 @@ def test_a_hostile_archive_is_refused_and_leaves_nothing(
     assert everything_below(tmp_path) == ["place", "place/x.zip", "temporary"]
 
 
-def test_sizes_of_archives_and_their_files_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archive_and_file_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     noise = os.urandom(3_000)
     zip_files(tmp_path / "x.zip", {**FILES, "noise": noise})
     for limit, most, what in (
@@ -196,13 +196,13 @@ OUTSIDE = {
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_a_scenario_in_an_archive_must_not_use_files_outside(name: str, tmp_path: Path) -> None:
+def test_an_archived_scenario_cannot_refer_to_outside_files(name: str, tmp_path: Path) -> None:
     zip_files(tmp_path / "x.zip", OUTSIDE[name])
     line = refusal(tmp_path, "check", "x.zip", "--allow-code")
     assert line.startswith(f"x.zip: {SCENARIO}: ") and line.endswith("is outside the archive")
 
 
-def test_studies_and_claims_must_use_files_inside_the_archive(tmp_path: Path) -> None:
+def test_studies_and_claims_can_only_use_files_in_the_archive(tmp_path: Path) -> None:
     claims = b"experiments: {e: {study: %s}}\nclaims: {}\n"
     for files, what in (
         ({**STUDY, "studies/a/study.yaml": b"scenario: /etc/passwd\n"}, "expected the study.yaml of a study"),
@@ -222,7 +222,7 @@ def test_studies_and_claims_must_use_files_inside_the_archive(tmp_path: Path) ->
         assert line.startswith("x.zip: ") and what in line and tempfile.gettempdir() not in line, line
 
 
-def test_a_file_cannot_change_between_the_check_and_its_use(tmp_path: Path) -> None:
+def test_an_archive_is_verified_again_when_it_is_extracted(tmp_path: Path) -> None:
     """The unpacked content is compared with the checksums again."""
     zip_files(tmp_path / "x.zip")
     with open_archive(tmp_path / "x.zip") as artefact:

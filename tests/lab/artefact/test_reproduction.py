@@ -132,14 +132,14 @@ def test_an_archive_is_reproduced_exactly_in_another_clone(place: Path, clone: P
     assert clone is None or any(clone.rglob("simulation/__pycache__/*.pyc"))
 
 
-def test_an_archive_with_code_is_reproduced_with_permission(place: Path, tmp_path: Path) -> None:
+def test_an_archive_with_code_is_reproduced_if_code_is_allowed(place: Path, tmp_path: Path) -> None:
     text = pack(tmp_path, place / "gossip")["README.md"].decode()
     assert "gossip.py:Gossip" in text and "--allow-code" in text
     done = here(tmp_path, tmp_path / "x.zip", "--allow-code")
     assert done.returncode == 0 and comes_out(done)[THEIRS].startswith("bit-identical"), done
 
 
-def test_commands_in_archived_answers_omit_the_author_s_folders(place: Path) -> None:
+def test_commands_in_archived_answers_omit_private_folders(place: Path) -> None:
     files = unzip(place / "ours.zip")
     rows = json.loads(files["claims/answers/claims.json"])["claims"]
     report = "mobilenet report CLAIMS"
@@ -158,7 +158,7 @@ def test_answers_keep_their_provenance(place: Path, tmp_path: Path) -> None:
         assert provenance is not None and provenance == read_provenance(place / "answers" / name)
 
 
-def test_a_changed_file_is_refused(place: Path, tmp_path: Path) -> None:
+def test_a_modified_file_in_an_archive_is_rejected(place: Path, tmp_path: Path) -> None:
     files = unzip(place / "ours.zip")
     right = files["claims/answers/claims.json"]
     with open_archive(place / "ours.zip") as artefact:
@@ -171,7 +171,7 @@ def test_a_changed_file_is_refused(place: Path, tmp_path: Path) -> None:
     )
 
 
-def test_reproduction_reveals_a_forged_answer(place: Path, tmp_path: Path) -> None:
+def test_reproduction_detects_a_forged_answer(place: Path, tmp_path: Path) -> None:
     """The checksums are correct, but an answer, a table and the scenario of a study are forged."""
     files = unzip(place / "ours.zip")
     document = json.loads(files["claims/answers/claims.json"])

@@ -48,7 +48,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_an_archive_of_searches_contains_their_answers(place: Path) -> None:
+def test_an_archive_of_searches_includes_their_answers(place: Path) -> None:
     files = unzip(place / "x.zip")
     for name in ("json", "csv", "parquet", "md", "svg", "png"):
         assert files[f"studies/loss/capacity.{name}"] == (place / "loss" / f"capacity.{name}").read_bytes()
@@ -185,7 +185,7 @@ def test_altered_configurations_of_a_search_are_rejected(place: Path, tmp_path: 
         search_in(folder)
 
 
-def test_a_forged_table_is_only_text(place: Path, tmp_path: Path) -> None:
+def test_a_forged_search_table_is_shown_as_plain_text(place: Path, tmp_path: Path) -> None:
     """The forged table has a verdict that a search never gives."""
     folder = copy(place, "loss", tmp_path)
     document = json.loads((folder / "capacity.json").read_text()) | {
@@ -198,7 +198,7 @@ def test_a_forged_table_is_only_text(place: Path, tmp_path: Path) -> None:
     assert search is not None and answer_lines(search) == ["- a b"]
 
 
-def test_levels_of_an_archived_search_must_not_mention_files(place: Path, tmp_path: Path) -> None:
+def test_levels_of_an_archived_search_cannot_refer_to_files(place: Path, tmp_path: Path) -> None:
     """The check sets each level in the first configuration. The files of that configuration have been checked, but a
     file named by a level has not.
     """
@@ -212,7 +212,7 @@ def test_levels_of_an_archived_search_must_not_mention_files(place: Path, tmp_pa
     )
 
 
-def test_the_command_that_made_a_directory_is_recognized(place: Path, tmp_path: Path) -> None:
+def test_capacity_and_screening_directories_are_distinguished(place: Path, tmp_path: Path) -> None:
     assert (verb_of(place / "loss"), verb_of(place / "keys")) == (CAPACITY, SCREENING)
     assert verb_of(tmp_path) is None and search_in(tmp_path) is None
 

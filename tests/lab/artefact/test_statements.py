@@ -37,7 +37,7 @@ def part(kept: Path) -> Part:
     return Part(CLAIMS, "answers", kept / "claims" / "answers")
 
 
-def test_statements_of_an_unchanged_archive_agree(made: Path, kept: Path) -> None:
+def test_statements_of_an_unmodified_archive_agree(made: Path, kept: Path) -> None:
     assert differing_statements(kept, [part(kept)], versions_in(made / "x.zip")) == []
     assert differing_reports(part(kept), made / "answers") == []
     left = not_compared(kept, [part(kept)], True)
@@ -64,7 +64,7 @@ def test_a_forged_readme_in_an_archive_is_found(made: Path, kept: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "[", "[]", '{"@graph": [{"@id": "./"}]}', '{"@graph": [5]}'])
-def test_forged_metadata_in_an_archive_are_found(text: str, made: Path, kept: Path) -> None:
+def test_forged_archive_metadata_is_detected(text: str, made: Path, kept: Path) -> None:
     (kept / "ro-crate-metadata.json").write_text(text)
     lines = differing_statements(kept, [part(kept)], versions_in(made / "x.zip"))
     assert [line.what for line in lines] == ["ro-crate-metadata.json"]

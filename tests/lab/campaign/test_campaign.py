@@ -19,7 +19,7 @@ GOOD = ("valid", "unknown", "cut_off", "not_drawn")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_drawn_run_is_not_violated(seed: int, tmp_path: Path) -> None:
+def test_random_campaign_runs_report_no_violation(seed: int, tmp_path: Path) -> None:
     result = one(seed, tmp_path)
     assert result["outcome"] in GOOD, result
     # A directory remains only for inspection.
@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_scenario(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_most_kinds_of_scenarios_are_drawn(tmp_path: Path) -> None:
+def test_the_campaign_draws_most_kinds_of_scenarios(tmp_path: Path) -> None:
     wanted = {
         "mobile_causal", "tcp_flooding", "own", "program", "reliable", "sinr", "unit_disk", "dcf", "acking",
         "RandomWaypoint", "GaussMarkov", "Static", "Tracks", "OwnMobility", "faults", "churn", "interventions",
@@ -62,7 +62,7 @@ def test_most_kinds_of_scenarios_are_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+def test_a_campaign_resumes_where_it_stopped(tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").write_text(
         json.dumps({"seed": 9001, "outcome": "valid", "cpu_s": 1}) + '\n{"seed": 90'
     )
@@ -87,12 +87,12 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
         ("vcube/reliable.yaml", "workload.sources=1", "no process broadcasts"),
     ],
 )
-def test_doubts_about_a_scenario_are_announced_before_the_run(name: str, change: str, why: str) -> None:
+def test_warnings_about_a_scenario_are_printed_before_the_run(name: str, change: str, why: str) -> None:
     scenario = load_scenario(SHIPPED / name, [change])
     assert any(why in doubt for doubt in plans_of(scenario).doubts(scenario))
 
 
 @pytest.mark.parametrize("name", ["first", "dynamic", "static", "churn", "faults", "vcube/bundling"])
-def test_an_ordinary_scenario_raises_no_doubts(name: str) -> None:
+def test_shipped_scenarios_raise_no_warnings(name: str) -> None:
     scenario = load_scenario(SHIPPED / f"{name}.yaml")
     assert list(plans_of(scenario).doubts(scenario)) == []

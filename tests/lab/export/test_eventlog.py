@@ -73,7 +73,7 @@ def hops_of(log: list[LoggedEvent]) -> Counter[tuple[str, str, int, int | None, 
 
 
 @pytest.mark.parametrize("also", [(), ("frames",), ("causes",), ("frames", "causes")])
-def test_sends_and_arrivals_are_the_rows_of_messages(also: tuple[str, ...], tmp_path: Path) -> None:
+def test_exported_sends_and_arrivals_match_the_message_table(also: tuple[str, ...], tmp_path: Path) -> None:
     run, log, printed = export(tmp_path, FIRST, *KEYS, *(RECORDS[name] for name in ("messages", *also)))
     messages = table(run, "messages")
     columns = ["sender", "receiver", "send_ns", "receive_ns", "kind", "size_bytes"]
@@ -90,7 +90,7 @@ def test_sends_and_arrivals_are_the_rows_of_messages(also: tuple[str, ...], tmp_
     assert lost == Counter(messages.fate[messages.fate != "received"])
 
 
-def test_copies_of_one_send_have_a_common_number(tmp_path: Path) -> None:
+def test_copies_of_one_broadcast_share_an_event_number(tmp_path: Path) -> None:
     run, log, _ = export(tmp_path, FIRST, *KEYS, RECORDS["messages"])
     trees: dict[str, list[int]] = defaultdict(list)
     for event in log:
@@ -106,7 +106,7 @@ def test_copies_of_one_send_have_a_common_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scenario", [FIRST, SCENARIOS / "vcube" / "reliable.yaml"])
-def test_lines_of_text_are_the_events(scenario: Path, tmp_path: Path) -> None:
+def test_eventlog_text_lines_match_the_recorded_events(scenario: Path, tmp_path: Path) -> None:
     run, log, printed = export(tmp_path, scenario)
     nodes, events = node_of(log), table(run, "events")
     lines = [(ns(event.time), nodes[event.module], text) for event in log[1:] for text in event.texts]
@@ -120,7 +120,7 @@ def test_lines_of_text_are_the_events(scenario: Path, tmp_path: Path) -> None:
     assert printed.splitlines()[0] == f"the .elog has no sends and arrivals: the run was recorded without {key}"
 
 
-def test_without_messages_the_pairs_of_frames_are_sends(tmp_path: Path) -> None:
+def test_an_eventlog_made_from_frames_contains_frames_as_sends(tmp_path: Path) -> None:
     run, log, _ = export(tmp_path, FIRST, *KEYS, RECORDS["frames"])
     frames = table(run, "frames")
     ends = [end if fate == "received" else None for end, fate in zip(frames.end_ns, frames.fate, strict=True)]
@@ -129,7 +129,7 @@ def test_without_messages_the_pairs_of_frames_are_sends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scenario", [FIRST, SCENARIOS / "vcube" / "reliable.yaml"])
-def test_with_causes_alone_the_eventlog_has_the_sends_in_them(scenario: Path, tmp_path: Path) -> None:
+def test_an_eventlog_made_from_causes_contains_their_sends(scenario: Path, tmp_path: Path) -> None:
     changes = KEYS if scenario == FIRST else ()
     run, log, printed = export(tmp_path, scenario, *changes, RECORDS["causes"])
     causes, expected = table(run, "causes"), Counter[tuple[str, str, int, int | None, str]]()
@@ -144,7 +144,7 @@ def test_with_causes_alone_the_eventlog_has_the_sends_in_them(scenario: Path, tm
     assert hops == expected and len(expected) > 60 and len(printed.splitlines()) == 1
 
 
-def test_a_send_is_inside_the_event_that_led_to_it(tmp_path: Path) -> None:
+def test_each_send_is_nested_in_the_event_that_caused_it(tmp_path: Path) -> None:
     """The test checks each send with a recorded cause, one by one."""
     run, log, _ = export(tmp_path, FIRST, *KEYS, RECORDS["messages"], RECORDS["causes"])
     causes, messages = [*table(run, "causes").itertuples()], [*table(run, "messages").itertuples()]
@@ -178,7 +178,7 @@ def test_a_send_is_inside_the_event_that_led_to_it(tmp_path: Path) -> None:
     assert sum(text.startswith("timer ") for event in log for text in event.texts) == len(timers)
 
 
-def test_an_arrival_without_delay_comes_after_its_send(tmp_path: Path) -> None:
+def test_an_instant_arrival_is_logged_after_its_send(tmp_path: Path) -> None:
     network = [f"network.{key}=0" for key in ("send", "link", "reception", "hand_over")]
     _, log, _ = export(tmp_path, SCENARIOS / "vcube" / "reliable.yaml", *network, RECORDS["causes"])
     hops = hops_of(log)

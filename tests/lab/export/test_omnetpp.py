@@ -73,7 +73,7 @@ def vectors(run: Path) -> Results:
     return read_results(run / "omnetpp" / "General-#0.vec")
 
 
-def test_scalars_are_metrics_and_counters(run: Path, scalars: Results) -> None:
+def test_exported_scalars_match_metrics_and_counters(run: Path, scalars: Results) -> None:
     scalars.of("scalar")
     metrics = document(run, "metrics")
     assert len(metrics) > 10
@@ -99,7 +99,7 @@ def leaves(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, int
             yield path + key, value
 
 
-def test_counts_of_events_cover_the_measurement_period(run: Path, scalars: Results) -> None:
+def test_exported_event_counts_cover_the_measurement_period(run: Path, scalars: Results) -> None:
     manifest, events = document(run, "manifest"), table(run, "events")
     begin, end = (
         (0, manifest["simulated_s"]) if "processes" in manifest else (manifest["warmup_s"], manifest["duration_s"])
@@ -114,7 +114,7 @@ def test_counts_of_events_cover_the_measurement_period(run: Path, scalars: Resul
     assert sent == document(run, "metrics")["broadcasts"] > 0
 
 
-def test_receptions_of_each_node(run: Path, scalars: Results) -> None:
+def test_exported_receptions_match_the_frame_table(run: Path, scalars: Results) -> None:
     named = {i.attributes.get("key", i.name): i.value for i in scalars.items if i.module.endswith(".wlan[0].radio")}
     if not (run / "frames.parquet").exists():
         assert not named
@@ -130,13 +130,13 @@ def test_receptions_of_each_node(run: Path, scalars: Results) -> None:
     assert sum(value or 0 for value in each) == is_one.sum() == whole and is_one.any()
 
 
-def test_three_outcomes_are_received_incorrectly() -> None:
+def test_three_outcomes_count_as_incorrectly_received() -> None:
     outcomes = {"received": 1, "bit_errors": 2, "collision": 4, "random": 8, "half_duplex": 16, "receiver_down": 32}
     counts = {named.name: count for named, count in of_receptions("h3", outcomes)}
     assert counts["packetDropIncorrectlyReceived:count"] == 2 + 4 + 8 and len(counts) == len(outcomes) + 1
 
 
-def test_vectors_are_the_samples_and_the_delays(run: Path, scalars: Results, vectors: Results) -> None:
+def test_exported_vectors_match_samples_and_delays(run: Path, scalars: Results, vectors: Results) -> None:
     samples, named = table(run, "samples"), vectors.of("vector")
     assert len(samples) > 30
     curves = 0
@@ -167,7 +167,7 @@ def test_vectors_are_the_samples_and_the_delays(run: Path, scalars: Results, vec
         assert statistic.fields == pytest.approx(expected, rel=1e-9, nan_ok=True)
 
 
-def test_the_index_finds_each_value(run: Path, vectors: Results) -> None:
+def test_the_vector_index_locates_every_value(run: Path, vectors: Results) -> None:
     check_index(run / "omnetpp" / "General-#0.vec", vectors)
 
 
@@ -192,7 +192,7 @@ def check_index(path: Path, vectors: Results) -> None:
     assert covered == {number: len(vector.rows) for number, vector in vectors.vectors.items()}
 
 
-def test_a_vector_of_many_rows_has_several_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vector_with_many_rows_is_split_into_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     api.run(FIRST, overrides=["duration_s=10"], out=tmp_path / "run")
     monkeypatch.setattr("mobilenet.lab.export.omnetpp.BLOCK", 3)
     write_run(open_run(tmp_path / "run"), tmp_path, "a")
@@ -201,7 +201,7 @@ def test_a_vector_of_many_rows_has_several_blocks(tmp_path: Path, monkeypatch: p
     check_index(tmp_path / "a.vec", read_results(tmp_path / "a.vec"))
 
 
-def test_every_value_of_the_scenario_is_there(run: Path, scalars: Results, vectors: Results) -> None:
+def test_omnetpp_results_include_every_value_of_the_scenario(run: Path, scalars: Results, vectors: Results) -> None:
     assert scalars.run == vectors.run and scalars.attributes == vectors.attributes
     assert scalars.configuration == vectors.configuration
     manifest = document(run, "manifest")
@@ -231,7 +231,7 @@ HOSTILE = 'a "b" \\ c\n\td\x07 # é \u202e'
 
 
 @pytest.mark.parametrize("text", [HOSTILE, "", " ", "#", '"', "\\", "a\\", "x y", "=1", "\x7f\x1b[31m", "\u00a0"])
-def test_any_text_in_a_result_file_is_one_token(text: str) -> None:
+def test_any_text_is_written_as_one_token_in_a_result_file(text: str) -> None:
     written = line("attr", text, "end")
     assert not any(ord(c) < 32 or c == "\x7f" for c in written[:-1]) and tokens(written) == ["attr", text, "end"]
 
@@ -276,7 +276,7 @@ def study_in(place: Path, factors: Mapping[str, Any], done: Any = lambda run: Tr
     return store
 
 
-def test_a_study_is_exported_as_an_omnetpp_experiment(tmp_path: Path) -> None:
+def test_a_study_can_be_exported_as_an_omnetpp_experiment(tmp_path: Path) -> None:
     store = study_in(tmp_path, LEVELS)
     done = mobilenet("export", "study", "--omnetpp", place=tmp_path)
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("study/omnetpp: 24 files. Next: "), done
@@ -311,7 +311,7 @@ def test_a_study_is_exported_as_an_omnetpp_experiment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("levels", [["é" * 50 + "a" * 50, "é" * 50 + "b" * 50], ["a/b", "a:b"], ["A", "a"]])
-def test_levels_that_cannot_be_file_names_are_exported(levels: list[str], tmp_path: Path) -> None:
+def test_levels_that_are_not_valid_file_names_can_be_exported(levels: list[str], tmp_path: Path) -> None:
     """A level can be too long for a file name, contain a separator, or differ from another one only in case."""
     store = study_in(tmp_path, {"description": levels, "name": [f"{level}2" for level in levels]}, name=None)
     done = mobilenet("export", "study", "--omnetpp", place=tmp_path)

@@ -76,7 +76,7 @@ def export_radio(run: Path, *words: str) -> list[Sniffed]:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_each_transmission_is_in_the_radio_capture_once(name: str, make: Make) -> None:
+def test_each_transmission_appears_once_in_the_radio_capture(name: str, make: Make) -> None:
     sniffed, recorded = export_radio(make(name)), transmissions(make(name))
     assert len(sniffed) == len(recorded) > 500
     is_dcf = name != "acking"
@@ -102,7 +102,7 @@ def test_each_transmission_is_in_the_radio_capture_once(name: str, make: Make) -
         assert frame.own["outcome"] == (fates.get(first.to, "out_of_range") if first.to else None)
 
 
-def test_retries_and_reservations_are_those_of_the_mac(make: Make) -> None:
+def test_exported_retries_and_reservations_match_the_mac(make: Make) -> None:
     """As in 802.11, a retry keeps its sequence number, and a frame that is acknowledged reserves the time for SIFS and
     the ACK that follows.
     """
@@ -121,7 +121,7 @@ def test_retries_and_reservations_are_those_of_the_mac(make: Make) -> None:
             before[frame.addresses[1]] = frame
 
 
-def test_copies_of_a_group_frame_are_retries_and_reserve_nothing(make: Make) -> None:
+def test_exported_group_frame_copies_are_marked_as_retries(make: Make) -> None:
     sniffed = export_radio(make("lossy"))
     counters = json.loads((make("lossy") / "counters.json").read_text())["radio"]
     assert sum(frame.is_retry for frame in sniffed) == counters["mac_group_retries"] > 100
@@ -180,7 +180,7 @@ def test_captured_frames_contain_the_recorded_message_fields(name: str, make: Ma
     assert (noted["seq"] > 100) == (name == "tcp")
 
 
-def test_without_causes_a_captured_frame_states_its_subject(tmp_path: Path) -> None:
+def test_captured_frames_state_their_message_without_causes(tmp_path: Path) -> None:
     changes = ["record.frames=true", "record.messages=true", "duration_s=10"]
     api.run(FIRST, out=tmp_path / "run", overrides=changes)
     messages = pd.read_parquet(tmp_path / "run" / "messages.parquet").query("medium == 'radio'")
@@ -191,7 +191,7 @@ def test_without_causes_a_captured_frame_states_its_subject(tmp_path: Path) -> N
     assert sum(map(bool, names)) > 20
 
 
-def test_a_host_of_a_track_is_a_node(tmp_path: Path) -> None:
+def test_the_radio_export_accepts_hosts_from_tracks(tmp_path: Path) -> None:
     """The scenario of tracks does not state a number of hosts."""
     tracks = FIRST.parent / "own_tracks.yaml"
     api.run(tracks, out=tmp_path / "run", overrides=["record.frames=true", "duration_s=10", "warmup_s=0"])
@@ -199,9 +199,7 @@ def test_a_host_of_a_track_is_a_node(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "node"), [("tcp", None), ("sinr", "h3")])
-def test_writing_a_capture_in_parts_makes_no_difference(
-    name: str, node: str | None, make: Make, tmp_path: Path
-) -> None:
+def test_writing_a_capture_in_parts_does_not_change_it(name: str, node: str | None, make: Make, tmp_path: Path) -> None:
     """The result does not depend on where the parts of a table or of the capture end."""
     target, again = tmp_path / "a.pcap", tmp_path / "b.pcap"
     radio_pcap.write_radio_pcap(make(name), target, node)
@@ -210,7 +208,7 @@ def test_writing_a_capture_in_parts_makes_no_difference(
     assert target.read_bytes() == again.read_bytes()
 
 
-def test_the_command_writes_the_dissector_next_to_it(make: Make, tmp_path: Path) -> None:
+def test_radio_export_writes_the_dissector_next_to_the_capture(make: Make, tmp_path: Path) -> None:
     shutil.copytree(make("first"), tmp_path / "run")
     done = mobilenet("export", "run", "--radio-pcap", place=tmp_path)
     count = len(transmissions(tmp_path / "run"))
@@ -291,7 +289,7 @@ def test_the_pcap_export_does_not_trust_large_tables(
         radio_pcap.write_radio_pcap(tmp_path / "run", tmp_path / "a.pcap", "h3")
 
 
-def test_each_outcome_of_a_radio_has_a_number() -> None:
+def test_each_radio_outcome_has_an_export_number() -> None:
     assert set(SINR_OUTCOMES) == set(OUTCOMES) - {"out_of_range"} and radio_frames.OUTCOMES == OUTCOMES
 
 
@@ -339,7 +337,7 @@ def test_wireshark_reads_a_capture_as_mobilenet_wrote_it(name: str, make: Make) 
 
 @pytest.mark.programs
 @pytest.mark.parametrize("name", ["sinr", "known", "tcp"])
-def test_the_dissector_shows_what_the_header_has(name: str, make: Make) -> None:
+def test_the_dissector_shows_every_header_field(name: str, make: Make) -> None:
     numbers = ("attempt", "airtime_ns", "in_reach", "psdu_bytes", "session", "seq", "ack", "window")
     measured, texts = ("power_dbm", "sinr_db"), ("class", "outcome", "host", "held_back_by")
     counted = OUTCOMES[:-1]

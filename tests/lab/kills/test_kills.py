@@ -42,7 +42,7 @@ def test_a_killed_study_leaves_no_half_written_output(inputs: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["json", "parquet", "zip", "yaml", "svg", "png", "pdf", "html", "csv"])
-def test_a_half_written_file_is_noticed(suffix: str) -> None:
+def test_partially_written_files_are_detected(suffix: str) -> None:
     assert fault_of(f"a.{suffix}", b'{"key": [1, 2', None)
     assert fault_of("a.md", b"# Tit", b"# Title\n") is not None
     assert fault_of("a.json", b"{}", b'{"other": 1}') is None

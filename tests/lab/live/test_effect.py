@@ -76,7 +76,7 @@ def test_a_cancelled_effect_estimate_leaves_no_files(desk: Desk) -> None:
 
 
 @pytest.mark.long
-def test_two_jobs_at_a_time_have_directories_of_their_own(desk: Desk) -> None:
+def test_concurrent_jobs_use_separate_directories(desk: Desk) -> None:
     jobs = [desk.jobs.save(desk.session.scenario, None, (0, "")) for _ in range(2)]
     assert len({job.about for job in jobs}) == 2
     for job in jobs:
@@ -92,7 +92,7 @@ def test_interventions_are_described_in_words(desk: Desk) -> None:
     ]
 
 
-def test_delays_are_given_for_the_host_and_for_its_cell() -> None:
+def test_the_effect_on_delay_is_given_per_host_and_per_cell() -> None:
     rows = [
         (0, "h0", "join", "s0", None),
         (0, "h1", "join", "s0", None),
@@ -130,7 +130,7 @@ def test_delays_are_given_for_the_host_and_for_its_cell() -> None:
     assert outcome(events, crash, 9) == early | {THERE[1]: 0.0} | cell
 
 
-def test_each_difference_has_a_sentence_and_the_rest_share_one() -> None:
+def test_insignificant_differences_share_one_sentence() -> None:
     comparisons = [
         {"metric": "delivery_delay_mean_s", "pairs": 30, "difference": 0.41, "low": 0.36, "high": 0.46},
         {"metric": "deliveries", "pairs": 30, "difference": -2.0, "low": -5.0, "high": 1.0},
@@ -166,7 +166,7 @@ def test_added_hosts_are_numbered_in_order_of_time() -> None:
     assert [host_with_other_number(listed, one, 6) for one in (first, second, third)] == ["h7", "h7", None]
 
 
-def test_at_most_four_jobs_run_at_once_and_none_runs_twice(desk: Desk) -> None:
+def test_at_most_four_jobs_run_at_once_without_duplicates(desk: Desk) -> None:
     jobs, scenario = desk.jobs, desk.session.scenario
     jobs.effect(scenario, 6, 0, 300)
     with pytest.raises(ScenarioError, match="the effect of the crash of h3 at 8 s is already being estimated"):
@@ -182,7 +182,7 @@ def test_at_most_four_jobs_run_at_once_and_none_runs_twice(desk: Desk) -> None:
     assert {job.state for job in jobs.jobs} == {"failed"}
 
 
-def test_pairs_without_a_value_are_left_out_of_the_comparison() -> None:
+def test_replications_without_a_value_are_not_compared() -> None:
     rows = [(number, with_it) for number in range(4) for with_it in (0, 1)]
     runs = pd.DataFrame(rows, columns=["replication", "configuration"])
     runs["deliveries"] = 10.0 * runs["replication"]
@@ -199,7 +199,7 @@ def test_pairs_without_a_value_are_left_out_of_the_comparison() -> None:
     assert (delay["pairs"], delay["difference"]) == (3, 0.5)
 
 
-def test_numbers_have_the_digits_of_their_half_width() -> None:
+def test_numbers_are_rounded_according_to_their_interval() -> None:
     comparisons = [{"metric": "deliveries", "pairs": 9, "difference": 3110.4, "low": 2950.0, "high": 3270.8}]
     assert "The number of deliveries rises by 3,110 ± 160." in effect_in_words(
         Loss(at_s=4, do="loss", loss=0.5), 20, comparisons
@@ -208,7 +208,7 @@ def test_numbers_have_the_digits_of_their_half_width() -> None:
     assert "falls by 53 ± 19." in effect_in_words(Loss(at_s=4, do="loss", loss=0.5), 20, comparisons)
 
 
-def test_shortening_a_world_keeps_its_hosts() -> None:
+def test_shortening_a_compared_run_does_not_remove_hosts() -> None:
     """In a run over tracks, the duration decides which hosts exist, so the compared worlds must be as long as the
     session.
     """

@@ -45,7 +45,7 @@ def now_s(player: Player) -> float:
     return float(wait_for(player.ask(lambda: player.session.now_s)))
 
 
-def test_a_new_speed_applies_from_the_present_moment() -> None:
+def test_a_speed_change_takes_effect_at_the_current_time() -> None:
     with playing() as player:
         wait_for(player.ask(lambda: player.play(0.1)))
         time.sleep(1)
@@ -76,7 +76,7 @@ def test_the_player_does_not_catch_up_after_a_stall() -> None:
 
 
 @pytest.mark.parametrize("refused", [0, 3])
-def test_a_slow_listener_gets_a_state_even_while_the_run_pauses(refused: int) -> None:
+def test_a_refused_state_is_resent_even_while_the_run_is_paused(refused: int) -> None:
     calls: list[bool] = []
 
     def on_state(at_once: bool) -> bool:

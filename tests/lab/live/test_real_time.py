@@ -59,7 +59,7 @@ def error_of(desk: Desk, **command: object) -> str:
 
 
 @pytest.mark.long
-def test_programs_go_on_and_hosts_crash_and_recover(
+def test_live_programs_continue_through_crashes_and_cuts(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -98,7 +98,7 @@ def test_programs_go_on_and_hosts_crash_and_recover(
 
 
 @pytest.mark.long
-def test_the_page_shows_it(tmp_path: Path) -> None:
+def test_the_live_page_plays_a_real_time_run(tmp_path: Path) -> None:
     options = [f"--set={key}={value}" for key, value in changes().items()]
     with serving(tmp_path, str(UDP), "--allow-code", *options) as served:
         with Page(1400, 860) as page:

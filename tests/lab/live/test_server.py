@@ -36,7 +36,7 @@ def refusal(url: str, **headers: str) -> tuple[int, str]:
 
 
 @pytest.mark.long
-def test_a_session_by_script_is_kept_and_runs_again(served: Server, tmp_path: Path) -> None:
+def test_a_scripted_live_session_is_saved_and_can_be_repeated(served: Server, tmp_path: Path) -> None:
     with Talk(served) as talk:
         assert talk.since() == {"type": "reply", "id": 1, "generation": 0}
         assert talk.play_to(10)["time_ns"] == 10**10
@@ -62,7 +62,7 @@ def _interventions(run: mobilenet.Run) -> list[dict[str, Any]]:
 
 
 @pytest.mark.long
-def test_states_are_the_record(talk: Talk, tmp_path: Path) -> None:
+def test_live_states_contain_the_recorded_events(talk: Talk, tmp_path: Path) -> None:
     talk.ask("play", speed=8)
     time.sleep(0.5)
     talk.play_out()
@@ -85,7 +85,7 @@ def test_states_are_the_record(talk: Talk, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_listeners_learn_of_wires_stations_and_added_hosts(talk: Talk) -> None:
+def test_listeners_are_notified_of_wires_stations_and_new_hosts(talk: Talk) -> None:
     talk.ask("play", speed="max", until_s=2)
     for what, how in (
         ("cut", {"link": ["s0", "s1"]}),
@@ -105,7 +105,7 @@ def test_listeners_learn_of_wires_stations_and_added_hosts(talk: Talk) -> None:
 
 
 @pytest.mark.long
-def test_two_listeners_see_one_run(served: Server) -> None:
+def test_two_listeners_can_watch_the_same_run(served: Server) -> None:
     with Talk(served) as first, Talk(served) as second:
         for talk in (first, second):
             talk.since()
@@ -118,7 +118,7 @@ def test_two_listeners_see_one_run(served: Server) -> None:
 
 
 @pytest.mark.long
-def test_listeners_set_their_own_pace_and_see_actions_at_once(served: Server) -> None:
+def test_listeners_choose_their_pace_but_see_actions_at_once(served: Server) -> None:
     with Talk(served) as slow, Talk(served) as usual:
         for talk in (slow, usual):
             talk.since()
@@ -139,7 +139,7 @@ def test_listeners_set_their_own_pace_and_see_actions_at_once(served: Server) ->
 
 
 @pytest.mark.long
-def test_a_live_run_waits_for_listeners_that_look_back(talk: Talk, served: Server) -> None:
+def test_a_live_run_waits_while_a_client_views_the_past(talk: Talk, served: Server) -> None:
     talk.ask("play", speed=1, until_s=25)
     with Talk(served) as other:
         other.since()
@@ -159,7 +159,7 @@ def test_a_live_run_waits_for_listeners_that_look_back(talk: Talk, served: Serve
 
 
 @pytest.mark.long
-def test_a_step_is_not_lost_while_a_listener_looks_back(tmp_path: Path) -> None:
+def test_a_step_survives_a_client_viewing_the_past(tmp_path: Path) -> None:
     served = Server(tmp_path, str(SCENARIOS / "dynamic.yaml"), "--set", "duration_s=60")
     with Talk(served) as talk:
         talk.since()
@@ -204,7 +204,7 @@ def slow() -> tuple[Desk, Sockets, Slow]:
     return desk, server, listener
 
 
-def test_a_busy_listener_gets_the_last_state_once_it_is_ready(slow: tuple[Desk, Sockets, Slow]) -> None:
+def test_a_busy_listener_receives_the_latest_state_once_ready(slow: tuple[Desk, Sockets, Slow]) -> None:
     desk, server, listener = slow
     desk.session.play(5)
     listener.is_ready = False
@@ -248,7 +248,7 @@ def test_many_commands_do_not_delay_the_next_state(talk: Talk) -> None:
 
 
 @pytest.mark.long
-def test_deliveries_of_messages_and_hosts_match_the_record(talk: Talk, tmp_path: Path) -> None:
+def test_live_delivery_queries_match_the_record(talk: Talk, tmp_path: Path) -> None:
     talk.play_to(12)
     of_h2 = talk.ask("watch", node="h2", deliveries=True)["delivered"]
     had = [talk.ask("message", message=f"h{host}:{seq}") for host in range(6) for seq in range(3)]
@@ -266,7 +266,7 @@ def test_deliveries_of_messages_and_hosts_match_the_record(talk: Talk, tmp_path:
 
 
 @pytest.mark.long
-def test_a_late_delivery_is_explained_while_the_run_goes_on(talk: Talk, tmp_path: Path) -> None:
+def test_a_late_delivery_can_be_explained_during_a_live_run(talk: Talk, tmp_path: Path) -> None:
     talk.play_to(4)
     talk.ask("do", what={"do": "loss", "loss": 0.2})
     talk.play_to(9)
@@ -282,7 +282,7 @@ def test_a_late_delivery_is_explained_while_the_run_goes_on(talk: Talk, tmp_path
 
 
 @pytest.mark.long
-def test_a_listener_starts_over_after_a_rewind(talk: Talk) -> None:
+def test_a_listener_receives_the_run_again_after_a_rewind(talk: Talk) -> None:
     assert talk.play_to(6)["time_ns"] == 6 * 10**9
     talk.ask("rewind", to_s=2)
     while talk.receive()["type"] != "again":
@@ -365,9 +365,7 @@ def test_the_live_server_listens_only_on_this_machine(served_to_all: Server) -> 
         ("[" * 50_000, ""),
     ],
 )
-def test_a_bad_live_command_is_reported_and_the_session_goes_on(
-    served_to_all: Server, message: str, complaint: str
-) -> None:
+def test_an_invalid_live_command_does_not_end_the_session(served_to_all: Server, message: str, complaint: str) -> None:
     with Talk(served_to_all) as talk:
         talk.socket.send(message)
         reply = talk.receive()
@@ -385,7 +383,7 @@ def test_watching_an_unknown_node_is_rejected(served_to_all: Server) -> None:
         assert talk.until_state(lambda one: "card" in one)["card"]["node"] == "s1"
 
 
-def test_ten_megabytes_close_only_the_sender_s_socket(served_to_all: Server) -> None:
+def test_an_oversized_message_closes_only_its_socket(served_to_all: Server) -> None:
     with Talk(served_to_all) as rude, Talk(served_to_all) as other:
         with pytest.raises(ConnectionClosed) as error:
             rude.socket.send("x" * 10_000_000)
@@ -411,7 +409,7 @@ def test_the_live_server_rejects_a_flood_of_commands(served_to_all: Server) -> N
 
 
 @pytest.mark.long
-def test_a_saved_run_of_unknown_verdict_has_its_reason(tmp_path: Path) -> None:
+def test_saving_a_run_states_why_its_verdict_is_unknown(tmp_path: Path) -> None:
     short = ("duration_s=2", "drain_s=0.001", "workload.interval_s=0.05")
     with serving(tmp_path, str(FIRST), *(f"--set={one}" for one in short)) as served, Talk(served) as talk:
         talk.since()
@@ -422,7 +420,7 @@ def test_a_saved_run_of_unknown_verdict_has_its_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_job_yields_to_the_session_and_can_be_cancelled(talk: Talk, served: Server) -> None:
+def test_a_background_job_has_low_priority_and_can_be_cancelled(talk: Talk, served: Server) -> None:
     talk.play_to(2)
     talk.do("crash", host="h1")
     number = talk.ask("effect", intervention=0)["job"]
@@ -438,7 +436,7 @@ def test_a_job_yields_to_the_session_and_can_be_cancelled(talk: Talk, served: Se
 
 
 @pytest.mark.long
-def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(talk: Talk, served: Server, tmp_path: Path) -> None:
+def test_ctrl_c_saves_a_live_run_marked_as_ended_early(talk: Talk, served: Server, tmp_path: Path) -> None:
     talk.play_to(5)
     talk.do("crash", host="h1")
     code, out, err = served.end()
@@ -484,7 +482,7 @@ def test_live_rejects_impossible_options_in_one_line(options: tuple[str, ...], c
 
 
 @pytest.mark.long
-def test_a_listener_that_does_not_read_does_not_delay_the_end(served: Server) -> None:
+def test_an_unresponsive_listener_does_not_delay_the_shutdown(served: Server) -> None:
     with Talk(served) as deaf, Talk(served) as talk:
         for one in (deaf, talk):
             one.since()

@@ -52,9 +52,7 @@ def test_a_live_session_without_interventions_equals_the_run(live: LiveSession, 
     ],
     ids=lambda what: str(what["do"]),
 )
-def test_each_intervention_is_in_the_scenario_with_its_time(
-    live: LiveSession, tmp_path: Path, what: dict[str, Any]
-) -> None:
+def test_each_live_intervention_is_saved_with_its_time(live: LiveSession, tmp_path: Path, what: dict[str, Any]) -> None:
     live.play(7.123456789)
     asked = dict(what)
     assert live.do(asked.pop("do"), **asked)["at_s"] == 7.123456789
@@ -66,7 +64,7 @@ def test_each_intervention_is_in_the_scenario_with_its_time(
     assert before[0].equals(before[1])
 
 
-def test_two_interventions_on_a_host_are_a_nanosecond_apart(live: LiveSession, tmp_path: Path) -> None:
+def test_interventions_on_a_host_are_at_least_a_nanosecond_apart(live: LiveSession, tmp_path: Path) -> None:
     live.play(5)
     live.do("crash", host="h2")
     assert live.do("recover", host="h2")["at_s"] == 5.000000001
@@ -74,7 +72,7 @@ def test_two_interventions_on_a_host_are_a_nanosecond_apart(live: LiveSession, t
 
 
 @pytest.mark.parametrize("what", ["event", "frame", "handoff", "delivery"])
-def test_a_step_ends_at_the_next_event_of_its_kind(live: LiveSession, what: str) -> None:
+def test_a_step_ends_at_the_next_event_of_the_requested_kind(live: LiveSession, what: str) -> None:
     live.play(11)
     log, medium = live.simulation.recording.events, live.simulation.medium
     rows, frames = len(log), medium.frames
@@ -103,7 +101,7 @@ def test_an_intervention_is_the_last_event_of_its_nanosecond(live: LiveSession, 
 
 
 @pytest.mark.long
-def test_going_back_and_on_begins_a_branch_and_both_can_be_kept(live: LiveSession, tmp_path: Path) -> None:
+def test_rewinding_and_intervening_creates_a_branch_to_switch_to(live: LiveSession, tmp_path: Path) -> None:
     live.play(8)
     live.do("crash", host="h1")
     live.play(12)
@@ -189,12 +187,12 @@ def test_live_rejects_scenarios_that_cannot_be_played(name: str, complaint: str)
 
 @pytest.mark.long
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_random_sessions_repeat_to_the_bit(scenario: str, tmp_path: Path) -> None:
+def test_random_live_sessions_can_be_repeated_exactly(scenario: str, tmp_path: Path) -> None:
     assert repeats(play(4711, scenario), tmp_path).verdict in ("valid", "unknown")
 
 
 @pytest.mark.long
-def test_interventions_of_the_scenario_happen_in_every_branch(tmp_path: Path) -> None:
+def test_scheduled_interventions_occur_in_every_branch(tmp_path: Path) -> None:
     live = mobilenet.live(ROOT / "by_hand.yaml")
     given = live.scenario.interventions
     live.play(2)
@@ -212,7 +210,7 @@ def test_interventions_of_the_scenario_happen_in_every_branch(tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_an_intervention_after_a_rewind_begins_a_branch(live: LiveSession) -> None:
+def test_intervening_after_a_rewind_starts_a_new_branch(live: LiveSession) -> None:
     live.play(16)
     live.rewind(8)
     live.do("crash", host="h2")
@@ -222,13 +220,13 @@ def test_an_intervention_after_a_rewind_begins_a_branch(live: LiveSession) -> No
     assert live.now_s == 16
 
 
-def test_rewinding_to_the_present_at_the_end_stays_there(live: LiveSession) -> None:
+def test_rewinding_a_finished_run_to_its_end_changes_nothing(live: LiveSession) -> None:
     live.play()
     live.rewind(live.now_s)
     assert live.is_over
 
 
-def test_a_step_ends_where_the_limit_of_events_ends_a_run(tmp_path: Path) -> None:
+def test_reaching_the_event_limit_while_stepping_ends_the_run(tmp_path: Path) -> None:
     live = mobilenet.live(FIRST, 3, {"limits.max_events": 3000})
     live.play(3)
     live.do("interval", interval_s=0.01)
@@ -242,7 +240,7 @@ def test_a_step_ends_where_the_limit_of_events_ends_a_run(tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-def test_checks_of_a_past_time_agree_with_a_rewind_to_it(live: LiveSession, tmp_path: Path) -> None:
+def test_checking_a_past_intervention_agrees_with_a_rewind(live: LiveSession, tmp_path: Path) -> None:
     live.play(5)
     live.do("crash", host="h3")
     live.play(9)
@@ -266,7 +264,7 @@ def test_a_rewind_to_an_invalid_time_is_rejected(time_s: Any) -> None:
     assert live.now_s == 1
 
 
-def test_numpy_numbers_are_accepted_and_other_values_refused() -> None:
+def test_numpy_numbers_are_accepted_and_other_objects_rejected() -> None:
     live = mobilenet.live(FIRST)
     live.play(np.float64(1))
     live.do("loss", loss=np.float64(0.3))
@@ -278,7 +276,7 @@ def test_numpy_numbers_are_accepted_and_other_values_refused() -> None:
         mobilenet.live(None)  # type: ignore[arg-type]
 
 
-def test_a_host_without_a_track_is_refused() -> None:
+def test_interventions_on_hosts_that_do_not_exist_are_rejected() -> None:
     live = mobilenet.live(ROOT / "own_tracks.yaml")
     live.play(2)
     hosts = live.first_hosts
@@ -293,7 +291,7 @@ def test_a_host_without_a_track_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("what", "other"), [("leave", "join"), ("join", "leave")])
-def test_a_repeated_join_or_leave_is_rejected(live: LiveSession, what: str, other: str) -> None:
+def test_joining_or_leaving_twice_is_rejected(live: LiveSession, what: str, other: str) -> None:
     live.play(4)
     live.do("leave", host="h3")
     if what == "join":
@@ -306,7 +304,7 @@ def test_a_repeated_join_or_leave_is_rejected(live: LiveSession, what: str, othe
     assert live.do(other, host="h3")["do"] == other
 
 
-def test_a_second_crash_and_a_second_recovery_are_refused(live: LiveSession) -> None:
+def test_a_second_crash_or_recovery_is_rejected(live: LiveSession) -> None:
     live.play(4)
     with pytest.raises(ScenarioError, match="do: h3 is already up, so recover has no effect; expected crash"):
         live.do("recover", host="h3")
@@ -316,7 +314,7 @@ def test_a_second_crash_and_a_second_recovery_are_refused(live: LiveSession) -> 
     assert [one.do for one in live.branch.interventions] == ["crash"]
 
 
-def test_an_intervention_without_effect_is_left_out(tmp_path: Path) -> None:
+def test_an_intervention_without_effect_is_omitted(tmp_path: Path) -> None:
     """A scheduled crash of h1 is left out while h1 is already down. It is included again as soon as it would have an
     effect.
     """
@@ -341,7 +339,7 @@ def test_an_intervention_without_effect_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("causes", [False, True])
 @pytest.mark.parametrize(("name", "expected"), [("first.yaml", "resend timer"), ("programs/flood.yaml", "tick timer")])
-def test_timers_on_a_card_have_the_names_of_the_protocol(name: str, expected: str, causes: bool) -> None:
+def test_cards_show_the_timer_names_of_the_protocol(name: str, expected: str, causes: bool) -> None:
     session = mobilenet.live(ROOT / name, 1, {"record.causes": causes}, allow_code=True)
     try:
         session.play(6)

@@ -25,7 +25,7 @@ def flood(*words: str) -> LiveSession:
 
 
 @pytest.mark.long
-def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
+def test_a_violation_pauses_the_live_run_at_its_event(tmp_path: Path) -> None:
     with closing(flood("--bug")) as live:
         live.play()
         violation = live.violation
@@ -43,7 +43,7 @@ def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_diagram_shows_the_violation_until_it_is_moved() -> None:
+def test_the_diagram_shows_the_violation_until_the_user_moves_it() -> None:
     """One client plays until the run pauses, and the other follows it frame by frame. Both have the same diagram."""
     diagrams = []
     for go_on in (lambda desk: desk.session.play(), frame_by_frame):
@@ -74,7 +74,7 @@ def frame_by_frame(desk: Desk) -> None:
 
 
 @pytest.mark.long
-def test_a_sound_program_never_stops_the_live_run() -> None:
+def test_a_correct_program_never_stops_the_live_run() -> None:
     with closing(flood()) as live:
         live.play()
         assert live.violation is None
@@ -111,7 +111,7 @@ def test_a_live_run_can_be_rewound_after_a_program_dies(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_step_to_a_violation_continues_past_the_current_one() -> None:
+def test_stepping_to_a_violation_skips_the_current_one() -> None:
     with closing(flood("--bug")) as live:
         live.play()
         assert live.violation is not None
@@ -123,7 +123,7 @@ def test_a_step_to_a_violation_continues_past_the_current_one() -> None:
         assert len(checks) == len(set(checks))
 
 
-def test_a_program_shows_its_own_state_on_its_card(tmp_path: Path) -> None:
+def test_a_program_can_show_its_state_on_its_map_card(tmp_path: Path) -> None:
     for name in ("flood.yaml", "flood.py"):
         (tmp_path / name).write_bytes((ROOT / "programs" / name).read_bytes())
     (tmp_path / "shows.py").write_text(

@@ -79,7 +79,7 @@ def window(served: Server) -> Iterator[Window]:
         assert {url for url in page.requests if not url.startswith("data:")} == {served.url}
 
 
-def test_a_run_made_by_hand_can_be_saved_and_repeated(window: Window, tmp_path: Path) -> None:
+def test_a_live_run_with_interventions_can_be_saved_and_repeated(window: Window, tmp_path: Path) -> None:
     page = window.page
     page.key(" ")
     page.until(f"{APP}.run.now_s > 0.5")
@@ -123,7 +123,7 @@ def test_a_run_made_by_hand_can_be_saved_and_repeated(window: Window, tmp_path: 
     assert runs[0].verdict == runs[1].verdict == "valid"
 
 
-def test_the_clock_is_at_most_one_state_behind_the_run(window: Window) -> None:
+def test_the_page_clock_lags_the_run_by_at_most_one_state(window: Window) -> None:
     window.value(f"{{ {LIVE}.pictureMs = () => 1000; }}")
     window.value(f"{LIVE}.ask({{command: 'play', speed: 1}})")
     window.page.until(f"{APP}.run.now_s > 2")
@@ -142,7 +142,7 @@ def test_the_clock_is_at_most_one_state_behind_the_run(window: Window) -> None:
     assert behind[20] < 0.3
 
 
-def test_continuing_from_an_earlier_time_begins_another_branch(window: Window) -> None:
+def test_continuing_from_an_earlier_time_starts_a_new_branch(window: Window) -> None:
     page = window.page
     window.play_to(5)
     window.value(f"{LIVE}.touch({{do: 'crash', host: 'h1'}})")
@@ -164,7 +164,7 @@ def test_continuing_from_an_earlier_time_begins_another_branch(window: Window) -
     assert [one["do"] for one in window.interventions()] == ["crash"]
 
 
-def test_a_further_host_appears_and_a_cut_wire_is_drawn(window: Window) -> None:
+def test_the_live_map_shows_added_hosts_and_cut_wires(window: Window) -> None:
     page = window.page
     window.play_to(3)
     window.button("Add a host")
@@ -178,7 +178,7 @@ def test_a_further_host_appears_and_a_cut_wire_is_drawn(window: Window) -> None:
     assert [one["do"] for one in window.interventions()] == ["add", "cut"]
 
 
-def test_the_run_waits_while_the_live_page_looks_back(window: Window) -> None:
+def test_a_live_run_pauses_while_the_page_shows_the_past(window: Window) -> None:
     page = window.page
     window.value(f"{LIVE}.ask({{command: 'play', speed: 1}})")
     page.until(f"{APP}.run.now_s > 1")
@@ -210,7 +210,7 @@ def test_the_card_of_a_recovered_host_lists_missed_messages(window: Window) -> N
     assert f"Broadcast while the host was down{missed}, all delivered by " in words
 
 
-def test_the_page_has_one_pending_request_for_message_holders(window: Window) -> None:
+def test_the_live_page_requests_message_holders_only_once(window: Window) -> None:
     page = window.page
     window.play_to(10)
     page.evaluate(f"{LIVE}.isPartial = true; window.asked = []; window.ask = {LIVE}.ask")
@@ -253,7 +253,7 @@ def test_the_chosen_host_shows_its_state_and_its_diagram(window: Window) -> None
     assert f"h{chosen}" in senders
 
 
-def test_two_pages_share_a_run_and_survive_each_other(served: Server, window: Window) -> None:
+def test_two_pages_can_share_a_live_run(served: Server, window: Window) -> None:
     with Page(900, 700) as other:
         second = Window(other, served)
         window.play_to(3)
@@ -289,7 +289,7 @@ def test_the_live_page_reconnects_and_ends_with_the_server(window: Window, serve
     assert window.value("document.querySelector('.mn-verdict').textContent") == "ended"
 
 
-def test_a_violation_stops_time_and_is_explained(violating: Server) -> None:
+def test_a_violation_pauses_the_live_page_and_is_explained(violating: Server) -> None:
     with Page(1400, 860) as page:
         window = Window(page, violating)
         window.value(f"{LIVE}.ask({{command: 'play', speed: 'max'}})")
@@ -331,7 +331,7 @@ def test_a_host_that_is_added_appears_without_a_reload(window: Window) -> None:
     assert window.value(f"{APP}.run.valueAt('hosts', 'RBuffer', {count}, {APP}.run.now_s)") is not None
 
 
-def test_switches_of_the_live_page_show_their_state(window: Window) -> None:
+def test_buttons_of_the_live_page_show_their_state(window: Window) -> None:
     page = window.page
 
     def is_disabled(words: str) -> bool:
@@ -369,7 +369,7 @@ def test_a_card_in_a_narrow_window_leaves_its_host_in_sight(served: Server) -> N
         page.until("document.querySelector('.mn-content .mn-space canvas').clientWidth > 200")
 
 
-def test_the_whole_field_stays_in_sight_when_the_diagram_opens(served: Server) -> None:
+def test_the_field_stays_visible_when_the_diagram_opens(served: Server) -> None:
     with Page(1280, 720) as page:
         window = Window(page, served)
         window.play_to(3)
@@ -388,7 +388,7 @@ def test_the_whole_field_stays_in_sight_when_the_diagram_opens(served: Server) -
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (820, 1180)])
-def test_the_panels_of_a_narrow_window_cover_no_station(width: int, height: int, served: Server) -> None:
+def test_panels_in_a_narrow_window_cover_no_station(width: int, height: int, served: Server) -> None:
     seen = f"""(() => {{ const st = {APP}.run.stations, b = {APP}.map.getContainer().getBoundingClientRect(),
         top = document.querySelector('.mn-left').getBoundingClientRect().bottom,
         low = document.querySelector('.mn-right-side').getBoundingClientRect().top; {APP}.view.renew();
@@ -424,7 +424,7 @@ def test_the_live_page_shows_an_answer_and_its_progress(served: Server) -> None:
             page.until(seen)
 
 
-def test_the_view_of_the_whole_field_fits_after_a_rewind(served: Server) -> None:
+def test_the_zoom_level_is_preserved_after_a_rewind(served: Server) -> None:
     with Page(390, 844) as page:
         window = Window(page, served)
         window.play_to(5)

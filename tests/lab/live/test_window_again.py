@@ -26,7 +26,7 @@ def seventy(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
-def test_the_field_stays_in_sight_when_the_diagram_grows(width: int, height: int, seventy: Server) -> None:
+def test_the_field_stays_visible_when_the_diagram_grows(width: int, height: int, seventy: Server) -> None:
     gap = f"""(() => {{ const st = {APP}.run.stations, r = {APP}.run.range_m, b = {APP}.map.getContainer();
         {APP}.view.renew();
         return document.querySelector('.mn-space').getBoundingClientRect().top - b.getBoundingClientRect().top
@@ -42,7 +42,7 @@ def test_the_field_stays_in_sight_when_the_diagram_grows(width: int, height: int
         page.until(f"{high} > {first} && {gap} > 0")
 
 
-def test_no_axis_begins_before_the_run(served: Server) -> None:
+def test_chart_axes_never_begin_before_the_run(served: Server) -> None:
     with Page(1280, 720) as page:
         window = Window(page, served)
         window.play_to(1)
@@ -56,7 +56,7 @@ def test_no_axis_begins_before_the_run(served: Server) -> None:
         assert not window.value("drawn.filter((words) => /^[-−]\\d/.test(words))")
 
 
-def test_buffer_curves_match_the_record_at_any_speed(seventy: Server) -> None:
+def test_live_buffer_curves_match_the_record_at_any_speed(seventy: Server) -> None:
     drawn = f"""JSON.stringify(Object.fromEntries(Object.entries({APP}.run.buffers).map(([name, kind]) =>
         [name, kind.series.map(({{name, sizes}}) => [name, Array.from({{length: sizes.length / kind.bins}}, (_, i) =>
         Array.from(sizes.slice(i * kind.bins, i * kind.bins + Math.floor({APP}.run.now_s / kind.bin_s))))])])))"""
@@ -78,7 +78,7 @@ def test_buffer_curves_match_the_record_at_any_speed(seventy: Server) -> None:
         assert max(map(max, grown["hosts"][0][1])) > 1
 
 
-def test_a_narrow_window_shows_and_selects_the_violating_host(violating: Server) -> None:
+def test_a_narrow_window_selects_and_shows_the_violating_host(violating: Server) -> None:
     with Page(390, 844) as page:
         window = Window(page, violating)
         page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
@@ -108,7 +108,7 @@ def test_the_diagram_is_near_the_top_of_a_narrow_card(width: int, height: int, s
         assert window.value(f"{top} < {content}.bottom - 30")  # The diagram is visible without scrolling.
 
 
-def test_a_variable_of_a_protocol_is_explained_by_a_click(served: Server) -> None:
+def test_clicking_a_protocol_variable_explains_it(served: Server) -> None:
     with Page(1280, 800) as page:
         window = Window(page, served)
         window.play_to(3)
@@ -120,7 +120,7 @@ def test_a_variable_of_a_protocol_is_explained_by_a_click(served: Server) -> Non
         page.until("document.querySelector('.mn-toast').textContent.startsWith('ctx: contexts: the hosts')")
 
 
-def test_adding_a_host_beside_another_does_not_select_either(served: Server) -> None:
+def test_adding_a_host_next_to_another_one_selects_neither(served: Server) -> None:
     with Page(1280, 800) as page:
         window = Window(page, served)
         window.play_to(3)
@@ -133,7 +133,7 @@ def test_adding_a_host_beside_another_does_not_select_either(served: Server) -> 
         window.choose(2)  # After the host is added, a click selects again.
 
 
-def test_marks_of_different_interventions_differ(served: Server) -> None:
+def test_interventions_have_distinguishable_marks(served: Server) -> None:
     """The mark of each intervention has a letter, a colour and a tooltip."""
     with Page(1280, 800) as page:
         window = Window(page, served)

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not
 CARD = "document.querySelector('.mn-right-side')"
 
 
-def test_an_unmoved_view_is_refitted_when_the_window_turns(tmp_path: Path) -> None:
+def test_an_untouched_map_view_is_refitted_after_a_rotation(tmp_path: Path) -> None:
     scale = f"({APP}.view.renew(), {APP}.view.scaleAt(0))"
     with serving(tmp_path, str(SCENARIOS / "dynamic.yaml")) as served, Page(820, 1180) as page:
         window = Window(page, served)
@@ -121,7 +121,7 @@ def test_the_live_page_scrolls_requested_details_into_view(tmp_path: Path) -> No
         assert len(set(window.value(f"['.mn-bar-of', '.mn-bar-of i'].map({colour})"))) == 2
 
 
-def test_curves_and_jobs_of_the_live_page_state_what_is_known(served: Server) -> None:
+def test_the_live_page_describes_jobs_and_curves_correctly(served: Server) -> None:
     with Page(1280, 720) as page:
         window = Window(page, served)
         window.play_to(3)

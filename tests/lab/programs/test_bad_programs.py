@@ -106,7 +106,7 @@ BAD = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("what", BAD)
-def test_a_bad_answer_of_a_program_is_reported_in_one_line(what: str, tmp_path: Path) -> None:
+def test_invalid_program_output_is_reported_in_one_line(what: str, tmp_path: Path) -> None:
     code, complaint = BAD[what]
     began = time.monotonic()
     with pytest.raises(PluginError, match=complaint) as caught:
@@ -133,7 +133,7 @@ for _ in range(2):  # an answer in pieces, each of them in time
 
 
 @pytest.mark.long
-def test_an_answer_in_pieces_has_one_deadline(tmp_path: Path) -> None:
+def test_a_slowly_read_and_answered_event_has_one_deadline(tmp_path: Path) -> None:
     """The input exceeds the capacity of a pipe. The program reads it late and answers late, and both delays count
     towards one deadline.
     """
@@ -185,7 +185,9 @@ if e["ev"] in ("join", "dropped"):
 
 
 @pytest.mark.parametrize("event", AT_ONCE)
-def test_endless_events_at_one_moment_end_the_run(event: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_loop_of_events_at_one_instant_ends_the_run(
+    event: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(party, "MOST_AT_ONCE", 2000)
     pattern = rf'h0: more than 2,000 events at the same moment, .* the last: {{"ev":"{event}",.*; expected'
     with pytest.raises(PluginError, match=pattern):
@@ -193,7 +195,7 @@ def test_endless_events_at_one_moment_end_the_run(event: str, tmp_path: Path, mo
     assert wait_until(lambda: not alive(tmp_path))
 
 
-def test_the_record_before_a_program_error_is_kept(tmp_path: Path) -> None:
+def test_the_record_before_a_program_error_is_saved(tmp_path: Path) -> None:
     code = "sys.exit(3) if e['ev'] == 'broadcast' else 0"
     with pytest.raises(PluginError, match=r"exit code 3.*marked as ended early"):
         play(answering(tmp_path, code))
@@ -240,7 +242,7 @@ def test_check_warns_of_missing_programs(words: str, tmp_path: Path) -> None:
     assert load_scenario(processes).warnings() == ["protocol.command.1: file nofile.py not found next to the scenario"]
 
 
-def test_the_command_of_a_protocol_must_be_a_list_of_words(tmp_path: Path) -> None:
+def test_the_command_of_a_protocol_has_to_be_a_list_of_words(tmp_path: Path) -> None:
     path = scenario(tmp_path, ["python3", "silent.py"])
     with pytest.raises(
         ScenarioError, match=r"protocol.command: expected a list of words, such as \[python3, host.py\]"
@@ -248,7 +250,7 @@ def test_the_command_of_a_protocol_must_be_a_list_of_words(tmp_path: Path) -> No
         load_scenario(path, ["protocol.command=python3 silent.py"])
 
 
-def test_a_run_whose_programs_never_settle_is_unknown(tmp_path: Path) -> None:
+def test_a_run_is_unknown_if_its_programs_never_settle(tmp_path: Path) -> None:
     code = """print('{"do":"settled","value":false}') if e['ev'] == 'start' else 0"""
     drained = play(answering(tmp_path, code)).verdicts["drained"]
     assert drained.answer == "unknown"
@@ -282,7 +284,7 @@ if e['ev'] == 'start' and os.fork() == 0:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only process groups are ended")
-def test_forked_processes_of_programs_do_not_escape(tmp_path: Path) -> None:
+def test_processes_forked_by_programs_are_terminated(tmp_path: Path) -> None:
     play(answering(tmp_path, ESCAPES))
     assert wait_until(lambda: not alive(tmp_path))
 

@@ -86,7 +86,7 @@ def test_replay_repeats_the_recorded_dialogue_with_a_program(tmp_path: Path) -> 
     assert status == 0 and event_names[0] == "start" and "broadcast" in event_names
 
 
-def test_replay_waits_no_longer_than_the_run_did(tmp_path: Path) -> None:
+def test_replay_respects_its_time_limit(tmp_path: Path) -> None:
     path = play(answering(tmp_path, REFUSING)).path
     (tmp_path / "slow.py").write_text("import time; time.sleep(60)")
     words = ("replay", path, "--allow-code", "--within-s", 0.5, "--", sys.executable, tmp_path / "slow.py")
@@ -121,7 +121,7 @@ def test_ddmin_finds_the_minimal_failing_subset(culprits: set[int]) -> None:
 
 
 @pytest.mark.long
-def test_shrink_minimizes_a_violation_by_a_program(tmp_path: Path) -> None:
+def test_shrink_minimizes_a_violation_in_a_program(tmp_path: Path) -> None:
     bug = {"protocol.command": ["python3", "flood.py", "--bug"], "record.positions_interval_s": None}
     done = run(SCENARIOS / "programs" / "flood.yaml", overrides=bug, out=tmp_path / "run", allow_code=True)
     assert done.verdicts["fifo_order"].answer == "violated"
@@ -137,7 +137,7 @@ def test_shrink_minimizes_a_violation_by_a_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_shrink_minimizes_a_violation_by_a_class(tmp_path: Path) -> None:
+def test_shrink_minimizes_a_violation_in_a_plug_in_class(tmp_path: Path) -> None:
     causal = {"protocol.promises": "causal", "duration_s": 20}
     done = run(SCENARIOS / "own_protocol" / "gossip.yaml", overrides=causal, out=tmp_path / "run", allow_code=True)
     search = Shrinking(done.path, allow_code=True, most=60, on_trial=lambda summary: None)
@@ -195,7 +195,7 @@ def test_a_complete_shrink_removes_irrelevant_hosts(tmp_path: Path) -> None:
     assert isinstance(search.scenario, Scenario) and search.scenario.hosts.count == 1
 
 
-def test_shrink_continues_until_its_time_is_up(tmp_path: Path) -> None:
+def test_shrink_continues_until_its_time_limit(tmp_path: Path) -> None:
     path = play(lies_as_h3_recovers(tmp_path)).path
     search = Shrinking(path, allow_code=True)
     search.trials = 1000
@@ -240,7 +240,7 @@ class Rare:
     def cut_list(self, key: str, items: Any) -> None: ...
 
 
-def test_the_last_step_removes_idle_hosts_with_many_seeds() -> None:
+def test_the_last_shrinking_step_removes_idle_hosts() -> None:
     messages = [{"host": "h4", "at_s": 1}, {"host": "h4", "at_s": 2}]
     workload = {"workload": {"arrivals": "explicit", "payload_bytes": 9, "messages": messages}, "hosts.count": 6}
     scenario = load_scenario(FIRST, [f"{key}={inline(value)}" for key, value in workload.items()])
@@ -254,7 +254,7 @@ def test_the_last_step_removes_idle_hosts_with_many_seeds() -> None:
 
 
 @pytest.mark.long
-def test_hosts_that_only_walk_are_removed(shout: Path) -> None:
+def test_shrink_removes_hosts_that_only_walk(shout: Path) -> None:
     """In the first program of the guide, one sender and one receiver are enough to violate the order."""
     causal = {"protocol.promises": "causal", "protocol.delivers_to_all": False}
     done = play(shout, overrides=causal)

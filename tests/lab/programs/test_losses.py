@@ -55,7 +55,7 @@ def lossy(folder: Path, code: str, **network: Any) -> Run:
 
 
 @pytest.mark.parametrize("jitter", (0, 0.5))
-def test_a_delivery_lost_by_the_network_is_no_violation(jitter: float, tmp_path: Path) -> None:
+def test_a_delivery_lost_by_the_network_is_not_a_violation(jitter: float, tmp_path: Path) -> None:
     done = lossy(tmp_path, ONCE, loss=0.2, jitter=jitter)
     lost = done.counters["messages"]["lost"]
     assert 4 <= lost <= 24 and done.metrics["deliveries"] == 4 * 4 * 5 - lost
@@ -68,7 +68,7 @@ def test_a_delivery_lost_by_the_network_is_no_violation(jitter: float, tmp_path:
     assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
 
 
-def test_programs_that_send_again_deliver_everything(tmp_path: Path) -> None:
+def test_programs_that_resend_deliver_every_message(tmp_path: Path) -> None:
     apart = {"since": 2, "until": 15, "apart": ["p0"]}
     done = lossy(tmp_path, AGAIN, loss=0.3, partitions=[apart])
     assert done.verdict == "valid" and done.metrics["deliveries"] == 4 * 4 * 5, done.verdicts
@@ -85,7 +85,7 @@ def test_a_partition_loses_what_is_sent_across_it(tmp_path: Path) -> None:
     assert done.verdicts["agreement"].answer == "unknown"
 
 
-def test_losses_excuse_no_invented_message(tmp_path: Path) -> None:
+def test_message_loss_does_not_excuse_invented_messages(tmp_path: Path) -> None:
     done = lossy(tmp_path, ONCE.replace('id=e["message"]', "id=[0, 77]"), loss=0.2)
     assert done.verdicts["creation"].answer == "violated"
 
@@ -104,14 +104,14 @@ def test_bad_loss_settings_are_rejected_in_one_line(network: dict[str, Any], why
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_protocols_of_papers_reject_a_lossy_network() -> None:
+def test_paper_protocols_reject_a_lossy_network() -> None:
     reliable = Path(mobilenet.__file__).parents[1] / "scenarios" / "vcube" / "reliable.yaml"
     with pytest.raises(ScenarioError, match="assumes that no message is lost; only programs can be run on a network"):
         load_scenario(reliable, ["network.loss=0.1"])
 
 
 @pytest.mark.parametrize("loses", [True, False], ids=["losses", "a crash"])
-def test_causes_do_not_grow_with_messages_that_never_arrive(loses: bool, tmp_path: Path) -> None:
+def test_undelivered_messages_do_not_accumulate_in_the_causes(loses: bool, tmp_path: Path) -> None:
     path = scenario(tmp_path, AGAIN if loses else ONCE, loss=0.3 if loses else 0)
     changes = ["record.causes=true", *([] if loses else ["faults=[{process: p1, at: 3}]"])]
     experiment = Experiment(load_scenario(path).with_changes(changes), allow_code=True)

@@ -20,7 +20,7 @@ def play(samples: Path, out: Path, change: tuple[str, str] = ("", "")) -> Run:
 
 
 @pytest.mark.parametrize("topology", ["line", "all"])
-def test_maelstrom_nodes_deliver_everything_everywhere(topology: str, samples: Path, tmp_path: Path) -> None:
+def test_maelstrom_nodes_deliver_every_message_to_every_process(topology: str, samples: Path, tmp_path: Path) -> None:
     done = run(
         samples / "maelstrom.yaml", out=tmp_path / "run", allow_code=True,
         overrides=[f"protocol.settings.topology={topology}", "processes=5", "workload.sources=5"],
@@ -74,7 +74,7 @@ def test_a_failed_maelstrom_node_is_reported_with_its_command(
         ("", "the command of the node is missing; expected it after maelstrom.py"),
     ],
 )
-def test_a_maelstrom_node_that_does_not_start_is_one_line(
+def test_a_maelstrom_start_failure_is_reported_in_one_line(
     words: str, complaint: str, samples: Path, tmp_path: Path
 ) -> None:
     command = ", ".join(filter(None, ["python3", "maelstrom.py", words]))
@@ -140,7 +140,7 @@ def count_with(samples: Path, out: Path, old: str, new: str, messages: int = 5) 
     return of_node(samples, out, COUNTER.replace(old, new), **changes)
 
 
-def test_a_counter_shows_which_messages_it_has_counted(samples: Path, tmp_path: Path) -> None:
+def test_the_counter_value_reveals_which_messages_were_counted(samples: Path, tmp_path: Path) -> None:
     done = count_with(samples, tmp_path / "sound", "", "")
     assert done.verdict == "valid" and done.metrics["deliveries"] == 4 * 4 * 5
 
@@ -153,14 +153,14 @@ def test_a_counter_shows_which_messages_it_has_counted(samples: Path, tmp_path: 
         ("sign", 'totals[request["src"]] = body', 'totals[request["src"]] = -body', "creation"),
     ],
 )
-def test_a_counter_that_counts_wrongly_is_found(
+def test_an_incorrect_counter_implementation_is_detected(
     name: str, old: str, new: str, check: str, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_programs, "LISTENS_S", 0.5)
     assert count_with(samples, tmp_path / name, old, new).verdicts[check].answer == "violated"
 
 
-def test_a_counter_has_room_for_few_messages(samples: Path, tmp_path: Path) -> None:
+def test_a_pn_counter_rejects_more_messages_than_it_can_encode(samples: Path, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="a pn-counter shows at most 22 messages apart, expected fewer"):
         count_with(samples, tmp_path / "many", "", "", 6)
     with pytest.raises(PluginError, match="the node answers read with x, expected a whole number as value"):

@@ -29,12 +29,12 @@ PROCESS = """
 """
 
 
-def test_a_message_named_like_the_default_is_counted_with_it(tmp_path: Path) -> None:
+def test_messages_without_a_name_are_counted_as_the_default(tmp_path: Path) -> None:
     kinds = play(answering(tmp_path, HOST)).counters["by_message_type"]["host"]
     assert kinds["Says"]["count"] == 3 * kinds["says"]["count"] > 0
 
 
-def test_message_names_that_differ_in_case_count_as_one(tmp_path: Path) -> None:
+def test_process_message_names_are_not_case_sensitive(tmp_path: Path) -> None:
     workload = {"sources": 1, "messages": 2}
     done = play(processes(tmp_path, AROUND.format(code=PROCESS), processes=3, detector=None, workload=workload))
     assert done.counters["messages"]["by_kind"] == {"a": 4}
@@ -68,7 +68,7 @@ KINDS = {"SHOUT h0:1": "Says", "told": "told", "1st": "Says", "a" * 40: "a" * 40
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_invalid_message_name_gets_no_counter_of_its_own(kind: str, tmp_path: Path) -> None:
+def test_messages_with_invalid_names_share_a_counter(kind: str, tmp_path: Path) -> None:
     """docs/guide/programs.md states this rule."""
     send = json.dumps({"do": "send", "to": 0, "message": {"kind": kind}, "bytes": 20})
     done = play(answering(tmp_path, f"if e['ev'] == 'cell': print({send!r})"))

@@ -67,7 +67,7 @@ def play_clocked(folder: Path, line: str, **more: Any) -> Run:
     return play(path)
 
 
-def test_a_node_that_gossips_by_its_clock_is_unknown_each_time(samples: Path, tmp_path: Path) -> None:
+def test_a_node_that_gossips_on_its_own_clock_is_always_unknown(samples: Path, tmp_path: Path) -> None:
     for out in ("one", "two"):
         done = gossip(samples, tmp_path / out)
         assert done.verdict == "unknown"
@@ -81,14 +81,14 @@ def test_a_node_that_gossips_by_its_clock_is_unknown_each_time(samples: Path, tm
         assert verify_run(done.path) == done.verdicts
 
 
-def test_a_clock_excuses_no_invented_message(samples: Path, tmp_path: Path) -> None:
+def test_acting_on_a_clock_does_not_excuse_invented_messages(samples: Path, tmp_path: Path) -> None:
     invents = GOSSIP.replace('values.append(body["message"])', 'values.extend([body["message"], 7_000_999])')
     assert invents != GOSSIP
     done = gossip(samples, tmp_path / "invents", invents)
     assert done.verdicts["creation"].answer == "violated" and done.verdicts["agreement"].answer == "unknown"
 
 
-def test_any_program_may_report_a_clock(tmp_path: Path) -> None:
+def test_any_program_can_declare_that_it_acts_on_a_clock(tmp_path: Path) -> None:
     began = time.monotonic()
     done = play_clocked(tmp_path, '{"do": "own_clock"}')
     assert time.monotonic() - began < run_programs.LISTENS_S  # The run stops waiting after the first report.
@@ -97,12 +97,12 @@ def test_any_program_may_report_a_clock(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["", "own_clock", '{"do":"own_clock","why":1}', '{"do":"done"}', "[" * 5000])
-def test_other_answers_do_not_report_a_clock(line: str, tmp_path: Path) -> None:
+def test_other_program_output_does_not_report_a_clock(line: str, tmp_path: Path) -> None:
     done = play_clocked(tmp_path, line)
     assert done.verdicts["agreement"].answer == "violated" and "own_clock" not in done.manifest
 
 
-def test_own_clocks_do_not_matter_if_no_delivery_is_missing(tmp_path: Path) -> None:
+def test_a_clock_does_not_matter_if_no_delivery_is_missing(tmp_path: Path) -> None:
     done = play_clocked(
         tmp_path, '{"do":"own_clock"}', faults=[{"process": "p0", "at": 50}, {"process": "p1", "at": 50}]
     )

@@ -21,7 +21,7 @@ SEEDS = (3, 4)  # A run is so short that one seed may not show every bug.
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("language", those_here(BAD))
-def test_the_verifier_finds_the_planted_bug_in_each_language(
+def test_the_verifier_finds_the_sample_bug_in_each_language(
     language: str, seed: int, samples: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(samples, tmp_path, dirs_exist_ok=True)

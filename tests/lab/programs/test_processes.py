@@ -48,7 +48,7 @@ def flood(folder: Path, world: str, code: str = FLOOD, **protocol: Any) -> Run:
 
 
 @pytest.mark.parametrize("world", WORLDS)
-def test_flooding_is_valid_everywhere(world: str, tmp_path: Path) -> None:
+def test_the_flooding_sample_is_valid_in_every_world(world: str, tmp_path: Path) -> None:
     done = flood(tmp_path, world)
     assert done.verdict == "valid", done.verdicts
     crashed = 1 if "faults" in WORLDS[world] else 0
@@ -59,7 +59,7 @@ def test_flooding_is_valid_everywhere(world: str, tmp_path: Path) -> None:
     assert done.manifest["buffers"] == ["told"]
 
 
-def test_completing_a_message_never_broadcast_is_a_violation(tmp_path: Path) -> None:
+def test_completing_a_message_that_was_never_sent_is_a_violation(tmp_path: Path) -> None:
     lie = """do("buffer", name="told", size=0)
     if e["ev"] == "broadcast": do("complete", id=[me, 77])"""
     done = flood(tmp_path, "abstract", FLOOD.replace('do("buffer", name="told", size=0)', lie))
@@ -69,7 +69,7 @@ def test_completing_a_message_never_broadcast_is_a_violation(tmp_path: Path) -> 
     )
 
 
-def test_a_program_that_fails_at_the_start_leaves_a_run(tmp_path: Path) -> None:
+def test_a_program_that_fails_at_startup_leaves_a_readable_run(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="marked as ended early"):
         flood(tmp_path, "abstract", "import sys; sys.exit('no settings')")
     assert (tmp_path / "run" / "p0.stderr.txt").read_text() == "no settings\n"

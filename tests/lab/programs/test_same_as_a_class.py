@@ -43,7 +43,7 @@ def fingerprint(folder: Path, world: str, protocol: dict[str, object]) -> str:
 @pytest.mark.long
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("language", those_here(COMMANDS))
-def test_a_program_has_the_same_events_as_the_class(
+def test_a_program_produces_the_same_events_as_the_class(
     language: str, world: str, of_the_class: dict[str, str], samples: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(samples, tmp_path, dirs_exist_ok=True)

@@ -73,7 +73,7 @@ def run_again(done: mobilenet.Run, tmp_path: Path) -> mobilenet.Run:
 
 
 @pytest.mark.parametrize("words", ["python3, maelstrom.py, ./bin/node", "env, python3, ./maelstrom.py, bin/node"])
-def test_a_kept_run_repeats_from_elsewhere(words: str, samples: Path, tmp_path: Path) -> None:
+def test_a_saved_run_can_be_repeated_from_another_directory(words: str, samples: Path, tmp_path: Path) -> None:
     done = mobilenet.run(write_program(tmp_path / "own", samples, words), out=tmp_path / "run", allow_code=True)
     assert done.verdict == "valid" and done.metrics["deliveries"] > 8
     assert not (done.path / "data" / "large.bin").exists()
@@ -90,7 +90,7 @@ def test_a_kept_run_repeats_from_elsewhere(words: str, samples: Path, tmp_path: 
         ("[/etc]", "protocol.files.0: expected a path, relative to the scenario's folder, of a file or folder"),
     ],
 )
-def test_program_files_that_cannot_be_copied_are_one_line(
+def test_missing_program_files_are_reported_in_one_line(
     files: str, complaint: str, program: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "own" / "events.parquet").write_text("")
@@ -100,7 +100,7 @@ def test_program_files_that_cannot_be_copied_are_one_line(
 
 
 @pytest.mark.parametrize("files", ['[lib, "data/*.txt", "*.json", "*.parq*", "*.txt"]', '[lib, data, "*"]', '["**/*"]'])
-def test_patterns_match_nothing_of_a_kept_run(files: str, program: Path, tmp_path: Path) -> None:
+def test_file_patterns_never_match_output_of_a_run(files: str, program: Path, tmp_path: Path) -> None:
     (tmp_path / "own" / "words.json").write_text("[]")
     (tmp_path / "own" / "p0.parquets").write_text("")
     (tmp_path / "own" / "p1.stderr.txt").write_text("of another run")
@@ -130,7 +130,7 @@ def test_a_study_with_a_pattern_repeats_from_elsewhere(
 
 
 @pytest.mark.long
-def test_a_run_with_a_pattern_shrinks(tmp_path: Path) -> None:
+def test_shrinking_supports_programs_with_file_patterns(tmp_path: Path) -> None:
     own = tmp_path / "own"
     (own / "lib").mkdir(parents=True)
     (own / "lib" / "words.txt").write_text("1")
@@ -161,7 +161,7 @@ def test_too_many_program_files_are_reported_in_one_line(program: Path, tmp_path
         mobilenet.run(program, out=tmp_path / "run", allow_code=True)
 
 
-def test_a_kept_run_lacking_files_refers_to_protocol_files(program: Path, tmp_path: Path) -> None:
+def test_a_saved_run_with_missing_files_mentions_protocol_files(program: Path, tmp_path: Path) -> None:
     done = mobilenet.run(program, out=tmp_path / "run", allow_code=True, overrides=["protocol.files=[]"])
     hint = "; if the program loads other files, name them in protocol.files of the original scenario and run it again"
     with pytest.raises(ScenarioError) as caught:

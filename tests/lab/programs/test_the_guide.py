@@ -34,7 +34,7 @@ if e['ev'] == 'broadcast': print('{"do":"refuse"}')
 
 
 @pytest.mark.parametrize("remembers", [True, False])
-def test_a_host_that_crashes_before_joining_is_not_asked_again(remembers: bool, tmp_path: Path) -> None:
+def test_a_host_that_crashes_before_joining_is_asked_only_once(remembers: bool, tmp_path: Path) -> None:
     """docs/guide/programs.md states this rule on membership."""
     faults = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 1}]}
     more = {"faults": faults, "record": {"programs": True}}
@@ -59,7 +59,7 @@ if e['ev'] == 'broadcast': print('{"do":"refuse"}')
 """
 
 
-def test_a_station_that_does_not_serve_keeps_a_run_from_rest(tmp_path: Path) -> None:
+def test_a_run_cannot_rest_while_a_station_does_not_serve_a_host(tmp_path: Path) -> None:
     file = answering(tmp_path, SERVES_NOT)
     assert play(file, "served").verdicts["drained"].answer == "valid"
     silent = tmp_path / "silent.py"

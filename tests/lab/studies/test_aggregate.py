@@ -36,7 +36,7 @@ def runs_of(finished: Result, configuration: int) -> list[Path]:
 
 
 @pytest.mark.long
-def test_summary_is_the_t_interval_over_runs(finished: Result) -> None:
+def test_the_study_summary_uses_t_intervals_over_runs(finished: Result) -> None:
     table = pd.read_parquet(finished.store.tables / "summary.parquet")
     for configuration in range(len(finished.store.configurations)):
         rows = [json.loads((run / "metrics.json").read_text()) for run in runs_of(finished, configuration)]
@@ -55,7 +55,7 @@ def test_summary_is_the_t_interval_over_runs(finished: Result) -> None:
             )
 
 
-def test_delays_of_all_runs_together(finished: Result) -> None:
+def test_study_delays_combine_the_delays_of_all_runs(finished: Result) -> None:
     table = pd.read_parquet(finished.store.tables / "delays.parquet")
     for configuration in range(len(finished.store.configurations)):
         delays = []
@@ -72,7 +72,7 @@ def test_delays_of_all_runs_together(finished: Result) -> None:
         assert np.allclose(own["delay_s"], exact, rtol=1e-3)
 
 
-def test_aggregated_buffers_agree_with_a_slow_computation(finished: Result) -> None:
+def test_aggregated_buffers_match_a_brute_force_computation(finished: Result) -> None:
     table = pd.read_parquet(finished.store.tables / "buffers.parquet")
     own = table[table["configuration"] == 0]
     per_run: dict[tuple[str, int], list[float]] = {}
@@ -106,7 +106,7 @@ def _area(steps: np.ndarray, begin: float, end: float) -> float:
 
 
 @given(st.lists(st.tuples(st.integers(0, 1000), st.sampled_from(["s0", "s1"]), st.integers(0, 9)), max_size=30))
-def test_integral_is_the_sum_over_nodes(samples: list[tuple[int, str, int]]) -> None:
+def test_the_integral_is_the_sum_over_all_nodes(samples: list[tuple[int, str, int]]) -> None:
     rows = pd.DataFrame(sorted(samples, key=lambda row: row[0]), columns=["time_ns", "node", "value"]).astype(
         {"time_ns": "int64", "value": "float64"}
     )
@@ -118,7 +118,7 @@ def test_integral_is_the_sum_over_nodes(samples: list[tuple[int, str, int]]) -> 
 
 
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1))
-def test_a_bin_is_a_thousandth_wide(delays: list[float]) -> None:
+def test_histogram_bins_are_about_a_thousandth_of_a_delay_wide(delays: list[float]) -> None:
     for delay in delays:
         [number], [count] = histogram(np.array([delay]))
         assert count == 1 and delay_of_bin(number) == pytest.approx(delay, rel=0.6e-3)
@@ -140,7 +140,7 @@ def test_the_steady_state_excludes_the_warm_up() -> None:
     assert cut_s is not None and 15 <= cut_s <= 30
 
 
-def test_measure_counts_every_delivery_of_the_window(finished: Result) -> None:
+def test_measure_counts_every_delivery_in_the_window(finished: Result) -> None:
     run = finished.store.runs / "c000-r0001"
     measurements = measure(run, "terminating")
     events = pd.read_parquet(run / "events.parquet")

@@ -85,7 +85,7 @@ session.stop()
 
 
 @pytest.mark.timeout(400)
-def test_a_study_leaves_the_caller_s_spark_session_unchanged(tmp_path: Path) -> None:
+def test_a_study_leaves_an_existing_spark_session_unchanged(tmp_path: Path) -> None:
     """The caller's session has a running job and allows each task to fail only once. Two runs of the study kill their
     process twice.
     """
@@ -110,7 +110,7 @@ session.stop()
 
 
 @pytest.mark.timeout(300)
-def test_workers_without_mobilenet_are_sent_it(tmp_path: Path) -> None:
+def test_workers_without_mobilenet_receive_a_copy(tmp_path: Path) -> None:
     """The Python of the workers has all libraries, but ignores the files of an editable installation."""
     python = tmp_path / "python"
     libraries = sysconfig.get_paths()["purelib"]
@@ -143,7 +143,7 @@ def test_studies_reject_unsuitable_spark_sessions(tmp_path: Path) -> None:
         mobilenet.study({"scenario": str(FIRST), "replications": {"min": 2}}, out=tmp_path / "out", master="mars")
 
 
-def test_errors_of_the_other_process_arrive(tmp_path: Path) -> None:
+def test_errors_in_the_study_process_reach_the_caller(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "letter").write_text("dear")
     with pytest.raises(StudyError, match="there: exists and is not a study; choose another directory for out"):

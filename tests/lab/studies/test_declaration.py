@@ -50,7 +50,7 @@ def test_every_combination_of_levels_is_a_configuration(tmp_path: Path) -> None:
     )
 
 
-def test_the_seed_depends_on_study_and_replication_alone() -> None:
+def test_run_seeds_depend_only_on_the_study_and_replication() -> None:
     def with_seed(seed: int, first: int | None = None) -> Study:
         return Study.of({"scenario": "first.yaml", "seed": seed, "first_seed": first}, FIRST.parent)
 
@@ -63,7 +63,7 @@ def test_the_seed_depends_on_study_and_replication_alone() -> None:
     assert [run.seed for run in plan_runs(with_seed(7, 2000), [3, 3])] == [2000, 2000, 2001, 2001, 2002, 2002]
 
 
-def test_an_effective_study_loads_as_the_same_study(tmp_path: Path) -> None:
+def test_an_exported_study_loads_as_the_same_study(tmp_path: Path) -> None:
     first = study(tmp_path, GOOD)
     again = study(tmp_path, to_yaml(first.model_dump(by_alias=True)))
     assert again.model_dump(exclude={"factors"}) == first.model_dump(exclude={"factors"})
@@ -126,14 +126,14 @@ def test_an_effective_study_loads_as_the_same_study(tmp_path: Path) -> None:
         ("wireless.loss: 0.1", "seed: 4", "study.yaml:6: set.seed: runs take their seeds from the seed of the study"),
     ],
 )
-def test_errors_in_a_study_file_state_their_place(tmp_path: Path, old: str, new: str, expected: str) -> None:
+def test_errors_in_a_study_file_state_where_they_are(tmp_path: Path, old: str, new: str, expected: str) -> None:
     assert old in GOOD
     with pytest.raises(ScenarioError) as caught:
         configurations(study(tmp_path, GOOD.replace(old, new)))
     assert expected in str(caught.value).splitlines()[0]
 
 
-def test_the_scenario_may_be_a_dictionary(tmp_path: Path) -> None:
+def test_the_scenario_of_a_study_can_be_a_dictionary(tmp_path: Path) -> None:
     """A study of such a scenario can be resumed like a study of a file."""
     scenario = parse(FIRST.read_bytes(), "first.yaml").plain()
     assert isinstance(scenario, dict)
@@ -152,7 +152,7 @@ def test_the_scenario_may_be_a_dictionary(tmp_path: Path) -> None:
         configurations(Study.of({"scenario": scenario | {"hots": 7}}, tmp_path))
 
 
-def test_values_of_the_command_line_replace_those_of_the_file(tmp_path: Path) -> None:
+def test_command_line_values_override_the_study_file(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(GOOD)
     study = Study.load(file, ["record.frames=true", "wireless.loss=0.2"], replications=4, seed=7)
@@ -168,7 +168,7 @@ def test_values_of_the_command_line_replace_those_of_the_file(tmp_path: Path) ->
         Study.load(file, replications=1)
 
 
-def test_two_keys_of_set_may_be_valid_only_together() -> None:
+def test_overrides_in_a_study_are_validated_together() -> None:
     """The warm-up in the file takes 10 s, so a shorter duration is valid only together with a shorter warm-up."""
     values = {"scenario": str(SCENARIOS / "static.yaml"), "replications": {"min": 2}}
     study = Study.of(values | {"set": {"duration_s": 4, "warmup_s": 0}}, Path())
@@ -177,7 +177,7 @@ def test_two_keys_of_set_may_be_valid_only_together() -> None:
         configurations(Study.of(values | {"set": {"duration_s": 4}}, Path()))
 
 
-def test_a_level_that_is_a_plug_in_is_named_by_its_label(tmp_path: Path) -> None:
+def test_errors_refer_to_a_plug_in_level_by_its_label(tmp_path: Path) -> None:
     """The message takes one line, and does not contain any part of the level itself."""
     (tmp_path / "scenarios").mkdir()
     (tmp_path / "scenarios" / "first.yaml").write_text(FIRST.read_text())

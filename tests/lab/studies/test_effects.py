@@ -50,7 +50,7 @@ def synthetic_values(noise: float) -> pd.Series[float]:
     return of_runs(values)["m"]
 
 
-def test_effects_are_those_of_the_model_the_largest_first() -> None:
+def test_effects_match_a_known_model_in_descending_order() -> None:
     all_effects = effects(all_levels(), synthetic_values(1e-6), "m", 0.95)
     by = {effect.levels: effect.interval.mean for effect in all_effects}
     assert len(all_effects) == 4 + 2 + 1 + 2
@@ -68,14 +68,14 @@ def test_effects_are_those_of_the_model_the_largest_first() -> None:
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_real_effects_are_significant_and_others_seldom() -> None:
+def test_only_real_effects_are_significant() -> None:
     effect_of = {effect.levels: effect for effect in effects(all_levels(), synthetic_values(0.2), "m", 0.95)}
     assert effect_of[(A, 0.1),].p_adjusted < 0.001 and effect_of[(A, 0.1), (B, 30)].p_adjusted < 0.001
     assert effect_of[(C, 8),].p_adjusted > 0.05
     assert effect_of[(A, 0.1),].row()["factor_1"] == A
 
 
-def test_effects_need_all_runs_and_two_factors() -> None:
+def test_effects_require_all_runs_and_at_least_two_factors() -> None:
     values = synthetic_values(0.2)
     values[3, 2] = math.nan
     assert effects(all_levels(), values, "m", 0.95) == []

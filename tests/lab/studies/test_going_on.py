@@ -41,7 +41,7 @@ def gossip_study(folder: Path, old: str, new: str, more: str = "") -> Path:
     return study_in(folder, more, "gossip.yaml")
 
 
-def test_tables_are_the_same_without_spark(finished: Result, tmp_path: Path) -> None:
+def test_tables_computed_with_and_without_spark_are_identical(finished: Result, tmp_path: Path) -> None:
     shutil.copytree(finished.store.path, tmp_path / "copy")
     store = create(finished.store.study, tmp_path / "copy")
     shutil.rmtree(store.tables)
@@ -49,7 +49,7 @@ def test_tables_are_the_same_without_spark(finished: Result, tmp_path: Path) -> 
     assert tables_of(store.path) == tables_of(finished.store.path)
 
 
-def test_an_unfinished_study_can_be_inspected(finished: Result, tmp_path: Path) -> None:
+def test_tables_of_an_unfinished_study_cover_its_finished_runs(finished: Result, tmp_path: Path) -> None:
     path = Path(shutil.copytree(finished.store.path, tmp_path / "half"))
     first, *others = sorted((path / "measured").glob("*.parquet"))
     for part in others:
@@ -61,7 +61,7 @@ def test_an_unfinished_study_can_be_inspected(finished: Result, tmp_path: Path) 
     assert len(pd.read_csv(path / "tables" / "runs.csv")) == there
 
 
-def test_a_planted_scenario_is_refused_and_its_code_not_run(tmp_path: Path) -> None:
+def test_a_scenario_smuggled_into_a_study_is_rejected_unexecuted(tmp_path: Path) -> None:
     file, mark = study_in(tmp_path), tmp_path / "mark"
     planted = tmp_path / "out" / "configurations" / "c000"
     planted.mkdir(parents=True)
@@ -152,7 +152,7 @@ def test_a_study_reports_a_run_that_kills_its_process(tmp_path: Path) -> None:
         assert failed.startswith(f"{name}: the process of this run ended without a message, 2 times")
 
 
-def test_a_study_without_a_successful_run_says_so(tmp_path: Path) -> None:
+def test_a_study_reports_that_none_of_its_runs_succeeded(tmp_path: Path) -> None:
     """The rule of the study asks for more replications, but the tables do not contain a row whose precision could be
     computed.
     """
@@ -163,7 +163,7 @@ def test_a_study_without_a_successful_run_says_so(tmp_path: Path) -> None:
     assert list((tmp_path / "out" / "starting").iterdir()) == []
 
 
-def test_precise_configurations_get_no_further_runs(tmp_path: Path) -> None:
+def test_sufficiently_precise_configurations_get_no_more_runs(tmp_path: Path) -> None:
     rule = "{min: 3, max: 9, step: 3, until: {metric: delivery_delay_mean_s, relative_half_width: 0.2}}"
     file = study_in(tmp_path, f"factors: {{wireless.loss: [0, 0.3]}}\nreplications: {rule}\n", duration_s=20)
     standings: list[Standing] = []
@@ -202,7 +202,7 @@ def test_studies_can_be_run_from_python(finished: Result, tmp_path: Path) -> Non
         mobilenet.study({"scenari": "x.yaml"}, out=tmp_path / "other")
 
 
-def test_a_failed_run_keeps_its_reason_when_its_batch_is_retried(tmp_path: Path) -> None:
+def test_a_failed_run_keeps_its_reason_after_a_retry(tmp_path: Path) -> None:
     file = study_in(tmp_path)
     store = create(Study.load(file), tmp_path / "out")
     (store.runs / "c000-r0001").write_text("in the way")
@@ -211,7 +211,7 @@ def test_a_failed_run_keeps_its_reason_when_its_batch_is_retried(tmp_path: Path)
     assert "already exists" in json.loads((store.failed / "c000-r0001.json").read_text())["error"]
 
 
-def test_a_worker_freezes_what_it_has_imported_once() -> None:
+def test_a_worker_freezes_imported_objects_only_once() -> None:
     code = (
         "import gc\nfrom mobilenet.lab.studies.task import perform\nfound = []\nfor _ in range(2):\n"
         "    list(perform('.', 'terminating', ()))\n    found.append(gc.get_freeze_count())\n"
@@ -221,7 +221,7 @@ def test_a_worker_freezes_what_it_has_imported_once() -> None:
     assert done.stdout == "True True\n", done
 
 
-def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> None:
+def test_a_study_keeps_its_larger_number_of_replications(tmp_path: Path) -> None:
     """A study that was extended by `--replications 3` keeps its replications, although its file asks for fewer."""
     file, out, messages = study_in(tmp_path), tmp_path / "out", list[str]()
     assert with_replications_so_far(Study.load(file), out, messages.append).replications.min == 2

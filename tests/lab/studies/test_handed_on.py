@@ -81,7 +81,7 @@ def handed_on(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rep
 
 @pytest.mark.long
 @pytest.mark.parametrize("file", [file for file in SHIPPED if file.stem not in ALIKE], ids=lambda path: path.stem)
-def test_the_directory_of_each_shipped_study_reproduces_it(
+def test_each_shipped_study_can_be_reproduced_from_its_directory(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = Study.load(file)
@@ -98,7 +98,7 @@ def test_the_directory_of_each_shipped_study_reproduces_it(
 
 
 @pytest.mark.long
-def test_a_study_with_every_kind_of_file_reproduces_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_directory_contains_everything_to_reproduce_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "own"
     (own / "walls").mkdir(parents=True)
     shutil.copy(SCENARIOS / "first.yaml", own / "scenario.yaml")
@@ -111,7 +111,7 @@ def test_a_study_with_every_kind_of_file_reproduces_itself(tmp_path: Path, monke
     handed_on(Study.load(own / "study.yaml"), tmp_path, monkeypatch)
 
 
-def test_a_kept_study_with_other_factors_is_refused(tmp_path: Path) -> None:
+def test_a_saved_study_with_modified_factors_is_rejected(tmp_path: Path) -> None:
     study = Study.load(SCENARIOS / "studies" / "loss.yaml")
     create(study, tmp_path / "study")
     file = tmp_path / "study" / "study.yaml"
@@ -120,7 +120,7 @@ def test_a_kept_study_with_other_factors_is_refused(tmp_path: Path) -> None:
         create(Study.load(file), tmp_path / "again")
 
 
-def test_a_factor_must_not_be_named_like_a_table_column(tmp_path: Path) -> None:
+def test_a_factor_cannot_be_named_like_a_table_column(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(
         f"scenario: {SCENARIOS / 'first.yaml'}\nfactors: {{configuration: [{{wireless.loss: 0}}]}}\n"
     )

@@ -17,7 +17,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> mobilenet.Run:
     return mobilenet.run("scenarios/dynamic.yaml", out=out, overrides=["duration_s=40"])
 
 
-def test_each_handoff_has_a_row_and_the_percentiles_are_theirs(walked: mobilenet.Run) -> None:
+def test_handoff_rows_agree_with_the_handoff_metrics(walked: mobilenet.Run) -> None:
     rows = walked.handoffs
     changes = rows[rows.cause == "cell"]
     assert len(changes) == walked.metrics["handoffs"] > 5
@@ -28,7 +28,7 @@ def test_each_handoff_has_a_row_and_the_percentiles_are_theirs(walked: mobilenet
     assert (known >= changes.loc[known.index, "duration_s"] - 1e-9).all()
 
 
-def test_a_study_measures_the_same_handoff_rows_as_the_run(walked: mobilenet.Run) -> None:
+def test_a_study_computes_the_same_handoff_rows_as_the_run(walked: mobilenet.Run) -> None:
     handoffs = measure(walked.path, "terminating").handoff_rows
     assert [row["begin_s"] for row in handoffs] == list(walked.handoffs.begin_s)
 

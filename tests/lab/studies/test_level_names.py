@@ -32,7 +32,7 @@ def study(levels: list[Any], **more: Any) -> Study:
         ("x" * 50, "x" * 39 + "…"),
     ],
 )
-def test_levels_get_short_names(level: Any, short: str) -> None:
+def test_levels_are_abbreviated_in_names(level: Any, short: str) -> None:
     assert short_level(level) == short
 
 
@@ -45,7 +45,7 @@ def test_a_label_replaces_the_level_and_its_factor() -> None:
     assert names.in_words("protocol", "{name: tcp_flooding}") == "tcp_flooding"
 
 
-def test_labels_are_not_part_of_the_levels_and_are_kept() -> None:
+def test_level_labels_are_stored_separately_from_the_levels() -> None:
     one = study([{"label": "quiet", "value": 0}, 0.3], compare={"factor": "wireless.loss", "baseline": "quiet",
                 "metrics": ["delivery_delay_mean_s"]})  # fmt: skip
     assert one.levels("wireless.loss") == (0, 0.3) and one.labels("wireless.loss") == ("quiet", None)

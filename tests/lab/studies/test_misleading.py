@@ -61,7 +61,7 @@ def factorial(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return make(Study.of(values, GOSSIP.parent), tmp_path_factory.mktemp("factorial") / "study", 3)
 
 
-def test_quiet_prints_each_finding_whole(lossy: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_each_finding_in_full(lossy: Store, capsys: pytest.CaptureFixture[str]) -> None:
     compare_command(lossy.path, quiet=True)
     first, *lines = capsys.readouterr().out.splitlines()
     assert first.startswith("Delivered of what was owed to members: ours 100 %, gossip ")
@@ -75,7 +75,7 @@ def test_quiet_prints_each_finding_whole(lossy: Store, capsys: pytest.CaptureFix
         assert line in (full, f"{delivered}{short}"), line
 
 
-def test_an_infinite_percentile_counts_in_comparisons(lossy: Store) -> None:
+def test_comparisons_take_infinite_percentiles_into_account(lossy: Store) -> None:
     rows = [row for row in read_rows(lossy.path, "tables/summary") if row["metric"] == P95]
     assert [(row["n"], row["mean"] is None, row["infinite"]) for row in rows] == [(4, False, 0), (4, True, 4)]
     assert sum(row[P95] == math.inf for row in read_rows(lossy.path, "tables/runs")) == PAIRS
@@ -101,7 +101,7 @@ def of_values(metric: str, own: list[float], base: list[float]) -> Finding:
     )[0]
 
 
-def test_one_infinite_run_of_four_prevents_a_ratio() -> None:
+def test_a_ratio_requires_all_runs_to_be_finite() -> None:
     finding = of_values(P50, [0.1, 0.2, math.inf, 0.1], [1.9, 2.0, 2.1, 2.0])
     assert finding.verdict == "infinite" and finding.result is None and finding.row()["pairs"] == 4
     line = sentence(finding.document(), COMPARISON, NAMES)
@@ -112,19 +112,19 @@ def test_one_infinite_run_of_four_prevents_a_ratio() -> None:
     )
 
 
-def test_a_study_does_not_ignore_infinite_runs_when_it_stops() -> None:
+def test_a_stopping_rule_takes_infinite_runs_into_account() -> None:
     until = Until(metric=P50, relative_half_width=0.1)
     runs = [{P50: 1.0, "broadcasts_undelivered": 1.0}, {P50: 1.0}, {"broadcasts_undelivered": 9.0}]
     assert _relative_half_width(runs[:2], until, 0.95) == 0 and _relative_half_width(runs, until, 0.95) is None
     assert Replications(min=2, max=3, until=until).most == 3
 
 
-def test_equal_values_in_every_pair_are_not_inconclusive() -> None:
+def test_identical_values_in_every_pair_are_judged_the_same() -> None:
     finding = of_values("gaps", [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
     assert (finding.verdict, finding.more) == ("same", None)
 
 
-def test_every_effect_has_the_change_of_the_delivery_ratio(factorial: Store) -> None:
+def test_every_effect_states_the_change_in_the_delivery_ratio(factorial: Store) -> None:
     effects = study_effects(factorial.path, list(factorial.study.factors), [DELAY], 0.95)
     row = next(one for one in (effect.row() for effect in effects) if one["level_1"] == "0.4" and not one["factor_2"])
     assert row["delivery_ratio_change"] < -0.1 and row["delivery_ratio_change_high"] < 0
@@ -136,9 +136,7 @@ def test_every_effect_has_the_change_of_the_delivery_ratio(factorial: Store) -> 
     assert texts[0] == "delivery ratio" and any(f"{row['delivery_ratio_change']:+.3g} " in text for text in texts)
 
 
-def test_the_screen_shows_the_change_of_the_delivery_ratio(
-    factorial: Store, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_prints_the_change_of_the_delivery_ratio(factorial: Store, capsys: pytest.CaptureFixture[str]) -> None:
     compare_command(factorial.path, [DELAY])
     lines = capsys.readouterr().out.splitlines()
     assert "delivery ratio" in lines[1] and next(line for line in lines if line.startswith("loss 0.4 ")).count("-") >= 3
@@ -169,7 +167,7 @@ def unsettled_findings() -> Iterator[tuple[str, list[Finding]]]:
         yield radio, [finding]
 
 
-def test_more_broadcasts_do_not_count_as_fewer_deliveries() -> None:
+def test_more_broadcasts_are_not_reported_as_fewer_deliveries() -> None:
     claim: Claim = claims(dict(unsettled_findings()), 0.95)[0]
     why = "it is not settled whether 0 is behind in the share of broadcasts by more than 1 percentage point"
     assert claim.verdict_in_full(("0.3", "0")) == (
@@ -181,7 +179,7 @@ def test_more_broadcasts_do_not_count_as_fewer_deliveries() -> None:
     assert shares_of_levels([claim], "loss", NAMES) == ["broadcast of what was offered: 0 87 %, 0.3 62 %"]
 
 
-def test_levels_of_other_workloads_are_not_judged_by_any_metric(tmp_path: Path) -> None:
+def test_levels_with_different_workloads_are_never_ranked(tmp_path: Path) -> None:
     metrics = [P50, DELAY, "collision_loss_ratio", "messages_sent_per_delivery"]
     compare = {"factor": "workload.interval_s", "baseline": 5, "metrics": metrics}
     protocol = {key: value for key, value in LOSES.items() if key != "label"}
@@ -205,30 +203,30 @@ def test_levels_of_other_workloads_are_not_judged_by_any_metric(tmp_path: Path) 
         ("collision_loss_ratio", "better"),
     ],
 )
-def test_counts_of_deliveries_are_judged_as_they_are(metric: str, words: str) -> None:
+def test_delivery_counts_are_judged_directly(metric: str, words: str) -> None:
     known = known_shares({0: [1.0] * 4, 1: [1.0] * 4}, broadcast_ratio={0: [0.5, 0.6, 0.5, 0.6], 1: [1.0] * 4})
     assert list(verdicts_on(metric, known)) == [words]
 
 
-def test_fewer_missing_deliveries_do_not_excuse_a_lower_ratio() -> None:
+def test_fewer_missing_deliveries_do_not_outweigh_a_lower_ratio() -> None:
     known = known_shares({0: [1.0] * 4, 1: [0.5, 0.6, 0.5, 0.6]})
     (verdict,) = verdicts_on("broadcasts_undelivered", known)
     assert verdict == "lower, but not called better, because b is behind in the delivery ratio"
 
 
-def test_the_table_has_all_shares_and_the_judgement(lossy: Store) -> None:
+def test_the_comparison_table_contains_shares_and_judgement(lossy: Store) -> None:
     row = next(one.row() for one in compare_study(lossy.path) or [] if one.metric == DELAY)
     assert row["verdict"] == "different" and row["baseline_broadcast_ratio"] < 1 and row["valid_ratio"] == 1
     assert row["judgement"] == "lower, but not called better, because the level is behind in the delivery ratio"
 
 
-def test_a_ratio_that_the_means_do_not_give_is_explained() -> None:
+def test_a_ratio_that_differs_from_the_means_is_explained() -> None:
     result = compare_means(np.array([1.0, 2.0, 12.0]), np.array([1.0, 1.9, 9.0]))
     line = sentence(Finding({}, "b", "a", DELAY, "inconclusive", result).document(), COMPARISON, NAMES)
     assert line.startswith("b: 5 s, 12 % higher than for a (3.967 s) by the geometric mean of the ratios; 95 %")
 
 
-def test_all_commands_average_the_share_of_broadcasts_over_runs() -> None:
+def test_average_shares_are_computed_per_run() -> None:
     runs = [{"broadcasts": 1.0, "broadcasts_offered": 1.0}, {"broadcasts": 0.0, "broadcasts_offered": 9.0}]
     assert mean_shares(runs) == (None, 0.5)
 
@@ -243,7 +241,7 @@ def test_all_commands_average_the_share_of_broadcasts_over_runs() -> None:
         ),
     ],
 )
-def test_screening_requires_whole_numbers_for_whole_settings(key: str, words: str) -> None:
+def test_screening_requires_integer_levels_for_integer_settings(key: str, words: str) -> None:
     with pytest.raises(ScenarioError, match=words.replace("|", r"\|")):
         plan(Question(GOSSIP, (f"wireless.loss=0:0.5,{key}",)), allow_code=True)
     made = plan(Question(GOSSIP, ("wireless.loss=0:0.5,protocol.settings.times=1:4",), trajectories=4), allow_code=True)

@@ -19,7 +19,7 @@ JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
 
 
 @pytest.mark.long
-def test_recorded_results_are_reused_and_torn_lines_ignored(tmp_path: Path) -> None:
+def test_recorded_results_are_reused_and_partial_lines_ignored(tmp_path: Path) -> None:
     results, messages = tmp_path / "r.jsonl", list[str]()
     first = results_of(perform, JOBS, 1, messages.append, results)
     assert messages == ["2 of 2 runs"] and len(results.read_text().splitlines()) == 2
@@ -58,11 +58,13 @@ def test_paper_jobs_with_other_values_are_different_jobs() -> None:
         ([15.0], "14", "at most", False),
     ],
 )
-def test_agreement_with_printed_numbers_is_defined(values: list[float], printed: str, note: str, agrees: bool) -> None:
+def test_printed_numbers_agree_within_their_precision(
+    values: list[float], printed: str, note: str, agrees: bool
+) -> None:
     assert agree(np.array(values), printed, note) is agrees
 
 
-def test_a_value_claimed_for_all_sizes_must_hold_at_each_size() -> None:
+def test_a_minimum_claimed_for_all_sizes_applies_to_each_size() -> None:
     printed = {"printed": "86", "note": "at least"}
     sizes = [np.array([50.0]), np.array([90.0, 92.0])]
     assert causal._answer(sizes, printed) == Finding("fail", "50, 91 ± 13, published 86: differs", None, (85.5, None))
@@ -72,7 +74,7 @@ def test_a_value_claimed_for_all_sizes_must_hold_at_each_size() -> None:
 
 
 @pytest.mark.long
-def test_real_runs_give_the_numbers_of_the_causal_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_runs_produce_a_value_for_each_published_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of workers does not change the results. After runs of all sizes, every printed number has a value."""
     names = causal.printed_numbers()
     monkeypatch.setattr(causal, "replications", lambda n: 3)

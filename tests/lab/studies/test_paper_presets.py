@@ -29,7 +29,7 @@ OUTAGES: Any = runpy.run_path(str(PRESETS / "outages.py"))
 FILES = ("paper_mobile", "paper_mobile_text", "paper_engineering")
 
 
-def test_all_figures_share_one_definition_of_a_collision() -> None:
+def test_paper_metrics_use_a_single_definition_of_a_collision() -> None:
     with (PAPERS / "wilhelm2020_mobile.csv").open(newline="") as file:
         metrics = {row["metric"] for row in csv.DictReader(file)}
     others = {"collision_loss_ratio_addressed", "collision_loss_ratio_addressed_begun", "messages_sent_per_delivery"}
@@ -37,7 +37,7 @@ def test_all_figures_share_one_definition_of_a_collision() -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_experiments_are_on_seeds_that_were_not_searched(name: str) -> None:
+def test_experiments_use_seeds_that_were_not_used_in_searches(name: str) -> None:
     experiments = Claims.load(SCENARIOS / "claims" / f"{name}.yaml").experiments
     assert experiments and {one.first_seed for one in experiments.values()} == {2000}
 
@@ -53,7 +53,7 @@ def test_engineering_defaults_differ_from_presets_only_in_radio() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_each_setting_of_a_preset_states_its_source(path: Path) -> None:
+def test_each_preset_setting_states_its_source(path: Path) -> None:
     origins = re.compile(r"#.*\b(printed|INET's default|inferred|ours)\b")
     text = path.read_text()
     for number, row in enumerate(text[text.index("\nseed:") :].splitlines(), 1):
@@ -61,7 +61,7 @@ def test_each_setting_of_a_preset_states_its_source(path: Path) -> None:
         assert not row.strip() or opens_a_group or origins.search(row), f"{path.name}: {number}: {row}"
 
 
-def test_presets_differ_only_in_what_the_experiments_vary() -> None:
+def test_presets_differ_only_where_the_experiments_differ() -> None:
     loaded = {path.stem: Scenario.load(path) for path in PRESETS.glob("*.yaml")}
     assert set(loaded) == {"static", "static_25", "static_heavy", "dynamic", "faults", "tcp_static", "tcp_heavy"}
     for scenario in loaded.values():
@@ -72,7 +72,7 @@ def test_presets_differ_only_in_what_the_experiments_vary() -> None:
     assert {1 / loaded[name].workload.interval_s for name in ("static_heavy", "tcp_heavy")} == {0.5}
 
 
-def test_the_schedule_of_the_outages_is_that_of_the_preset() -> None:
+def test_the_outage_schedule_agrees_with_the_preset() -> None:
     faults = Scenario.load(PRESETS / "faults.yaml").faults
     assert faults is not None
     names = ("STATION", "FIRST_AT_S", "EVERY_S", "FIRST_LENGTH_S")
@@ -80,7 +80,7 @@ def test_the_schedule_of_the_outages_is_that_of_the_preset() -> None:
     assert schedule == tuple(OUTAGES[name] for name in names) and faults.duration_step_s == 1
 
 
-def test_the_growth_over_an_outage_is_that_of_the_samples(tmp_path: Path) -> None:
+def test_the_growth_over_an_outage_agrees_with_the_samples(tmp_path: Path) -> None:
     changes = ["duration_s=50", "hosts.count=20", "stations.layout.rings=1"]
     metrics = "metrics=[outages.py:sbuffer_growth_3, outages.py:hosts_never_members]"
     run = api.run(PRESETS / "faults.yaml", out=tmp_path / "run", overrides=[*changes, metrics], allow_code=True)

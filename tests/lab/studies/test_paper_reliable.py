@@ -236,13 +236,13 @@ def verdict(name: str, runs: Runs) -> str:
 
 
 @pytest.mark.parametrize("name", [*FALSE_BY, *TRUE_BY])
-def test_statements_on_reliable_broadcast_follow_from_results(name: str) -> None:
+def test_statements_on_reliable_broadcast_depend_on_the_results(name: str) -> None:
     before, after = as_printed(), as_printed()
     (FALSE_BY | TRUE_BY)[name](after)
     assert (verdict(name, before), verdict(name, after)) == (("hold", "fail") if name in FALSE_BY else ("fail", "hold"))
 
 
-def test_each_statement_has_a_check_and_each_check_a_test() -> None:
+def test_each_published_statement_has_a_tested_check() -> None:
     with PRINTED.open(newline="", encoding="utf-8") as file:
         printed = list(csv.DictReader(file))
     assert [row["id"] for row in printed] == list(CHECKS)
@@ -257,13 +257,15 @@ def test_each_statement_has_a_check_and_each_check_a_test() -> None:
         ("all_at_detection_t1", now(T1, A, latency=2.0), ("not checked", "not checked: it names no size")),
     ],
 )
-def test_changed_results_change_the_finding_of_a_statement(name: str, change: Change, finding: tuple[str, str]) -> None:
+def test_changed_results_change_the_judgement_of_a_statement(
+    name: str, change: Change, finding: tuple[str, str]
+) -> None:
     runs = as_printed()
     change(runs)
     assert judge_statement(CHECKS[name], runs, [N], [N]) == finding
 
 
-def test_sizes_that_were_not_run_are_not_checked() -> None:
+def test_statements_on_sizes_that_were_not_run_are_not_checked() -> None:
     latency = {8: 1, 16: 3, 32: 1}
     runs = Runs({(e, V, n): row(at if e == T0 else 2, 0) for n, at in latency.items() for e in (T0, FREE)}, {})
     check = CHECKS["higher_vcube_t0"]
@@ -279,7 +281,7 @@ def test_sizes_that_were_not_run_are_not_checked() -> None:
     )
 
 
-def test_the_claim_on_large_systems_is_checked_at_both_instants() -> None:
+def test_the_claim_on_large_systems_is_judged_per_crash_instant() -> None:
     """The test uses the values of figures 4a and 4b. A statement that holds at t0 may fail at t1."""
     table = {(e, p, 256): row(at, 0) for e, p, at in ((T0, V, 24.3), (T0, A, 27.5), (T1, V, 57.2), (T1, A, 39.7))}
     judgements = {
@@ -299,7 +301,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Findi
 
 
 @pytest.mark.long
-def test_real_runs_of_the_reliable_paper_are_checked(run: tuple[Path, dict[str, Finding]]) -> None:
+def test_real_runs_of_the_reliable_paper_give_expected_verdicts(run: tuple[Path, dict[str, Finding]]) -> None:
     _, verdicts = run
     assert verdicts["all_higher_big_t1"] == Finding("not checked", "not checked for n = 256, 512, 1024")
     assert verdicts["all_second_round"][0] == "not checked"
@@ -308,7 +310,7 @@ def test_real_runs_of_the_reliable_paper_are_checked(run: tuple[Path, dict[str, 
     assert verdicts["everybody_delv"][1].startswith("holds for n = 8; not checked for n = 16")
 
 
-def test_counts_of_the_reliable_paper_equal_the_metrics(
+def test_recounting_the_reliable_paper_matches_the_metrics(
     run: tuple[Path, dict[str, Finding]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
@@ -326,7 +328,7 @@ def test_counts_of_the_reliable_paper_equal_the_metrics(
             assert sum(one["sent"][kind]) == sum(one["received"][kind]) == row[name]
 
 
-def test_runs_of_the_reliable_paper_are_not_repeated(
+def test_judging_the_reliable_paper_again_starts_no_runs(
     run: tuple[Path, dict[str, Finding]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
@@ -334,7 +336,7 @@ def test_runs_of_the_reliable_paper_are_not_repeated(
 
 
 @pytest.mark.parametrize("protocol", [AllToAllBroadcast, DisjointPathsBroadcast])
-def test_a_message_is_as_long_as_its_body_and_its_own_bytes(protocol: Any) -> None:
+def test_the_length_of_a_message_is_its_body_plus_its_overhead(protocol: Any) -> None:
     sizes: list[int] = []
     port = SimpleNamespace(
         me=0,

@@ -72,7 +72,7 @@ def deliveries_by_rows(run: Path) -> dict[tuple[str, int, str], int]:
     return delays
 
 
-def test_common_deliveries_are_those_of_a_slow_count(lossy: Store) -> None:
+def test_common_deliveries_match_a_brute_force_count(lossy: Store) -> None:
     shifted = False
     for replication in range(1, PAIRS + 1):
         runs = [lossy.runs / PlannedRun(number, replication, 0).id for number in (1, 0)]
@@ -90,7 +90,7 @@ def test_common_deliveries_are_those_of_a_slow_count(lossy: Store) -> None:
     assert shifted, "a refused broadcast shifts the numbers of later messages; no pair of this study shows it"
 
 
-def test_a_metric_over_all_deliveries_is_that_of_the_run(lossy: Store) -> None:
+def test_delay_metrics_over_all_deliveries_match_the_run(lossy: Store) -> None:
     run = lossy.runs / "c000-r0001"
     same, metrics = common_deliveries(run, run), json.loads((run / "metrics.json").read_text())
     for name in (DELAY, "delivery_delay_others_mean_s", "delivery_delay_p50_s", "delivery_delay_max_s"):
@@ -98,7 +98,7 @@ def test_a_metric_over_all_deliveries_is_that_of_the_run(lossy: Store) -> None:
         assert metric is not None and same.compare(metric) == pytest.approx([metrics[name]] * 2, rel=1e-9), name
 
 
-def test_hosts_that_plan_other_broadcasts_are_not_paired(tmp_path: Path) -> None:
+def test_runs_with_different_planned_broadcasts_are_not_paired(tmp_path: Path) -> None:
     runs = [tmp_path / str(seed) for seed in (1, 2)]
     for seed, run in zip((1, 2), runs, strict=True):
         mobilenet.run(FIRST, seed=seed, out=run, overrides=["duration_s=5"])
@@ -106,7 +106,7 @@ def test_hosts_that_plan_other_broadcasts_are_not_paired(tmp_path: Path) -> None
         common_deliveries(*runs)
 
 
-def test_the_setting_that_loses_is_not_called_better(lossy: Store) -> None:
+def test_the_setting_that_loses_messages_is_not_called_better(lossy: Store) -> None:
     document = json.loads((lossy.path / "comparison.json").read_text())
     ratio = pd.read_csv(lossy.tables / "runs.csv").groupby("configuration")["delivery_ratio"].mean()
     assert ratio[1] < 0.95 and ratio[0] == 1
@@ -130,7 +130,7 @@ def test_the_setting_that_loses_is_not_called_better(lossy: Store) -> None:
 
 
 @pytest.mark.parametrize("name", ["tables/runs", "tables/summary", "runs"])
-def test_a_table_that_is_cut_or_has_a_changed_byte_is_refused(lossy: Store, tmp_path: Path, name: str) -> None:
+def test_a_truncated_or_altered_table_is_rejected(lossy: Store, tmp_path: Path, name: str) -> None:
     shutil.copytree(lossy.path, tmp_path / "study")
     file = tmp_path / "study" / f"{name}.parquet"
     data = file.read_bytes()
@@ -148,7 +148,7 @@ shares = st.builds(
 
 
 @given(st.lists(shares, min_size=1, max_size=3), st.floats(0.01, 10), st.floats(0.01, 10))
-def test_a_setting_behind_in_delivery_is_never_called_better(all_shares: list[Share], own: float, base: float) -> None:
+def test_a_setting_that_delivers_less_is_never_called_better(all_shares: list[Share], own: float, base: float) -> None:
     half = abs(own - base) / 10
     row = {
         "level": "b", "metric": DELAY, "verdict": "different", "pairs": 5, "mean": own, "baseline_mean": base,
@@ -219,14 +219,14 @@ ALL, LESS = [1.0] * 4, [0.5, 0.6, 0.7, 0.5]
         ("handoff_duration_mean_s", "confirmed_ratio", ALL, LESS, "is behind"),
     ],
 )
-def test_other_delivery_shares_count_like_the_delivery_ratio(
+def test_all_delivery_shares_prevent_calling_a_setting_better(
     metric: str, share: str, baseline: list[float], own: list[float], word: str
 ) -> None:
     (verdict,) = verdicts_on(metric, known_shares({0: ALL, 1: ALL}, **{share: {0: baseline, 1: own}}))
     assert word in verdict
 
 
-def test_a_margin_settles_what_the_interval_does_not() -> None:
+def test_a_margin_decides_what_the_interval_leaves_open() -> None:
     small, large = 0.001, 0.03
     for loss, is_better in ((small, True), (large, False)):
         ratios = {0: [0.99, 0.98, 0.99, 0.98], 1: [0.99 - loss, 0.98 + loss, 0.99 - loss, 0.98 + loss]}

@@ -32,7 +32,7 @@ def a_study(folder: Path, command: str, scenario: str = "flood.yaml") -> Path:
     return file
 
 
-def test_a_study_of_programs_runs_like_any_other(tmp_path: Path) -> None:
+def test_studies_support_programs(tmp_path: Path) -> None:
     study = a_study(tmp_path, f"[{sys.executable}, flood.py]")
     with pytest.raises(ScenarioError, match="pass --allow-code"):
         run(study, tmp_path / "out")
@@ -40,7 +40,7 @@ def test_a_study_of_programs_runs_like_any_other(tmp_path: Path) -> None:
     assert (result.done, result.failed, result.violated) == (4, [], [])
 
 
-def test_a_study_reports_workers_without_the_program_at_once(tmp_path: Path) -> None:
+def test_a_study_immediately_reports_programs_missing_on_workers(tmp_path: Path) -> None:
     study = a_study(tmp_path, "[no-such-language, flood.py]")
     with pytest.raises(
         StudyError, match=r"protocol.command: there is no no-such-language on .*; expected the programs"

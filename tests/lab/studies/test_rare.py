@@ -18,7 +18,7 @@ values = st.lists(st.floats(0, 1), min_size=3, max_size=60).map(lambda numbers: 
 
 
 @given(runs, st.integers(0, ENOUGH))
-def test_more_runs_and_fewer_contradictions_leave_less_unseen(n: int, k: int) -> None:
+def test_the_unseen_share_shrinks_with_more_runs(n: int, k: int) -> None:
     now, later, less = (
         unseen(*pair, ERROR) for pair in ((n, min(k, n)), (n + 20, min(k, n)), (n, max(0, min(k, n) - 1)))
     )
@@ -28,7 +28,7 @@ def test_more_runs_and_fewer_contradictions_leave_less_unseen(n: int, k: int) ->
 
 
 @given(runs, st.integers(0, ENOUGH))
-def test_the_unseen_share_is_that_of_clopper_and_pearson(n: int, k: int) -> None:
+def test_the_unseen_share_agrees_with_clopper_pearson(n: int, k: int) -> None:
     """With this share, the probability of seeing k or fewer outcomes is half the error."""
     q = unseen(n, min(k, n), ERROR)
     if 0 < q < 1:
@@ -56,7 +56,7 @@ def test_an_unbounded_metric_needs_enough_runs_for_a_bound() -> None:
 
 
 @pytest.mark.parametrize("share", [0.05, 0.06, 0.1, 0.2, 0.4])
-def test_the_stated_error_of_bounds_covers_all_looks(share: float) -> None:
+def test_bounds_cover_the_mean_at_every_look(share: float) -> None:
     """A value is 1 with a probability of `share`, and 0 otherwise, so the mean is `share`. The bounds must include this
     mean at every look.
     """

@@ -35,7 +35,7 @@ def test_low_delays_are_better_and_low_delivery_ratios_worse() -> None:
     assert sentence_of([40.0, 41.0, 42.0], [80.0, 81.0, 82.0], "different", "handoffs").endswith(": different")
 
 
-def test_a_test_that_contradicts_the_ratio_states_its_subject() -> None:
+def test_a_test_that_contradicts_the_ratio_states_what_it_tests() -> None:
     line = sentence_of([1.0, 2.1, 80.0], [0.2, 0.4, 15.0], "inconclusive", more=1)
     assert "times as high as for mobile_causal" in line and "about 1 more replication would probably settle it" in line
     assert "the test applies to the difference" in line and "p = 0.01 after Holm" in line
@@ -51,7 +51,7 @@ def test_sentences_handle_equal_pairs_and_missing_means() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 100), st.floats(0.01, 100)), min_size=2, max_size=6))
-def test_the_direction_in_words_is_that_of_the_means(pairs: list[tuple[float, float]]) -> None:
+def test_the_stated_direction_agrees_with_the_means(pairs: list[tuple[float, float]]) -> None:
     values, base = [list(column) for column in zip(*pairs, strict=True)]
     line = sentence_of(values, base, "different")
     mean, other = float(np.mean(values)), float(np.mean(base))

@@ -51,7 +51,7 @@ def test_holm_adjustment_handles_ties_ends_and_gaps(p_values: list[float], adjus
     assert holm(p_values) == pytest.approx(adjusted, nan_ok=True)
 
 
-def test_equivalence_is_two_one_sided_tests() -> None:
+def test_equivalence_is_tested_by_two_one_sided_tests() -> None:
     """The values were computed with ttost_mean of statsmodels 0.15."""
     logs = np.array([0.012, -0.03, 0.041, 0.007, 0.02])
     comparison = compare_means(np.exp(logs), np.ones(5), margin=0.05)
@@ -62,13 +62,13 @@ def test_equivalence_is_two_one_sided_tests() -> None:
     (0.005, 0.05, 313957), (0.01, 0.001, 170752), (0.1, 0.05, 787), (0.5, 0.05, 34), (1.0, 0.05, 10),
     (1.0, 0.001, 23), (3.0, 0.05, 4), (3.0, 1e-5, 11),
 ])  # fmt: skip
-def test_the_number_of_pairs_for_a_difference_is_known(effect: float, level: float, pairs: int) -> None:
+def test_replication_estimates_agree_with_statsmodels(effect: float, level: float, pairs: int) -> None:
     """The values were computed with TTestPower of statsmodels 0.15, two-sided, with a power of 0.8."""
     differences = np.array([1.0, -1.0]) / np.sqrt(2) + effect  # The standard deviation is 1.
     assert replications_needed(differences, np.zeros(2), level, None) == pytest.approx(pairs, rel=1e-5)
 
 
-def test_replications_needed_for_zero_and_huge_differences() -> None:
+def test_replication_estimates_handle_extreme_differences() -> None:
     assert replications_needed(np.array([1.0, -1.0]), np.zeros(2), 0.05, None) is None
     assert replications_needed(np.array([1.0, 1.0 + 1e-12]), np.zeros(2), 0.05, None) == 3
 
@@ -85,7 +85,7 @@ def test_a_constant_difference_is_significant() -> None:
     assert compare_means(values * 1.2, values, margin=0.05).equivalence_p == pytest.approx(1)
 
 
-def test_no_margin_of_ratios_without_ratios() -> None:
+def test_replications_are_planned_without_ratios_if_a_value_is_0() -> None:
     """Shares are around 0.003, and one of them is 0. Differences of 0.0007 must not be reported as 'within 5 %',
     although they are small.
     """
@@ -93,7 +93,7 @@ def test_no_margin_of_ratios_without_ratios() -> None:
     assert replications_needed(values, baseline, 0.05, 0.05) == replications_needed(values, baseline, 0.05, None) > 10
 
 
-def test_replications_needed_grow_with_noise() -> None:
+def test_the_required_number_of_replications_grows_with_noise() -> None:
     stream = generator(1, "test")
     baseline = np.full(10, 1.0)
     quiet = replications_needed(1.05 + 0.02 * stream.normal(0, 1, 10), baseline, 0.05, None)
@@ -101,7 +101,7 @@ def test_replications_needed_grow_with_noise() -> None:
     assert quiet is not None and (noisy is None or noisy > quiet)
 
 
-def test_mser5_cuts_the_ramp_and_nothing_else() -> None:
+def test_mser5_removes_the_warm_up_ramp_and_nothing_else() -> None:
     stream = generator(1, "test")
     steady = stream.normal(10, 1, 1000)
     assert (mser5(steady) or 0) <= 50
@@ -134,7 +134,7 @@ def test_the_kaplan_meier_estimate_agrees_with_a_hand_count() -> None:
     assert survival_quantiles(np.array([1.0]), np.array([2.0, 2.0]), [0.9]) == [None]  # never reached
 
 
-def test_repeated_looks_at_equal_configurations_rarely_err() -> None:
+def test_repeated_looks_at_equal_configurations_rarely_mislead() -> None:
     alarms, claimed = alarms_of_looks(30)
     assert claimed <= 0.05 < alarms  # A p value is valid for only one look.
 

@@ -77,7 +77,7 @@ def test_a_study_ends_with_one_line_if_java_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
-def test_a_killed_cluster_leaves_no_java_behind() -> None:
+def test_a_killed_cluster_leaves_no_java_processes() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "mobilenet.lab.studies.cluster", "--workers", "1", "--port", "7191"],
         cwd=ROOT, stdout=subprocess.PIPE, text=True,

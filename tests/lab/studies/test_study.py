@@ -48,7 +48,7 @@ def test_a_finished_study_has_all_its_runs_and_tables(finished: Result) -> None:
     assert slower[0]["verdict"] == "different" and slower[0]["difference"] > 0
 
 
-def test_seeds_are_common_but_worlds_differ(finished: Result) -> None:
+def test_replications_share_seeds_across_configurations(finished: Result) -> None:
     """The same replication of two configurations has the same seed, and therefore the same hosts at the same
     positions.
     """
@@ -58,7 +58,7 @@ def test_seeds_are_common_but_worlds_differ(finished: Result) -> None:
     assert first[0].equals(first[1]) and not first[0].equals(first[2])
 
 
-def test_a_killed_study_goes_on_with_another_number_of_workers(
+def test_a_killed_study_resumes_with_a_different_worker_count(
     finished: Result, study_file: Path, tmp_path: Path
 ) -> None:
     before = kill("study", study_file, "--out", "out", place=tmp_path, runs=3)
@@ -71,7 +71,7 @@ def test_a_killed_study_goes_on_with_another_number_of_workers(
 NAME = "spark-defaults.conf"
 
 
-def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
+def test_losing_a_cluster_worker_does_not_change_the_tables(
     finished: Result, study_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The master accepts only clients that know the secret. The executors run the modules that were compiled here."""
@@ -103,7 +103,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
     assert tables_of(out) == tables_of(finished.store.path)
 
 
-def test_a_run_that_fails_is_a_row_and_is_tried_again(finished: Result, study_file: Path, tmp_path: Path) -> None:
+def test_a_failed_run_is_listed_in_the_table_and_retried(finished: Result, study_file: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(finished.store.path, tmp_path / "broken"))
     in_the_way = out / "runs" / "c001-r0002"
     shutil.rmtree(in_the_way)
@@ -119,7 +119,7 @@ def test_a_run_that_fails_is_a_row_and_is_tried_again(finished: Result, study_fi
     assert tables_of(out) == tables_of(finished.store.path)
 
 
-def test_a_damaged_run_is_computed_again(finished: Result, study_file: Path, tmp_path: Path) -> None:
+def test_a_study_recomputes_damaged_runs(finished: Result, study_file: Path, tmp_path: Path) -> None:
     out = Path(shutil.copytree(finished.store.path, tmp_path / "damaged"))
     events = out / "runs" / "c000-r0001" / "events.parquet"
     events.write_bytes(events.read_bytes()[:1000])
@@ -144,7 +144,7 @@ def test_levels_of_any_kind_can_be_compared_and_drawn(tmp_path: Path) -> None:
     assert set(rows["baseline"]) == {"null"} and len(rows) == 4 and (out / "comparison.svg").stat().st_size > 5000
 
 
-def test_a_listener_that_is_not_a_spark_master_is_reported() -> None:
+def test_a_server_that_is_not_a_spark_master_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         code = (
             "import mobilenet.lab.studies.spark as s\ns.MASTER_TAKES_US_WITHIN_S = 5\ntry:\n"
@@ -160,7 +160,7 @@ def test_a_listener_that_is_not_a_spark_master_is_reported() -> None:
     assert "no compatible Spark master" in refused and count == "2"
 
 
-def test_an_unreadable_scenario_of_a_study_is_only_a_note(tmp_path: Path) -> None:
+def test_a_run_with_an_unreadable_scenario_counts_as_failed(tmp_path: Path) -> None:
     (tmp_path / "failed").mkdir()
     (tmp_path / "configurations" / "c000").mkdir(parents=True)
     (tmp_path / "configurations" / "c000" / "scenario.yaml").write_text("seed: nonsense\n")
@@ -206,7 +206,7 @@ def test_the_study_command_rejects_a_bad_spark_master(master: str, problem: str)
         pass
 
 
-def test_only_a_study_is_compared(tmp_path: Path) -> None:
+def test_comparing_something_other_than_a_study_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="not a study directory"):
         compare_study(tmp_path)
 
@@ -218,7 +218,7 @@ def test_the_estimate_of_a_study_covers_each_configuration(study_file: Path) -> 
     )
 
 
-def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
+def test_spark_tables_agree_with_pandas(tmp_path: Path) -> None:
     """The test runs `python -m validation.aggregation` with a small study."""
     store, runs = build(tmp_path, 4, 14_000)
     measure_all(store, runs)
@@ -228,7 +228,7 @@ def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
     assert exact <= 1e-9 and approximate <= 1e-3 and rows == 14_000
 
 
-def test_spark_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
+def test_spark_loads_its_classes_from_the_class_archive(tmp_path: Path) -> None:
     """The test runs in a separate process with its own Java."""
     keep_classes()
     code = (

@@ -12,7 +12,7 @@ from mobilenet.lab.studies.papers.watch import dependencies, latencies, observe,
 from mobilenet.protocols.vcube.port import MessageId
 
 
-def test_dependencies_are_sources_delivered_since_a_broadcast() -> None:
+def test_dependencies_count_sources_delivered_since_a_broadcast() -> None:
     script = [
         ("p0", "broadcast", "p0:0"),
         ("p0", "deliver", "p0:0"),
@@ -31,7 +31,7 @@ def test_dependencies_are_sources_delivered_since_a_broadcast() -> None:
     assert dependencies({"node": node, "event": event, "message": message}) == [0, 1, 2, 0, 1]
 
 
-def test_pending_counts_the_most_messages_of_each_process() -> None:
+def test_pending_is_the_maximum_per_process() -> None:
     samples = {
         "node": ["p0", "p2", "p0", "p2"],
         "quantity": ["pending", "pending", "pending", "other"],
@@ -41,7 +41,7 @@ def test_pending_counts_the_most_messages_of_each_process() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_watched_run_is_the_same_run(seed: int) -> None:
+def test_watching_a_run_does_not_change_it(seed: int) -> None:
     changes = ("processes=32", f"seed={seed}", "workload.messages=2", "record.buffers=true")
     job = Job((), "causal.yaml", changes)
     plain, watched = perform(job), observe(job)
@@ -53,7 +53,7 @@ def test_a_watched_run_is_the_same_run(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_dependencies_are_the_entries_that_were_sent(seed: int) -> None:
+def test_dependencies_match_the_clock_entries_in_the_packets(seed: int) -> None:
     """Without aggregation, a packet contains one message. The size of the packet gives the number of entries in its
     clock: each entry takes 4 bytes, including that of the sender.
     """
@@ -63,7 +63,7 @@ def test_dependencies_are_the_entries_that_were_sent(seed: int) -> None:
     assert sent == result["metrics"]["message_bytes"]
 
 
-def test_delayed_messages_and_latencies_agree_with_a_hand_count() -> None:
+def test_held_messages_and_latencies_match_a_hand_count() -> None:
     one, two = MessageId(0, 0), MessageId(1, 0)
     handed_up = {(0, one): 0, (1, two): SECOND, (1, one): 4 * SECOND, (2, one): 4 * SECOND, (2, two): 4 * SECOND}
     # The last entry is a message that returns to its source.
@@ -73,14 +73,14 @@ def test_delayed_messages_and_latencies_agree_with_a_hand_count() -> None:
 
 
 @pytest.mark.parametrize("mode", ["per_source", "single"])
-def test_delayed_messages_account_for_the_difference_of_means(mode: str) -> None:
+def test_held_messages_explain_the_latency_difference(mode: str) -> None:
     changes = ("processes=32", "workload.messages=2", "record.buffers=true", f"protocol.trees={mode}")
     result = observe(Job((), "causal.yaml", changes))
     held = result["metrics"]["delivery_latency_mean"] - result["metrics"]["reception_latency_mean"]
     assert (held > 1e-9) is (result["delayed"] > 0) and held > -1e-9
 
 
-def test_fixed_delays_of_pairs_give_the_same_instants() -> None:
+def test_aggregation_does_not_change_deliveries_on_fixed_links() -> None:
     changes = ("processes=32", "workload.messages=3", "network.fixed_delays=true", "network.queue=0")
     result = observe(Job((), "causal.yaml", changes, ("protocol.aggregate=false",)))
     received, delivered, received_plain, delivered_plain = result["pairs"]

@@ -56,7 +56,7 @@ def test_link_loss_is_symmetric_for_single_and_many_links(
 
 
 @given(ax=metres, ay=metres, bx=metres, by=metres, most=st.integers(0, 15_000), asked_before=st.booleans())
-def test_link_loss_is_exact_up_to_a_bound_and_greater_beyond(
+def test_bounded_link_loss_is_exact_below_its_bound(
     ax: float, ay: float, bx: float, by: float, most: int, asked_before: bool
 ) -> None:
     for budget, fresh in zip(budgets(), budgets(1), strict=True):
@@ -70,7 +70,7 @@ def test_link_loss_is_exact_up_to_a_bound_and_greater_beyond(
         assert fresh.loss_cdb(ax, ay, True, bx, by, False) == loss
 
 
-def test_a_link_budget_may_consist_of_path_loss_alone() -> None:
+def test_a_link_budget_can_consist_of_path_loss_alone() -> None:
     budget = LinkBudget(LOG)
     assert budget.loss_cdb(0.0, 0.0, False, 119.77, 0.0, True) == 10240
     assert budget.plain is not None and budget.plain[11977] == 10240
@@ -102,7 +102,7 @@ def test_walls_add_their_loss_to_the_link_budget() -> None:
         assert behind - open_air == 2 * 900 + 12
 
 
-def test_the_link_budget_takes_shadows_at_half_metres() -> None:
+def test_the_link_budget_samples_shadowing_at_half_metres() -> None:
     budget = LinkBudget(LOG, SHADOWS, seed=3)
     field = ShadowField(3, "shadows", 13.0)
     table = loss_table(LOG, 3000.0)
@@ -121,7 +121,7 @@ def test_walls_block_the_line_of_sight_in_a_street() -> None:
 
 
 @pytest.mark.parametrize("distance_m", [15.0, 40.0, 100.0])
-def test_without_walls_a_line_of_sight_has_its_probability(distance_m: float) -> None:
+def test_line_of_sight_is_random_without_walls(distance_m: float) -> None:
     seen = hidden = 0
     place = int(100 * distance_m)
     for seed in range(40):
@@ -143,12 +143,12 @@ def all_together() -> str:
     )
 
 
-def test_link_budgets_have_the_same_bits_on_every_machine() -> None:
+def test_link_budgets_are_bit_identical_on_every_machine() -> None:
     assert all_together() == "9973e3b6bc4b8b2b"
 
 
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
-def test_link_budgets_are_the_same_compiled_or_not() -> None:
+def test_compiled_and_interpreted_link_budgets_agree() -> None:
     code = "from tests.network.propagation.test_budget import all_together; print(all_together())"
     env = {**os.environ, "MOBILENET_COMPILED": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)

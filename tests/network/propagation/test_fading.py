@@ -14,7 +14,7 @@ SHAPES = [0.5, 0.75, 1.0, 1.5, 5.0, 50.0]
 
 
 @pytest.mark.parametrize("m", SHAPES)
-def test_the_mean_power_of_fading_is_one(m: float) -> None:
+def test_fading_has_a_mean_power_of_one(m: float) -> None:
     powers = 10 ** (np.array(gains_cdb(m)) / 1000)
     assert powers.mean() == pytest.approx(1, abs=1e-3)
 

@@ -73,7 +73,7 @@ def test_buildings_are_read_from_every_form_of_geojson(content: Any, tmp_path: P
     assert read_buildings(file(tmp_path, gzip.compress(path.read_bytes()))) == [[IN_CM]]
 
 
-def test_buildings_may_have_courtyards_and_several_parts(tmp_path: Path) -> None:
+def test_buildings_can_have_courtyards_and_several_parts(tmp_path: Path) -> None:
     content = collection(
         feature(polygon(SQUARE, COURT)), feature({"type": "MultiPolygon", "coordinates": [[SQUARE]] * 2})
     )
@@ -100,7 +100,7 @@ def test_buildings_in_degrees_are_projected_from_the_origin(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("in_plane", [True, False])
-def test_small_ground_in_metres_is_not_taken_for_degrees(in_plane: bool, tmp_path: Path) -> None:
+def test_building_coordinates_in_metres_are_not_read_as_degrees(in_plane: bool, tmp_path: Path) -> None:
     """If its coordinates were read as degrees, the ground would be larger than the limit."""
     assert read_buildings(file(tmp_path, polygon(SQUARE), in_plane), ORIGIN) == [[IN_CM]]
 
@@ -110,7 +110,7 @@ WIDE = [[13, 52], [14, 52], [14, 53], [13, 53], [13, 52]]
 
 @pytest.mark.parametrize("ring", [WIDE, SQUARE, [[-90, -60], [80, -60], [80, 60]]])
 @pytest.mark.parametrize("more", [{}, {"crs": {"type": "name", "properties": {"name": "EPSG:9999"}}}])
-def test_walls_in_degrees_are_refused_without_an_origin(
+def test_walls_in_degrees_are_rejected_without_an_origin(
     ring: list[list[float]], more: dict[str, Any], tmp_path: Path
 ) -> None:
     content = collection(feature(polygon(ring), name="Mill"), **more)
@@ -125,7 +125,7 @@ def test_walls_in_degrees_are_refused_without_an_origin(
     assert building[0][0] == (100 * ring[0][0], 100 * ring[0][1])
 
 
-def test_with_an_origin_only_walls_near_it_are_in_degrees(tmp_path: Path) -> None:
+def test_walls_in_degrees_are_accepted_only_near_the_origin(tmp_path: Path) -> None:
     (building,) = read_buildings(file(tmp_path, polygon(WIDE), in_plane=False), ORIGIN)
     assert building[0][0] == (0, 0) and building[0][1] == pytest.approx((6_864_000, 47_000), rel=0.02)
     (building,) = read_buildings(file(tmp_path, polygon(WIDE), in_plane=False), Origin(lon=-70, lat=0))
@@ -158,7 +158,7 @@ def test_implausible_building_coordinates_are_rejected(width: float, tmp_path: P
     assert "longitudes and latitudes" in refusal(tmp_path, collection(feature(polygon(stretch(width))), **unknown))
 
 
-def test_large_ground_in_degrees_is_recognized_by_its_decimals(tmp_path: Path) -> None:
+def test_building_coordinates_in_degrees_are_recognized(tmp_path: Path) -> None:
     ring = [[13.0123457, 52.1234567], [16.7654321, 52.2345678], [15.1357913, 54.2468024]]
     assert "longitudes and latitudes" in refusal(tmp_path, collection(feature(polygon(ring))))
     assert read_buildings(file(tmp_path, polygon([[round(x, 2), round(y, 2)] for x, y in ring])))
@@ -183,7 +183,7 @@ def test_buildings_are_read_from_a_sumo_file(tmp_path: Path) -> None:
     assert ":8:9: poly 'e': contains longitudes and latitudes" in refusal(tmp_path, text)
 
 
-def test_a_scenario_s_buildings_become_walls(tmp_path: Path) -> None:
+def test_buildings_of_a_scenario_become_walls(tmp_path: Path) -> None:
     file(tmp_path, polygon(SQUARE))
     walls = obstacles.walls(ObstaclesParameters(file="town.geojson", per_wall_db=6.0, per_metre_db=0.5), tmp_path)
     assert walls.cut(-500, 300, 1500, 300) == (2, 1000)

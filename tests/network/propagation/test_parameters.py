@@ -30,7 +30,7 @@ def test_malformed_path_loss_parameters_are_rejected(keys: dict[str, Any], compl
     assert complaint in str(caught.value)
 
 
-def test_only_keys_of_the_path_loss_model_are_written() -> None:
+def test_only_the_keys_of_the_path_loss_model_are_saved() -> None:
     for model, names in ONLY.items():
         assert set(PathLossParameters(model=model).model_dump()) == {"model", *names}  # type: ignore[arg-type]
 

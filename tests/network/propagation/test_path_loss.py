@@ -74,7 +74,7 @@ def test_line_of_sight_probability_follows_its_formula() -> None:
 
 
 @pytest.mark.parametrize("stations", [0, 1, 2])
-def test_farther_is_never_less(stations: int) -> None:
+def test_path_loss_never_decreases_with_distance(stations: int) -> None:
     for parameters in (*SIMPLE.values(), UMI):
         for line_of_sight in (True, False):
             table = loss_table(parameters, 3000.0, stations, line_of_sight)
@@ -82,7 +82,7 @@ def test_farther_is_never_less(stations: int) -> None:
             assert len(set(map(id, table))) == len(set(table))  # equal values share one object
 
 
-def test_the_median_reach_is_where_the_loss_table_says() -> None:
+def test_the_median_range_is_read_from_the_loss_table() -> None:
     table = loss_table(PathLossParameters(), 3000.0)
     assert table[int(100 * median_reach_m(table, 10240))] == 10240
     assert table[int(100 * median_reach_m(table, 10240)) + 1] == 10241
@@ -90,7 +90,7 @@ def test_the_median_reach_is_where_the_loss_table_says() -> None:
     assert median_reach_m(table, 100) == 0.0
 
 
-def test_path_loss_tables_have_the_same_bits_on_every_machine() -> None:
+def test_path_loss_tables_are_bit_identical_on_every_machine() -> None:
     pinned = {
         "log_distance": "e70fb39b0be7354a",
         "three_slope": "d39a0c0fc3f072fc",

@@ -27,9 +27,7 @@ def test_shadowing_is_symmetric(a: tuple[int, int], b: tuple[int, int]) -> None:
 
 
 @given(links=st.lists(st.tuples(places, places), min_size=1, max_size=20), d=st.sampled_from([0.5, 13.0, 1000.0]))
-def test_shadowing_of_single_and_many_links_is_the_same(
-    links: list[tuple[tuple[int, int], tuple[int, int]]], d: float
-) -> None:
+def test_single_and_vectorized_shadowing_agree(links: list[tuple[tuple[int, int], tuple[int, int]]], d: float) -> None:
     field = ShadowField(7, "shadows", d)
     a, b = np.array(links).swapaxes(0, 1)
     shadows = field.between_many(a, b)
@@ -41,7 +39,7 @@ def by_random(count: int) -> np.ndarray:
     return np.random.default_rng(count).integers(-4000, 4000, (count, 4))
 
 
-def test_shadow_fields_have_the_same_bits_on_every_machine() -> None:
+def test_shadow_fields_are_bit_identical_on_every_machine() -> None:
     values = [
         ShadowField(seed, "shadows", d).between(*link)
         for seed in (1, 2, 12345) for d in (10.0, 13.0, 50.0) for link in by_random(300).tolist()
@@ -49,7 +47,7 @@ def test_shadow_fields_have_the_same_bits_on_every_machine() -> None:
     assert digest(values) == "5449bc161e5f4ae8"
 
 
-def test_seeds_and_purposes_give_different_shadow_fields() -> None:
+def test_shadow_fields_differ_between_seeds_and_purposes() -> None:
     links = by_random(500)
     fields = [ShadowField(1, "shadows", D_M), ShadowField(2, "shadows", D_M), ShadowField(1, "line of sight", D_M)]
     values = [field.between_many(links[:, :2], links[:, 2:]) / ONE for field in fields]
@@ -81,7 +79,7 @@ def moved(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
     return {**values, "a": a, "b": b, "c": c, "d": d, "metres": np.array(request.param)}
 
 
-def test_shadowing_is_normal_with_the_same_deviation_everywhere(moved: dict[str, np.ndarray]) -> None:
+def test_shadowing_is_normally_distributed_everywhere(moved: dict[str, np.ndarray]) -> None:
     values = moved["ab"]
     assert abs(values.mean()) < 0.03
     assert values.std() == pytest.approx(1, abs=0.03)

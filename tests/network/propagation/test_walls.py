@@ -43,7 +43,7 @@ def test_walls_cut_agree_with_shapely(seed: int, buildings: int, side_cm: int, l
 
 
 @given(seed=st.integers(0, 10_000), ends=st.tuples(*[st.integers(-3, 13)] * 4))
-def test_an_infinitesimal_shift_decides_lines_through_corners(seed: int, ends: tuple[int, ...]) -> None:
+def test_lines_through_corners_are_resolved_by_a_tiny_shift(seed: int, ends: tuple[int, ...]) -> None:
     """On a coarse lattice most lines run through corners. The result must be that of shapely after the coordinates have
     been shifted slightly to the east, and by far less to the north.
     """
@@ -89,21 +89,21 @@ def test_wall_cuts_through_corners_agree_with_hand_counts(
         assert Walls([turned]).cut(ax, ay, bx, by) == Walls([turned]).cut(bx, by, ax, ay) == (walls, inside_cm)
 
 
-def test_buildings_count_each_for_itself() -> None:
+def test_each_crossed_building_adds_its_walls() -> None:
     beside: Building = [[(1000, 0), (2000, 0), (2000, 800), (1000, 800)]]
     assert Walls([HOUSE, beside]).cut(-100, 400, 2100, 400) == (4, 2000)
     assert Walls([HOUSE, HOUSE]).cut(-100, 400, 2100, 400) == (4, 2000)
     assert Walls([HOUSE, HOUSE]).cut(500, 400, 2100, 400) == (2, 1000)
 
 
-def test_each_wall_and_metre_inside_adds_its_loss() -> None:
+def test_each_crossed_wall_and_indoor_metre_adds_loss() -> None:
     walls = Walls([HOUSE], per_wall_cdb=900, per_metre_cdb=40)
     assert walls.loss_cdb(-500, 400, 1500, 400) == 2 * 900 + 10 * 40
     assert walls.loss_cdb(-500, 400, 37, 400) == 900 + 15  # 37 cm of the line are inside
     assert walls.loss_cdb(-500, 900, 1500, 900) == 0
 
 
-def test_a_line_without_buildings_cuts_no_wall() -> None:
+def test_a_line_crosses_no_walls_without_buildings() -> None:
     assert Walls([]).cut(-500, 400, 100_000_000, 400) == (0, 0)
 
 

@@ -70,7 +70,7 @@ def test_the_acking_mac_computes_air_times_from_the_bitrate(
 # --- frames without an acknowledgement
 
 
-def test_an_acking_frame_leaves_at_once_and_then_is_done() -> None:
+def test_an_acking_broadcast_is_sent_at_once_without_an_ack() -> None:
     air, a, b = acking_air(0, 100)
     a.send_at_ns(1000, "A")
     air.run_ns(SECOND)
@@ -79,7 +79,7 @@ def test_an_acking_frame_leaves_at_once_and_then_is_done() -> None:
     assert b.heard == [(1000 + FRAME + HOP, "A")]
 
 
-def test_broadcasts_follow_each_other_without_a_gap() -> None:
+def test_queued_broadcasts_are_sent_back_to_back() -> None:
     air, a, b, c = acking_air(0, 100, 30)
     for name in "ABC":
         a.send_at_ns(7, name)
@@ -90,7 +90,7 @@ def test_broadcasts_follow_each_other_without_a_gap() -> None:
 
 
 @pytest.mark.parametrize("to_m", [30, 500])
-def test_unacknowledged_unicast_ends_when_it_has_left(to_m: float) -> None:
+def test_an_unacknowledged_unicast_is_done_once_it_is_sent(to_m: float) -> None:
     air, a, b, c = acking_air(0, to_m, 100)
     a.send_at_ns(0, "A", to=b)
     a.send_at_ns(0, "B", to=b)
@@ -101,7 +101,7 @@ def test_unacknowledged_unicast_ends_when_it_has_left(to_m: float) -> None:
     assert air.outcomes("A")["n2"] == "received" and c.heard == []
 
 
-def test_frames_of_an_approaching_node_stay_in_order() -> None:
+def test_frames_from_an_approaching_node_arrive_in_order() -> None:
     """The node starts at 60 m and approaches at 100 m/s. The delay is 200.14 ns for the first frame, 199.72 ns for the
     second, and 199.31 ns for the third, which is rounded down.
     """
@@ -159,7 +159,7 @@ def test_a_node_between_two_senders_loses_both_frames(full_duplex: bool, between
 
 
 @pytest.mark.parametrize(("full_duplex", "outcome"), [(True, "received"), (False, "half_duplex")])
-def test_sending_aborts_receiving_with_half_duplex_alone(full_duplex: bool, outcome: str) -> None:
+def test_sending_aborts_a_reception_only_in_half_duplex(full_duplex: bool, outcome: str) -> None:
     air, a, b = acking_air(0, 100, full_duplex=full_duplex)
     a.send_at_ns(0, "A")
     b.send_at_ns(FRAME + HOP - 1, "B")  # the last nanosecond of A has not arrived yet
@@ -198,7 +198,7 @@ def test_two_frames_collide_at_a_node_that_is_sending() -> None:
 # --- acknowledged unicast
 
 
-def test_the_acknowledgement_comes_when_the_last_bit_arrives() -> None:
+def test_an_acking_acknowledgement_arrives_with_the_last_bit() -> None:
     air, a, b = acking_air(0, 100)
     a.unicast_at_ns(3, "A", b)
     air.run_ns(SECOND)
@@ -219,7 +219,7 @@ def test_a_sender_does_not_wait_for_nodes_that_overhear_it() -> None:
     assert [name for _, name in b.heard] == ["A", "B"] and [name for _, name in c.heard] == ["B"]
 
 
-def test_frames_wait_for_the_acknowledgement_of_the_first_one() -> None:
+def test_later_frames_wait_until_the_first_is_acknowledged() -> None:
     air, a, b = acking_air(0, 100)
     a.unicast_at_ns(0, "A", b)
     a.unicast_at_ns(1, "B", b)
@@ -228,7 +228,7 @@ def test_frames_wait_for_the_acknowledgement_of_the_first_one() -> None:
     assert air.starts_ns == {"A": 0, "B": SEGMENT + HOP, "C": 2 * (SEGMENT + HOP)}
 
 
-def test_the_acknowledgement_cannot_be_lost() -> None:
+def test_acknowledgements_of_the_acking_mac_are_never_lost() -> None:
     """When the acknowledgement arrives, the sender is receiving another frame and the addressee is sending. The sender
     still gets the acknowledgement.
     """
@@ -311,7 +311,7 @@ def test_a_frame_lost_at_random_times_out() -> None:
     given_up_once(air, a)
 
 
-def test_queued_frames_to_an_absent_node_time_out_in_turn() -> None:
+def test_frames_to_an_absent_node_time_out_one_after_another() -> None:
     air, a, b, c = acking_air(0, 500, 100)
     for name in "ABC":
         a.unicast_at_ns(0, name, b)
@@ -338,7 +338,7 @@ def test_a_timeout_shorter_than_a_frame_expires_after_the_frame(timeout_ns: int)
 
 
 @pytest.mark.parametrize("timeout_ns", [1, SEGMENT - 1, SEGMENT, SEGMENT + HOP - 1, SEGMENT + HOP])
-def test_a_frame_is_not_given_up_before_it_could_have_arrived(timeout_ns: int) -> None:
+def test_the_sender_waits_long_enough_for_a_frame_to_arrive(timeout_ns: int) -> None:
     for lost in (False, True):
         air = AckingAir()
         a, b, hidden = air.acking(0, timeout_ns=timeout_ns), air.acking(100), air.acking(200)
@@ -381,7 +381,7 @@ def test_random_loss_is_drawn_once_for_each_receiver(near_m: float, far_m: float
     assert [what for _, what, _ in a.reports] == ["dropped" if lost else "sent"]
 
 
-def test_random_loss_is_drawn_once_also_when_the_sender_crashes() -> None:
+def test_random_loss_is_drawn_once_even_if_the_sender_crashes() -> None:
     air = AckingAir(loss=0.5)
     near, far = Scripted(0.6), Scripted(0.4)
     a, b, c = air.acking(0), air.acking(30, loss=near), air.acking(120, loss=far)
@@ -406,7 +406,7 @@ def test_a_collided_frame_draws_no_random_loss() -> None:
 # --- the queue
 
 
-def test_a_full_queue_drops_the_newest_at_once() -> None:
+def test_a_full_acking_mac_queue_drops_the_newest_frame_at_once() -> None:
     air = AckingAir()
     a, b = air.acking(0, queue_frames=3), air.acking(100)
     air.run_ns(50)
@@ -420,7 +420,7 @@ def test_a_full_queue_drops_the_newest_at_once() -> None:
     assert (air.medium.queue_drops, air.medium.given_up) == (2, 0)
 
 
-def test_a_frame_awaiting_its_ack_keeps_its_place_in_the_queue() -> None:
+def test_a_frame_awaiting_its_ack_still_occupies_the_queue() -> None:
     air = AckingAir()
     a, b = air.acking(0, queue_frames=1), air.acking(500)
     a.unicast_at_ns(0, "A", b)
@@ -433,7 +433,7 @@ def test_a_frame_awaiting_its_ack_keeps_its_place_in_the_queue() -> None:
 # --- callbacks
 
 
-def test_a_frame_sent_in_a_callback_leaves_in_that_nanosecond() -> None:
+def test_a_frame_sent_in_a_callback_leaves_immediately() -> None:
     air, a, b, nobody = acking_air(0, 100, 500)
     a.then = {
         "A": lambda: a.unicast("B", b),
@@ -459,7 +459,7 @@ def test_a_frame_sent_in_a_callback_queues_behind_others() -> None:
     assert [name for _, _, name in a.reports] == ["A", "B", "C", "D"]
 
 
-def test_a_frame_rejected_in_a_callback_is_reported_within_it() -> None:
+def test_a_frame_rejected_during_a_callback_is_reported_at_once() -> None:
     air = AckingAir()
     a, _ = air.acking(0, queue_frames=2), air.acking(100)
     taken: list[bool] = []
@@ -500,7 +500,7 @@ def test_a_crash_empties_the_queue_but_not_the_air() -> None:
 
 
 @pytest.mark.parametrize("back_ns", [500_000, 600_000, FRAME - 1, FRAME, FRAME + 1])
-def test_a_recovered_node_sends_after_its_old_frame_has_left(back_ns: int) -> None:
+def test_a_recovered_node_waits_until_its_old_frame_is_off_air(back_ns: int) -> None:
     air, a, b = acking_air(0, 100)
     a.send_at_ns(0, "A")
     a.send_at_ns(0, "B")
@@ -539,7 +539,7 @@ def test_a_crash_ends_the_wait_for_an_acknowledgement(again_ns: int) -> None:
     assert air.medium.given_up == 1  # the sender of A was down
 
 
-def test_an_old_acknowledgement_does_not_count_after_a_crash() -> None:
+def test_an_ack_for_a_frame_sent_before_a_crash_is_ignored() -> None:
     """The old acknowledgement would arrive while the next frame is on the air."""
     air, a, b, nobody = acking_air(0, 100, 500)
     a.unicast_at_ns(0, "A", b)
@@ -685,7 +685,7 @@ def test_the_acking_mac_handles_random_crashes_of_moving_nodes(
     assert sender.mac.queued == 0
 
 
-def test_acking_air_times_use_the_bitrate_exactly_as_written() -> None:
+def test_air_times_of_acking_use_the_exact_decimal_bitrate() -> None:
     """At 0.7 Mb/s, 7 bits last exactly 10 microseconds, although 0.7 is not a binary fraction."""
     framing = Framing(WirelessParameters(mac="acking", bitrate_mbps=0.7, phy_header_bits=0, mac_header_bytes=0))
     for size in range(2000):

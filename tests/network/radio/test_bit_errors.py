@@ -67,12 +67,12 @@ def test_error_tables_have_the_same_bits_on_every_machine() -> None:
 
 
 @given(st.floats(0, 40))
-def test_the_whole_number_exponential_is_accurate(nats: float) -> None:
+def test_the_integer_exponential_function_is_accurate(nats: float) -> None:
     assert chance_of(round(nats * NAT)) / CHANCE == pytest.approx(math.exp(-nats), abs=2e-6)
 
 
 @given(st.integers(-15_000, 3_000))
-def test_powers_and_decibels_are_each_others_inverse(cdbm: int) -> None:
+def test_power_and_decibel_conversions_are_inverse(cdbm: int) -> None:
     assert abs(cdbm_of(zeptowatts(cdbm)) - cdbm) <= 1
 
 
@@ -81,12 +81,12 @@ def test_any_power_can_be_converted_to_decibels(power: int) -> None:
     assert abs(cdbm_of(power) - 1000 * math.log10(power / 1e18)) <= 1.0
 
 
-def test_equal_powers_add_up_by_their_number() -> None:
+def test_adding_equal_powers_depends_only_on_their_number() -> None:
     assert [times(count) for count in (1, 2, 10, 256)] == [0, 301, 1000, 2408]
     assert times(10**6) >= 6000
 
 
-def test_error_probabilities_of_parts_of_a_frame_add_up() -> None:
+def test_error_probabilities_of_header_and_payload_combine() -> None:
     """At 6 Mb/s, the 24 bits of the header have one SINR and the payload has another one. The expected result is
     computed by hand.
     """
@@ -128,5 +128,5 @@ def test_a_reception_draw_depends_only_on_its_frame_and_node() -> None:
 
 
 @given(st.integers(0, RANGE - 1), st.integers(0, 31))
-def test_the_hash_of_draws_spreads_each_bit(x: int, bit: int) -> None:
+def test_the_hash_of_draws_changes_with_each_input_bit(x: int, bit: int) -> None:
     assert bin(mix(x) ^ mix(x ^ 1 << bit)).count("1") >= 2

@@ -256,7 +256,7 @@ def test_radio_counters_follow_their_documented_definitions(seed: int) -> None:
     assert row["mac_queue_drops"] == tap.refused
 
 
-def test_drawn_scenarios_exercise_every_radio_counter() -> None:
+def test_random_scenarios_exercise_every_radio_counter() -> None:
     """The drawn scenarios cover radios with and without ACKs, retries, copies, and frames that are given up, dropped,
     or heard by no node.
     """
@@ -278,7 +278,7 @@ def test_drawn_scenarios_exercise_every_radio_counter() -> None:
     }  # fmt: skip
 
 
-def test_nodes_within_reach_never_exceed_the_nodes_there_are() -> None:
+def test_a_frame_is_heard_by_at_most_all_other_nodes() -> None:
     """With two hosts and a station, at most two nodes hear a frame, even though each frame is acknowledged."""
     values = {
         "seed": 1, "duration_s": 20,

@@ -17,7 +17,7 @@ SCENARIO = SCENARIOS / "radio_check.yaml"
 SEEDS = (1, 2, 3)
 
 
-def test_the_radio_agrees_with_inet_and_ns_3() -> None:
+def test_radio_losses_agree_with_inet_and_ns_3() -> None:
     """Frames and losses are compared for each seed. Receivers in range are compared on average, because a different
     placement of 70 hosts changes them by 5 %.
     """

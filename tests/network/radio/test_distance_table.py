@@ -39,7 +39,7 @@ record: {frames: true}
 """
 
 
-def test_rows_of_the_shipped_table_follow_the_paper_s_formula() -> None:
+def test_the_shipped_reception_table_follows_its_formula() -> None:
     reception = Scenario.load(MEASURED).wireless.reception
     assert reception is not None and len(reception) == 13
     for distance_m, chance in reception:
@@ -50,12 +50,12 @@ def test_rows_of_the_shipped_table_follow_the_paper_s_formula() -> None:
 @pytest.mark.parametrize(
     ("distance_m", "chance"), [(0, 0.9), (20, 0.9), (60, 0.7), (100, 0.5), (150, 0.3), (200, 0.1), (300, 0.1)]
 )
-def test_between_two_rows_the_probability_is_linear(distance_m: float, chance: float) -> None:
+def test_reception_probability_is_interpolated_linearly(distance_m: float, chance: float) -> None:
     medium = DistanceTable(Kernel(), Neighbours(200, 0, 1), TABLE, 200, 200, 1)
     assert medium.chance(distance_m) == pytest.approx(chance)
 
 
-def test_frames_are_received_as_often_as_the_table_says(tmp_path: Path) -> None:
+def test_reception_rates_match_the_distance_table(tmp_path: Path) -> None:
     run = mobilenet.run(Scenario.from_text(BEACONS), out=tmp_path / "run", check_simulator=True)
     frames = pd.read_parquet(run.path / "frames.parquet")
     assert set(frames.fate) == {"received", "bit_errors"}

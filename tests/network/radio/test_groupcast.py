@@ -39,7 +39,7 @@ def station(air: Air, x_m: float, *slots: int, group_retries: int) -> Node:
     return node
 
 
-def test_each_copy_waits_for_difs_and_a_back_off_of_its_own() -> None:
+def test_each_copy_waits_for_difs_and_a_new_back_off() -> None:
     air = Air()
     a, b = station(air, 0, 0, 3, 5, group_retries=2), air.node(100)
     a.send_at_us(1000, "A")
@@ -65,7 +65,7 @@ def test_all_copies_of_a_frame_leave_before_the_next_one() -> None:
 
 
 @pytest.mark.parametrize("what", ["a host's frame", "no data", "a unicast frame", "none"])
-def test_only_group_frames_of_stations_are_repeated(what: str) -> None:
+def test_only_group_frames_sent_by_stations_are_repeated(what: str) -> None:
     air = Air()
     a = station(air, 0, group_retries=0 if what == "none" else 3)
     a.transceiver.is_station = what != "a host's frame"
@@ -75,7 +75,7 @@ def test_only_group_frames_of_stations_are_repeated(what: str) -> None:
     assert [name for _, name in air.starts] == ["A"] and air.medium.group_retries == 0
 
 
-def test_an_acknowledged_frame_may_come_between_two_groups() -> None:
+def test_a_unicast_frame_can_be_sent_between_two_group_frames() -> None:
     air = Air()
     a, b = station(air, 0, group_retries=1), air.node(100)
     a.send_at_us(0, "A")
@@ -85,7 +85,7 @@ def test_an_acknowledged_frame_may_come_between_two_groups() -> None:
     assert [name for _, name in b.received] == ["A", "U", "B"]
 
 
-def test_a_host_takes_a_copy_after_a_crash_as_new() -> None:
+def test_a_recovered_host_accepts_a_copy_as_a_new_frame() -> None:
     air = Air()
     a, b = station(air, 0, group_retries=1), air.node(100)
     a.send_at_us(0, "A")
@@ -95,7 +95,7 @@ def test_a_host_takes_a_copy_after_a_crash_as_new() -> None:
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
-def test_group_copies_without_load_are_received_independently(retries: int) -> None:
+def test_repeated_group_frames_are_lost_independently(retries: int) -> None:
     """A receiver gets a share of 1 - loss ** (1 + retries) of n frames and counts each frame once. The tolerance is 5
     sigma.
     """
@@ -128,7 +128,7 @@ def test_groupcast_keys_without_effect_are_rejected(override: str) -> None:
 
 @pytest.mark.parametrize("repair", ["none", "selective"])
 @pytest.mark.parametrize("radio", ["{loss: 0.3, groupcast: unsolicited_retry, group_retries: 2}", "sinr"])
-def test_counters_show_how_often_group_frames_were_repeated(repair: str, radio: str, tmp_path: Path) -> None:
+def test_counters_include_repetitions_of_group_frames(repair: str, radio: str, tmp_path: Path) -> None:
     fading = "{model: sinr, fading: {model: nakagami}, groupcast: unsolicited_retry, group_retries: 2}"
     records = ["record.messages=true", "record.frames=true"]
     wireless = f"wireless={fading if radio == 'sinr' else radio}"
@@ -151,7 +151,7 @@ mobilenet.run(sys.argv[1], out=sys.argv[2], overrides=sys.argv[3:], allow_code=T
 
 
 @pytest.mark.parametrize("is_broken", [False, True])
-def test_a_mac_that_lets_duplicates_pass_is_caught(is_broken: bool, tmp_path: Path) -> None:
+def test_a_mac_that_delivers_duplicates_is_detected(is_broken: bool, tmp_path: Path) -> None:
     """The mutant passes each copy up to the programs, so that a message is received more often than it was sent."""
     script = WITHOUT_FILTER if is_broken else WITHOUT_FILTER.replace("Dcf.is_new", "unused")
     subprocess.run(

@@ -21,7 +21,7 @@ HOP = 0.334  # 100 m, rounded to a nanosecond
 exactly = partial(pytest.approx, abs=1e-9)  # allows for the rounding of sums
 
 
-def test_after_a_long_silence_a_frame_leaves_at_once() -> None:
+def test_a_frame_is_sent_at_once_after_a_long_silence() -> None:
     air, a = listening_air((0, 31))
     a.send_at_us(1000, "A")
     air.run_us(9000)
@@ -29,7 +29,7 @@ def test_after_a_long_silence_a_frame_leaves_at_once() -> None:
     assert a.sent == [(1000 + FRAME, "A")]
 
 
-def test_idle_time_before_the_frame_is_credited_in_part() -> None:
+def test_idle_time_before_a_frame_shortens_its_back_off() -> None:
     air, a, b = listening_air(0, (0, 10))
     a.send_at_us(0, "A")
     b.send_at_us(FRAME + 60, "B")  # the medium was idle for 60 of the 250 us that B must wait
@@ -47,7 +47,7 @@ def test_slots_are_frozen_while_the_medium_is_busy() -> None:
     assert air.start_us("C") == 2654 + FRAME + 50 + 4 * 20  # 5 of the 9 slots of C had been counted
 
 
-def test_a_slot_that_was_begun_is_counted_again() -> None:
+def test_an_interrupted_back_off_slot_is_counted_again() -> None:
     air, a, c, d = listening_air(0, (0, 9), 0)
     a.send_at_us(1000, "A")
     c.send_at_us(1500, "C")  # due at 2504 + 50 + 180 = 2734
@@ -57,7 +57,7 @@ def test_a_slot_that_was_begun_is_counted_again() -> None:
     assert air.start_us("C") == 2641 + FRAME + 50 + 5 * 20
 
 
-def test_an_interrupted_difs_uses_no_slot() -> None:
+def test_an_interrupted_difs_consumes_no_back_off_slot() -> None:
     """A node that is interrupted during DIFS keeps all its slots."""
     air, a, c, d = listening_air(0, (0, 9), 0)
     a.send_at_us(1000, "A")
@@ -67,7 +67,7 @@ def test_an_interrupted_difs_uses_no_slot() -> None:
     assert air.start_us("C") == 2554 + FRAME + 50 + 9 * 20
 
 
-def test_timers_that_expire_together_both_send() -> None:
+def test_nodes_whose_back_off_ends_together_both_send() -> None:
     air, a, b, c, d = listening_air(0, (0, 3), (100, 3), 50)
     a.send_at_us(0, "A")
     b.send_at_us(700, "B")
@@ -80,7 +80,7 @@ def test_timers_that_expire_together_both_send() -> None:
     assert d.received == [(pytest.approx(FRAME + HOP), "A")]
 
 
-def test_a_start_within_the_propagation_delay_is_not_sensed() -> None:
+def test_a_transmission_is_unnoticed_until_it_has_propagated() -> None:
     air, a, b = listening_air(0, 100)
     a.send_at_us(1000, "A")
     b.send_at_us(1000.3, "B")
@@ -90,7 +90,7 @@ def test_a_start_within_the_propagation_delay_is_not_sensed() -> None:
     assert air.outcomes("B") == {"n0": "half_duplex"}
 
 
-def test_a_start_beyond_the_propagation_delay_is_sensed() -> None:
+def test_a_transmission_is_sensed_after_the_propagation_delay() -> None:
     air, a, b = listening_air(0, (100, 2))
     a.send_at_us(1000, "A")
     b.send_at_us(1000.4, "B")
@@ -134,7 +134,7 @@ def test_a_frame_received_well_ends_eifs() -> None:
     assert air.start_us("C") == exactly(150 + 82 + 50 + 5 * 20)
 
 
-def test_hidden_terminals_collide_at_the_receiver_between() -> None:
+def test_hidden_terminals_collide_at_the_receiver_between_them() -> None:
     air, a, b, c = listening_air(0, 100, 200)
     a.send_at_us(0, "A")
     c.send_at_us(1503, "C")
@@ -144,7 +144,7 @@ def test_hidden_terminals_collide_at_the_receiver_between() -> None:
     assert b.received == []
 
 
-def test_frames_that_only_touch_do_not_collide() -> None:
+def test_adjacent_frames_do_not_collide() -> None:
     air, a, b, c = listening_air(0, 100, 200)
     a.send_at_us(0, "A")
     c.send_at_us(FRAME, "C")
@@ -152,7 +152,7 @@ def test_frames_that_only_touch_do_not_collide() -> None:
     assert [name for _, name in b.received] == ["A", "C"]
 
 
-def test_the_rest_of_an_ignored_frame_destroys_the_next() -> None:
+def test_the_remainder_of_an_ignored_frame_destroys_the_next() -> None:
     air = Air()
     a, b, c, d = air.node(0), air.node(100), air.node(200), air.node(100, y_m=100)
     del b
@@ -165,7 +165,7 @@ def test_the_rest_of_an_ignored_frame_destroys_the_next() -> None:
     assert d.received == []
 
 
-def test_a_receiver_locks_the_frame_that_arrives_first() -> None:
+def test_a_receiver_locks_onto_the_first_frame_to_arrive() -> None:
     air, far, near, ear = listening_air(0, 125, 119)
     far.send_at_us(0, "far")  # reaches the listener after 0.397 us
     near.send_at_us(0.2, "near")  # reaches the listener after 0.220 us
@@ -175,7 +175,7 @@ def test_a_receiver_locks_the_frame_that_arrives_first() -> None:
     assert ear.received == []
 
 
-def test_slots_end_at_the_nearer_of_two_senders() -> None:
+def test_a_back_off_slot_stops_at_the_earlier_of_two_arrivals() -> None:
     """Both arrivals stop the count. The frame that arrives first, although it was sent later, decides at which slot the
     count stops.
     """
@@ -206,7 +206,7 @@ def test_a_unicast_frame_is_acknowledged_after_sifs() -> None:
     assert b.received == [(pytest.approx(FRAME + HOP), "A")]
 
 
-def test_retries_double_the_window_and_end() -> None:
+def test_each_retry_doubles_the_window_up_to_a_limit() -> None:
     air = Air()
     a, b = air.node(0, stream=Halves()), air.node(500)
     a.send_at_us(0, "A", to=b, acknowledged=True)
@@ -227,7 +227,7 @@ class Halves:
         return 0.5
 
 
-def test_a_lost_ack_makes_a_duplicate_that_is_not_handed_up() -> None:
+def test_a_lost_ack_causes_a_duplicate_that_is_discarded() -> None:
     air, a, b, other = listening_air(0, 100, -100)
     a.send_at_us(0, "A", to=b, acknowledged=True)
     # The sender of this frame cannot sense A yet, and B does not hear it. The frame is still on the air during the ACK.
@@ -247,7 +247,7 @@ def test_overheard_unicast_reserves_the_air_for_its_ack() -> None:
     assert air.start_us("C") == exactly(FRAME + HOP + 10 + 304 + 50)
 
 
-def test_a_full_queue_drops_the_newest() -> None:
+def test_a_full_mac_queue_drops_the_newest_frame() -> None:
     air = Air()
     a = air.node(0, queue_frames=3)
     results = [a.send(str(i)) for i in range(5)]
@@ -269,7 +269,7 @@ def test_a_crash_empties_the_queue_and_stops_timers() -> None:
     assert [name for _, name in c.received] == ["A"]
 
 
-def test_the_medium_counts_as_idle_before_the_run() -> None:
+def test_the_medium_is_considered_idle_before_the_run() -> None:
     air, a = listening_air((0, 31))
     a.send("A")
     air.run_us(9000)

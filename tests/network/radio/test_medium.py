@@ -37,7 +37,7 @@ def test_air_times_of_the_80211_modes_follow_their_formulas(
     assert MODES[mode].airtime_ns(psdu, rate) == math.ceil(expected_us * 1000)
 
 
-def test_interframe_spaces_of_the_modes_are_those_of_80211() -> None:
+def test_interframe_spaces_match_the_80211_standard() -> None:
     spaces = {name: (m.slot_ns, m.sifs_ns, m.difs_ns, m.eifs_ns) for name, m in MODES.items()}
     assert spaces["b"] == spaces["g_mixed"] == (20_000, 10_000, 50_000, 10_000 + 304_000 + 50_000)
     assert spaces["g_erp"][:3] == (9_000, 10_000, 28_000)
@@ -68,7 +68,7 @@ def test_interference_reaches_farther_than_reception() -> None:
     assert b.received == []
 
 
-def test_detection_reaches_farther_than_reception() -> None:
+def test_frames_are_detected_farther_away_than_they_are_received() -> None:
     air = Air(range_m=120, detection_range_m=250)
     a, c = air.node(0), air.node(200, 0)
     a.send("A")
@@ -77,7 +77,7 @@ def test_detection_reaches_farther_than_reception() -> None:
     assert air.start_us("C") == pytest.approx(1504 + 0.667 + 50, abs=1e-9)
 
 
-def test_two_senders_at_one_place_do_not_capture_each_other() -> None:
+def test_senders_at_the_same_place_do_not_capture_each_other() -> None:
     """All three nodes stand at one point. Neither frame is stronger, so neither survives unless the threshold is 0."""
     for capture_db, outcome in ((6.0, "collision"), (0.0, "received")):
         air, a, b, c = listening_air(0, 0, 0, capture_db=capture_db)
@@ -122,7 +122,7 @@ def test_random_loss_is_applied_at_its_rate() -> None:
 
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), nodes=st.integers(2, 12), frames=st.integers(2, 30))
-def test_a_received_frame_overlapped_no_other_frame(seed: int, nodes: int, frames: int) -> None:
+def test_a_frame_is_received_only_if_no_other_frame_overlaps_it(seed: int, nodes: int, frames: int) -> None:
     """All arrivals are checked independently: a frame is received if and only if no other frame overlapped it and its
     receiver was neither sending nor locked on another frame.
     """
@@ -165,7 +165,7 @@ def test_a_received_frame_overlapped_no_other_frame(seed: int, nodes: int, frame
 
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), count=st.integers(2, 60), speed=st.sampled_from([0.0, 1.4, 30.0]))
-def test_the_neighbour_index_misses_no_node(seed: int, count: int, speed: float) -> None:
+def test_the_neighbour_index_finds_every_node_in_range(seed: int, count: int, speed: float) -> None:
     """Nodes move, and the index is updated on a tick. The candidates always include all nodes in range."""
     stream = Stream(seed, "test")
     kernel = Kernel()
@@ -198,7 +198,7 @@ def test_the_neighbour_index_misses_no_node(seed: int, count: int, speed: float)
     del kernel
 
 
-def test_a_frame_among_a_thousand_cells_touches_only_neighbours() -> None:
+def test_a_frame_considers_only_neighbours_in_a_large_network() -> None:
     """The test counts instead of measuring time: the number of transceivers that a frame considers does not grow with
     the network.
     """

@@ -35,14 +35,14 @@ def test_reception_by_power_ends_where_the_formula_says() -> None:
     assert reaches(near - 0.05, preamble_rssi_dbm=-70) and not reaches(near + 0.05, preamble_rssi_dbm=-70)
 
 
-def test_an_undetected_frame_is_not_counted_at_a_receiver() -> None:
+def test_an_undetected_frame_has_no_effect_on_a_receiver() -> None:
     air, a, b = sinr_air(0, 130)
     a.send_at_us(1000, "A")
     air.run_us(5000)
     assert air.frames["A"].receivers == [] and b.transceiver.lock_until == NEVER and b.transceiver.busy_until == NEVER
 
 
-def test_interference_of_a_hidden_terminal_is_exact() -> None:
+def test_interference_from_a_hidden_terminal_is_exact() -> None:
     """A sends to B over 60 m. C is 150 m away on the other side, cannot hear A, and begins to send during the payload
     of A.
     """
@@ -106,7 +106,7 @@ def test_a_nearer_hidden_terminal_destroys_a_frame() -> None:
     assert b.received == []
 
 
-def test_noise_alone_breaks_a_frame_sent_too_fast() -> None:
+def test_noise_damages_a_frame_whose_rate_is_too_high() -> None:
     """The rate is too high for the distance, so the frame is detected but damaged. This does not count as a
     collision.
     """
@@ -133,7 +133,7 @@ def test_a_weak_preamble_is_missed_and_the_node_listens_on() -> None:
     assert air.outcomes("D")["n1"] == "received" and [name for _, name in b.received] == ["D"]
 
 
-def test_the_stronger_of_two_near_starts_is_received() -> None:
+def test_the_stronger_of_two_nearly_simultaneous_frames_survives() -> None:
     air, far, _, near = sinr_air(-100, 0, 30)
     far.send_at_ns(1_000_000, "far")
     near.send_at_ns(1_002_000, "near")
@@ -142,7 +142,7 @@ def test_the_stronger_of_two_near_starts_is_received() -> None:
 
 
 @pytest.mark.parametrize(("later_ns", "outcome"), [(3_000, "received"), (4_500, "never_attempted")])
-def test_after_four_microseconds_only_capture_helps_the_stronger(later_ns: int, outcome: str) -> None:
+def test_late_stronger_frames_are_received_only_with_capture(later_ns: int, outcome: str) -> None:
     for capture_db, expected in ((None, outcome), (10, "received"), (30, outcome)):
         air, far, _, near = sinr_air(-100, 0, 30, capture_db=capture_db)
         far.send_at_ns(1_000_000, "far")
@@ -153,7 +153,7 @@ def test_after_four_microseconds_only_capture_helps_the_stronger(later_ns: int, 
         assert air.outcomes("far")["n1"] == lost  # the bits of the far frame are lost in either case
 
 
-def test_a_node_is_busy_from_the_preamble_to_the_end() -> None:
+def test_a_node_is_busy_from_the_preamble_to_the_end_of_a_frame() -> None:
     air, a, b = sinr_air(0, 90)
     a.send_at_us(1000, "A")
     air.run_us(1010)
@@ -178,7 +178,7 @@ def test_energy_without_a_preamble_makes_a_node_defer() -> None:
         assert air.outcomes("A") == {"n1": "half_duplex"}
 
 
-def test_a_preamble_without_energy_makes_a_node_defer() -> None:
+def test_a_node_defers_to_a_preamble_below_the_energy_threshold() -> None:
     """At 60 m, the signal of A is far below the energy threshold, but is received."""
     air, a, b = sinr_air(0, 60)
     assert received_dbm(60) < -62
@@ -196,7 +196,7 @@ def test_a_preamble_without_energy_makes_a_node_defer() -> None:
     assert air.starts_ns["B"] == 1_100_000 and air.outcomes("A") == {}
 
 
-def test_the_sum_of_two_energies_is_sensed_while_both_last() -> None:
+def test_combined_energy_is_sensed_while_both_signals_last() -> None:
     """At B, each signal is 1 dB below the threshold, and both together are 2 dB above it."""
     distance_m = 10 ** ((20.4 + 63 - 40.05) / 30)  # -63 dBm
     for preamble_sinr_db, nodes in ((60 - 10, 2), (60 - 10, 1)):
@@ -226,7 +226,7 @@ def test_a_wall_reduces_the_received_power() -> None:
         assert air.power_dbm("A", b) == pytest.approx(received_dbm(40) - loss_db, abs=0.0051)
 
 
-def test_sending_aborts_receiving_and_a_crash_does() -> None:
+def test_sending_or_crashing_aborts_a_reception() -> None:
     air, a, b, c = sinr_air(0, 60, -60)
     a.send_at_us(1000, "A", 1500)
     air.at_us(1001, c.transceiver.mac.reset)
@@ -237,7 +237,7 @@ def test_sending_aborts_receiving_and_a_crash_does() -> None:
     assert air.outcomes("B")["n0"] == "half_duplex"
 
 
-def test_an_acknowledgement_comes_at_its_rate() -> None:
+def test_an_acknowledgement_is_sent_at_its_configured_rate() -> None:
     air = SinrAir()
     air.rate_mbps = 24
     a, b = air.node(0), air.node(30)

@@ -33,14 +33,14 @@ class WatchedWire(Wire):
             )
 
 
-def test_the_initial_window_is_that_of_rfc_5681() -> None:
+def test_the_initial_window_follows_rfc_5681() -> None:
     """See RFC 5681, section 3.1."""
     assert [initial_window(mss) for mss in (536, 1095, 1096, 2190, 2191)] == [2144, 4380, 3288, 6570, 4382]
     assert Congestion(tcp(initial_window_segments=10), 500, syn_lost=False).window == 5000
     assert Congestion(tcp(initial_window_segments=10), 500, syn_lost=True).window == 500
 
 
-def test_slow_start_doubles() -> None:
+def test_slow_start_doubles_the_window_in_each_round_trip() -> None:
     wire = Wire(tcp(initial_window_segments=2)).open()
     wire.a.say(*range(30))
     wire.run_ms(5000)
@@ -76,7 +76,7 @@ def test_congestion_avoidance_agrees_with_a_hand_trace() -> None:
     assert windows == [4000, 4250, 4485, 4708, 4920]
 
 
-def test_a_window_grows_by_one_segment_a_round_trip() -> None:
+def test_congestion_avoidance_adds_one_segment_per_round_trip() -> None:
     """The window grows by half a segment if only every second segment is acknowledged."""
     for every, growth in ((1, 1.0), (2, 0.5)):
         congestion = Congestion(tcp(initial_window_segments=100), 1000, syn_lost=False)
@@ -123,7 +123,7 @@ def test_newreno_repairs_two_losses_without_a_timeout() -> None:
     assert (counts.fast_retransmits, counts.retransmissions, counts.timeouts) == (1, 2, 0)
 
 
-def test_a_full_acknowledgement_deflates_to_ssthresh() -> None:
+def test_a_full_acknowledgement_deflates_the_window_to_ssthresh() -> None:
     """RFC 6582, 3.2, 3, option 1: the window becomes min(ssthresh, FlightSize + SMSS), which is ssthresh here."""
     wire = WatchedWire(tcp(initial_window_segments=10), lose(("a", 1))).open()
     wire.steps.clear()
@@ -187,7 +187,7 @@ def test_fast_retransmit_restarts_the_timer() -> None:
     assert [time for time, what in wire.sends_of("a") if what.startswith("1:")] == [1000, 1290, 1590]
 
 
-def test_duplicate_acks_after_a_timeout_are_no_loss() -> None:
+def test_duplicate_acks_after_a_timeout_do_not_signal_a_loss() -> None:
     """RFC 6582, 3.2, 2: such duplicates acknowledge segments that were retransmitted without need."""
     congestion = Congestion(tcp(initial_window_segments=10), 1000, syn_lost=False)
     congestion.on_timeout(10_000, 10_001)
@@ -211,14 +211,14 @@ def test_limited_transmit_sends_a_segment_per_early_duplicate(limited: bool) -> 
     assert again == ([1000, 1200] if limited else [1000])
 
 
-def test_the_number_of_duplicates_is_a_parameter() -> None:
+def test_the_duplicate_ack_threshold_is_configurable() -> None:
     wire = Wire(tcp(duplicate_acks=1), lose(("a", 1))).open()
     wire.a.say(0, 1)
     wire.run_ms(1100)
     assert wire.words_of("a")[2:] == ["1100 1:1001 ack 1"]
 
 
-def test_acknowledgements_on_data_are_no_duplicates() -> None:
+def test_acknowledgements_carried_on_data_are_not_duplicates() -> None:
     """RFC 5681, 2: the five segments of b all have ack 1 while the first segment of a is lost."""
     wire = Wire(tcp(initial_window_segments=5), lose(("a", 1))).open()
     wire.a.say(0)
@@ -228,7 +228,7 @@ def test_acknowledgements_on_data_are_no_duplicates() -> None:
     assert wire.a.connection.congestion.duplicates == 0
 
 
-def test_after_an_idle_time_the_window_starts_over() -> None:
+def test_the_congestion_window_restarts_after_idle_periods() -> None:
     """RFC 5681, 4.1: the window is reset after an idle timeout, but not before."""
     wire = Wire(tcp(initial_window_segments=2)).open()
     wire.a.say(*range(30))

@@ -44,7 +44,7 @@ def test_a_node_that_does_not_listen_refuses_connections() -> None:
     assert (b.counts.resets, net.carried) == (1, 2)
 
 
-def test_a_peer_that_comes_back_replaces_its_old_connection() -> None:
+def test_a_rebooted_peer_replaces_its_old_connection() -> None:
     net, (a, b) = quiet(2)
     a.endpoint.connect(1)
     net.run_s(1)
@@ -72,7 +72,7 @@ def test_an_orphaned_connection_end_is_reset_when_it_sends() -> None:
     assert a.events == [("open", 1), ("reset", 1)] and not a.endpoint.links
 
 
-def test_an_old_syn_makes_no_connection() -> None:
+def test_an_old_syn_does_not_open_a_connection() -> None:
     """RFC 9293, 3.5, figure 9: the node answers the old SYN, the peer rejects the answer, and the application is not
     notified.
     """
@@ -96,14 +96,14 @@ def test_an_old_syn_does_not_replace_a_connection() -> None:
     assert [len(names) for names in a.heard.values()] == [1]
 
 
-def test_segments_of_closed_connections_are_reset_once() -> None:
+def test_segments_for_closed_connections_are_reset_once() -> None:
     net, (a, b) = quiet(2)
     b.arrive(0, Segment(5, 6, ACK, 1, 1, 100, 100, ((101, Note("ghost")),)))
     net.run_s(1)
     assert b.heard == {} and (b.counts.resets, a.counts.resets, net.carried) == (1, 0, 1)
 
 
-def test_incarnations_grow_with_the_clock_and_within_an_instant() -> None:
+def test_incarnation_numbers_always_increase() -> None:
     net, (a, _) = quiet(2)
     net.run_s(1)
     first, second = a.endpoint.connect(1), a.endpoint.connect(1)
@@ -114,7 +114,7 @@ def test_incarnations_grow_with_the_clock_and_within_an_instant() -> None:
     assert a.endpoint.connect(1).connection.incarnation > second.connection.incarnation
 
 
-def test_reset_and_abort_leave_nothing_behind() -> None:
+def test_reset_and_abort_release_all_resources() -> None:
     for end in ("reset", "abort"):
         net, (a, b) = quiet(2)
         link = a.endpoint.connect(1)
@@ -127,7 +127,7 @@ def test_reset_and_abort_leave_nothing_behind() -> None:
             assert not b.endpoint.links and not b.endpoint._incoming_links and not b.endpoint._accepted
 
 
-def test_two_nodes_may_connect_to_each_other() -> None:
+def test_two_nodes_can_connect_to_each_other() -> None:
     """This is not a simultaneous open: there are two connections, and each node has opened one of them."""
     net, (a, b) = quiet(2)
     a.endpoint.connect(1)

@@ -159,41 +159,41 @@ MUTANTS: list[tuple[Any, str, Any, Callable[[], None]]] = [
     test_timeout.test_a_retransmission_invalidates_the_rtt_sample),
     (Estimator, "back_off", lambda self: None,
     test_timeout.test_timeouts_stay_doubled_until_a_clean_sample),
-    (Estimator, "back_off", lambda self: None, test_open.test_connecting_to_nobody_fails_after_seven_syns_and_75_s),
+    (Estimator, "back_off", lambda self: None, test_open.test_connecting_to_a_silent_peer_times_out_after_75_s),
     (Estimator, "wait", lambda self, rto_ns: setattr(self, "rto_ns", self.rto_ns or rto_ns),
     test_open.test_a_lost_syn_sets_a_3_s_timeout_and_one_segment_window),
     (Incoming, "take", no_duplicate_filter, hostile),
     (Incoming, "take", out_of_order, hostile),
     (Incoming, "_keep", forgets_what_waited, hostile),
     (Outgoing, "acknowledge", early_forgetting,
-     test_stream.test_a_message_is_kept_until_its_last_byte_is_acknowledged),
+     test_stream.test_a_message_is_buffered_until_its_last_byte_is_acked),
     (Outgoing, "go_back", lambda self: None, hostile),
     (Connection, "on_segment", any_connection,
     test_open.test_segments_of_other_connections_are_reset),
     (Endpoint, "on_segment", by_peer_alone, crashes),
-    (Endpoint, "replace", stays_replaced, test_endpoint.test_a_peer_that_comes_back_replaces_its_old_connection),
+    (Endpoint, "replace", stays_replaced, test_endpoint.test_a_rebooted_peer_replaces_its_old_connection),
     (Connection, "accept", replaced_by_any_syn, crashes),
-    (Congestion, "on_timeout", halves_the_window, test_timeout.test_the_second_timeout_in_a_row_leaves_ssthresh),
-    (Congestion, "on_timeout", no_recover, test_congestion.test_duplicate_acks_after_a_timeout_are_no_loss),
+    (Congestion, "on_timeout", halves_the_window, test_timeout.test_a_second_timeout_in_a_row_does_not_change_ssthresh),
+    (Congestion, "on_timeout", no_recover, test_congestion.test_duplicate_acks_after_a_timeout_do_not_signal_a_loss),
     (Congestion, "on_ack", unbounded_slow_start,
     test_congestion.test_slow_start_adds_at_most_a_segment_per_acknowledgement),
     (Congestion, "_on_partial_ack", partial_is_full,
     test_congestion.test_newreno_repairs_two_losses_without_a_timeout),
-    (Congestion, "on_idle", lambda self: None, test_congestion.test_after_an_idle_time_the_window_starts_over),
+    (Congestion, "on_idle", lambda self: None, test_congestion.test_the_congestion_window_restarts_after_idle_periods),
     (Connection, "_on_data", lazy, test_stream.test_a_lone_segment_is_acknowledged_after_the_delay),
-    (Connection, "_on_data", never_prompt, test_stream.test_gaps_and_their_ends_are_acknowledged_at_once),
+    (Connection, "_on_data", never_prompt, test_stream.test_gaps_and_filled_gaps_are_acknowledged_immediately),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("check", [hostile, gentle, crashes])
-def test_hostile_tcp_schedules_pass_with_all_rules_in_place(check: Callable[[], None]) -> None:
+def test_hostile_tcp_schedules_pass_without_mutants(check: Callable[[], None]) -> None:
     check()
 
 
 @pytest.mark.parametrize(
     ("owner", "name", "mutant", "check"), MUTANTS, ids=lambda value: getattr(value, "__name__", None)
 )
-def test_a_tcp_mutant_is_detected(
+def test_tcp_mutants_are_detected_by_the_tests(
     owner: Any, name: str, mutant: Any, check: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(owner, name, mutant)

@@ -30,7 +30,7 @@ def test_three_segments_open_a_connection() -> None:
     assert [segment.payload_bytes for segment in wire.segments] == [0, 0, 0]
 
 
-def test_data_queued_before_the_open_is_in_the_third_segment() -> None:
+def test_early_data_is_sent_with_the_third_handshake_segment() -> None:
     wire = Wire()
     wire.a.connection.connect()
     wire.a.say("early", "too")
@@ -55,7 +55,7 @@ def test_sending_in_on_open_saves_the_third_segment() -> None:
     assert (wire.a.got, wire.b.got) == (["hello"], ["first"])
 
 
-def test_connecting_to_nobody_fails_after_seven_syns_and_75_s() -> None:
+def test_connecting_to_a_silent_peer_times_out_after_75_s() -> None:
     wire = Wire(fate=lambda *_: [])
     wire.a.connection.connect()
     wire.run_ms(500_000)
@@ -64,7 +64,7 @@ def test_connecting_to_nobody_fails_after_seven_syns_and_75_s() -> None:
     assert wire.a.connection.state is State.CLOSED
 
 
-def test_the_set_up_timeout_is_a_parameter() -> None:
+def test_the_connection_timeout_is_configurable() -> None:
     wire = Wire(tcp(connect_timeout_s=2.5, rto_initial_s=0.5), fate=lambda *_: [])
     wire.a.connection.connect()
     wire.run_ms(500_000)
@@ -72,7 +72,7 @@ def test_the_set_up_timeout_is_a_parameter() -> None:
     assert wire.a.events == [(2_500_000_000, "connect_timeout")]
 
 
-def test_the_accepting_end_gives_up_too() -> None:
+def test_the_accepting_end_also_times_out() -> None:
     wire = Wire(fate=lambda end, number, segment: HERE if end == "a" and number == 0 else [])
     wire.a.connection.connect()
     wire.run_ms(500_000)
@@ -106,7 +106,7 @@ def test_a_lost_syn_ack_is_requested_again() -> None:
     assert [end.connection.estimator.samples for end in (wire.a, wire.b)] == [0, 0]  # Karn's algorithm
 
 
-def test_a_lost_third_segment_is_replaced() -> None:
+def test_a_lost_third_handshake_segment_is_resent() -> None:
     wire = Wire(fate=lambda end, number, segment: [] if end == "a" and number == 1 else HERE)
     wire.a.connection.connect()
     wire.run_ms(5000)
@@ -137,7 +137,7 @@ def test_an_old_syn_in_an_open_connection_is_only_acknowledged() -> None:
     assert wire.b.connection.is_open
 
 
-def test_the_smaller_segment_and_the_receivers_window_count() -> None:
+def test_segment_and_window_sizes_of_both_ends_are_respected() -> None:
     wire = Wire(tcp(initial_window_segments=10), server=tcp(mss_bytes=600, window_bytes=1500)).open()
     wire.a.say(0, size_bytes=5000)
     wire.b.say(1, size_bytes=1300)
@@ -164,7 +164,7 @@ def test_reset_notifies_the_other_end_and_abort_does_not() -> None:
     assert wire.b.got == [0] and wire.b.events[1:] == [(1_150_000_000, "reset")]
 
 
-def test_reset_before_the_syn_ack_sends_no_segment_at_once() -> None:
+def test_reset_during_the_handshake_answers_the_syn_ack() -> None:
     wire = Wire()
     wire.a.connection.connect()
     wire.a.connection.reset()
@@ -173,7 +173,7 @@ def test_reset_before_the_syn_ack_sends_no_segment_at_once() -> None:
     assert wire.b.events == [(150_000_000, "reset")]
 
 
-def test_a_refusal_closes_at_once() -> None:
+def test_a_reset_during_the_handshake_closes_the_connection() -> None:
     """The other end never had such a connection, or has given it up."""
     for source in (UNKNOWN, 9):
         wire = Wire(fate=lambda *_: [])
@@ -209,7 +209,7 @@ def test_reset_segments_follow_rfc_9293() -> None:
     assert reset_of(Segment(5, 6, RST, 100)) is None
 
 
-def test_an_idle_connection_is_silent() -> None:
+def test_an_idle_connection_sends_nothing() -> None:
     wire = Wire(tcp(delayed_ack_s=0.2)).open()
     wire.a.say(0)
     wire.run_ms(3000)
@@ -219,7 +219,7 @@ def test_an_idle_connection_is_silent() -> None:
     assert wire.kernel.peek() > 20 * 3_600_000 * MILLISECOND
 
 
-def test_wrong_calls_are_refused() -> None:
+def test_invalid_connection_calls_are_rejected() -> None:
     wire = Wire().open()
     connection = wire.a.connection
     with pytest.raises(RuntimeError, match="once"):
@@ -238,7 +238,7 @@ def test_wrong_calls_are_refused() -> None:
         Connection(wire.a, tcp(), 0)
 
 
-def test_an_upcall_may_end_the_connection() -> None:
+def test_a_callback_can_abort_its_connection() -> None:
     """Every upcall except on_closed is tried. Afterwards no message is handed up or sent."""
     for upcall in ("on_open", "on_message"):
         wire = Wire()

@@ -75,7 +75,7 @@ OFTEN = [(k % 2, 1.0 + 2 * k, 0.01) for k in range(12)]
     outages=OUTAGES,
 )
 @example(patient=True, seed=1, loss=0.0, repeat=0.3, jitter_ms=1000, late=0.2, outages=OFTEN)
-def test_no_segment_of_an_old_connection_reaches_a_new_one(
+def test_segments_of_an_old_connection_never_reach_a_new_one(
     patient: bool,
     seed: int,
     loss: float,

@@ -22,7 +22,7 @@ def names(segment: Segment) -> list[Any]:
     return [message.name for _, message in segment.messages]
 
 
-def test_a_segment_is_a_message_of_the_network() -> None:
+def test_a_tcp_segment_is_accounted_for_as_a_network_message() -> None:
     message: Message = Segment(1, 2, ACK, 1, 1, 300, 240, ((101, Note(0)), (301, Note(1))))
     assert (message.size_bytes, message.payload_bytes, message.list_sizes()) == (320, 240, (("segment_messages", 2),))
     assert (Segment(1, 2, SYN, 0).size_bytes, Segment(1, 2, ACK, 1).list_sizes()) == (24, ())
@@ -30,7 +30,7 @@ def test_a_segment_is_a_message_of_the_network() -> None:
         message.seq = 5  # type: ignore[attr-defined]
 
 
-def test_kinds_of_segments_are_counted_apart() -> None:
+def test_each_kind_of_segment_has_a_separate_counter() -> None:
     """The counters of a run use the class of the message as the name."""
     wire = Wire()
     wire.a.connection.connect()
@@ -59,7 +59,7 @@ def test_a_split_message_is_delivered_with_its_last_byte() -> None:
     assert wire.b.got == ["large"]
 
 
-def test_small_messages_held_by_a_window_share_a_segment() -> None:
+def test_small_messages_held_by_the_window_share_a_segment() -> None:
     wire = Wire(tcp(initial_window_segments=1)).open()
     wire.a.say(*range(25), size_bytes=100)  # the window has space for ten messages
     assert [names(segment) for segment in wire.segments] == [[k] for k in range(10)]
@@ -70,7 +70,7 @@ def test_small_messages_held_by_a_window_share_a_segment() -> None:
     ]
 
 
-def test_messages_are_cut_where_a_segment_is_full() -> None:
+def test_messages_are_split_at_segment_boundaries() -> None:
     wire = Wire(tcp(nagle=True, initial_window_segments=1)).open()
     wire.a.say("first", *range(4), size_bytes=400)
     wire.run_ms(1100)
@@ -80,7 +80,7 @@ def test_messages_are_cut_where_a_segment_is_full() -> None:
     assert (names(second), second.seq, second.length) == ([0, 1], 401, 1000)
 
 
-def test_without_aggregation_every_segment_is_of_one_message() -> None:
+def test_segments_contain_one_message_without_aggregation() -> None:
     wire = Wire(tcp(aggregation=False, initial_window_segments=1), lose(("a", 1))).open()
     wire.a.say(*range(9), size_bytes=300)
     wire.run_ms(9000)
@@ -122,7 +122,7 @@ def test_a_retransmission_leaves_at_once_with_later_data() -> None:
     assert wire.a.connection.counts.retransmissions == 1 and wire.b.got == [0, 1, 2, 3]
 
 
-def test_messages_in_flight_are_limited() -> None:
+def test_the_number_of_messages_in_flight_is_limited() -> None:
     wire = Wire(tcp(messages_in_flight=3)).open()
     wire.a.say(*range(8), size_bytes=100)
     assert [names(segment) for segment in wire.segments] == [[0], [1], [2]]
@@ -133,7 +133,7 @@ def test_messages_in_flight_are_limited() -> None:
     assert wire.b.got == list(range(8)) and len(wire.a.connection.backlog) == 0
 
 
-def test_a_message_counts_until_its_last_byte() -> None:
+def test_a_message_is_in_flight_until_its_last_byte_is_acked() -> None:
     wire = Wire(tcp(messages_in_flight=1, initial_window_segments=1)).open()
     wire.a.say(0, size_bytes=1500)
     wire.a.say(1, size_bytes=100)
@@ -141,7 +141,7 @@ def test_a_message_counts_until_its_last_byte() -> None:
     assert wire.words_of("a") == ["1000 1:1001 ack 1", "1100 1001:1501 ack 1", "1200 1501:1601 ack 1"]
 
 
-def test_tcp_parameters_default_to_those_of_the_paper() -> None:
+def test_tcp_parameters_default_to_the_published_values() -> None:
     """At most 46 messages are in flight. Further messages are combined in segments of 536 bytes."""
     parameters = TcpParameters()
     assert (
@@ -173,7 +173,7 @@ def test_tcp_parameters_default_to_those_of_the_paper() -> None:
         {"mss_bytes": 536.0},
     ],
 )
-def test_impossible_parameters_are_refused(wrong: dict[str, Any]) -> None:
+def test_impossible_tcp_parameters_are_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         TcpParameters(**wrong)
 
@@ -201,7 +201,7 @@ def test_every_second_segment_is_acknowledged_at_once() -> None:
     assert wire.words_of("b") == ["1080 ack 1011", "1290 ack 1021"]  # the delay starts again with the third segment
 
 
-def test_the_number_of_segments_per_ack_is_a_parameter() -> None:
+def test_the_number_of_segments_per_ack_is_configurable() -> None:
     wire = slow(ack_every_segments=3)
     wire.a.say(*range(4))
     wire.run_ms(9000)
@@ -220,7 +220,7 @@ def test_data_carries_a_pending_acknowledgement() -> None:
     ]
 
 
-def test_an_answer_from_on_message_needs_no_pure_acknowledgement() -> None:
+def test_a_reply_in_on_message_replaces_the_pure_acknowledgement() -> None:
     wire = slow()
     answer = wire.b.say
     wire.b.on_message = lambda message: answer("answer")  # type: ignore[method-assign]
@@ -229,7 +229,7 @@ def test_an_answer_from_on_message_needs_no_pure_acknowledgement() -> None:
     assert wire.words_of("b") == ["1050 1:1001 ack 1001"]
 
 
-def test_gaps_and_their_ends_are_acknowledged_at_once() -> None:
+def test_gaps_and_filled_gaps_are_acknowledged_immediately() -> None:
     """RFC 5681, 4.2: at 1050 the first segment waits for the second one. The third segment, which is out of order, is
     acknowledged at once.
     """
@@ -273,7 +273,7 @@ def test_pure_acknowledgements_are_never_acknowledged() -> None:
     assert wire.log == [] and wire.b.connection.backlog.una == 1
 
 
-def test_a_message_is_kept_until_its_last_byte_is_acknowledged() -> None:
+def test_a_message_is_buffered_until_its_last_byte_is_acked() -> None:
     outgoing = Outgoing(tcp())
     outgoing.append(Note(0, 30, 30))
     for _ in range(3):
@@ -291,7 +291,7 @@ def test_a_message_is_kept_until_its_last_byte_is_acknowledged() -> None:
     limits=st.lists(st.integers(1, 70), min_size=1, max_size=60),
     data=st.data(),
 )
-def test_segments_state_the_messages_they_hold_however_cut(
+def test_segments_list_their_messages_after_any_resegmentation(
     sizes: list[tuple[int, float]], limits: list[int], data: st.DataObject
 ) -> None:
     """Segments are cut, acknowledged, retransmitted and cut differently at random. Their bytes, payload and messages
@@ -325,7 +325,7 @@ def test_segments_state_the_messages_they_hold_however_cut(
 
 
 @given(cuts=st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)), max_size=60), ends=st.sets(st.integers(2, 40)))
-def test_overlapping_segments_give_each_message_once_in_order(cuts: list[tuple[int, int]], ends: set[int]) -> None:
+def test_overlapping_segments_deliver_each_message_once_in_order(cuts: list[tuple[int, int]], ends: set[int]) -> None:
     """Segments overlap in arbitrary ways. The result is compared with a set of bytes."""
     incoming = Incoming()
     have: set[int] = set()

@@ -46,7 +46,7 @@ def test_an_ack_delay_longer_than_the_rtt_lowers_throughput() -> None:
     )
 
 
-def test_reno_is_slower_where_losses_come_together() -> None:
+def test_reno_is_slower_than_newreno_with_clustered_losses() -> None:
     newreno = transfer(0.02, 40_000, seed=1, rtt_s=0.1, delayed_ack_s=0.0)
     reno = transfer(0.02, 40_000, seed=1, rtt_s=0.1, delayed_ack_s=0.0, recovery="reno")
     none = transfer(0.02, 40_000, seed=1, rtt_s=0.1, delayed_ack_s=0.0, recovery="none")

@@ -50,7 +50,7 @@ def test_the_timeout_has_a_floor_a_ceiling_and_a_granularity() -> None:
 
 
 @given(st.lists(st.integers(0, 10 * SECOND), min_size=1, max_size=50))
-def test_the_estimator_stays_near_the_formula(samples: list[int]) -> None:
+def test_the_rtt_estimator_agrees_with_exact_arithmetic(samples: list[int]) -> None:
     """The estimator is compared with the formulas of RFC 6298 in exact fractions. Rounding down costs only a few
     nanoseconds.
     """
@@ -112,7 +112,7 @@ def test_new_acknowledgements_restart_the_timer() -> None:
     assert wire.words_of("a") == ["1000 1:1001 ack 1", "1090 1001:2001 ack 1", "1350 1001:2001 ack 1"]
 
 
-def test_the_timer_runs_from_the_first_segment_under_way() -> None:
+def test_the_timer_runs_from_the_oldest_unacknowledged_segment() -> None:
     """RFC 6298, 5.1: sending a segment does not restart a timer that is running."""
     wire = Wire(fate=lose(("a", 1))).open()
     wire.a.say(0)
@@ -134,7 +134,7 @@ def test_retransmission_timeouts_are_capped_and_finally_give_up() -> None:
     assert wire.b.connection.is_open  # b has received no segment and has not sent any data
 
 
-def test_progress_resets_the_count_of_attempts() -> None:
+def test_progress_resets_the_number_of_retransmission_attempts() -> None:
     lost = [("a", 1000 * k + 1) for k in range(4) for _ in range(2)]
     wire = Wire(tcp(rto_max_s=1.0, max_retransmissions=2), lose(*lost)).open()
     for k in range(4):
@@ -143,7 +143,7 @@ def test_progress_resets_the_count_of_attempts() -> None:
     assert wire.b.got == [0, 1, 2, 3] and wire.a.connection.is_open
 
 
-def test_after_a_timeout_everything_counts_as_lost() -> None:
+def test_a_timeout_marks_all_outstanding_data_as_lost() -> None:
     """The sender uses go-back-N in slow start up to ssthresh = 4000/2, and then congestion avoidance. The windows are
     1000, 2000, 2500 and 2900 bytes.
     """
@@ -166,7 +166,7 @@ def test_after_a_timeout_everything_counts_as_lost() -> None:
     assert wire.a.connection.counts.retransmissions == 4 and wire.b.connection.counts.duplicates_received == 0
 
 
-def test_data_that_the_receiver_has_is_not_sent_again() -> None:
+def test_data_already_received_is_not_sent_again() -> None:
     """The first of four segments is lost. The acknowledgement of its copy covers all four segments."""
     wire = Wire(tcp(recovery="none"), lose(("a", 1))).open()
     wire.a.say(0, 1, 2, 3)
@@ -178,7 +178,7 @@ def test_data_that_the_receiver_has_is_not_sent_again() -> None:
     assert wire.words_of("a")[5:] == ["1999 4001:5001 ack 1"]
 
 
-def test_the_second_timeout_in_a_row_leaves_ssthresh() -> None:
+def test_a_second_timeout_in_a_row_does_not_change_ssthresh() -> None:
     """RFC 5681, 3.1: ssthresh is half of FlightSize, not of cwnd. It does not change when a retransmission is lost."""
     wire = Wire(tcp(initial_window_segments=20), lose(*(("a", 1000 * k + 1) for k in range(10)), ("a", 1))).open()
     wire.a.say(*range(10))

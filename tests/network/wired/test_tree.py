@@ -52,7 +52,7 @@ def test_backbone_shapes_have_the_expected_links() -> None:
 @pytest.mark.parametrize(
     "edges", [[(0, 1)], [(0, 1), (1, 0)], [(0, 1), (1, 3)], [(0, 0), (1, 2)], [(0, 1), (1, 2), (2, 0)]]
 )
-def test_edges_that_form_no_tree_are_rejected(edges: list[tuple[int, int]]) -> None:
+def test_edges_that_do_not_form_a_tree_are_rejected(edges: list[tuple[int, int]]) -> None:
     with pytest.raises(ValueError):
         neighbours_of(edges, 3)
 
@@ -62,7 +62,7 @@ def random_tree(stream: Stream, stations: int) -> list[tuple[int, int]]:
 
 
 @given(seed=st.integers(0, 10**6), stations=st.integers(1, 9))
-def test_hops_lead_to_their_destination(seed: int, stations: int) -> None:
+def test_next_hops_lead_to_the_destination(seed: int, stations: int) -> None:
     near = neighbours_of(random_tree(Stream(seed, "test"), stations), stations)
     for source in range(stations):
         for to in range(stations):

@@ -55,7 +55,7 @@ def messages_to(b: Bench, to: str, kind: type) -> list[object]:
 # --- the host
 
 
-def test_f1a_ack_c_leaves_the_position_alone() -> None:
+def test_f1a_an_ack_c_does_not_change_the_position() -> None:
     b = bench_with_members(1, [0])
     host = b.hosts["h0"]
     host.co_broadcast(100)
@@ -75,7 +75,7 @@ def test_f2a_hosts_deliver_only_within_a_session_and_its_cell() -> None:
     assert b.deliveries("h0") == [] and host.buffer_sizes() == (0, 1)
 
 
-def test_f2b_messages_waiting_for_the_old_cell_are_dropped() -> None:
+def test_f2b_messages_buffered_for_the_old_cell_are_dropped() -> None:
     b = bench_with_members(2, [0])
     host = b.hosts["h0"]
     host.on_receive(0, copy(7))
@@ -115,7 +115,7 @@ def test_f8_a_crash_after_a_delivery_does_not_repeat_it() -> None:
     ]
 
 
-def test_back_in_the_same_cell_the_session_goes_on() -> None:
+def test_a_session_continues_when_its_host_returns_to_the_cell() -> None:
     b = bench_with_members(1, [0])
     b.move("h0", None)
     b.broadcast("h0")
@@ -126,7 +126,7 @@ def test_back_in_the_same_cell_the_session_goes_on() -> None:
     assert b.is_empty()
 
 
-def test_a_broadcast_between_sessions_waits() -> None:
+def test_broadcasts_between_sessions_wait_for_the_next_session() -> None:
     b = bench_with_members(2, [0])
     b.move("h0", 1)
     b.broadcast("h0")
@@ -149,7 +149,7 @@ def test_a_host_rejects_broadcast_and_leave_out_of_session() -> None:
     assert host.leave() is True and host.co_broadcast(1) is None
 
 
-def test_f11_a_late_join_creates_nothing() -> None:
+def test_f11_a_late_join_has_no_effect() -> None:
     b = Bench(2, [0])
     b.hosts["h0"].join()
     first = b.pass_on(Join)
@@ -167,7 +167,7 @@ def test_f11_a_late_join_creates_nothing() -> None:
         assert not b.stations["s0"].ctx and not b.stations["s1"].ctx
 
 
-def test_f12_a_second_life_has_new_numbers() -> None:
+def test_f12_a_host_that_rejoins_starts_with_new_numbers() -> None:
     b = bench_with_members(2, [0, 0])
     b.broadcast("h0")
     b.run(2)
@@ -220,14 +220,14 @@ def granting() -> Bench:
     return b
 
 
-def test_f4_no_station_accepts_while_the_token_moves() -> None:
+def test_f4_no_station_accepts_messages_while_the_token_moves() -> None:
     b = granting()
     for s in ("s0", "s1"):
         b.stations[s].on_receive(0, AppHs(0, 0, 100))
     assert all(station.next_number == 0 for station in b.stations.values())
 
 
-def test_f7_init_at_the_giver_waits() -> None:
+def test_f7_an_init_at_the_granting_station_waits() -> None:
     b = granting()
     b.move("h0", 0)
     b.lose()
@@ -247,7 +247,7 @@ def test_f3b_messages_after_rsp1_count_as_new() -> None:
     assert b.context("s1", 0).skip == set()
 
 
-def test_f3a_messages_delivered_before_are_skipped_without_m_d() -> None:
+def test_f3a_delivered_messages_are_skipped_without_m_d() -> None:
     b = bench_with_members(2, [0, 1])
     for s in ("s0", "s1"):
         b.stations[s].on_wired(9, App(mid(1), 100))
@@ -262,7 +262,7 @@ def test_f3a_messages_delivered_before_are_skipped_without_m_d() -> None:
     assert b.deliveries("h0") == [(9, 1)] and b.hosts["h0"].buffer_sizes() == (0, 0)
 
 
-def test_f6_a_position_counts_only_for_its_own_session() -> None:
+def test_f6_a_position_applies_only_to_its_session() -> None:
     b = bench_with_members(2, [0, 0])
     station = b.stations["s0"]
     for n in range(3):
@@ -273,7 +273,7 @@ def test_f6_a_position_counts_only_for_its_own_session() -> None:
     assert station.ctx[0].nxt == 3
 
 
-def test_f9_requests_that_meet_a_waiting_station() -> None:
+def test_f9_competing_requests_at_a_waiting_station_are_resolved() -> None:
     b = granting()
     s1 = b.stations["s1"]
     s1.on_wired(2, Req1(0, Request(4, 7), 1, 0, False, 2))  # a higher init: kept
@@ -291,7 +291,7 @@ def test_f9_requests_that_meet_a_waiting_station() -> None:
     assert not b.air  # no init_ACK is sent, because the host is elsewhere
 
 
-def test_f9_answers_count_only_for_the_current_request() -> None:
+def test_f9_answers_to_outdated_requests_are_ignored() -> None:
     b = Bench(3, [])
     s0 = b.stations["s0"]
     s0.on_receive(5, Init(5, 2, 1, 0))
@@ -319,7 +319,7 @@ def test_f10_an_old_rsp1_does_not_answer_a_repeated_request() -> None:
     assert not s1.ctx
 
 
-def test_delete_and_join_end_older_contexts() -> None:
+def test_an_old_context_ends_on_delete_or_a_newer_join() -> None:
     b = bench_with_members(2, [0])
     s0 = b.stations["s0"]
     s0.on_wired(1, Delete(0, 1))
@@ -361,7 +361,7 @@ def test_f15_an_expired_session_restarts_with_a_gap() -> None:
     assert b.deliveries("h0") == [(1, 1)]
 
 
-def test_f15_the_gap_travels_until_it_is_confirmed() -> None:
+def test_f15_the_gap_is_passed_on_until_it_is_confirmed() -> None:
     b = bench_after_expiry()
     b.lose()
     b.move("h0", 1)
@@ -377,7 +377,7 @@ def test_f15_the_gap_travels_until_it_is_confirmed() -> None:
     assert not b.context("s0", 0).gap
 
 
-def test_f15_the_same_session_is_not_confirmed_twice() -> None:
+def test_f15_the_same_session_is_confirmed_only_once() -> None:
     b = bench_after_expiry()
     b.stations["s0"].on_receive(0, Init(0, 1, -1, 0))
     assert b.take(Reinit).message == Reinit(0, 1)

@@ -30,13 +30,13 @@ def in_code(kind: str) -> set[str]:
     return {entry.label for entry in protocol_labels()[0] if entry.label.startswith(kind)}
 
 
-def test_every_label_is_well_formed() -> None:
+def test_every_rule_label_in_the_code_is_well_formed() -> None:
     _, malformed = protocol_labels()
     assert malformed == []
     assert LABELS.match("# A4:64, F1b (why (so))") and not LABELS.match("# A5:1") and not LABELS.match("# F1b why")
 
 
-def test_each_printed_line_is_in_the_code_or_has_a_reason() -> None:
+def test_each_printed_line_is_cited_in_the_code_or_excused() -> None:
     tagged = {line for label in in_code("A") for line in lines_of(label)}
     missing = {
         line for cell in rows("Lines of print without a statement") if cell != "line"
@@ -47,25 +47,25 @@ def test_each_printed_line_is_in_the_code_or_has_a_reason() -> None:
     assert tagged | missing == printed and tagged & missing == set()
 
 
-def test_every_line_that_the_document_cites_exists() -> None:
+def test_every_printed_line_cited_in_the_document_exists() -> None:
     printed = {(algorithm, line) for algorithm, lines in PRINTED.items() for line in lines}
     for label in re.findall(r"A[1-4]:\d+(?:[–-]\d+)?", TEXT):
         assert set(lines_of(label.replace("–", "-"))) <= printed, label
 
 
 @pytest.mark.parametrize("path", sorted(PROTOCOL.glob("*.py")), ids=lambda path: path.name)
-def test_headers_cite_lines_of_an_algorithm(path: Path) -> None:
+def test_headers_cite_lines_together_with_their_algorithm(path: Path) -> None:
     """A header must not cite "l.35" alone, because it is one line in Algorithm 1 and another in Algorithm 2."""
     assert not re.findall(r"\bl\.\s*\d", path.read_text(encoding="utf-8"))
     for label in re.findall(r"A[1-4]:\d+(?:-\d+)?", path.read_text(encoding="utf-8")):
         assert all(line in PRINTED[algorithm] for algorithm, line in lines_of(label)), label
 
 
-def test_the_code_and_the_document_have_the_same_repaired_rules() -> None:
+def test_code_and_document_list_the_same_repaired_rules() -> None:
     assert in_code("F") == {label for label in rows("Deviations") if re.fullmatch(r"F\d+[a-e]?", label)}
 
 
-def test_labels_in_headers_are_labels_of_the_document() -> None:
+def test_labels_cited_in_headers_exist_in_the_document() -> None:
     known = in_code("F")
     for path in sorted(PROTOCOL.glob("*.py")):
         named = set(re.findall(r"\bF\d+[a-e]?\b", path.read_text(encoding="utf-8")))
@@ -78,7 +78,7 @@ def test_every_repaired_rule_has_a_mutant_or_a_reason() -> None:
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_mutant_attacks_a_line_that_carries_its_label(name: str) -> None:
+def test_each_mutant_edits_a_line_labelled_with_its_rule(name: str) -> None:
     rule, edits = MUTANTS[name].rule, MUTANTS[name].edits
     attacked = []
     for edit in edits:
@@ -98,7 +98,7 @@ def test_the_document_lists_every_mutant_at_its_rule() -> None:
             assert name not in MUTANTS or MUTANTS[name].rule == label
 
 
-def test_invariants_of_code_and_document_are_the_same() -> None:
+def test_code_and_document_list_the_same_invariants() -> None:
     places = [*(ROOT / "mobilenet").rglob("*.py"), ROOT / "tests/protocols/mobile_causal/test_swarm.py"]
     named = set()
     for path in places:
@@ -108,7 +108,7 @@ def test_invariants_of_code_and_document_are_the_same() -> None:
     assert named == {label for label in rows("Invariants") if re.fullmatch(r"I\d+", label)}
 
 
-def test_assertions_on_the_state_cite_their_invariant() -> None:
+def test_each_state_assertion_cites_the_invariant_it_checks() -> None:
     for path in sorted(PROTOCOL.glob("*.py")):
         named = {line for line, comment in comments(path) if re.match(r"# I\d", comment)}
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -118,7 +118,7 @@ def test_assertions_on_the_state_cite_their_invariant() -> None:
 # --- edits
 
 
-def test_a_mutant_whose_edit_does_not_apply_is_an_error() -> None:
+def test_an_edit_that_does_not_apply_exactly_once_is_an_error() -> None:
     source = "def f():\n    a = 1\n    b = 1\n    a = 1\n"
     assert apply_edit(source, Edit("m", "b = 1", "b = 2\nc = 3")) == source.replace("b = 1", "b = 2\n    c = 3")
     for old in ("a = 1", "d = 1", "", "b ="):

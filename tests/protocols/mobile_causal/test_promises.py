@@ -49,12 +49,12 @@ def answer_on(
         (99.0, None, LIFETIME_S, "no station gave up on it"),
     ],
 )
-def test_a_host_is_forgotten_only_after_its_time(
+def test_a_host_is_not_forgotten_before_its_lifetime_ends(
     gap_s: float, silent_s: float | None, lifetime_s: float | None, complaint: str | None
 ) -> None:
     answer = answer_on(gap_s, silent_s, lifetime_s)
     assert answer is None if complaint is None else str(answer).endswith(complaint)
 
 
-def test_a_gap_of_a_host_that_a_station_knows_is_allowed() -> None:
+def test_a_gap_is_allowed_for_a_host_that_a_station_knows() -> None:
     assert answer_on(21.0, 8.0, cause="cell") is None

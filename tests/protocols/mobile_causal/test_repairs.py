@@ -59,12 +59,12 @@ def first_rejection(name: str, limit: int = LIMIT, first: int = 0) -> tuple[int,
 
 
 @pytest.mark.parametrize("name", REPAIRS)
-def test_a_broken_rule_of_selective_repair_is_caught(name: str) -> None:
+def test_breaking_a_selective_repair_rule_is_detected(name: str) -> None:
     assert first_rejection(name, first=SHOWN_BY.get(name, 0)) is not None
 
 
 @pytest.mark.parametrize("seed", range(1, 41))
-def test_no_schedule_breaks_selective_repair(seed: int) -> None:
+def test_random_schedules_do_not_break_selective_repair(seed: int) -> None:
     """Even seeds use the hostile network, and odd seeds use the radio."""
     result = judge_seed(seed, protocol=SELECTIVE)
     assert result.answer == "valid", result.explanation

@@ -91,7 +91,7 @@ def test_each_message_is_resent_once_in_its_interval(count: int, air_ms: int) ->
 
 
 @given(st.integers(1, 400), st.integers(1, 5), st.sampled_from([0.1, 0.25, 0.5, 1]))
-def test_resending_rests_after_each_batch(count: int, air_ms: int, share: float) -> None:
+def test_resending_pauses_after_each_batch(count: int, air_ms: int, share: float) -> None:
     radio = Radio(air_ms * MILLISECOND, resend_share=share)
     for key in range(count):
         radio.resender.soon(key)
@@ -105,7 +105,7 @@ def test_resending_rests_after_each_batch(count: int, air_ms: int, share: float)
     assert {key for _, key in radio.sent} >= set(range(min(count, 20)))
 
 
-def test_hidden_neighbours_leave_air_time_to_hosts_between_them() -> None:
+def test_resending_leaves_air_time_for_hosts_between_two_cells() -> None:
     """This is the counterexample that led to resend_share: without a rest, retransmissions alone fill both cells long
     after the last broadcast.
     """
@@ -138,7 +138,7 @@ def test_resending_sends_at_most_a_window_per_interval() -> None:
         assert set(range(oldest, oldest + 10)) <= {key for _, key in radio.sent}
 
 
-def test_first_transmissions_are_not_held_back() -> None:
+def test_first_transmissions_are_never_delayed() -> None:
     radio = Radio(MILLISECOND)
     for key in range(300):
         radio.resender.first(key, (key, object()))
@@ -159,12 +159,12 @@ def test_first_transmissions_are_not_held_back() -> None:
         {"expiry_s": 0.0},
     ],
 )
-def test_wrong_parameters_are_refused(wrong: dict[str, Any]) -> None:
+def test_invalid_mobile_protocol_parameters_are_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         MobileCausalParameters(**wrong)
 
 
-def test_parameters_are_described_and_frozen() -> None:
+def test_protocol_parameters_are_described_and_immutable() -> None:
     assert all(field.description for field in MobileCausalParameters.model_fields.values())
     with pytest.raises(ValidationError):
         MobileCausalParameters().window = 3  # type: ignore[misc]
@@ -195,7 +195,7 @@ def test_messages_of_the_mobile_protocol_have_documented_sizes(message: Any, siz
     assert (message.size_bytes, message.payload_bytes) == (size, payload)
 
 
-def test_ack_c_fits_a_frame() -> None:
+def test_an_ack_c_message_fits_into_one_frame() -> None:
     full = AckC(dict.fromkeys(range(ACKS_PER_FRAME), 0))
     assert full.size_bytes <= UDP_PAYLOAD < full.size_bytes + 12
     assert full.list_sizes() == (("acks", ACKS_PER_FRAME),)

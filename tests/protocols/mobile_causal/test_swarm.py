@@ -27,7 +27,7 @@ SHOWN_BY = {"no_freeze": 24, "rel_reinit": 58, "none_late": 60, "lc_ignored": 11
 
 @settings(max_examples=150)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(FLAVOURS)))
-def test_no_schedule_breaks_the_protocol(seed: int, flavour: str) -> None:
+def test_random_schedules_do_not_break_the_mobile_protocol(seed: int, flavour: str) -> None:
     with TemporaryDirectory() as folder:
         record_adversary(draw(seed, flavour), Path(folder))
         answers = {name: verdict for name, verdict in verify_run(Path(folder)).items() if verdict.answer != "valid"}
@@ -52,7 +52,7 @@ def leaks(outcome: PlayedSchedule) -> list[str]:
 
 @settings(max_examples=100)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(FLAVOURS)))
-def test_every_member_ends_with_one_context_at_its_station(seed: int, flavour: str) -> None:
+def test_every_member_has_exactly_one_context_at_the_end(seed: int, flavour: str) -> None:
     outcome = run(draw(seed, flavour))
     assert outcome.quiescent and leaks(outcome) == []
 
@@ -62,7 +62,7 @@ def test_a_schedule_is_determined_by_its_seed() -> None:
     assert run(draw(7)).recording.fingerprint() == run(draw(7)).recording.fingerprint()
 
 
-def test_drawn_schedules_contain_every_kind_of_event() -> None:
+def test_random_schedules_contain_every_kind_of_event() -> None:
     counts: dict[str, int] = {}
     for seed in range(60):
         for event in run(draw(seed)).recording.events.event:
@@ -89,10 +89,10 @@ def test_scenes_of_the_mobile_protocol_pass(scene: Callable[[], str | None]) -> 
 
 
 @pytest.mark.parametrize("name", [name for name in MUTANTS if name != LATE])
-def test_a_mutant_of_the_mobile_protocol_is_killed(name: str) -> None:
+def test_mobile_protocol_mutants_are_killed_by_the_swarm(name: str) -> None:
     assert hunt(name, limit=150, first=SHOWN_BY.get(name, 0)).check is not None
 
 
-def test_exhaustive_search_kills_the_mutant() -> None:
+def test_exhaustive_search_kills_a_mutant_that_swarms_miss() -> None:
     case = next(case for case in TRIED if case.name == "leave_move_join")
     assert explore(LATE, 100, [case]).check == "delivery"

@@ -31,7 +31,7 @@ def kinds(messages: list[object]) -> list[type]:
     return [type(message) for message in messages]
 
 
-def test_a_message_goes_once_over_each_link_and_never_back() -> None:
+def test_a_message_crosses_each_link_once_and_never_returns() -> None:
     bench = Bench([0, 0, 1, 2])
     assert bench.broadcast(0, 100) == (0, 0)
     assert bench.deliveries(0) == [(0, 0)] and bench.deliveries(1) == []
@@ -44,7 +44,7 @@ def test_a_message_goes_once_over_each_link_and_never_back() -> None:
     assert all(station.settled() for station in bench.stations) and all(host.settled() for host in bench.hosts)
 
 
-def test_with_echo_a_message_also_goes_back_to_its_sender() -> None:
+def test_the_echo_setting_also_returns_messages_to_their_sender() -> None:
     bench = Bench([0, 1], echo=True)
     bench.broadcast(0, 7)
     bench.pass_on("h0", "s0")
@@ -62,7 +62,7 @@ def test_with_echo_a_message_also_goes_back_to_its_sender() -> None:
         ("per_queue", [{0: 0, 1: 5, 2: 10}, {0: 15, 1: 20, 2: 25}]),
     ],
 )
-def test_spacing_separates_forwarded_messages(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
+def test_spacing_delays_successive_forwarded_messages(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
     bench = Bench([0, 0, 0, 1, 1], spacing_ms=5.0, spacing=spacing)
     arrivals_ms: list[dict[int, int]] = [{}, {}]
     for ms in range(40):
@@ -92,7 +92,7 @@ def test_no_message_overtakes_another_one_on_a_link() -> None:
     assert bench.deliveries(2) == [(3, 0), (3, 1)]
 
 
-def test_a_handoff_without_loss_has_no_gap() -> None:
+def test_a_lossless_handoff_has_no_gap() -> None:
     bench = Bench([0, 2, 0])
     bench.resets_arrive = False
     bench.move(0, 1)
@@ -121,7 +121,7 @@ def test_messages_between_ping_and_return_are_sent_after_safe() -> None:
     assert bench.deliveries(0) == [(1, 0)]
 
 
-def test_messages_after_return_are_sent_again() -> None:
+def test_messages_that_arrive_after_return_are_sent_again() -> None:
     """Message x is slower on the wire than the next message of the host over the new link."""
     bench = Bench([0, 0, 1])
     bench.move(0, 1)
@@ -159,7 +159,7 @@ def test_the_return_of_an_earlier_ping_is_ignored() -> None:
     assert bench.stations[1].serves(0) and bench.hosts[0].settled()
 
 
-def test_a_host_that_turns_back_stays_connected() -> None:
+def test_a_host_that_returns_to_its_old_cell_stays_connected() -> None:
     bench = Bench([0, 1])
     bench.move(0, 1)
     bench.pass_on("h0", "s1")
@@ -170,7 +170,7 @@ def test_a_host_that_turns_back_stays_connected() -> None:
     assert bench.stations[1].settled() and bench.stable[0].ses == 3
 
 
-def test_the_old_link_lost_before_return_is_a_gap_after_closed() -> None:
+def test_losing_the_old_link_before_return_causes_a_gap() -> None:
     bench = Bench([0, 1, 0])
     bench.broadcast(2, 1)
     bench.pass_on("h2", "s0")
@@ -188,7 +188,7 @@ def test_the_old_link_lost_before_return_is_a_gap_after_closed() -> None:
     assert not bench.stations[0].serves(0) and bench.deliveries(0) == [(2, 0)]
 
 
-def test_the_wait_is_limited() -> None:
+def test_the_wait_for_a_handoff_is_limited() -> None:
     bench = Bench([0, 1], handoff_wait_s=2.0)
     bench.move(0, 1)
     bench.pass_on("h0", "s1")
@@ -200,7 +200,7 @@ def test_the_wait_is_limited() -> None:
     assert "gap" in bench.upcalls(0) and bench.hosts[0].settled()
 
 
-def test_safe_counts_even_if_the_old_link_was_lost_meanwhile() -> None:
+def test_a_safe_message_is_accepted_after_the_old_link_is_lost() -> None:
     bench = Bench([0, 1])
     bench.move(0, 1)
     bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
@@ -209,7 +209,7 @@ def test_safe_counts_even_if_the_old_link_was_lost_meanwhile() -> None:
     assert "gap" not in bench.upcalls(0) and bench.hosts[0].settled()
 
 
-def test_a_message_sent_before_the_link_never_arrives() -> None:
+def test_a_message_sent_before_a_link_opens_is_not_received() -> None:
     """Message m reaches s0 before h2 joins there, and s1 after h2 has asked for a link."""
     bench = Bench([0, 0, 0])
     bench.hosts[2].leave()
@@ -226,7 +226,7 @@ def test_a_message_sent_before_the_link_never_arrives() -> None:
     assert bench.deliveries(2) == [] and bench.hosts[2].settled()
 
 
-def test_a_crash_keeps_own_messages_and_the_set_of_seen_ones() -> None:
+def test_a_crash_preserves_unsent_messages_and_the_seen_set() -> None:
     bench = Bench([0, 2])
     bench.broadcast(1, 1)
     bench.settle()
@@ -269,7 +269,7 @@ def test_an_attach_for_an_outdated_session_is_rejected() -> None:
     assert not bench.stations[1].serves(0) and bench.stations[1].settled() and late[1].closed
 
 
-def test_leaving_waits_for_own_messages_and_ends_the_connection() -> None:
+def test_leaving_waits_for_unsent_messages_and_then_disconnects() -> None:
     bench = Bench([0, 1])
     bench.broadcast(0, 1)
     assert bench.hosts[0].leave() and bench.stable[0].status is Status.MEMBER
@@ -284,7 +284,7 @@ def test_leaving_waits_for_own_messages_and_ends_the_connection() -> None:
     assert bench.upcalls(0)[-1] == "joined" and bench.stations[2].serves(0)
 
 
-def test_a_host_asks_whether_a_silent_station_is_there() -> None:
+def test_a_host_probes_a_silent_station() -> None:
     bench = Bench([0, 1], silence_s=3.0)
     bench.stations[0].on_closed(bench.links["h0", "s0"][1], "retransmissions")
     bench.links["h0", "s0"][1].abort()
@@ -295,7 +295,7 @@ def test_a_host_asks_whether_a_silent_station_is_there() -> None:
     assert bench.upcalls(0)[-1] == "gap" and bench.stations[0].serves(0)
 
 
-def test_a_refused_connection_is_requested_again() -> None:
+def test_a_refused_connection_is_retried() -> None:
     bench = Bench([0, 1], reconnect_s=0.25)
     bench.hosts[0].on_cell(1)
     here, _ = bench.links["h0", "s1"]
@@ -311,18 +311,18 @@ def test_a_refused_connection_is_requested_again() -> None:
     ("mutant", "scene"),
     [
         ("stale_return", test_the_return_of_an_earlier_ping_is_ignored),
-        ("only_own_again", test_messages_after_return_are_sent_again),
-        ("only_unacknowledged_again", test_messages_after_return_are_sent_again),
+        ("only_own_again", test_messages_that_arrive_after_return_are_sent_again),
+        ("only_unacknowledged_again", test_messages_that_arrive_after_return_are_sent_again),
         ("one_via", test_both_stations_know_a_host_that_moved_and_crashed),
-        ("past_ignored", test_a_message_sent_before_the_link_never_arrives),
-        ("closed_before_done", test_the_old_link_lost_before_return_is_a_gap_after_closed),
-        ("no_moved", test_a_handoff_without_loss_has_no_gap),
-        ("no_stay", test_a_host_that_turns_back_stays_connected),
+        ("past_ignored", test_a_message_sent_before_a_link_opens_is_not_received),
+        ("closed_before_done", test_losing_the_old_link_before_return_causes_a_gap),
+        ("no_moved", test_a_lossless_handoff_has_no_gap),
+        ("no_stay", test_a_host_that_returns_to_its_old_cell_stays_connected),
         ("old_admitted", test_an_attach_for_an_outdated_session_is_rejected),
-        ("leaves_at_once", test_leaving_waits_for_own_messages_and_ends_the_connection),
+        ("leaves_at_once", test_leaving_waits_for_unsent_messages_and_then_disconnects),
     ],
 )
-def test_a_tcp_flooding_mutant_fails_its_scene(
+def test_each_hand_picked_tcp_flooding_mutant_fails_its_scene(
     mutant: str, scene: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """These are mutants that drawn scenarios catch only late, or that the verifier cannot see."""

@@ -12,7 +12,7 @@ SOURCES = {path.name: path.read_text(encoding="utf-8") for path in sorted(PROTOC
 STEPS = {"broadcast", "receive", "forward", "deliver", "ping", "pong", "buffer", "safe"}
 
 
-def test_the_code_and_the_document_have_the_same_flooding_rules() -> None:
+def test_code_and_document_list_the_same_flooding_rules() -> None:
     at_lines = {label for text in SOURCES.values() for tail in re.findall(r"# (.*)$", text, re.MULTILINE)
                 for label in re.findall(r"\bR\d+\b", tail)}  # fmt: skip
     documented = set(re.findall(r"^\| (R\d+) \|", TEXT, re.MULTILINE))
@@ -20,7 +20,7 @@ def test_the_code_and_the_document_have_the_same_flooding_rules() -> None:
     assert at_lines == documented == in_headers == {f"R{n}" for n in range(1, 14)}
 
 
-def test_steps_of_pc_broadcast_are_those_of_the_document() -> None:
+def test_pc_broadcast_steps_in_code_and_document_agree() -> None:
     named = {step for text in SOURCES.values() for step in re.findall(r"\bPC (\w+)", text)}
     assert named == STEPS == set(re.findall(r"`PC (\w+)`", TEXT))
 

@@ -74,7 +74,7 @@ def test_tcp_flooding_is_valid_with_faults_and_churn(name: str) -> None:
         assert metrics["gaps"] > 0 and metrics["deliveries_missed_by_gaps"] > 0
 
 
-def test_timers_of_closed_connections_do_not_pile_up() -> None:
+def test_timers_of_closed_connections_do_not_accumulate() -> None:
     _, metrics, simulation = measure(
         scenario("dynamic", "duration_s=20", "hosts.count=20", "hosts.mobility.speed_mps=10", "warmup_s=0")
     )
@@ -82,7 +82,7 @@ def test_timers_of_closed_connections_do_not_pile_up() -> None:
     assert max(len(node._timers) for node in (*simulation.hosts, *simulation.stations)) <= 4
 
 
-def test_all_protocols_share_the_same_world() -> None:
+def test_all_protocols_run_in_the_same_simulated_world() -> None:
     _, _, flooding = measure(scenario("holes", "duration_s=20"))
     _, _, mobile = measure(Scenario.load(SCENARIOS / "holes.yaml", ["duration_s=20"]))
     assert flooding.recording.positions.lists == mobile.recording.positions.lists
@@ -119,20 +119,20 @@ def test_tcp_flooding_is_valid_in_hostile_scenarios() -> None:
     assert all(events[event] > 50 for event in wanted), events
 
 
-def test_regression_an_old_message_after_its_successor() -> None:
+def test_regression_a_message_does_not_follow_its_successor() -> None:
     """The message Welcome did not state which messages it followed."""
     verdicts, _, _ = measure(scenes.draw(1001, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 @pytest.mark.parametrize("seed", [1912, 2148])
-def test_regression_a_host_whose_station_had_given_it_up(seed: int) -> None:
+def test_regression_an_idle_host_learns_that_it_was_given_up(seed: int) -> None:
     """The host had no message to send, so it never learned that it had been given up."""
     verdicts, _, _ = measure(scenes.draw(seed, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
-def test_regression_an_ack_in_the_air_at_the_end() -> None:
+def test_regression_an_ack_on_the_air_at_the_end_is_counted() -> None:
     """The ACK was counted at its start, but its frame at its end."""
     for number in range(40):
         changes = "drain_s=0", "workload.interval_s=0.05", "wireless.unicast_rate_mbps=1"
@@ -143,18 +143,18 @@ def test_regression_an_ack_in_the_air_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in MUTANTS if name not in RARE])
-def test_a_tcp_flooding_mutant_is_killed(name: str) -> None:
+def test_tcp_flooding_mutants_are_killed_by_random_scenarios(name: str) -> None:
     # The seed that catches this mutant.
     assert hunt(name, 60, first=24 if name == "delivers_out" else 0).check is not None
 
 
 @pytest.mark.parametrize(("name", "seed"), [("no_via", 105)])
-def test_a_tcp_flooding_mutant_is_killed_by_its_listed_seed(name: str, seed: int) -> None:
+def test_tcp_flooding_mutants_are_killed_by_their_listed_seeds(name: str, seed: int) -> None:
     assert hunt(name, 1, seed).check is not None
 
 
 @pytest.mark.parametrize("changes", [("protocol.tcp.max_retransmissions=0",), ("protocol.tcp.connect_timeout_s=0.5",)])
-def test_connections_between_stations_outlast_a_slow_wire(changes: tuple[str, ...]) -> None:
+def test_station_connections_survive_a_slow_wire(changes: tuple[str, ...]) -> None:
     """A round trip takes 1.2 s. This is longer than the first timeout, and longer than opening a connection with a host
     may take here.
     """
@@ -163,7 +163,7 @@ def test_connections_between_stations_outlast_a_slow_wire(changes: tuple[str, ..
     assert metrics["deliveries"] > 0 and all(verdict.answer != "violated" for verdict in verdicts.values())
 
 
-def test_a_host_further_away_than_light_comes_within_sifs(tmp_path: Path) -> None:
+def test_hosts_beyond_one_sifs_of_propagation_are_supported(tmp_path: Path) -> None:
     """At 2 999.4 m, propagation takes 10.005 microseconds and SIFS is 10: the answer is due before the last receiver
     has the frame.
     """

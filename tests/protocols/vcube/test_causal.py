@@ -56,7 +56,7 @@ def test_the_vcube_causal_broadcast_violates_nothing(
 
 @pytest.mark.parametrize("n", [2, 4, 8, 16, 32, 5, 19])
 @pytest.mark.parametrize("release", ["packet", "message"])
-def test_aggregation_delays_no_delivery(n: int, release: str) -> None:
+def test_aggregation_does_not_delay_deliveries(n: int, release: str) -> None:
     """With fixed delays and without contention, all times of delivery are the same with and without aggregation."""
     for seed in range(3):
         plain = play(n, seed, 3, fixed=True, contention=False, aggregate=False)
@@ -65,7 +65,7 @@ def test_aggregation_delays_no_delivery(n: int, release: str) -> None:
 
 
 @pytest.mark.parametrize("n", [4, 16, 64])
-def test_packets_without_aggregation_have_the_expected_number(n: int) -> None:
+def test_packet_count_without_aggregation_matches_the_formula(n: int) -> None:
     world = play(n, 1, aggregate=False)
     assert world.net.packets == n * (n - 1)
     single = play(n, 1, aggregate=False, trees="single")
@@ -73,7 +73,7 @@ def test_packets_without_aggregation_have_the_expected_number(n: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "expected"), [(16, 2.3), (32, 4.7), (64, 8.8), (128, 12.9)])
-def test_the_share_of_saved_packets_agrees_with_a_second_model(n: int, expected: float) -> None:
+def test_the_share_of_saved_packets_agrees_with_expectations(n: int, expected: float) -> None:
     saved = [1 - play(n, seed).net.packets / (n * (n - 1)) for seed in range(1, 7)]
     assert 100 * sum(saved) / len(saved) == pytest.approx(expected, abs=1.5)
 
@@ -96,7 +96,7 @@ def test_the_vector_clock_carries_only_changed_entries() -> None:
     assert (sizes[0], sizes[3], sizes[-1]) == (54, 58, 54)
 
 
-def test_a_large_message_travels_alone() -> None:
+def test_a_message_larger_than_the_mtu_is_sent_in_its_own_packet() -> None:
     world = play(8, 3, 3, mtu_bytes=60)
     assert wrong(world.events, 8) is None
 
@@ -109,7 +109,7 @@ def test_routes_for_powers_of_two_follow_from_bits() -> None:
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 13, 19, 32, 45])
-def test_routes_equal_the_trees_from_each_root(n: int) -> None:
+def test_routes_agree_with_the_trees_of_all_roots(n: int) -> None:
     walked: list[dict[int, int]] = [{} for _ in range(n)]
     for root in range(n):
         waiting: list[tuple[int, int | None]] = [(root, None)]
@@ -122,13 +122,13 @@ def test_routes_equal_the_trees_from_each_root(n: int) -> None:
 
 @settings(max_examples=30)
 @given(st.sampled_from([2, 3, 4, 8, 13]), st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([100, 200, 1500]))
-def test_the_printed_causal_broadcast_is_safe(n: int, seed: int, each: int, mtu: int) -> None:
+def test_the_printed_causal_broadcast_violates_no_order(n: int, seed: int, each: int, mtu: int) -> None:
     world = play(n, seed, each, kind=PrintedCausalBroadcast, mtu_bytes=mtu)
     assert wrong(world.events, n) is None and all(p.buffer_sizes() == (0,) for p in world.processes)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 13, 19, 32])
-def test_children_by_algorithm_1_equal_the_routes(n: int) -> None:
+def test_children_in_algorithm_1_agree_with_the_routes(n: int) -> None:
     for i, sources_of in enumerate(routes(n)):
         for root in range(n):
             expected = {child for child, sources in sources_of.items() if sources >> root & 1}
@@ -182,7 +182,7 @@ def test_the_causal_example_of_the_paper_is_reproduced(kind: type, options: dict
 
 @settings(max_examples=150)
 @given(st.sampled_from([2, 3, 4, 5, 8, 13, 16]), st.integers(1, 6), st.sampled_from([150, 1500]), st.integers(0, 2**32))
-def test_the_fast_causal_broadcast_equals_the_printed_one(n: int, each: int, mtu: int, seed: int) -> None:
+def test_fast_and_printed_causal_broadcast_behave_identically(n: int, each: int, mtu: int, seed: int) -> None:
     """Step by step and in any order of arrival, both versions send the same packets of the same size to the same
     children and deliver the same messages.
     """
@@ -236,13 +236,13 @@ class SendsTwice(CausalBroadcast):
     "kind",
     [*(kind for _, kind in MUTANTS.values() if kind is not BitsForAnyNumber), HighestInsteadOfPrefix, SendsTwice],
 )
-def test_a_broken_vcube_causal_broadcast_is_found(kind: type) -> None:
+def test_a_broken_vcube_causal_broadcast_is_detected(kind: type) -> None:
     """The printed form does not deliver a repeated message twice: the message stays in pending (l.30)."""
     worlds = [play(16, seed, 4, kind=kind, mtu_bytes=150) for seed in range(6)]
     assert any(wrong(world.events, 16) or any(p.buffer_sizes() != (0,) for p in world.processes) for world in worlds)
 
 
-def test_children_differ_if_n_is_not_a_power_of_two() -> None:
+def test_routes_are_correct_if_n_is_not_a_power_of_two() -> None:
     """For n = 19, the child of 3 in cluster 5 is 18, because 19 does not exist."""
     assert routes(19)[3].keys() == {2, 1, 7, 11, 18}
     assert wrong(play(19, 1).events, 19) is None and wrong(play(19, 1, kind=BitsForAnyNumber).events, 19)

@@ -48,19 +48,19 @@ def most_held(played: PlayedRun) -> dict[str, float]:
     return {node: value for node, quantity, value in rows if quantity == "held" and node not in ("p0", "p1", "p2")}
 
 
-def test_a_message_with_a_lost_predecessor_is_held_forever() -> None:
+def test_a_message_with_a_lost_predecessor_is_held_indefinitely() -> None:
     played = lost_past(LOST_PAST)
     assert not played.wrong and most_held(played) == {"p3": 1}
     assert deliveries(played) == {"p0": ["p0:0"], "p1": ["p0:0", "p1:0"]}
 
 
-def test_all_correct_processes_hold_back_the_same_messages() -> None:
+def test_all_correct_processes_hold_the_same_messages_back() -> None:
     played = lost_past(LOST_PAST_OF_FOUR, (5, 6), (80, 3))
     assert not played.wrong and most_held(played) == {"p3": 1, "p5": 1, "p6": 1, "p7": 1}
     assert all(deliveries(played)[name] == ["p6:0", "p3:0"] for name in ("p3", "p5", "p6", "p7"))
 
 
-def test_delivering_messages_from_suspects_breaks_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delivering_messages_from_suspects_violates_causal_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(causal_reliable, "CausalLayer", HandsUpWhenSuspected)
     assert "p3 delivers p1:0 before p0:0" in lost_past(LOST_PAST).violated["order"]
 
@@ -74,7 +74,7 @@ BUSY = "workload={messages: 3, instants: {kind: uniform, latest: 12}}"
     ("layer", "broken"),
     [(CausalLayer, None), (DropsWhenSuspected, "agreement"), (HandsUpWhenSuspected, "order"), (ByOwnEntries, "order")],
 )
-def test_a_false_suspicion_must_not_lose_a_message(
+def test_a_false_suspicion_does_not_lose_messages(
     layer: type, broken: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some processes wait for a message of a process that is slow and suspected, but alive."""
@@ -93,7 +93,7 @@ def test_a_false_suspicion_must_not_lose_a_message(
     ("values", "complaint"),
     [({"p3": 2.0}, "p3 holds 2 messages, 1 of which wait"), ({"p5": 0.0}, "but p5 holds 0"), ({}, None)],
 )
-def test_the_judge_counts_messages_that_are_held_back(values: dict[str, float], complaint: str | None) -> None:
+def test_the_verifier_counts_messages_that_are_held_back(values: dict[str, float], complaint: str | None) -> None:
     played = lost_past(LOST_PAST_OF_FOUR)
     recording, scenario = played.experiment.recording, played.experiment.scenario
     samples = {name: list(column) for name, column in recording.samples.lists.items()}
@@ -109,7 +109,7 @@ def test_the_judge_counts_messages_that_are_held_back(values: dict[str, float], 
     assert verdict.answer == ("violated" if complaint else "valid") and (complaint or "") in verdict.explanation
 
 
-def test_a_message_that_could_be_delivered_must_not_be_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_withholding_a_deliverable_message_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
     class Forgets(CausalLayer):
         def _hand_up(self) -> None:
             self._ready = type(self._ready)(arrival for arrival in self._ready if self.me != 2)

@@ -112,7 +112,7 @@ def test_a_crash_is_detected_at_the_expected_time(s: int, instant: float) -> Non
     assert events.time_ns[row] == instant * 10**9
 
 
-def test_a_false_suspicion_is_taken_back() -> None:
+def test_a_false_suspicion_is_withdrawn() -> None:
     detector = "detector={interval: 5, timeout: 4, mode: unreliable, mistakes: [{at: 3, by: p1, about: p2}]}"
     run = play(4, "reliable", detector, "workload.instants={kind: at, time: 60}")
     assert run.metrics["suspicions"] >= 1 and run.metrics["suspicions_taken_back"] == run.metrics["suspicions"]
@@ -129,13 +129,13 @@ def schedules(protocol: str, n: int, count: int, *more: str) -> Any:
         yield play(n, protocol, drawn, f"seed={seed}", "duration=10000", *workload(n, 3, 6), *more)
 
 
-def test_the_ping_pong_hole_of_best_effort_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ping_pong_flaw_of_best_effort_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     instead(monkeypatch, BestEffortBroadcast, SubtreeOfTheSource)
     assert play(4, "best_effort", "workload.sources=1", "duration=2000").verdicts["drained"].answer == "violated"
 
 
 @pytest.mark.parametrize("crashes", [((10, 2), (22, 3), (20, 2), (24, 5)), ((31, 1), (0, 2), (12, 5), (17, 5))])
-def test_acknowledgements_of_one_row_only_are_rejected(
+def test_waiting_for_the_acknowledgements_of_only_one_row_fails(
     crashes: tuple[tuple[int, int], ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the schedules of the header, a source waits forever. The second schedule is random_faults={count: 4, latest:
@@ -181,7 +181,7 @@ def test_a_repeated_message_that_overtook_is_delivered_once(kind: type, delivere
 
 
 @pytest.mark.parametrize(("kind", "heir"), [(BestEffortBroadcast, [(3, "Tree")]), (DroppedTooEarly, [])])
-def test_a_message_is_kept_while_another_parent_waits(kind: type, heir: list[tuple[int, str]]) -> None:
+def test_a_message_is_buffered_while_another_parent_waits(kind: type, heir: list[tuple[int, str]]) -> None:
     """Message m comes from 2 and 4. Process 1 acknowledges, which completes m for 2. Then 2 crashes, which should have
     forwarded m for 4.
     """
@@ -196,7 +196,7 @@ def test_a_message_is_kept_while_another_parent_waits(kind: type, heir: list[tup
     assert hands.sent == heir
 
 
-def test_messages_dropped_too_early_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropping_messages_too_early_breaks_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
     """This is l.53 as it was before the verifier existed. The fault was found in 240 random schedules with n = 32, and
     reduced to four crashes.
     """
@@ -243,14 +243,14 @@ BROKEN_CHAIN = (
 
 
 @pytest.mark.parametrize("mutant", [HistoryByMessage, RowWithheld])
-def test_a_chain_of_four_crashes_is_survived(mutant: type, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reliable_broadcast_survives_a_chain_of_four_crashes(mutant: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the counterexample of the specification, process 15 never gets m of the correct source 0."""
     assert not play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong
     instead(monkeypatch, ReliableBroadcast, mutant)
     assert "p15 never delivers p0:0" in play(16, "reliable", "workload.sources=1", BROKEN_CHAIN).wrong["agreement"]
 
 
-def test_a_suspected_parent_without_an_ack_would_wait_forever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_acknowledging_a_suspected_parent_blocks_forever(monkeypatch: pytest.MonkeyPatch) -> None:
     detector = "detector={interval: 3, timeout: 4, mode: unreliable, mistakes: [{at: 0.5, by: p1, about: p0}]}"
     settings = ("workload={sources: 1, messages: 2}", detector, "duration=1000")
     assert not play(2, "reliable", *settings).wrong
@@ -258,7 +258,7 @@ def test_a_suspected_parent_without_an_ack_would_wait_forever(monkeypatch: pytes
     assert "drained" in play(2, "reliable", *settings).wrong
 
 
-def test_all_to_all_also_restarts_when_a_message_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_to_all_restarts_its_wait_when_a_message_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     detector = "detector={interval: 3, timeout: 4, mode: unreliable, mistakes: [{at: 0.5, by: p1, about: p0}]}"
     settings = ("workload.sources=1", detector, "faults=[{process: p0, at: 0.15}]", "duration=1000")
     assert not play(3, "all_to_all", *settings).wrong
@@ -266,7 +266,7 @@ def test_all_to_all_also_restarts_when_a_message_arrives(monkeypatch: pytest.Mon
     assert play(3, "all_to_all", *settings).wrong["agreement"]
 
 
-def test_every_copy_must_be_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forwarding_only_the_first_copy_breaks_disjoint_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     instead(monkeypatch, DisjointPathsBroadcast, OnlyTheFirstCopy)
     assert any("agreement" in run.wrong for run in schedules("disjoint_paths", 16, 100, "random_faults.count=3"))
 
@@ -281,7 +281,7 @@ def deliverers(n: int, source: int, *faults: tuple[int, float]) -> set[int]:
     return {int(node[1:]) for node, event in zip(events.node, events.event, strict=True) if event == "deliver"}
 
 
-def test_disjoint_paths_promise_less_than_the_paper_states() -> None:
+def test_disjoint_paths_guarantee_less_than_the_paper_claims() -> None:
     """The header names two cases without agreement: the source crashes, or there are d crashes and the source is
     correct.
     """

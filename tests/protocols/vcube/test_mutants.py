@@ -20,15 +20,15 @@ QUICK = [name for name, mutant in MUTANTS.items() if mutant.scene is None and na
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_vcube_mutant_is_caught_by_the_swarm(name: str) -> None:
+def test_vcube_mutants_are_killed_by_the_swarm(name: str) -> None:
     kill = hunt(name, 40)
     assert kill.seed is not None and kill.check != "raises", MUTANTS[name].hole
 
 
 @pytest.mark.parametrize("name", LATE)
-def test_a_vcube_mutant_is_caught_by_its_listed_seed(name: str) -> None:
+def test_vcube_mutants_are_killed_by_their_listed_seeds(name: str) -> None:
     assert hunt(name, 1, LATE[name]).seed == LATE[name], MUTANTS[name].hole
 
 
-def test_mutants_that_schedules_rarely_kill_have_a_scene() -> None:
+def test_mutants_that_random_schedules_rarely_kill_have_a_scene() -> None:
     assert all(hasattr(test_crashes, mutant.scene) for mutant in MUTANTS.values() if mutant.scene is not None)

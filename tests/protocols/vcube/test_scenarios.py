@@ -39,7 +39,7 @@ def test_a_process_scenario_matches_its_fingerprint(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", of_processes())
-def test_a_run_of_processes_is_recorded_judged_and_repeatable(name: str, tmp_path: Path) -> None:
+def test_a_process_run_is_recorded_verified_and_repeatable(name: str, tmp_path: Path) -> None:
     done = api.run(ROOT / "scenarios" / "vcube" / f"{name}.yaml", out=tmp_path / "once")
     assert done.verdict == "valid" and done.manifest["quiescent"]
     verdicts, notes, wrong = api.judge_anew(tmp_path / "once")
@@ -48,7 +48,7 @@ def test_a_run_of_processes_is_recorded_judged_and_repeatable(name: str, tmp_pat
     assert again.manifest["fingerprint"] == done.manifest["fingerprint"] and again.metrics == done.metrics
 
 
-def test_parameters_of_the_paper_s_scenarios_can_be_set(tmp_path: Path) -> None:
+def test_parameters_of_the_published_scenarios_can_be_set(tmp_path: Path) -> None:
     """The scenario is SMALL2 of Tables 3 and 4, with n = 64."""
     changes = [
         "processes=64",
@@ -65,7 +65,7 @@ def test_parameters_of_the_paper_s_scenarios_can_be_set(tmp_path: Path) -> None:
     )
 
 
-def test_metrics_of_the_vcube_causal_broadcast_are_right(tmp_path: Path) -> None:
+def test_metrics_of_the_vcube_causal_broadcast_are_plausible(tmp_path: Path) -> None:
     m = api.run(
         ROOT / "scenarios" / "vcube" / "causal.yaml", out=tmp_path / "run", overrides=["protocol.aggregate=false"]
     ).metrics
@@ -160,7 +160,7 @@ def test_a_timeout_that_is_too_short_is_not_a_violation(tmp_path: Path) -> None:
         api.run(BUNDLING, out=tmp_path / "run", overrides=changes)
 
 
-def test_a_scenario_survives_being_written() -> None:
+def test_a_scenario_is_equal_to_its_copy_without_changes() -> None:
     scenario = load_scenario(BUNDLING, ["random_faults={count: 2, latest: 3}"])
     assert isinstance(scenario, ProcessScenario) and scenario.with_changes([]) == scenario
     assert scenario.with_changes(["seed=2"]) != scenario

@@ -65,13 +65,13 @@ def bundling(n: int, configuration: str, *more: str) -> tuple[float, int]:
 
 @pytest.mark.parametrize("n", FAULT_FREE)
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
-def test_bundling_without_faults_gives_the_printed_numbers(n: int, configuration: str) -> None:
+def test_bundling_without_faults_matches_the_published_numbers(n: int, configuration: str) -> None:
     assert bundling(n, configuration) == FAULT_FREE[n][list(CONFIGURATIONS).index(configuration)]
 
 
 @pytest.mark.parametrize("n", [n for n in FAULTY if n <= 64])
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
-def test_bundling_with_p1_faulty_gives_the_printed_numbers(n: int, configuration: str) -> None:
+def test_bundling_with_p1_faulty_matches_the_published_numbers(n: int, configuration: str) -> None:
     latency, messages = bundling(n, configuration, "faults=[{process: p1, at: 0}]")
     printed = FAULTY[n][list(CONFIGURATIONS).index(configuration)]
     assert latency == pytest.approx(printed[0], abs=0.2) and messages == pytest.approx(printed[1], rel=0.005)
@@ -85,7 +85,7 @@ def test_bundling_with_shared_trees_gives_the_pinned_numbers(trees: int) -> None
 
 
 @pytest.mark.parametrize("trees", SHARED_BIG)
-def test_big_messages_on_shared_trees_give_unchanged_numbers(trees: int) -> None:
+def test_big_messages_on_shared_trees_reproduce_pinned_numbers(trees: int) -> None:
     shared = (f"workload.sources={trees}", f"workload.messages={16 // trees}")
     assert [bundling(16, configuration, *shared) for configuration in ("BIG2", "BIG10")] == SHARED_BIG[trees]
 
@@ -135,7 +135,7 @@ def representative(n: int) -> float:
 
 
 @pytest.mark.parametrize("n", [8, 16, 32, 64, 128])
-def test_one_process_determines_the_bundling_latency(n: int) -> None:
+def test_bundling_latency_agrees_with_a_one_process_model(n: int) -> None:
     """The oracle shares no code with the product: it simulates one process that represents all others by symmetry."""
     assert representative(n) == bundling(n, "NO-AGGR")[0]
 
@@ -159,7 +159,7 @@ def test_the_reliable_broadcast_with_a_crash_matches_the_paper(d: int, latency: 
 
 
 @pytest.mark.parametrize("d", range(1, 8))
-def test_disjoint_paths_are_disjoint_and_reach_everybody(d: int) -> None:
+def test_disjoint_paths_share_no_node_and_reach_every_process(d: int) -> None:
     paths: dict[int, list[set[int]]] = {x: [] for x in range(1, 1 << d)}
     for t in range(d):
         parent = {child: x for x in range(1 << d) for child in tree_children(x, t, d)}

@@ -28,7 +28,7 @@ def parent_without_faults(i: int, root: int) -> int:
 
 
 @pytest.mark.parametrize("d", range(1, 8))
-def test_the_clusters_of_i_partition_all_others(d: int) -> None:
+def test_clusters_of_a_process_partition_all_other_processes(d: int) -> None:
     for i in range(2**d):
         clusters = [c(i, s) for s in range(1, d + 1)]
         assert sorted(itertools.chain(*clusters)) == [j for j in range(2**d) if j != i]
@@ -59,7 +59,7 @@ def test_the_tree_of_each_root_reaches_each_process_once(n: int) -> None:
 
 
 @given(st.integers(1, 6), st.data())
-def test_parents_without_faults_are_one_step_nearer_the_root(d: int, data: st.DataObject) -> None:
+def test_each_fault_free_parent_is_one_step_nearer_the_root(d: int, data: st.DataObject) -> None:
     root = data.draw(st.integers(0, 2**d - 1))
     i = data.draw(st.integers(0, 2**d - 1).filter(lambda x: x != root))
     parent = parent_without_faults(i, root)

@@ -48,13 +48,13 @@ def test_each_part_of_the_causal_layer_is_needed(kind: str, layer: Layer) -> Non
 
 
 @pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS[:2]), KINDS[2]])
-def test_the_mobile_protocol_on_the_layer_survives_the_swarm(kind: str) -> None:
+def test_the_swarm_finds_no_violation_on_the_causal_layer(kind: str) -> None:
     results = [judge_seed(seed, backbone=kind) for seed in range(60)]
     assert [(result.seed, result.explanation) for result in results if result.answer == "violated"] == []
 
 
 @pytest.mark.parametrize(("kind", "layer"), MUTANTS)
-def test_the_verifier_finds_violations_without_the_layer(kind: str, layer: Layer) -> None:
+def test_removing_the_causal_layer_leads_to_violations(kind: str, layer: Layer) -> None:
     """With the layer, runs of the same schedules are valid."""
     violated = []
     for seed in range(60):
@@ -69,7 +69,7 @@ def test_the_verifier_finds_violations_without_the_layer(kind: str, layer: Layer
         assert not [name for name, verdict in verify_run(Path(folder)).items() if verdict.answer == "violated"]
 
 
-def test_a_stamp_costs_four_bytes_for_each_entry_that_changed() -> None:
+def test_a_vector_clock_stamp_costs_four_bytes_per_changed_entry() -> None:
     world = World("vcube_reliable", 4, 1, answers=0)
     sizes = []
     for i in (0, 0, 1):  # two messages of source 0, and then one of source 1, which follows both of them
@@ -120,7 +120,7 @@ def test_a_directed_send_waits_for_an_earlier_broadcast() -> None:
     assert order == notes
 
 
-def test_the_causal_layer_is_also_needed_on_emulated_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_emulated_links_also_require_the_causal_layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The FIFO links form a full mesh of equal links. A directed send takes one link where a broadcast takes three."""
     monkeypatch.setitem(backbone.LAYERS, "vcube_causal", OtherChannelBesideCausal)
     changes = ["stations.backbone.kind=vcube_causal", "duration_s=17", "drain_s=2", "warmup_s=0"]

@@ -33,7 +33,7 @@ def arrivals(
     return entries
 
 
-def test_in_a_mesh_every_pair_of_stations_has_a_separate_link() -> None:
+def test_a_mesh_has_a_separate_link_for_each_pair_of_stations() -> None:
     assert arrivals(None, [(0, 1), (0, 2), (0, 3), (3, 0), (0, 1)]) == [
         (1, 0, 10_100),
         (2, 0, 10_100),
@@ -43,12 +43,12 @@ def test_in_a_mesh_every_pair_of_stations_has_a_separate_link() -> None:
     ]
 
 
-def test_over_given_edges_messages_are_routed_hop_by_hop() -> None:
+def test_messages_on_configured_edges_are_routed_hop_by_hop() -> None:
     chain = [(0, 1), (1, 2), (2, 3)]
     assert arrivals(chain, [(0, 3), (0, 1), (2, 1)]) == [(1, 2, 10_100), (1, 0, 10_200), (3, 0, 30_300)]
 
 
-def test_the_shortest_way_is_taken_in_a_ring() -> None:
+def test_messages_take_the_shortest_path_in_a_ring() -> None:
     ring = [(0, 1), (1, 2), (2, 3), (3, 0)]
     assert next_hops(adjacency(ring, 4), 0) == [0, 1, 1, 3]
     assert arrivals(ring, [(0, 2), (0, 3)]) == [(3, 0, 10_100), (2, 0, 20_200)]

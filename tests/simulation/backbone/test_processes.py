@@ -17,7 +17,7 @@ PROTOCOLS = ("best_effort", "reliable", "all_to_all", "disjoint_paths", "causal"
     ("protocol", "hops", "messages"),
     [("best_effort", 6, 14), ("reliable", 6, 14), ("all_to_all", 2, 14), ("disjoint_paths", 4, 21)],
 )
-def test_the_latency_on_wires_is_that_of_the_hops(protocol: str, hops: int, messages: int) -> None:
+def test_wired_latency_follows_from_the_number_of_hops(protocol: str, hops: int, messages: int) -> None:
     # The tests of a detector would share the links.
     played = play(8, protocol, WIRED, "workload.sources=1", "detector=null")
     assert played.metrics["latency"] == pytest.approx(hops * HOP_S, abs=2e-5 * hops)
@@ -28,7 +28,7 @@ def test_the_latency_on_wires_is_that_of_the_hops(protocol: str, hops: int, mess
 @pytest.mark.parametrize(
     "more", [(), (CHAIN,), ("workload.messages=5", "workload.instants={kind: uniform, latest: 0.2}")]
 )
-def test_every_protocol_runs_on_wires(protocol: str, more: tuple[str, ...]) -> None:
+def test_every_process_protocol_runs_on_a_wired_backbone(protocol: str, more: tuple[str, ...]) -> None:
     played = play(8, protocol, WIRED, *more)
     assert not played.wrong and played.metrics["deliveries"] in (64, 320)
 
@@ -39,6 +39,6 @@ def test_vcube_broadcasts_survive_crashes_on_wires(protocol: str) -> None:
     assert not played.wrong and played.metrics["crashes"] == 2 and played.metrics["suspicions"] == 2 * 14
 
 
-def test_edges_are_checked() -> None:
+def test_network_edges_that_do_not_connect_are_rejected() -> None:
     with pytest.raises(ScenarioError, match=r"network.edges: 1 edge cannot connect 8 stations"):
         play(8, "reliable", WIRED, "network.edges=[[0, 1]]")

@@ -39,7 +39,7 @@ def test_an_experiment_is_valid_on_each_backbone(name: str, kind: str, tmp_path:
     ("kind", "way"),
     [(KINDS[0], "shape=star"), (KINDS[1], f"edges={CHAIN}"), (KINDS[2], f"edges={CHAIN[:-1]}, [6, 0]]")],
 )
-def test_messages_are_routed_over_given_edges(kind: str, way: str, tmp_path: Path) -> None:
+def test_messages_are_routed_along_the_configured_edges(kind: str, way: str, tmp_path: Path) -> None:
     mesh = api.run(
         DYNAMIC, out=tmp_path / "mesh", overrides=["duration_s=20", "warmup_s=5", f"stations.backbone.kind={kind}"]
     )
@@ -47,7 +47,7 @@ def test_messages_are_routed_over_given_edges(kind: str, way: str, tmp_path: Pat
     assert done.counters["wired"]["sent"] > 1.2 * mesh.counters["wired"]["sent"]
 
 
-def test_tests_of_the_failure_detector_use_the_links(tmp_path: Path) -> None:
+def test_failure_detector_tests_travel_over_the_links(tmp_path: Path) -> None:
     """Each test is answered, and all tests and answers count as control traffic."""
     done = play(tmp_path, "first", "stations.backbone.kind=vcube_reliable", "stations.backbone.test_interval_s=2")
     by_kind = done.counters["by_message_type"]["wired"]
@@ -57,7 +57,7 @@ def test_tests_of_the_failure_detector_use_the_links(tmp_path: Path) -> None:
     )
 
 
-def test_false_suspicions_lose_nothing(tmp_path: Path) -> None:
+def test_false_suspicions_of_stations_lose_no_messages(tmp_path: Path) -> None:
     """The timeout is shorter than any answer can take, so all stations suspect each other again and again."""
     done = play(
         tmp_path, "dynamic", "stations.backbone.kind=vcube_reliable", "stations.backbone.timeout_s=0.015",
@@ -67,7 +67,7 @@ def test_false_suspicions_lose_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_vcube_backbone_may_have_one_or_two_stations(kind: str, tmp_path: Path) -> None:
+def test_a_vcube_backbone_works_with_one_or_two_stations(kind: str, tmp_path: Path) -> None:
     for points in ("[[0, 0]]", "[[0, 0], [100, 0]]"):
         layout = f"stations.layout={{shape: points, points_m: {points}}}"
         play(tmp_path / points, "dynamic", layout, f"stations.backbone.kind={kind}", "hosts.count=8")
@@ -111,7 +111,7 @@ def test_incompatible_backbone_settings_are_rejected() -> None:
         assert complaint in str(error.value) and len(str(error.value).splitlines()) == 1
 
 
-def test_a_backbone_s_messages_count_for_the_size_of_a_run() -> None:
+def test_the_run_size_estimate_counts_backbone_messages() -> None:
     estimates = [
         estimated_events(Scenario.load(DYNAMIC, [f"stations.backbone.kind={kind}"])) for kind in ("tree", *KINDS)
     ]

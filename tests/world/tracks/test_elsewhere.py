@@ -40,7 +40,7 @@ def refusal(folder: Path, text: str, **how: str) -> str:
     return str(caught.value).removeprefix(f"{folder}/")
 
 
-def test_tracks_in_the_one_format_are_read(tmp_path: Path) -> None:
+def test_tracks_of_the_one_simulator_are_read(tmp_path: Path) -> None:
     assert read(tmp_path, ONE) == {"n0": [(0, 10, 20), (5, 15, 20)], "n1": [(0, 30, 40), (5, 30, 45)]}
     assert read(tmp_path, ONE.replace("900\n", "900 0 0\n", 1).replace(" 20\n", " 20 0\n"))["n0"][1] == (5, 15, 20)
     cab = read(tmp_path, CABSPOTTING, "new_abboip.txt")
@@ -59,7 +59,7 @@ def test_tracks_in_the_one_format_are_read(tmp_path: Path) -> None:
         ("0 20 0 900 0 900\n0 1 2\n", ("bonnmotion", "one")),  # a line that is too short for the format ONE
     ],
 )
-def test_a_track_file_that_fits_two_formats_needs_a_choice(text: str, formats: tuple[str, str], tmp_path: Path) -> None:
+def test_an_ambiguous_track_format_has_to_be_specified(text: str, formats: tuple[str, str], tmp_path: Path) -> None:
     message = refusal(tmp_path, text)
     assert message.startswith("walk.txt:1: fits ") and "--format" in message and "hosts.mobility.format" in message
     assert all(f"{one} (" in message for one in formats)
@@ -73,7 +73,7 @@ def test_track_errors_state_the_format_and_why_it_was_assumed(tmp_path: Path) ->
     assert "(read as csv: " in refusal(tmp_path, "t,id,x,y\n1,a,x,2\n")
 
 
-def test_a_node_of_ns2_appears_and_jumps(tmp_path: Path) -> None:
+def test_an_ns2_node_can_appear_late_and_jump(tmp_path: Path) -> None:
     text = (
         '$ns_ at 5 "$node_(7) set X_ 100"\n$ns_ at 5 "$node_(7) set Y_ 30"\n$ns_ at 5 "$node_(7) set Z_ 0"\n'
         '$ns_ at 10 "$node_(7) setdest 200 30 10"\n$ns_ at 15 "$node_(7) set X_ 0"\n$god_ set-dist 0 1 2\n'
@@ -98,7 +98,9 @@ def test_a_node_of_ns2_appears_and_jumps(tmp_path: Path) -> None:
 DEGREES = "t,id,x,y\n" + "".join(f"{t},a,{9.43 + t / 90_000:.6f},47.51\n" for t in range(9))
 
 
-def test_metres_that_may_be_degrees_are_doubted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coordinates_in_metres_that_look_like_degrees_are_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text(DEGREES)
     (tmp_path / "a.yaml").write_text(
@@ -129,7 +131,7 @@ def test_degrees_and_metres_in_one_track_file_are_rejected(tmp_path: Path) -> No
     assert doubt_about_metres(read_tracks(tmp_path / "walk.txt"), 120) != ""
 
 
-def test_track_tables_may_be_of_one_host_without_repeated_times(tmp_path: Path) -> None:
+def test_track_tables_without_names_can_describe_a_single_host(tmp_path: Path) -> None:
     text = "t,x,y\n0,1,2\n1,2,2\n"
     assert read(tmp_path, text, id="bus 7") == {"bus 7": [(0, 1, 2), (1, 2, 2)]}
     assert "; if all lines are one host, name it with --id NAME (hosts.mobility.id)" in refusal(tmp_path, text)
@@ -158,7 +160,7 @@ def test_sumo_containers_and_empty_steps_are_handled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("title", ["x_ft", "x (ft)", "x[ft]", "X_FEET"])
-def test_sites_in_feet_are_refused(title: str, tmp_path: Path) -> None:
+def test_station_sites_in_feet_are_rejected(title: str, tmp_path: Path) -> None:
     (tmp_path / "sites.csv").write_text(f"name,{title},y_ft\na,1,2\n")
     with pytest.raises(ScenarioError, match=r"seems to be in feet: expected x_m in metres$"):
         read_sites(tmp_path / "sites.csv")
@@ -240,7 +242,7 @@ def test_tracks_in_metres_far_from_the_origin_are_shifted(tmp_path: Path, monkey
     assert done.exit_code == 2 and "expected --offset 532000,5262000 (offset_m in a scenario)" in done.output
 
 
-def test_walls_have_the_offset_of_the_tracks(tmp_path: Path) -> None:
+def test_walls_are_shifted_like_the_tracks(tmp_path: Path) -> None:
     x, y = FAR
     ring = [[x, y], [x + 10, y], [x + 10, y + 10], [x, y + 10], [x, y]]
     (tmp_path / "walls.geojson").write_text(json.dumps(
@@ -262,7 +264,7 @@ def cells(*rows: tuple[float, float, int]) -> str:
     return "\n".join([*lines, ""])
 
 
-def test_a_country_s_table_is_cropped_by_the_ranges_of_cells(tmp_path: Path) -> None:
+def test_the_cell_table_of_a_country_is_cropped_to_cell_ranges(tmp_path: Path) -> None:
     """At the equator, a thousandth of a degree is 111 m. The host walks from longitude 9.000 to 9.010."""
     (tmp_path / "walk.csv").write_text("t,id,lon,lat\n0,h,9.0,0.0\n600,h,9.01,0.0\n", encoding="utf-8")
     near = [
@@ -286,7 +288,7 @@ def test_a_country_s_table_is_cropped_by_the_ranges_of_cells(tmp_path: Path) -> 
         sites_near(tmp_path / "far.csv", recorded, recorded.origin(), 120)
 
 
-def test_sites_in_metres_that_begin_far_away_are_cropped(tmp_path: Path) -> None:
+def test_tracks_and_sites_far_from_the_origin_are_cropped(tmp_path: Path) -> None:
     (tmp_path / "walk.csv").write_text("t,id,x,y\n0,h,532000,5261000\n9,h,532050,5261000\n", encoding="utf-8")
     (tmp_path / "sites.csv").write_text(
         'name,x_m,y_m\n"a, b",532025,5261100\nc,532025,5261121\nd,0,0\n', encoding="utf-8"
@@ -301,7 +303,7 @@ def test_sites_in_metres_that_begin_far_away_are_cropped(tmp_path: Path) -> None
     assert CliRunner().invoke(app, ["inspect-tracks", files[0], "--crop", str(tmp_path / "x.csv")]).exit_code == 2
 
 
-def test_a_last_line_of_ns2_without_an_end_may_be_complete(tmp_path: Path) -> None:
+def test_the_last_line_of_an_ns2_file_needs_no_newline(tmp_path: Path) -> None:
     begins = "$node_(0) set X_ 1\n$node_(0) set Y_ 2\n"
     moves = begins + '$ns at 3 "$node_(0) setdest 5 2 1"\n'
     for last in ("$ns run", '$ns at 9 "$ns halt"', "$god_ set-dist 0 1 2"):
@@ -320,7 +322,7 @@ def test_a_last_line_of_ns2_without_an_end_may_be_complete(tmp_path: Path) -> No
         ("  $node_($i) set X_ 4", "walk.txt:3:3: "),
     ],
 )
-def test_other_ways_to_move_a_node_of_ns2_are_refused(tmp_path: Path, line: str, place: str) -> None:
+def test_unsupported_ns2_movement_commands_are_rejected(tmp_path: Path, line: str, place: str) -> None:
     message = refusal(tmp_path, f"$node_(0) set X_ 1\n$node_(0) set Y_ 2\n{line}\n")
     assert message.startswith(place), message
     assert ": expected $node_(0) set X_ 1.0 or $ns_ at 2.0" in message
@@ -333,7 +335,7 @@ def test_an_ns2_script_is_recognized_by_its_movements(tmp_path: Path) -> None:
     assert "contains no tracks; expected $node_(0) set X_" in refusal(tmp_path, "$ns_ at 1 finish\n")
 
 
-def test_nodes_of_ns2_that_are_all_sent_at_no_speed_are_refused(tmp_path: Path) -> None:
+def test_ns2_nodes_that_all_have_zero_speed_are_rejected(tmp_path: Path) -> None:
     """CORE makes such nodes jump to their destination, while ns-2 leaves them where they are."""
     begins = "$node_(0) set X_ 1\n$node_(0) set Y_ 2\n"
     stands = '$ns_ at 1 "$node_(0) setdest 1 2 0"\n'
@@ -343,7 +345,7 @@ def test_nodes_of_ns2_that_are_all_sent_at_no_speed_are_refused(tmp_path: Path) 
     assert len(read(tmp_path, jumps + '$ns_ at 3 "$node_(0) setdest 9 2 4"\n')["0"]) == 5
 
 
-def test_track_files_without_times_or_names_are_reported_as_such(tmp_path: Path) -> None:
+def test_track_files_without_times_or_names_are_rejected(tmp_path: Path) -> None:
     for geometry in ("LINESTRING (1 2, 3 4)", "MULTIPOLYGON(((0 0, 1 0, 1 1, 0 0)))", "point z (1 2 3)"):
         assert refusal(tmp_path, geometry) == (
             "walk.txt:1: WKT, such as a map of ONE, has places without times; expected tracks with times"
@@ -379,7 +381,7 @@ def test_tracks_of_gpx_without_times_are_skipped_and_counted(tmp_path: Path) -> 
     assert refusal(tmp_path, f"<gpx>{first}{end}").startswith(f"walk.txt:1:36: {wrong}")
 
 
-def test_one_hosts_move_straight_between_rare_samples(tmp_path: Path) -> None:
+def test_one_simulator_hosts_move_straight_between_samples(tmp_path: Path) -> None:
     """At 300 s, host a is 300 m to the east of its start, so at 100 s it has moved a third of that distance."""
     (tmp_path / "walk.txt").write_text("0 600 0 900 0 900 0 0\n0 a 0 0\n0 b 9 9\n300 a 300 0\n300 b 9 9\n", "utf-8")
     recorded = read_tracks(tmp_path / "walk.txt")
@@ -399,7 +401,7 @@ def test_one_hosts_move_straight_between_rare_samples(tmp_path: Path) -> None:
         ('$node_(0) set X_ 9.43\n$node_(0) set Y_ 47.51\n$ns_ at 1 "$node_(0) setdest 9.44 47.51 0.001"\n', "ns2"),
     ],
 )
-def test_degrees_are_doubted_in_each_format_of_metres(text: str, format: str, tmp_path: Path) -> None:
+def test_coordinates_in_degrees_raise_a_warning_in_every_format(text: str, format: str, tmp_path: Path) -> None:
     (tmp_path / "walk.txt").write_text(text, encoding="utf-8")
     recorded = read_tracks(tmp_path / "walk.txt")
     assert recorded.format == format
@@ -410,7 +412,7 @@ def test_degrees_are_doubted_in_each_format_of_metres(text: str, format: str, tm
         assert chosen.lonlat and chosen.waypoints
 
 
-def test_tables_may_be_separated_by_blanks(tmp_path: Path) -> None:
+def test_tables_can_be_separated_by_blanks(tmp_path: Path) -> None:
     assert read(tmp_path, "t id x y\n0 a  1 2\n 9 a 3 2 \n") == {"a": [(0, 1, 2), (9, 3, 2)]}
 
 
@@ -446,6 +448,6 @@ def test_unsuitable_geojson_tracks_are_rejected(content: dict[str, Any], what: s
     assert refusal(tmp_path, json.dumps(content)).startswith(what)
 
 
-def test_the_crs_of_degrees_is_accepted(tmp_path: Path) -> None:
+def test_a_crs_in_degrees_is_accepted(tmp_path: Path) -> None:
     crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}
     assert read(tmp_path, json.dumps({"crs": crs, "features": [feature(POINT, t=0)]})) == {"a": [(0, 9.43, 47.51)]}

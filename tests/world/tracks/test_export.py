@@ -119,7 +119,9 @@ def parse(path: Path) -> list[tuple[str, dict[str, int], str]]:
 
 
 @pytest.mark.parametrize("slice_s", [(0.0, None), (8.0, 11.0)])
-def test_every_receipt_dominates_its_send(run: Path, slice_s: tuple[float, float | None], tmp_path: Path) -> None:
+def test_vector_clocks_of_receipts_dominate_those_of_sends(
+    run: Path, slice_s: tuple[float, float | None], tmp_path: Path
+) -> None:
     opened = api.Run(run)
     happened = happenings(opened.messages, opened.events, *slice_s)
     sent: dict[int, dict[str, int]] = {}
@@ -196,7 +198,7 @@ def test_exports_to_earth_coordinates_require_an_origin(tmp_path: Path) -> None:
     ), done
 
 
-def test_runs_with_little_in_them_can_be_exported(tmp_path: Path) -> None:
+def test_runs_with_few_events_or_no_hosts_can_be_exported(tmp_path: Path) -> None:
     api.run(SCENARIOS / "first.yaml", out=tmp_path / "none", overrides=["duration_s=5", "hosts.count=0"])
     api.run(SCENARIOS / "first.yaml", out=tmp_path / "short", overrides=["duration_s=0.5", "drain_s=0"])
     done = mobilenet("export", "none", "--geojson", "--origin", "1,1", "-o", "a.geojson", place=tmp_path)
@@ -262,7 +264,7 @@ def test_tables_of_a_study_can_be_exported(tmp_path: Path) -> None:
 
 
 @pytest.mark.lab
-def test_hostile_names_stay_names_in_the_map(run: Path, tmp_path: Path) -> None:
+def test_hostile_track_and_station_names_are_escaped_in_maps(run: Path, tmp_path: Path) -> None:
     done = mobilenet("map", run, "-o", "map.html", place=tmp_path)
     assert done.returncode == 0, done
     assert "<img src=x" not in (tmp_path / "map.html").read_text()

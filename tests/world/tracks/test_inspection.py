@@ -25,7 +25,7 @@ from .writers import DATA
 AS_CSV = " (read as csv: the first line is taken for the names of columns)"
 
 
-def test_inspect_tracks_reports_known_numbers(tmp_path: Path) -> None:
+def test_inspect_tracks_reports_correct_numbers_for_a_known_case(tmp_path: Path) -> None:
     """Host a walks 400 m at 2 m/s past two stations. Host b stands out of reach, is silent for a while, and jumps at
     the end.
     """
@@ -48,7 +48,7 @@ def test_inspect_tracks_reports_known_numbers(tmp_path: Path) -> None:
     assert inspect(read_tracks(tmp_path / "a.csv"), None, 120).handoffs_per_host_hour is None
 
 
-def test_a_run_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
+def test_track_inspection_predicts_the_handoffs_of_a_run(tmp_path: Path) -> None:
     recorded, sites = read_tracks(DATA / "formats/town_lonlat.csv.gz"), read_sites(DATA / "formats/sites_lonlat.csv")
     inspection = inspect(recorded.on_plane(sites.origin()), np.column_stack(sites.on_plane(sites.origin())), 120)
     assert inspection.cells is not None
@@ -58,7 +58,7 @@ def test_a_run_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_run_by_power_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
+def test_track_inspection_predicts_the_handoffs_of_a_sinr_run(tmp_path: Path) -> None:
     text = (ROOT / "scenarios/town.yaml").read_text()
     (tmp_path / "town.yaml").write_text(text.replace("../data", str(DATA)).replace("start_s: 40", "start_s: 0"))
     file = tmp_path / "town.yaml"
@@ -107,7 +107,7 @@ def test_inspect_tracks_rejects_options_that_the_scenario_sets(
     assert one_line(done, 2).startswith(complaint)
 
 
-def test_the_scenario_s_unit_disk_gives_the_same_inspection(tmp_path: Path) -> None:
+def test_the_radio_of_a_scenario_gives_the_same_inspection(tmp_path: Path) -> None:
     tracks, sites = DATA / "formats/town_lonlat.csv.gz", DATA / "formats/sites_lonlat.csv"
     rows = []
     for how in (("--stations", sites), ("--radio-of", ROOT / "scenarios/own_tracks.yaml")):
@@ -208,7 +208,7 @@ def test_inspect_tracks_rejects_wrong_arguments_in_one_line(
         ("{shape: hexagon, rings: 1}", "walk_lonlat.csv", ""),
     ],
 )
-def test_tracks_and_stations_must_share_a_coordinate_system(
+def test_tracks_and_stations_have_to_use_one_coordinate_system(
     layout: str, tracks: str, complaint: str, tmp_path: Path
 ) -> None:
     text = (
@@ -243,7 +243,7 @@ def test_common_column_titles_of_tracks_are_recognized(tmp_path: Path) -> None:
     assert all(title in words for title in ("time_s", "timestamp", "host", "vehicle", "x_m", "lon"))
 
 
-def test_inspect_tracks_leaves_no_invalid_scenario_behind(tmp_path: Path) -> None:
+def test_inspect_tracks_never_writes_an_invalid_scenario(tmp_path: Path) -> None:
     (tmp_path / "tracks.csv").write_text("t,id,x,y\n0,a,0,0\n30,a,40,0\n")
     for sites, complaint in (
         ("name,x_m,y_m\na,0,0\na,50,0\n", "sites.csv:3:1: name: another station has the name 'a'; see line 2"),
@@ -284,7 +284,7 @@ def test_inspect_tracks_handles_short_and_odd_tracks(tmp_path: Path) -> None:
 GAP = "t,id,x,y\n0,a,0,0\n1,a,3,0\n2,a,5,2\n100,a,100,40\n101,a,103,40\n"
 
 
-def test_the_picture_and_the_table_count_the_same_hosts(tmp_path: Path) -> None:
+def test_the_track_figure_and_table_count_the_same_hosts(tmp_path: Path) -> None:
     """The area under the curve of the figure is the host time in the table, with and without stations. Hosts are absent
     during gaps.
     """
@@ -305,7 +305,7 @@ def test_the_picture_and_the_table_count_the_same_hosts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stations", [None, np.array([(0.0, 0.0)])])
-def test_the_picture_of_tracks_is_interrupted_in_gaps(stations: np.ndarray | None, tmp_path: Path) -> None:
+def test_the_track_figure_is_interrupted_at_gaps(stations: np.ndarray | None, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(GAP + "50,b,1,1\n")
     where, _, when = axes_of(inspect(read_tracks(tmp_path / "a.csv"), stations, 90), tmp_path)
     lines = [
@@ -332,7 +332,7 @@ def _height(patch: StepPatch, moments: np.ndarray) -> np.ndarray:
     return np.asarray(values)[np.searchsorted(edges, moments, side="right") - 1]
 
 
-def test_single_samples_are_drawn_but_give_no_scenario(tmp_path: Path) -> None:
+def test_tracks_with_single_samples_are_drawn_but_not_simulated(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n0,a,0,0\n1,b,3,0\n")
     where, speeds, when = axes_of(inspect(read_tracks(tmp_path / "a.csv"), None, 120), tmp_path)
     assert where.lines[0].get_xydata().tolist() == [[0, 0], [3, 0]] and when.lines[0].get_xydata().tolist() == [
@@ -369,7 +369,7 @@ def test_single_samples_are_drawn_but_give_no_scenario(tmp_path: Path) -> None:
         ("0,a,0,0\n6,b,0,0\n12,a,0,0\n", ""),
     ],
 )
-def test_a_scenario_is_written_where_a_run_is_possible(rows: str, reason: str, tmp_path: Path) -> None:
+def test_inspect_tracks_writes_a_scenario_only_if_it_can_run(rows: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n" + rows)
     done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
     assert done.stderr == (f"own.yaml: not written: {reason}\n" if reason else ""), done
@@ -397,7 +397,7 @@ def test_inspect_tracks_notes_gaps_and_duplicate_coordinates(tmp_path: Path) -> 
     )
 
 
-def test_runs_refuse_times_in_milliseconds_like_the_inspection(tmp_path: Path) -> None:
+def test_runs_reject_timestamps_in_milliseconds_like_inspection(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n1714521600000,a,1,2\n1714521601000,a,5,2\n")
     (tmp_path / "a.yaml").write_text(
         "duration_s: 10\nstations: {layout: {shape: hexagon, rings: 1}}\nhosts: {mobility: {model: tracks, file:"

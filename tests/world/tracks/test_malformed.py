@@ -213,7 +213,7 @@ def test_tracks_across_the_180_degree_meridian_are_rejected(tmp_path: Path) -> N
         tracks.on_plane(tracks.origin())
 
 
-def test_a_table_with_two_coordinate_pairs_states_which_is_used(tmp_path: Path) -> None:
+def test_an_ambiguous_table_states_which_coordinates_are_used(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y,lon,lat\n0,a,1,2,13,52\n")
     plain, asked = (read_tracks(tmp_path / "a.csv", coordinates=which) for which in ("auto", "lonlat"))
     assert (plain.lonlat, plain.x[0], plain.y[0]) == (False, 1, 2) and plain.choice.startswith("x and y are used")
@@ -238,7 +238,7 @@ def test_damaged_compressed_track_files_are_rejected(
         read_tracks(tmp_path / "f.csv.gz")
 
 
-def test_notes_on_gaps_and_jumps_state_the_first_in_the_file(tmp_path: Path) -> None:
+def test_notes_on_gaps_and_jumps_mention_the_first_occurrence(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,lon,lat\n0,b,-30,45\n1,b,-30.1,45\n2,a,-30,45\n60,a,-30,45\n61,b,-30.1,45\n")
     track_set = read_tracks(tmp_path / "a.csv")
     with pytest.raises(ScenarioError, match=r"a.csv:3:3: x: 'b' moves at 7885 m/s, above max_speed_mps 150"):
@@ -256,7 +256,7 @@ def test_an_endless_line_in_a_track_file_is_rejected(tmp_path: Path) -> None:
     assert refusal(tmp_path / "f").startswith("f:1:6: no element begins or ends within")
 
 
-def test_hostile_names_in_track_files_stay_text(tmp_path: Path) -> None:
+def test_hostile_names_in_track_files_are_treated_as_text(tmp_path: Path) -> None:
     path = tmp_path / "$(touch x)\n<b>\x1b[31m.csv"
     path.write_text('t,id,x,y\n0,"[red]</script>\n=1+1",1,2\n0,"[red]</script>\n=1+1",1,2\n')
     with pytest.raises(ScenarioError) as caught:

@@ -59,7 +59,7 @@ def test_tracks_written_in_each_format_are_read_back(format: str, packed: bool, 
 
 
 @pytest.mark.parametrize("format", WRITERS)
-def test_the_samples_are_the_same_six_in_all_formats(format: str) -> None:
+def test_the_samples_agree_in_all_track_formats(format: str) -> None:
     check(read_tracks(DATA / "formats" / WRITERS[format][0]), town(100, 160, 6, whole=True))
 
 
@@ -67,7 +67,7 @@ def test_the_samples_are_the_same_six_in_all_formats(format: str) -> None:
     st.integers(0, 3),
     st.lists(st.tuples(st.floats(0, 50), st.floats(-500, 500), st.floats(-500, 500), st.floats(0, 40)), max_size=6),
 )
-def test_ns2_nodes_go_where_they_are_sent(
+def test_ns2_nodes_move_as_commanded(
     tmp_path_factory: pytest.TempPathFactory, node: int, orders: list[tuple[float, float, float, float]]
 ) -> None:
     """The oracle evaluates the definition at the times of the orders. A walk in steps of one millisecond would be
@@ -94,7 +94,7 @@ def test_ns2_nodes_go_where_they_are_sent(
         assert at(track_set, 0, moment) == pytest.approx(place, abs=0.01)
 
 
-def test_waypoints_last_to_the_end_of_the_run(tmp_path: Path) -> None:
+def test_hosts_with_waypoints_stay_until_the_end_of_the_run(tmp_path: Path) -> None:
     (tmp_path / "a.movements").write_text("0 0 0 20 40 0\n5 1 1\n")
     tracks = import_tracks(Tracks(file="a.movements"), tmp_path, 100)
     assert tracks.names == ["0", "1"]
@@ -115,13 +115,13 @@ def test_heights_and_comments_in_bonnmotion_files_are_skipped(tmp_path: Path) ->
         ("2024-05-01 08:00:00.25", "2024-05-01 08:00:01.5"),
     ],
 )
-def test_times_of_day_count_from_the_earliest(times: tuple[str, str], tmp_path: Path) -> None:
+def test_times_of_day_are_relative_to_the_earliest_one(times: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"time;id;lon;lat\n{times[0]};a;-30;45\n{times[1]};a;-30;45\n")
     track_set = read_tracks(tmp_path / "a.csv")
     assert track_set.t_s.tolist() == [0, 1.25] and track_set.begins_s == 1714550400.25 and track_set.lonlat
 
 
-def test_sumo_tracks_may_have_clock_times_and_degrees(tmp_path: Path) -> None:
+def test_sumo_tracks_can_have_clock_times_and_degrees(tmp_path: Path) -> None:
     text = (
         '<!--<configuration><output><fcd-output.geo value="true"/></output></configuration>-->\n<fcd-export><timestep'
         ' time="1:00:00.50"><vehicle id="v" x="-30.01" y="45.01"/><bus id="c" x="0"'
@@ -155,7 +155,7 @@ def test_sites_in_lonlat_and_opencellid_files_are_read_alike() -> None:
     assert cells.merged == 9 and cells.names[0] == "1-1-100-257" and np.array_equal(cells.a, own.a)
 
 
-def test_the_stations_of_an_export_are_read_by_name_or_id(tmp_path: Path) -> None:
+def test_exported_stations_are_read_by_name_or_id(tmp_path: Path) -> None:
     (tmp_path / "sites.csv").write_text("id,name,x_m,y_m\ns0,,0,0\ns1,harbour,10,0\n", encoding="utf-8")
     assert read_sites(tmp_path / "sites.csv").names == ["s0", "harbour"]
 

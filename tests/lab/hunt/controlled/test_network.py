@@ -73,7 +73,7 @@ def test_doctests_of_the_controlled_network_pass() -> None:
         assert result.attempted >= 9 and result.failed == 0
 
 
-def test_a_packet_is_delivered_kept_or_lost() -> None:
+def test_a_controlled_packet_can_be_delivered_kept_or_lost() -> None:
     made = silent([0])
     made.nodes["h0"].protocol.port.send(0, "hello")
     made._take(made.nodes["h0"], made.nodes["h0"].port.effects)
@@ -87,7 +87,7 @@ def test_a_packet_is_delivered_kept_or_lost() -> None:
         made.packet("str", receiver="s0")
 
 
-def test_links_keep_their_order_and_forward_before_they_handle() -> None:
+def test_controlled_links_preserve_order_and_forward_first() -> None:
     """On the path s1 - s0 - s2, s1 sends a question to s2. The answer of s2 arrives after a message that s0 had
     forwarded earlier.
     """
@@ -136,7 +136,7 @@ def test_firing_a_timer_advances_the_clock_to_its_deadline() -> None:
     assert made.clock.now == 50 and host.protocol.heard[-1] == "timer" and not host.running_timers
 
 
-def test_members_deliver_what_is_broadcast_wherever_they_are() -> None:
+def test_members_deliver_all_broadcasts_while_they_move() -> None:
     made = mobile([0, 1, 2], (0, 1))
     made.broadcast(0)
     made.move(0, 2)
@@ -146,7 +146,7 @@ def test_members_deliver_what_is_broadcast_wherever_they_are() -> None:
         assert sorted(made.deliveries(host)) == [(0, 0), (1, 0)]
 
 
-def test_a_packet_from_the_previous_cell_can_arrive_late() -> None:
+def test_a_late_packet_from_the_previous_cell_is_not_delivered() -> None:
     made = mobile([0, 0], (0,))
     made.broadcast(1)
     made.deliver(made.packet("AppHs"))
@@ -176,7 +176,7 @@ def over_tcp(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
     return with_members(Network(TcpFlooding, TcpFloodingParameters(), cells, parents), len(cells))
 
 
-def test_flooding_over_tcp_can_be_driven() -> None:
+def test_tcp_flooding_runs_on_the_controlled_network() -> None:
     made = over_tcp([0, 1], (0,))
     message = made.broadcast(0)
     assert made.deliveries(1) == []
@@ -187,7 +187,7 @@ def test_flooding_over_tcp_can_be_driven() -> None:
     assert made.deliveries(0) == made.deliveries(1) == [message]
 
 
-def test_a_broken_channel_is_reopened_and_loses_what_it_held() -> None:
+def test_a_reopened_channel_loses_its_pending_messages() -> None:
     made = over_tcp([0, 0])
     made.broadcast(0)
     made.connections.pass_on("h0", "s0")
@@ -254,7 +254,7 @@ class Echo:
         self.heard.append(("up", process))
 
 
-def test_processes_lose_nothing_unless_they_crash() -> None:
+def test_packets_between_correct_processes_cannot_be_lost() -> None:
     made = Processes(Echo, 3)  # type: ignore[arg-type]
     assert [(i, timer.deadline_ns) for i, timer in made.timers()] == [(0, 5), (1, 5), (2, 5)]
     made.fire(0, 0)

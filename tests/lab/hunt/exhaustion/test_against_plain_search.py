@@ -70,7 +70,7 @@ SMALL = [
 
 
 @pytest.mark.parametrize("case", SMALL)
-def test_a_plain_search_reaches_the_same_states(case: Case) -> None:
+def test_plain_and_optimized_search_reach_the_same_states(case: Case) -> None:
     search = Search(case)
     list(search.run())
     assert search.result is not None and search.result.outcome == "exhausted"
@@ -79,7 +79,7 @@ def test_a_plain_search_reaches_the_same_states(case: Case) -> None:
     assert plainly(case, first, search.space) == set(search._entries)
 
 
-def test_forgetting_irrelevant_state_keeps_the_verdict() -> None:
+def test_discarding_irrelevant_state_does_not_change_the_verdict() -> None:
     """Without this reduction, there are more states, but the verdict is the same."""
     case = mobile_case("", (0,), (1,), parents=TWO, moves=1, repeats=1)
     results = []
@@ -98,7 +98,7 @@ def test_forgetting_irrelevant_state_keeps_the_verdict() -> None:
     st.sampled_from(["two_messages_two_moves", "two_hosts", "mover_and_talker"]),
     st.lists(st.integers(0, 99), max_size=60),
 )
-def test_a_remembered_step_is_what_the_protocol_does(name: str, choices: list[int]) -> None:
+def test_a_cached_step_matches_the_behaviour_of_the_protocol(name: str, choices: list[int]) -> None:
     """The test follows a path of remembered steps, and gives the same inputs to nodes that run without interruption.
     Both must reach the same states.
     """

@@ -72,6 +72,6 @@ def test_the_exhaust_command_says_when_it_ran_out_of_time(tmp_path: Path) -> Non
     assert "not exhausted" in done.stdout and "Next: mobilenet exhaust two_messages_two_moves" in done.stdout
 
 
-def test_an_unknown_case_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_exhaustive_search_case_is_rejected(tmp_path: Path) -> None:
     done = mobilenet("exhaust", "nonsense", place=tmp_path)
     assert done.returncode == 2 and "two_hosts" in done.stderr

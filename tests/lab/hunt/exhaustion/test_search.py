@@ -73,7 +73,7 @@ def test_exhaustive_search_counts_states_and_transitions(
         ),
     ],
 )
-def test_broken_protocols_are_found(case: Case, check: str, steps: int) -> None:
+def test_exhaustive_search_detects_broken_protocols(case: Case, check: str, steps: int) -> None:
     depth_first = explore(case)[1]
     _, result = explore(case, breadth=True)
     assert depth_first.outcome == result.outcome == "violated"
@@ -82,7 +82,7 @@ def test_broken_protocols_are_found(case: Case, check: str, steps: int) -> None:
 
 
 @pytest.mark.parametrize("case", [toy(DeliversCopies), toy(Host, Repeats, messages=(1, 1))])
-def test_a_violation_is_repeated_on_the_controllable_network(case: Case) -> None:
+def test_a_violation_is_reproduced_on_the_controlled_network(case: Case) -> None:
     search, result = explore(case, breadth=True)
     trace = trace_of(search)
     with pytest.raises(Violation) as again:
@@ -92,7 +92,7 @@ def test_a_violation_is_repeated_on_the_controllable_network(case: Case) -> None
     assert lines_of(case, trace)[-1].endswith(result.violation.explanation)
 
 
-def test_a_trace_to_a_violation_has_no_superfluous_steps() -> None:
+def test_the_shortest_violating_trace_has_no_superfluous_steps() -> None:
     case = toy(DeliversCopies)
     lines = lines_of(case, trace_of(explore(case, breadth=True)[0]))
     assert [line.strip() for line in lines] == [

@@ -23,7 +23,7 @@ def explore(case: Case, mirrored: bool) -> Search:
 
 
 @pytest.mark.parametrize("case", [JOINING, CRASHING])
-def test_states_are_those_of_the_plain_search_up_to_mirroring(case: Case) -> None:
+def test_mirrored_and_plain_search_reach_equivalent_states(case: Case) -> None:
     plain, mirrored = explore(case, mirrored=False), explore(case, mirrored=True)
     assert plain.result is not None and mirrored.result is not None
     assert plain.result.outcome == mirrored.result.outcome == "exhausted"
@@ -46,7 +46,7 @@ def test_search_with_mirroring_still_finds_a_broken_protocol(host: type, station
     assert outcomes == ["violated", "violated"]
 
 
-def test_only_hosts_with_the_same_part_are_mirrored() -> None:
+def test_only_interchangeable_hosts_are_treated_as_symmetric() -> None:
     assert is_symmetric(JOINING)
     for case in (
         mobile_case("", (0, 1), (1, 1), parents=TWO, joined=False),  # The hosts are in different cells.

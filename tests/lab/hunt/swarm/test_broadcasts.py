@@ -34,7 +34,7 @@ def test_a_schedule_is_a_scenario_that_can_be_written_and_read(protocol: str) ->
 
 
 @pytest.mark.parametrize("protocol", PARAMETERS)
-def test_sizes_sources_and_messages_vary(protocol: str) -> None:
+def test_random_broadcast_scenarios_vary_in_size_and_workload(protocol: str) -> None:
     scenarios = [draw(seed, protocol) for seed in range(200)]
     sizes = {scenario.processes for scenario in scenarios}
     assert sizes == ({2, 4, 8, 16} if protocol == "disjoint_paths" else set(range(2, 21)))
@@ -62,7 +62,7 @@ class Overtakings:
 
 
 @pytest.mark.parametrize("protocol", [name for name in PARAMETERS if name != "causal"])
-def test_swarm_schedules_have_mid_send_crashes_and_reordering(
+def test_swarm_schedules_include_reordering_and_mid_send_crashes(
     protocol: str,
 ) -> None:
     counts: Counter[str] = Counter()

@@ -31,7 +31,7 @@ VIOLATION: tuple[Answer, str] = ("violated", "causal_order: h0:1 overtook h0:0 a
 
 
 @pytest.mark.long
-def test_a_few_seeds_of_both_networks_are_valid() -> None:
+def test_swarm_seeds_are_valid_on_both_networks() -> None:
     results = list(run_campaign(range(40), workers=1))
     assert [result.seed for result in results] == list(range(40))
     assert Counter(result.network for result in results) == {"adversary": 20, "radio": 20}
@@ -40,13 +40,13 @@ def test_a_few_seeds_of_both_networks_are_valid() -> None:
 
 
 @pytest.mark.long
-def test_the_number_of_swarm_workers_changes_no_result_or_order() -> None:
+def test_swarm_results_do_not_depend_on_the_number_of_workers() -> None:
     assert list(run_campaign(range(12), workers=2)) == list(run_campaign(range(12), workers=1))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("hash_seed", ["0", "1", "2"])
-def test_neither_hash_seed_nor_folder_matters(hash_seed: str, tmp_path: Path) -> None:
+def test_swarm_schedules_do_not_depend_on_hash_seed_or_folder(hash_seed: str, tmp_path: Path) -> None:
     code = (
         "from mobilenet.lab.hunt.swarm.campaign import run_campaign\n"
         "print([r.fingerprint for r in run_campaign(range(100, 108), 1)])"
@@ -86,7 +86,7 @@ def test_swarm_scenes_contain_every_kind_of_event() -> None:
         (2, {"protocol": GOSSIP}, f" --protocol {GOSSIP} --allow-code"),
     ],
 )
-def test_a_schedule_can_be_kept_opened_and_repeated(
+def test_a_swarm_schedule_can_be_saved_opened_and_repeated(
     seed: int, how: dict[str, Any], options: str, tmp_path: Path
 ) -> None:
     kept = tmp_path / "kept"
@@ -101,7 +101,7 @@ def test_a_schedule_can_be_kept_opened_and_repeated(
         assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
 
 
-def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_assertion_in_the_protocol_counts_as_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> str:
         raise AssertionError("h1 is owned at [0, 2]")
 
@@ -138,13 +138,13 @@ def test_the_swarm_command_prints_how_to_repeat_a_violation(monkeypatch: pytest.
     assert VIOLATION[1] in invoke("swarm", "--count", 1, "--seed", 7, "--workers", 1).output
 
 
-def test_swarm_keeps_each_run_that_is_not_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_swarms_save_each_run_that_is_not_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(campaign, "overall", lambda verdicts: "unknown")
     assert judge_seed(16, tmp_path / "kept").answer == "unknown"
     assert mobilenet.Run(tmp_path / "kept" / "swarm-s16").verdict == "valid"
 
 
-def test_the_swarm_command_reports_sound_seeds_as_valid() -> None:
+def test_the_swarm_command_reports_correct_seeds_as_valid() -> None:
     result = invoke("swarm", "--count", "4", "--seed", "2", "--workers", "1")
     assert result.exit_code == 0 and "4 valid" in result.output
 
@@ -152,7 +152,7 @@ def test_the_swarm_command_reports_sound_seeds_as_valid() -> None:
 # --- another MAC
 
 
-def test_another_mac_replaces_only_the_wireless_part_of_a_scene() -> None:
+def test_another_mac_changes_only_the_radio_of_a_swarm_scene() -> None:
     drawn = set()
     for seed in range(60):
         for protocol in ("mobile_causal", "tcp_flooding"):
@@ -169,7 +169,7 @@ def test_another_mac_replaces_only_the_wireless_part_of_a_scene() -> None:
 
 
 @pytest.mark.long
-def test_a_scene_with_another_reception_model_keeps_its_range() -> None:
+def test_a_scene_keeps_its_range_under_another_reception_model() -> None:
     drawn = set()
     for seed in range(60):
         usual, scene = scenes.draw(seed), scenes.draw(seed, radio="sinr")
@@ -185,7 +185,7 @@ def test_a_scene_with_another_reception_model_keeps_its_range() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("radio", ["acking", "sinr"])
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
-def test_swarm_finds_no_violation_on_any_other_radio(protocol: str, radio: Radio) -> None:
+def test_swarms_find_no_violation_on_any_other_radio(protocol: str, radio: Radio) -> None:
     results = list(run_campaign(range(32), workers=1, protocol=protocol, radio=radio))
     assert {result.network for result in results} == {"radio"}
     assert [result for result in results if result.answer == "violated"] == []
@@ -197,7 +197,7 @@ def test_swarm_finds_no_violation_on_any_other_radio(protocol: str, radio: Radio
     assert all(happened[event] > 13 for event in wanted), happened
 
 
-def test_swarm_keeps_an_invalid_run_over_another_mac_unchanged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_swarms_save_non_valid_runs_over_another_mac_unchanged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(campaign, "overall", lambda verdicts: "unknown")
     result = judge_seed(16, tmp_path / "kept", protocol="tcp_flooding", radio="acking")
     run = mobilenet.Run(tmp_path / "kept" / "swarm-s16")
@@ -249,7 +249,7 @@ def test_the_swarm_command_rejects_conflicting_program_options(options: str) -> 
     assert result.exit_code == 2 and result.output.splitlines() == [TOGETHER[options]]
 
 
-def test_a_fuzzed_plug_in_is_judged_by_what_its_class_declares(tmp_path: Path) -> None:
+def test_the_swarm_judges_a_plug_in_by_the_promises_it_declares(tmp_path: Path) -> None:
     results = list(campaign.run_campaign(range(1, 5), 1, protocol=GOSSIP))
     assert [result.answer for result in results] == ["valid"] * 4
     text = (PLUG_INS / "gossip.py").read_text(encoding="utf-8")

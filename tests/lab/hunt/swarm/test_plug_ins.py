@@ -87,7 +87,7 @@ def findings(results: list[Result]) -> list[str]:
 # --- among processes
 
 
-def test_the_ring_survives_links_without_order() -> None:
+def test_the_ring_tolerates_reordering_links() -> None:
     results = list(run_campaign(range(40), 1, protocol=RING))
     assert {(result.network, result.answer) for result in results} == {("processes", "valid")}
     assert len({result.fingerprint for result in results}) == 40
@@ -109,7 +109,7 @@ def test_the_swarm_finds_a_broken_ring(old: str, new: str, violated: str, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["Causal", "Paths"])
-def test_plug_ins_get_the_crashes_and_mistakes_they_declare(name: str, tmp_path: Path) -> None:
+def test_swarms_give_plug_ins_the_faults_they_declare(name: str, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OF_VCUBE, encoding="utf-8")
     results = list(run_campaign(range(30), 1, protocol=f"{tmp_path / 'own.py'}:{name}"))
     assert [result.explanation for result in results if result.answer == "violated"] == []
@@ -118,7 +118,7 @@ def test_plug_ins_get_the_crashes_and_mistakes_they_declare(name: str, tmp_path:
     assert happened["crash"] > 10 and (happened["trust"] > 60) == (name == "Causal")
 
 
-def test_a_promise_to_survive_crashes_is_put_to_the_test(tmp_path: Path) -> None:
+def test_swarms_test_whether_a_plug_in_survives_crashes(tmp_path: Path) -> None:
     bold = edit(RING, tmp_path, "False", "True")
     results = list(run_campaign(range(20), 1, protocol=bold))
     assert any("crash" in result.happened for result in results)
@@ -153,7 +153,7 @@ def test_the_swarm_runs_mobile_plug_ins_on_both_networks() -> None:
         ("if self.cell is not None:", "if self.sell is not None:", r"ERROR .*/edited.py:\d+: AttributeError"),
     ],
 )
-def test_the_adversary_s_network_exposes_broken_gossip(old: str, new: str, violated: str, tmp_path: Path) -> None:
+def test_the_adversary_network_exposes_broken_gossip(old: str, new: str, violated: str, tmp_path: Path) -> None:
     results = list(run_campaign(range(0, 20, 2), 1, protocol=edit(GOSSIP, tmp_path, old, new)))
     assert any(re.match(violated, finding) for finding in findings(results)), findings(results)
 
@@ -173,7 +173,7 @@ def test_a_stored_schedule_of_a_plug_in_is_judged_again(tmp_path: Path) -> None:
     assert overall(verify_run(tmp_path / "kept")) == "valid" and (tmp_path / "kept" / "gossip.py").is_file()
 
 
-def test_a_host_s_broadcast_reaches_its_station_and_maybe_others(tmp_path: Path) -> None:
+def test_the_swarm_supports_plug_ins_whose_hosts_broadcast(tmp_path: Path) -> None:
     shouting = edit(GOSSIP, tmp_path, SENDS, "self.port.broadcast(rumour)")
     results = list(run_campaign(range(0, 20, 2), 1, protocol=shouting))
     assert {result.answer for result in results} == {"valid"}

@@ -13,7 +13,7 @@ from tests.lab.programs.namespaces.own import USUAL, skip_without
 pytestmark = USUAL
 
 
-def test_bench_rows_are_complete_and_within_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packet_benchmark_rows_are_complete_and_plausible(monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without("ping", "iperf3")
     monkeypatch.setattr(packets, "COMMANDS", {case: packets.COMMANDS[case] for case in ("udp", "ping")})
     monkeypatch.setattr(packets, "HOSTS", 5)

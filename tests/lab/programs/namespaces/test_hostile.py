@@ -37,7 +37,7 @@ SIGNALS = "for n in 1 2 3; do kill -9 -1 2>/dev/null; kill -9 1; sleep 1; done; 
 HOSTS = {f"h{number}": (0 if number < 2 else 300, 5 + number) for number in range(6)}  # The hosts are in two cells.
 
 
-def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -> None:
+def test_misbehaving_programs_do_not_disturb_other_cells(tmp_path: Path) -> None:
     """h0 floods its own cell and broadcasts to all cells, while h4 and h5 attack the machine."""
     skip_without("ping")
     (tmp_path / "flood.py").write_text(FLOOD)
@@ -64,7 +64,7 @@ def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -
         (lambda take, name, packet: (take(name, packet), take(name, packet)), "received before"),
     ],
 )
-def test_a_faulty_emulator_is_found(
+def test_an_emulator_that_corrupts_packets_is_detected(
     fault: Callable[[Any, str, Packet], object], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The faulty emulator changes a byte of packets, sends them to another host, or repeats them, either unchanged or
@@ -115,7 +115,7 @@ def _damage(data: bytes) -> bytes:
         (_writing(lambda device, data: os.write(device, data) and os.write(device, data)), "entered h[01] through"),
     ],
 )
-def test_an_emulator_that_is_faulty_at_the_device_is_found(
+def test_an_emulator_fault_inside_the_device_is_detected(
     plant: Callable[[pytest.MonkeyPatch], None], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The captures at both ends agree, so only the counters and checksums of the kernel can show the fault."""

@@ -69,7 +69,7 @@ for number, flags, payload in ((1, 2, b""), (2, 16, b"ab"), (2, 16, b"cd"), (4, 
 """
 
 
-def test_a_program_that_breaks_tcp_does_not_accuse_the_emulator(tmp_path: Path) -> None:
+def test_bytes_that_break_tcp_are_not_blamed_on_the_emulator(tmp_path: Path) -> None:
     skip_without()
     (tmp_path / "raw.py").write_text(OTHER_BYTES)
     commands = {"h0": [sys.executable, "raw.py"], "h1": WAITS}
@@ -77,7 +77,7 @@ def test_a_program_that_breaks_tcp_does_not_accuse_the_emulator(tmp_path: Path) 
     assert done.metrics["datagrams"] >= 4 and done.verdict == "valid"  # type: ignore[operator]
 
 
-def test_root_in_a_host_sees_no_hidden_file_either(tmp_path: Path) -> None:
+def test_root_inside_a_host_cannot_see_hidden_files(tmp_path: Path) -> None:
     skip_without()
     secret = Path.home() / f".mobilenet-test-{os.getpid()}"
     secret.write_text("secret")
@@ -89,7 +89,7 @@ def test_root_in_a_host_sees_no_hidden_file_either(tmp_path: Path) -> None:
     assert output_of(done, "h0") == "0\n"
 
 
-def test_a_program_sees_no_outside_processes_or_user_files(tmp_path: Path) -> None:
+def test_programs_cannot_see_outside_processes_or_user_files(tmp_path: Path) -> None:
     skip_without("ping")
     secret = Path.home() / f".mobilenet-test-{os.getpid()}"
     secret.write_text("secret")
@@ -102,7 +102,7 @@ def test_a_program_sees_no_outside_processes_or_user_files(tmp_path: Path) -> No
     assert output_of(done, "h1").count("bytes from h0") >= 2  # The machine of h1 answers, whatever its program does.
 
 
-def test_no_packet_of_a_program_leaves_the_emulated_network(tmp_path: Path) -> None:
+def test_packets_of_programs_stay_in_the_emulated_network(tmp_path: Path) -> None:
     skip_without("ip")
     other = Path(f"/tmp/.mobilenet-socket-{os.getpid()}")
     with subprocess.Popen(
@@ -134,7 +134,7 @@ def test_no_packet_of_a_program_leaves_the_emulated_network(tmp_path: Path) -> N
         ("for n in 1 2 3 4 5 6 7 8; do sleep 9 & done; wait", {"processes": 4}, "ended with exit code 2"),
     ],
 )  # fmt: skip
-def test_limits_on_programs_are_enforced(
+def test_resource_limits_on_programs_are_enforced(
     command: object, limits: dict[str, int], expected: str, tmp_path: Path
 ) -> None:
     skip_without()
@@ -148,7 +148,7 @@ def test_a_missing_folder_of_a_program_is_reported(tmp_path: Path) -> None:
         play(scenario(tmp_path, {}, protocol={"folders": ["/nowhere"]}))
 
 
-def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
+def test_shared_memory_of_a_program_is_counted_once(tmp_path: Path) -> None:
     skip_without()
     children = "for i in range(6): os.fork() or (time.sleep(1), os.write(1, b'%d\\n' % len(shared)), os._exit(0))"
     lines = f"import os, time\nshared = bytearray(30 << 20)\n{children}\ntime.sleep(1.5)"
@@ -156,7 +156,7 @@ def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
     assert output_of(done, "h0").split() == [str(30 << 20)] * 6
 
 
-def test_excess_program_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_excessive_program_output_is_truncated(tmp_path: Path) -> None:
     skip_without("ping")
     commands = {"h0": "yes | head -c 100000000; true", "h1": "ping -c 3 -i 0.3 h0; true"}
     done = play(scenario(tmp_path, commands, protocol={"limits": {"output_mb": 1}}))
@@ -165,7 +165,7 @@ def test_excess_program_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> Non
     assert output_of(done, "h1").count("bytes from h0") >= 2
 
 
-def test_a_run_that_a_program_ends_early_is_judged(tmp_path: Path) -> None:
+def test_ending_a_run_early_from_a_program_is_not_a_violation(tmp_path: Path) -> None:
     """When a program fails, its last packets may have left its device without having entered the network."""
     skip_without("ping")
     with pytest.raises(PluginError, match="ended with exit code 3"):
@@ -174,7 +174,7 @@ def test_a_run_that_a_program_ends_early_is_judged(tmp_path: Path) -> None:
     assert "violated" not in {verdict.answer for verdict in verdicts.values()}
 
 
-def test_a_shell_needs_a_node(tmp_path: Path) -> None:
+def test_opening_a_shell_requires_a_node_with_a_program(tmp_path: Path) -> None:
     skip_without()
     path = scenario(tmp_path, {"h0": WAITS})
     with pytest.raises(ScenarioError, match="--shell s0: expected a host, or a station with a program"):

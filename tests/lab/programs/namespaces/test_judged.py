@@ -72,7 +72,7 @@ def with_two_exchanged(packets: list[CapturedPacket]) -> list[CapturedPacket]:
         (lambda packets: [packets[0], *packets], "ns, but event"),
     ],
 )
-def test_a_changed_capture_is_found(
+def test_a_modified_capture_is_detected(
     change: Callable[[list[CapturedPacket]], list[CapturedPacket]], expected: str, download: Run, tmp_path: Path
 ) -> None:
     assert download.verdict == "valid"

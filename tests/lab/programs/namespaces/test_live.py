@@ -49,7 +49,7 @@ def shark(capture: Path, *fields: str) -> set[str]:
 
 @pytest.mark.browser
 @pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")
-def test_the_page_shows_packets_and_connections(tmp_path: Path) -> None:
+def test_the_live_page_shows_packets_and_connections(tmp_path: Path) -> None:
     skip_without("curl", "ping", "tshark")
     (tmp_path / "page").write_bytes(PAGE)
     served = Server(tmp_path, str(scenario(tmp_path, COMMANDS, duration_s=90)), "--allow-code")
@@ -91,7 +91,7 @@ def test_the_page_shows_packets_and_connections(tmp_path: Path) -> None:
     assert mobilenet.load(kept).verdicts["conservation"].answer != "violated"
 
 
-def test_a_device_knows_of_its_connections_what_the_record_has(tmp_path: Path) -> None:
+def test_a_device_tracks_the_same_connections_as_the_capture(tmp_path: Path) -> None:
     skip_without("curl", "ping")
     (tmp_path / "page").write_bytes(PAGE)
     done = play(

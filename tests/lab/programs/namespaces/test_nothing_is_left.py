@@ -48,7 +48,7 @@ def serving(folder: Path, commands: dict[str, object], mark: str, *options: str)
 
 
 @pytest.mark.parametrize("way", ["Ctrl-C", "kill -9", "a crash of a program"])
-def test_a_run_of_real_software_leaves_nothing_behind(way: str, tmp_path: Path) -> None:
+def test_a_run_of_real_software_leaves_no_processes_behind(way: str, tmp_path: Path) -> None:
     skip_without()
     mark = f"{os.getpid()}-{way}"
     last = "sleep 1; kill -SEGV $$" if way == "a crash of a program" else STUBBORN
@@ -65,7 +65,7 @@ def test_a_run_of_real_software_leaves_nothing_behind(way: str, tmp_path: Path) 
     assert not list((tmp_path / "run").glob("machines.json"))
 
 
-def test_a_run_in_progress_can_be_entered(tmp_path: Path) -> None:
+def test_commands_can_be_executed_inside_a_run_in_progress(tmp_path: Path) -> None:
     skip_without("ip")
     with serving(tmp_path, {"h0": STUBBORN, "h1": STUBBORN}, str(os.getpid())) as emulator:
         run = str(tmp_path / "run")
@@ -84,7 +84,7 @@ def test_a_run_in_progress_can_be_entered(tmp_path: Path) -> None:
     assert after.returncode == 2 and "expected a run in progress" in after.stderr
 
 
-def test_a_shell_ends_its_run(tmp_path: Path) -> None:
+def test_exiting_the_shell_ends_the_run(tmp_path: Path) -> None:
     skip_without("ping")
     path = scenario(tmp_path, {"h1": ["sleep", "60"]}, duration_s=60.0)
     command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]

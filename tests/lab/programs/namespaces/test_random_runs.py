@@ -132,7 +132,7 @@ def problems_of(seed: int, folder: Path) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 215])  # In the scenario of seed 215, a host leaves during a handoff.
-def test_a_random_run_of_real_programs_has_no_problems(seed: int, tmp_path: Path) -> None:
+def test_random_runs_of_real_programs_have_no_problems(seed: int, tmp_path: Path) -> None:
     skip_without(*TOOLS)
     assert problems_of(seed, tmp_path)[1] == []
 

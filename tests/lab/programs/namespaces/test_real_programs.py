@@ -40,7 +40,7 @@ def test_ping_and_a_web_server_run_unmodified(tmp_path: Path) -> None:
     assert ping.count("bytes from h1") >= 4
 
 
-def test_four_kinds_of_debian_servers_run_unmodified(tmp_path: Path) -> None:
+def test_common_debian_servers_run_unmodified(tmp_path: Path) -> None:
     """MQTT behind a station, Redis, DNS, and TCP and UDP at full speed all run at the same time."""
     skip_without("mosquitto", "mosquitto_pub", "mosquitto_sub", "redis-server", "redis-cli", "dnsmasq", "dig", "iperf3")
     (tmp_path / "broker.conf").write_text("listener 1883\nallow_anonymous true\n")
@@ -67,7 +67,7 @@ def test_four_kinds_of_debian_servers_run_unmodified(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("reach", "others"), [("cell", 1), ("all", 2)])
-def test_multicast_and_broadcast_reach_as_far_as_configured(reach: str, others: int, tmp_path: Path) -> None:
+def test_multicast_and_broadcast_have_the_configured_scope(reach: str, others: int, tmp_path: Path) -> None:
     """h1 is in the cell of the sender, and h2 is in another cell. Each of them is asked several times, because frames
     are not acknowledged.
     """
@@ -123,7 +123,7 @@ def test_a_download_survives_handoffs_a_crash_and_a_cut_wire(tmp_path: Path) -> 
     assert output_of(done, "h1") == 2 * usual
 
 
-def test_captures_contain_the_packets_that_were_sent(tmp_path: Path) -> None:
+def test_capture_files_contain_the_packets_that_were_sent(tmp_path: Path) -> None:
     """tshark reads the captures, which must contain a packet for each event in the record."""
     skip_without("ping", "tshark")
     done = play(scenario(tmp_path, {"h0": ["ping", "-c", "4", "-i", "0.3", "h1"]}))
@@ -138,7 +138,7 @@ def _events_of(done: Run, node: str) -> int:
     return int(((events["node"] == node) & events["event"].str.startswith("datagram")).sum())
 
 
-def test_servers_end_with_the_active_part_and_are_listed(tmp_path: Path) -> None:
+def test_servers_stopped_after_the_active_part_are_listed(tmp_path: Path) -> None:
     skip_without("ping")
     ignores = "trap '' TERM; while true; do ping -c 1 -W 1 h0 > /dev/null; sleep 0.1; done"
     path = scenario(tmp_path, {"h0": "exec sleep 60", "h1": ignores, "h2": "true"}, count=3, drain_s=6)

@@ -10,7 +10,7 @@ from tests.test_docs import REAL_SOFTWARE, Reader
 pytestmark = USUAL
 
 
-def test_commands_of_the_real_software_guide_run(tmp_path: Path) -> None:
+def test_commands_in_the_real_software_guide_run(tmp_path: Path) -> None:
     skip_without("curl")
     tmp_path.chmod(0o755)  # The tests may run as root, but the programs do not.
     reader = Reader(tmp_path)

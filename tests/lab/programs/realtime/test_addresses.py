@@ -89,7 +89,7 @@ for _ in range(2): open(f"came-{me}-{_}", "wb").write(own.recv(10))
 """
 
 
-def test_a_program_may_send_and_listen_on_different_sockets(tmp_path: Path) -> None:
+def test_a_program_can_send_and_listen_on_different_sockets(tmp_path: Path) -> None:
     talk_on(tmp_path, TWO_SOCKETS)
     assert len(list(tmp_path.glob("came-*"))) == 6
 

@@ -44,7 +44,7 @@ class LateWriter:
 
 @pytest.mark.parametrize("words_before", [0, 3 * CHUNK_BYTES // 5])
 @pytest.mark.parametrize("way", ["standard output", "a log"])
-def test_a_line_comes_before_what_was_sent_after_it(way: str, words_before: int, tmp_path: Path) -> None:
+def test_program_output_is_handled_before_later_datagrams(way: str, words_before: int, tmp_path: Path) -> None:
     noted: list[str] = []
     text = b"word\n" * words_before + b"broadcast 0\n"
     is_log = way == "a log"

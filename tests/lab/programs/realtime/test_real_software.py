@@ -29,7 +29,7 @@ CLIENTS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("server", SERVERS)
-def test_each_question_has_its_answer(server: str, tmp_path: Path) -> None:
+def test_real_servers_answer_every_request_of_a_client(server: str, tmp_path: Path) -> None:
     """Host 0 is the server and never sends first. The client uses a new port for each question."""
     client, question, answer = CLIENTS[server]
     if shutil.which(server, path=f"{os.environ['PATH']}:/usr/sbin") is None or shutil.which(client) is None:
@@ -99,7 +99,7 @@ asyncio.run(main())
 
 @ON_LINUX
 @pytest.mark.long
-def test_a_value_is_found_by_nodes_that_only_heard_of_each_other(tmp_path: Path) -> None:
+def test_nodes_find_a_value_through_peers_they_only_heard_of(tmp_path: Path) -> None:
     (tmp_path / "node.py").write_text(NODE)
     command = [sys.executable, "node.py", "{me}", "{address}", "{own_port}", "{peers}"]
     done = serve(scenario(tmp_path, None, 5, 7.0, protocol={"command": command, "flat": True}))

@@ -95,7 +95,7 @@ def test_a_relay_host_joins_and_leaves_as_last_requested() -> None:
     assert port.upcalls == [("joined", 1, 2), ("left", 1), ("joined", 2, 2)]
 
 
-def test_a_datagram_has_the_size_of_what_it_carries() -> None:
+def test_the_size_of_a_datagram_includes_header_and_payload() -> None:
     assert Datagram(1, 2, 3, 100, b"x" * 100).size_bytes == 116
     assert Datagram(1, 2, 3, 100, b"x" * 100).payload_bytes == 100
 
@@ -106,7 +106,7 @@ def test_a_datagram_has_the_size_of_what_it_carries() -> None:
     st.lists(st.integers(0, 10**6), max_size=60),
     st.integers(0, STATIONS - 1),
 )
-def test_the_relay_never_sends_a_datagram_in_circles(visits: list[int], order: list[int], entry: int) -> None:
+def test_the_relay_never_routes_a_datagram_in_a_loop(visits: list[int], order: list[int], entry: int) -> None:
     """Stations learn of a visit at any time, but in the order of the messages from each sender. A datagram passes each
     station at most once. Once all stations know all visits, the datagram arrives.
     """
@@ -158,7 +158,7 @@ def test_the_relay_never_sends_a_datagram_in_circles(visits: list[int], order: l
     assert Moved(7, 1).size_bytes == 12
 
 
-def test_a_packet_that_arrives_twice_is_handed_over_once() -> None:
+def test_a_duplicate_packet_is_handed_over_only_once() -> None:
     packet_names: list[str] = []
     port: Any = Port(0)
     host = PacketHost(

@@ -74,7 +74,7 @@ def test_serve_records_and_judges_what_programs_print_and_send(tmp_path: Path) -
 
 
 @pytest.mark.long
-def test_the_udp_sample_keeps_its_promise(tmp_path: Path) -> None:
+def test_the_udp_sample_violates_no_promise(tmp_path: Path) -> None:
     changes = {"duration_s": 3, "protocol.port": 17_400, "protocol.own_port": 17_401}
     done = run(SAMPLE, out=tmp_path / "run", overrides=changes, allow_code=True, real_time=RealTime())
     assert done.verdict != "violated"
@@ -95,7 +95,7 @@ def test_serve_finds_programs_that_report_false_events(broken: str, tmp_path: Pa
 
 
 @pytest.mark.long
-def test_serve_finds_deliveries_in_the_wrong_order(tmp_path: Path) -> None:
+def test_serve_detects_deliveries_in_the_wrong_order(tmp_path: Path) -> None:
     late = TALK.replace("expected = 0", "expected = 0; held = []").replace(
         'say(f"deliver 0 {data.decode()}")', "held.append(data.decode())"
     )
@@ -105,7 +105,7 @@ def test_serve_finds_deliveries_in_the_wrong_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_datagrams_of_served_programs_pass_through_the_radio(tmp_path: Path) -> None:
+def test_datagrams_of_served_programs_are_subject_to_radio_loss(tmp_path: Path) -> None:
     done = talk(tmp_path, TALK, wireless={"loss": 1.0, "retry_limit": 2})
     assert done.metrics["datagrams"] > 2  # type: ignore[operator]
     assert done.metrics["datagrams_received"] == 0
@@ -124,7 +124,7 @@ OUTAGE = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 1.0, "durat
 
 
 @pytest.mark.long
-def test_a_restarted_program_may_number_from_0_again(tmp_path: Path) -> None:
+def test_a_restarted_program_can_number_its_messages_from_0(tmp_path: Path) -> None:
     code = """
 log = open(f"log{me}.txt", "w")
 time.sleep(0.2)
@@ -217,7 +217,7 @@ def test_a_delivery_relayed_by_another_host_is_valid(tmp_path: Path) -> None:
     assert done.verdicts["creation"].answer == "valid", done.verdicts
 
 
-def test_serve_accepts_a_run_whose_host_0_sends_nothing(tmp_path: Path) -> None:
+def test_serve_accepts_a_run_in_which_host_0_sends_nothing(tmp_path: Path) -> None:
     code = """
 if me == 1: say("broadcast 7\\ndeliver 1 7")
 while True: time.sleep(1)"""
@@ -227,7 +227,7 @@ while True: time.sleep(1)"""
 
 
 @pytest.mark.long
-def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
+def test_ctrl_c_saves_what_a_served_run_has_recorded(tmp_path: Path) -> None:
     path = scenario(tmp_path, "open('up', 'w').close()\nwhile True: time.sleep(1)", duration_s=60)
     command = command_for(path, "--allow-code")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serving:
@@ -239,7 +239,7 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
     assert len(Run(tmp_path / "run").events) > 3 and not alive(tmp_path)
 
 
-def test_the_clock_begins_when_the_programs_have_been_started() -> None:
+def test_the_real_time_clock_starts_after_the_programs() -> None:
     pace = Pace(lambda: None, RealTime())
     assert pace.wait(0, 0, 10**9) == 0  # The programs are started after this call, which may take a while.
     time.sleep(0.2)
@@ -311,7 +311,7 @@ while True: time.sleep(1)"""
 
 
 @pytest.mark.long
-def test_without_permission_each_address_has_its_own_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_address_has_a_separate_socket_without_privileges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Gateway, "_on_the_loopback", lambda gateway, port: None)
     done = talk(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
     assert done.verdict == "valid" and done.metrics["deliveries"] == 10
@@ -333,7 +333,7 @@ def test_a_program_that_fails_ends_the_run(code: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_program_that_closes_its_output_delays_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_closes_its_output_causes_no_delay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []  # records questions about how a program ended, because the answer may take a while
     monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
     code = "__import__('os').close(1); open(f'closed-{me}', 'w').close()\nwhile True: time.sleep(1)"
@@ -364,7 +364,7 @@ while True: time.sleep(1)"""
 
 
 @pytest.mark.long
-def test_a_new_socket_does_not_count_as_a_second_program(tmp_path: Path) -> None:
+def test_a_reopened_socket_does_not_count_as_a_second_program(tmp_path: Path) -> None:
     code = "own.close(); own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
     code += "while True: own.sendto(b'me', peers[1 - me]); time.sleep(0.05)"
     done = talk(tmp_path, code, 2, 2.0, protocol={"own_port": None}, faults=OUTAGE)
@@ -397,7 +397,7 @@ def test_a_second_ctrl_c_ends_the_command() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_program_may_end(tmp_path: Path) -> None:
+def test_a_served_program_can_exit_before_the_end(tmp_path: Path) -> None:
     assert talk(tmp_path, "sys.exit(0)").verdicts["record"].answer == "valid"
 
 
@@ -533,7 +533,7 @@ while True:  # each sends until all have certainly received: a datagram may be l
 
 
 @pytest.mark.long
-def test_course_programs_may_number_processes_from_1(tmp_path: Path) -> None:
+def test_course_programs_can_number_processes_from_1(tmp_path: Path) -> None:
     """The programs start and write logs as in the projects of EPFL's course CS451. They need neither a wrapper nor an
     idle host.
     """
@@ -552,13 +552,13 @@ def test_course_programs_may_number_processes_from_1(tmp_path: Path) -> None:
     assert done.verdicts["fifo_order"].answer == done.verdicts["creation"].answer == "valid"
 
 
-def test_a_hosts_file_requires_protocol_own_port(tmp_path: Path) -> None:
+def test_programs_with_a_hosts_file_require_own_port(tmp_path: Path) -> None:
     protocol = {"own_port": None, "command": ["./x", "{hosts_file}"]}
     with pytest.raises(ScenarioError, match=r"own_port: missing; {hosts_file} names the port"):
         talk(tmp_path, "", protocol=protocol)
 
 
-def test_serving_a_kept_run_again_logs_to_its_new_directory(tmp_path: Path) -> None:
+def test_serving_a_saved_run_again_logs_to_the_new_directory(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     code = "open(f'log{me}.txt', 'a').write('broadcast 0\\n' if me == 1 else '')\nwhile True: time.sleep(1)"
     path = scenario(tmp_path / "own", code, protocol={"promises": "fifo", "logs": "log{me}.txt"})
@@ -572,7 +572,7 @@ def test_serving_a_kept_run_again_logs_to_its_new_directory(tmp_path: Path) -> N
     assert (Run(tmp_path / "two").events["event"] == "broadcast").sum() == 1
 
 
-def test_programs_that_promise_nothing_end_with_the_active_part(tmp_path: Path) -> None:
+def test_programs_without_promises_stop_after_the_active_part(tmp_path: Path) -> None:
     """One program sends until SIGTERM, and the other until SIGKILL. The run does not wait until they stop sending."""
     endless = "import signal\nif me == 1: signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     endless += "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
@@ -593,7 +593,7 @@ def test_programs_without_output_are_stopped_too(tmp_path: Path) -> None:
     assert list(done.events[done.events.event == "broadcast"].message) == ["h0:0"] and done.manifest["quiescent"]
 
 
-def test_programs_with_promises_run_on_unless_asked_to_stop(tmp_path: Path) -> None:
+def test_programs_with_promises_keep_running_unless_configured(tmp_path: Path) -> None:
     endless = "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
     for number, (stop, stopped) in enumerate([({}, {}), ({"after_s": 0.5}, {"h0": "SIGTERM", "h1": "SIGTERM"})]):
         folder = tmp_path / str(number)

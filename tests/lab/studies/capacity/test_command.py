@@ -77,7 +77,7 @@ def test_capacity_prints_its_question_and_answer(place: Path, out: Path) -> None
     assert "mobilenet capacity first-capacity-loss/configurations/c000/scenario.yaml --vary" in page
 
 
-def test_capacity_leaves_its_table_document_and_figure(out: Path) -> None:
+def test_capacity_writes_its_table_document_and_figure(out: Path) -> None:
     table, document = pd.read_csv(out / "capacity.csv"), document_in(out)
     assert list(table["wireless.loss"]) == sorted(table["wireless.loss"]) and len(table) == len(document["points"])
     assert pd.read_parquet(out / "capacity.parquet")["state"].tolist() == table["state"].tolist()
@@ -88,19 +88,19 @@ def test_capacity_leaves_its_table_document_and_figure(out: Path) -> None:
     assert "Percentiles are computed for each run, and then" in page
 
 
-def test_all_values_of_a_capacity_search_share_the_same_worlds(out: Path) -> None:
+def test_all_values_in_a_capacity_search_start_from_equal_worlds(out: Path) -> None:
     a, b = (pd.read_parquet(out / "runs" / f"c00{number}-r0003" / "positions.parquet") for number in (0, 8))
     first = [frame[frame["time_ns"] == 0].reset_index(drop=True) for frame in (a, b)]
     assert first[0].equals(first[1])
 
 
 @pytest.mark.parametrize("command", ["show", "compare", "figures", "verify", "export"])
-def test_other_commands_treat_a_capacity_search_as_a_study(command: str, place: Path) -> None:
+def test_other_commands_accept_a_capacity_search_as_a_study(command: str, place: Path) -> None:
     done = mobilenet(command, OUT, *(["--csv"] if command == "export" else []), place=place)
     assert done.returncode in ((0, 4) if command == "verify" else (0,)), done
 
 
-def test_repeating_capacity_runs_nothing_and_prints_json(place: Path, out: Path) -> None:
+def test_repeating_capacity_starts_no_runs_and_prints_json(place: Path, out: Path) -> None:
     before = manifests(out)
     done, kept = ask(place, "--json"), document_in(out)
     search = "mobilenet capacity STUDY/configurations/c000/scenario.yaml --vary wireless.loss --from 0 --to 0.8"
@@ -118,7 +118,7 @@ def test_a_killed_capacity_search_resumes_with_other_workers(out: Path, tmp_path
     assert contents(tmp_path / "out") == contents(out)
 
 
-def test_a_search_out_of_time_resumes_by_the_printed_command(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_ran_out_of_time_can_be_resumed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time limit is 70 s, and each run takes one second."""
     runs = place / "short" / "runs"
     with monkeypatch.context() as patched:
@@ -151,7 +151,7 @@ def test_capacity_reports_that_there_is_no_threshold(requirement: str, answer: s
     assert document_in(place / "none")["value"] is None
 
 
-def test_capacity_from_python_takes_whole_numbers(place: Path) -> None:
+def test_capacity_from_python_accepts_integer_keys(place: Path) -> None:
     result = package.capacity(
         FIRST, "hosts.count", 2, 26, "broadcasts <= 40", tolerance=0.1, resolution=4, rare=0.5,
         overrides={"duration_s": 5}, out=place / "hosts", workers=2,

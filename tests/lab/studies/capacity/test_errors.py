@@ -13,7 +13,7 @@ from validation.capacity import ERROR, LAWS, experiments, fixed_runs, is_wrong, 
 CHEAP = ("normal, worst", "aloha (slotted)")
 
 
-def test_a_stated_error_limits_the_number_of_wrong_searches() -> None:
+def test_the_stated_error_limits_how_many_searches_are_wrong() -> None:
     assert [most_wrong(searches) for searches in (20, 200, 1000)] == [4, 18, 67]
 
 

@@ -96,7 +96,7 @@ def at_least(limit: float) -> Judge:
         (TEN, [*rows(0.5, 9), {}], State.HOLDS, 10, True),
     ],
 )
-def test_requirements_are_decided_by_bounds_of_their_means(
+def test_requirements_are_decided_by_confidence_bounds(
     judge: Judge, run_rows: list[Row], state: State, n: int, assumes: bool
 ) -> None:
     judgement = judge.judge(run_rows)
@@ -104,7 +104,7 @@ def test_requirements_are_decided_by_bounds_of_their_means(
     assert (judgement.next_n > n) is (state is State.OPEN)
 
 
-def test_more_replications_are_needed_near_the_limit() -> None:
+def test_means_near_the_limit_require_more_replications() -> None:
     judgement = judge(rows(1.0, 10))
     assert (judgement.state, judgement.n, judgement.next_n) == (State.OPEN, 10, 14)
     judgement = judge(rows(1.0, 13))
@@ -115,7 +115,7 @@ def test_more_replications_are_needed_near_the_limit() -> None:
 
 
 @pytest.mark.parametrize(("mean", "state"), [(0.97, State.HOLDS), (1.03, State.FAILS)])
-def test_within_the_tolerance_the_mean_decides(mean: float, state: State) -> None:
+def test_the_mean_decides_within_the_tolerance(mean: float, state: State) -> None:
     """The tolerance is wide, and the interval lies on one side of the limit."""
     for wanted, expected in ((Requirement("delay", True, 1.0, 0.5), state), (
         Requirement("delay", False, 1.0, 0.5), State.FAILS if state is State.HOLDS else State.HOLDS
@@ -132,7 +132,7 @@ def test_a_mean_at_the_limit_is_decided_within_the_tolerance() -> None:
     assert judgement.state is (State.HOLDS if own.bounds.mean <= 1 else State.FAILS)
 
 
-def test_later_runs_do_not_change_a_decision() -> None:
+def test_a_decision_does_not_change_with_later_runs() -> None:
     assert judge(rows(0.8, 40)) == judge(rows(0.8, 40) + rows(9.0, 40))
 
 
@@ -153,7 +153,7 @@ def test_a_growing_backlog_fails_whatever_the_delay() -> None:
 
 
 @pytest.mark.parametrize(("mean", "spread"), [(0.6, 0.3), (0.8, 0.4), (0.5, 0.3)])
-def test_runs_that_studies_call_unstable_do_not_hold(mean: float, spread: float) -> None:
+def test_runs_with_growing_backlogs_are_not_judged_feasible(mean: float, spread: float) -> None:
     """The slopes of the runs vary. This test is strict, so it needs more runs than the corresponding test of
     studies.
     """
@@ -169,7 +169,7 @@ def test_runs_that_studies_call_unstable_do_not_hold(mean: float, spread: float)
     assert fails >= 48
 
 
-def test_a_backlog_that_does_not_run_away_holds_in_the_end() -> None:
+def test_a_stable_backlog_is_eventually_judged_feasible() -> None:
     """With slopes around 0, the backlog seems to grow in some runs by chance, but not after more runs."""
     for seed in range(50):
         slopes = generator(seed, "settled", "0").normal(0, 1, 200)
@@ -186,7 +186,7 @@ def test_a_delay_percentile_beyond_the_deliveries_is_infinite(limit: float) -> N
     assert judge(run_rows, Requirement(name, False, limit, 0.05)).state is State.HOLDS
 
 
-def test_a_metric_that_few_runs_have_decides_nothing() -> None:
+def test_a_metric_missing_from_most_runs_stays_undecided() -> None:
     """The search makes more runs until enough of them have the metric."""
     run_rows: list[Row] = rows(0.5, 4) + [{} for _ in range(6)]
     for few in (run_rows, [{} for _ in range(10)]):
@@ -201,7 +201,7 @@ def test_a_metric_that_few_runs_have_decides_nothing() -> None:
     assert not judge(rows(0.5, 10)).estimates[0].is_of_some
 
 
-def test_a_metric_that_half_of_the_runs_have_is_usually_decided() -> None:
+def test_a_metric_present_in_half_of_the_runs_is_usually_decided() -> None:
     drawn = generator(1, "half", "0")
     for _ in range(50):
         own = [row if there else {} for row, there in zip(rows(0.5, 200), drawn.random(200) < 0.57, strict=True)]
@@ -209,7 +209,7 @@ def test_a_metric_that_half_of_the_runs_have_is_usually_decided() -> None:
 
 
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
-def test_a_few_long_runs_far_from_a_cluster_are_not_overlooked(share: float) -> None:
+def test_the_capacity_search_accounts_for_rare_long_runs(share: float) -> None:
     """The delay is about 0.5 s, and longer in a share of the runs. Its mean is 1.5 s."""
     wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
     for seed in range(50):
@@ -220,7 +220,7 @@ def test_a_few_long_runs_far_from_a_cluster_are_not_overlooked(share: float) -> 
     assert wrong == 0
 
 
-def test_rare_extremes_show_behind_common_runs_over_the_limit() -> None:
+def test_rare_extremes_are_detected_behind_runs_over_the_limit() -> None:
     """Most runs are at 0.8 or 1.06, and 6 % of them are longer by 5. The mean is thus about 1.2."""
     wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
     for seed in range(50):

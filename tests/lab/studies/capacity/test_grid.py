@@ -21,12 +21,12 @@ def compare(holds: float | None, fails: float | None, **means: float) -> Compari
     return Comparison(answer, grid, 100, 1.3, 0.1)
 
 
-def test_the_grid_makes_at_least_as_many_runs_as_asked_for() -> None:
+def test_the_grid_search_makes_at_least_the_requested_runs() -> None:
     assert replications(168, 41, 10) == 41 and 41 * 41 >= 10 * 168
     assert all(replications(runs, 41, 10) * 41 >= 10 * runs for runs in range(50, 500))
 
 
-def test_the_grid_finds_where_the_mean_crosses_the_limit() -> None:
+def test_the_grid_search_finds_where_the_mean_crosses_the_limit() -> None:
     assert crossings(compare(4, 3, v2=2.0, v3=1.4, v4=1.2, v5=1.35, v6=1.1).grid, 1.3) == [(3, 4), (4, 5), (5, 6)]
 
 
@@ -43,7 +43,7 @@ def test_the_grid_finds_where_the_mean_crosses_the_limit() -> None:
         (None, None, {"v2": 1.0}, 1),
     ],
 )
-def test_agreement_of_a_search_with_a_grid_is_defined(
+def test_disagreement_between_search_and_grid_is_detected(
     holds: float | None, fails: float | None, means: dict[str, float], wrong: int
 ) -> None:
     one = compare(holds, fails, **means)

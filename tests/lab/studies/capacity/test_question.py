@@ -28,12 +28,12 @@ def test_the_step_of_a_capacity_search_is_a_round_number() -> None:
         assert 32 <= plan_of("workload.interval_s", 0.01, 0.01 + high).last <= 64
 
 
-def test_a_resolution_is_kept_and_the_last_step_may_be_shorter() -> None:
+def test_the_resolution_is_exact_except_for_a_shorter_last_step() -> None:
     assert plan_of("workload.interval_s", 1, 2, resolution=0.3).values == (1, 1.3, 1.6, 1.9, 2)
     assert plan_of("workload.interval_s", 1, 2, resolution=5).values == (1, 2)
 
 
-def test_whole_keys_take_whole_values() -> None:
+def test_integer_keys_are_varied_in_integer_steps() -> None:
     assert plan_of("hosts.count", 1, 20).values == tuple(range(1, 21))
     wide = plan_of("hosts.count", 1, 200).values
     assert wide[:3] == (1, 6, 11) and wide[-1] == 200 and all(isinstance(value, int) for value in wide)
@@ -47,7 +47,7 @@ def test_capacity_varies_unset_keys_and_plug_in_settings() -> None:
     assert question_plan.values[0] == 0.1
 
 
-def test_a_capacity_question_becomes_a_study() -> None:
+def test_a_capacity_question_is_planned_as_a_study() -> None:
     question_plan = plan_of("wireless.loss", 0, 0.6, set=("duration_s=8",), seed=7)
     study = question_plan.study
     assert (study.factors.keys(), study.set, study.seed) == ({"wireless.loss"}, {"duration_s": 8}, 7)

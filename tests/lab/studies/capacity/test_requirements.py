@@ -24,7 +24,7 @@ def test_requirements_can_be_written_in_all_documented_forms(text: str, fields: 
     assert requirements([text], 0.05, "--require") == [pytest.approx(Requirement(*fields))]
 
 
-def test_a_requirement_states_by_how_much_a_value_falls_short() -> None:
+def test_a_requirement_reports_by_how_much_a_value_misses_it() -> None:
     at_most, at_least = requirements(["x <= 2", "y >= 2"], 0.05, "--require")
     assert (at_most.lacks(3), at_least.lacks(3)) == (1, -1)
     assert (str(at_most), str(at_least)) == ("x <= 2", "y >= 2")
@@ -55,11 +55,11 @@ def test_malformed_requirements_are_rejected(texts: list[str], problem: str) -> 
     assert problem in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_limits_at_the_end_of_a_metric_can_be_asked_for() -> None:
+def test_requirements_at_the_limit_of_a_metric_are_accepted() -> None:
     """A share may be required to be 1 or 0, and the limit of some metrics may be negative."""
     texts = ["delivery_ratio >= 1", "collision_ratio <= 0 +- 0.01", "backlog_slope >= -0.1", "crashes <= 0 +- 0.1"]
     assert [one.limit for one in requirements(texts, 0.05, "--require")] == [1, 0, -0.1, 0]
 
 
-def test_both_sides_of_a_metric_may_be_limited() -> None:
+def test_a_metric_can_be_bounded_from_both_sides() -> None:
     assert len(requirements(["x <= 2", "x >= 1"], 0.05, "require")) == 2

@@ -41,7 +41,7 @@ def run_to_end(last: int, truth: Truth) -> tuple[Step, int]:
 
 
 @pytest.mark.parametrize("last", [1, 2, 3, 4, 5, 7, 19, 64, 100, 999])
-def test_every_threshold_is_found_in_both_directions(last: int) -> None:
+def test_thresholds_are_found_in_both_directions(last: int) -> None:
     for threshold in range(1, last + 1) if last < 200 else (1, 2, 250, 500, 998, 999):
         largest, values = run_to_end(last, lambda value, t=threshold: value < t)
         assert (largest.verdict, largest.holds_at, largest.fails_at) == (Verdict.LARGEST, threshold - 1, threshold)
@@ -50,19 +50,19 @@ def test_every_threshold_is_found_in_both_directions(last: int) -> None:
         assert values <= len(first_values(last)) + math.ceil(math.log2(max(1, last / 4))) + 1
 
 
-def test_a_search_begins_with_the_ends_and_the_quarters() -> None:
+def test_a_search_first_tries_the_ends_and_the_quarters() -> None:
     first = next(steps(64, lambda value: True))
     assert first.run_counts == {0: 10, 16: 10, 32: 10, 48: 10, 64: 10}
     assert first_values(1) == [0, 1] and first_values(2) == [0, 1, 2]
 
 
-def test_requirements_may_hold_everywhere_or_nowhere() -> None:
+def test_requirements_can_hold_everywhere_or_nowhere() -> None:
     assert run_to_end(64, lambda value: True)[0].verdict is Verdict.EVERYWHERE
     assert run_to_end(64, lambda value: False)[0].verdict is Verdict.NOWHERE
 
 
 @pytest.mark.parametrize("inside", [range(10, 40), range(30, 34), range(1, 64)])
-def test_a_requirement_that_holds_in_between_is_not_monotone(inside: range) -> None:
+def test_a_requirement_met_only_in_between_is_not_monotone(inside: range) -> None:
     assert run_to_end(64, lambda value: value in inside)[0].verdict is Verdict.NOT_MONOTONE
     assert run_to_end(64, lambda value: value not in inside)[0].verdict is Verdict.NOT_MONOTONE
 
@@ -113,13 +113,13 @@ NEXT: dict[str, tuple[dict[int, ValueJudgement], Step]] = {
 
 
 @pytest.mark.parametrize("case", NEXT)
-def test_the_next_value_of_a_search_follows_from_the_decisions(case: str) -> None:
+def test_the_next_search_value_follows_from_the_decisions(case: str) -> None:
     judged, step = NEXT[case]
     assert next_step(64, judged) == step
 
 
 @pytest.mark.parametrize(("last", "looks"), [(1, 2), (4, 2), (9, 2), (19, 2), (64, 1), (100, 1)])
-def test_the_error_is_split_over_all_values_a_search_may_reach(last: int, looks: int) -> None:
+def test_the_error_is_split_over_all_values_a_search_can_reach(last: int, looks: int) -> None:
     """Within the tolerance, any decision may be made at any look. Outside of it, the search does not reach more values
     than the number over which its error is divided.
     """
@@ -146,7 +146,7 @@ def test_the_error_is_split_over_all_values_a_search_may_reach(last: int, looks:
             assert len(outside) <= claims(last), (low, high, sorted(outside))
 
 
-def test_a_requirement_that_holds_again_farther_on_is_noticed() -> None:
+def test_a_second_feasible_region_is_usually_noticed() -> None:
     """The mean is first 0.5, then 1.5, and 0.6 around value 48. The limit is 1 ± 0.05 (docs/guide/capacity.md)."""
     requirement, noticed = Requirement("m", True, 1.0, 0.05), 0
     for seed in range(40):
@@ -161,7 +161,7 @@ def test_a_requirement_that_holds_again_farther_on_is_noticed() -> None:
     assert noticed >= 36
 
 
-def test_a_known_metric_may_be_missing_in_all_of_the_first_runs() -> None:
+def test_known_metrics_can_be_missing_from_all_of_the_first_runs() -> None:
     """A search rejects an unknown metric that all of its first runs lack. This applies to metrics of plug-ins and of
     processes, because only the runs can show whether such a metric exists.
     """

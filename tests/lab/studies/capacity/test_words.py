@@ -57,7 +57,7 @@ def two() -> SearchResult:
     return search_result({0.0: judge.judge(rows(0.5, 0.8)), 0.1: judge.judge(rows(2.0, 0.8))}, 0.0, 0.1, DELAY, RATIO)
 
 
-def test_each_row_has_the_state_of_its_requirement(two: SearchResult) -> None:
+def test_each_result_row_states_whether_its_requirement_holds(two: SearchResult) -> None:
     states = [(row["requirement"], row["state"], row["all_requirements"]) for row in two.rows()]
     delay, ratio = "delivery_delay_mean_s <= 1", "delivery_ratio >= 0.5"
     assert states == [
@@ -72,7 +72,7 @@ def test_each_row_has_the_state_of_its_requirement(two: SearchResult) -> None:
 
 
 @pytest.mark.parametrize(("requirement", "ends"), [(DELAY, ("fails", "holds")), (RATIO, ("holds", "fails"))])
-def test_the_note_says_what_would_decide_an_open_value(requirement: Requirement, ends: tuple[str, str]) -> None:
+def test_the_note_states_what_would_decide_an_open_value(requirement: Requirement, ends: tuple[str, str]) -> None:
     judged = Judge((requirement,), 0.004).judge(rows(1.0, 0.5, runs=10))
     asked = SearchQuestion("wireless.loss", (0, 0.1), (requirement,), 0.05, 2000, 1, OF_HOSTS)
     above, below = ends
@@ -83,19 +83,19 @@ def test_the_note_says_what_would_decide_an_open_value(requirement: Requirement,
     assert progress_note(asked, 0.1, None) == "loss 0.1"
 
 
-def test_a_single_requirement_has_no_combined_column(two: SearchResult) -> None:
+def test_a_single_requirement_needs_no_combined_column(two: SearchResult) -> None:
     judge = Judge((DELAY,), 0.004, rare=0.6)
     one = search_result({0.0: judge.judge(rows(0.5, 1)), 0.1: judge.judge(rows(2.0, 1))}, 0.0, 0.1, DELAY)
     assert head(one.question)[-1] == "decision" and [row[-1] for row in point_rows(one)] == ["holds", "fails"]
 
 
-def test_a_figure_has_the_marks_of_each_requirement(two: SearchResult, tmp_path: Path) -> None:
+def test_the_capacity_figure_marks_each_requirement(two: SearchResult, tmp_path: Path) -> None:
     with compose(two) as figure:
         marks = [[line.get_marker() for line in axes.lines if line.get_marker() in "os"] for axes in figure.axes[:2]]
     assert marks == [["o", "s"], ["o", "o"]]
 
 
-def test_a_backlog_that_may_grow_keeps_a_row_open() -> None:
+def test_a_possibly_growing_backlog_leaves_the_row_undecided() -> None:
     judged = Judge((DELAY,), 0.004, rare=0.6).judge(rows(0.5, 1.0))
     (own,) = judged.estimates
     assert judged.of(own) == (State.HOLDS, True)
@@ -109,7 +109,7 @@ def test_a_backlog_that_may_grow_keeps_a_row_open() -> None:
     assert {row[-2] for row in point_rows(one)} == {"fails, backlog grows without bound"}
 
 
-def test_the_answer_states_how_many_runs_have_the_metric() -> None:
+def test_the_capacity_answer_states_how_many_runs_have_a_value() -> None:
     judge = Judge((DELAY,), 0.004, rare=0.6)
     holds, fails = rows(0.5, 1.0), rows(2.0, 1.0)
     holds[1::2] = [{} for _ in holds[1::2]]
@@ -153,7 +153,7 @@ def close(state: State, is_clear: bool) -> ValueJudgement:
         (False, False, " (both only within the tolerance)"),
     ],
 )
-def test_the_headline_claims_no_more_than_the_tolerance_allows(holds: bool, fails: bool, suffix: str) -> None:
+def test_the_headline_mentions_decisions_within_the_tolerance(holds: bool, fails: bool, suffix: str) -> None:
     one = search_result({0.0: close(State.HOLDS, holds), 0.1: close(State.FAILS, fails)}, 0.0, 0.1, DELAY)
     assert answer(one) == f"the largest wireless.loss is 0: the requirements hold at 0 and fail at 0.1{suffix}"
     more = " (decided within the tolerance)" if suffix else ""
@@ -161,13 +161,13 @@ def test_the_headline_claims_no_more_than_the_tolerance_allows(holds: bool, fail
     assert document(one)["sentences"][0] == answer(one)
 
 
-def test_the_capacity_answer_is_in_words_without_a_threshold() -> None:
+def test_a_capacity_answer_without_a_threshold_is_a_sentence() -> None:
     one = search_result({0.0: close(State.HOLDS, True), 0.1: close(State.HOLDS, False)}, 0.0, 0.1, DELAY)
     everywhere = SearchResult(one.question, Verdict.EVERYWHERE, None, None, one.points, 20)
     assert answer(everywhere).endswith("for wireless.loss from 0 to 0.1 (at 0.1 only within the tolerance)")
 
 
-def test_intervals_end_at_the_limits_of_the_metric() -> None:
+def test_intervals_are_clipped_to_the_range_of_the_metric() -> None:
     """A delay is not negative, and a ratio is at most 1."""
     runs = [
         {"delivery_delay_mean_s": 0.001 * 40**place, "delivery_ratio": 1.0 - 0.4 * (place == 2)} for place in (0, 1, 2)
@@ -177,7 +177,7 @@ def test_intervals_end_at_the_limits_of_the_metric() -> None:
     assert delay is not None and ratio is not None and delay.low == 0 and ratio.high == 1
 
 
-def test_error_bars_without_an_end_leave_the_panel(tmp_path: Path) -> None:
+def test_infinite_error_bars_extend_beyond_the_panel(tmp_path: Path) -> None:
     """Twenty runs have equal values of a metric without limits, so the interval is infinite."""
     judge = Judge((FREE,), 0.004)
     points = {value: judge.judge([{"own_metric": 0.5 + value}] * 20) for value in (0.0, 0.1)}

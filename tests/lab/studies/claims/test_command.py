@@ -113,7 +113,7 @@ def test_claims_prints_each_answer_and_a_summary(place: Path) -> None:
     assert end == "Next: look at out/claims.md"
 
 
-def test_claims_leaves_its_document_table_and_figure(place: Path) -> None:
+def test_claims_writes_its_document_table_and_figure(place: Path) -> None:
     document = document_in(place)
     table = pd.read_csv(place / "out" / "claims.csv")
     assert [one["claim"] for one in document["claims"]] == list(table["claim"])
@@ -128,7 +128,7 @@ def test_claims_leaves_its_document_table_and_figure(place: Path) -> None:
         assert mobilenet(*shlex.split(command)[1:], place=place).returncode == 0
 
 
-def test_repeating_claims_runs_nothing_and_prints_json(place: Path) -> None:
+def test_repeating_claims_starts_no_runs_and_prints_json(place: Path) -> None:
     before = manifests(place / "out")
     done, kept = evaluate(place, "--json"), document_in(place)
     assert kept.pop(KEY)["command"] == "mobilenet claims CLAIMS/claims.yaml"
@@ -144,7 +144,7 @@ def test_a_killed_claims_command_resumes_with_other_workers(place: Path, tmp_pat
     assert contents(tmp_path / "out") == contents(place / "out")
 
 
-def test_claims_quick_lists_what_it_left_unanswered(
+def test_claims_quick_lists_the_claims_it_did_not_answer(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = iter(range(1000))
@@ -221,7 +221,7 @@ def test_the_claims_command_rejects_bad_input(place: Path, words: tuple[str, ...
     assert problem in one_line(evaluate(place, *words, "-q", out=out), 2)
 
 
-def test_an_unexpected_answer_has_its_own_exit_code(tmp_path: Path) -> None:
+def test_an_unexpected_claim_answer_has_its_own_exit_code(tmp_path: Path) -> None:
     text = FILE[: FILE.index("  slower:")].replace("at_most: 0.5", "at_most: 0.5\n    expect: does not hold")
     done = mobilenet("claims", "claims.yaml", "--workers", "1", place=claims_file(tmp_path, text))
     assert done.returncode == 1 and "not as expected: fast: holds, expected: does not hold" in done.stdout

@@ -49,7 +49,7 @@ def plan_of(place: Path, text: str, seed: int | None = None) -> Plan:
     return plan(Claims.load(place / "claims.yaml", seed))
 
 
-def test_a_claims_file_becomes_questions_about_its_studies(place: Path) -> None:
+def test_a_claims_file_is_parsed_into_questions_about_studies(place: Path) -> None:
     file_plan = plan_of(place, GOOD)
     assert list(file_plan.studies) == ["loss"]  # A study without claims is not run.
     fast, growing, safe = file_plan.questions
@@ -60,7 +60,7 @@ def test_a_claims_file_becomes_questions_about_its_studies(place: Path) -> None:
     assert file_plan.costs.keys() == {Cell("loss", n) for n in range(3)} and min(file_plan.costs.values()) > 0
 
 
-def test_a_study_keeps_its_seed_unless_the_claims_have_one(place: Path) -> None:
+def test_a_study_keeps_its_seed_unless_the_claims_specify_one(place: Path) -> None:
     text = GOOD.replace(
         "{experiment: loss, at: {wireless.loss: some}}", "{experiment: other, at: {wireless.loss: 0.3}}"
     )
@@ -68,7 +68,7 @@ def test_a_study_keeps_its_seed_unless_the_claims_have_one(place: Path) -> None:
     assert plan_of(place, text, seed=3).studies["other"].seed == 3 and plan_of(place, text, 3).claims.seed == 3
 
 
-def test_exact_claims_get_no_share_of_the_error(place: Path) -> None:
+def test_exact_claims_consume_none_of_the_error_budget(place: Path) -> None:
     file_plan = plan_of(
         place, GOOD.replace("    scenario: first.yaml", "    scenario: first.yaml\n    deterministic: true")
     )
@@ -146,7 +146,7 @@ def test_claims_reports_that_a_file_is_a_scenario_or_a_study(place: Path) -> Non
     assert "cannot be read: No such file" in one_line(mobilenet("claims", "missing.yaml", place=place), 2)
 
 
-def test_a_dry_run_of_claims_runs_nothing(place: Path) -> None:
+def test_a_dry_run_of_claims_starts_no_runs(place: Path) -> None:
     (place / "claims.yaml").write_text(GOOD)
     done = mobilenet("claims", "claims.yaml", "--dry-run", "--seed", "4", place=place)
     assert done.returncode == 0 and not (place / "studies").exists()

@@ -10,7 +10,7 @@ from validation.capacity import most_wrong
 from validation.claims import COUNT, DISTANCES, LAWS, RELATIONS, answers, cases, repeat
 
 
-def test_the_file_covers_all_relations_laws_and_distances() -> None:
+def test_claims_file_cases_cover_all_relations_and_laws() -> None:
     all_cases = cases()
     assert len(all_cases) == COUNT == 40 and sum(case.is_true for case in all_cases) == 20
     assert {case.keys["relation"] for case in all_cases} == set(RELATIONS)
@@ -28,7 +28,7 @@ def test_claims_files_are_wrong_no_more_than_promised(request: pytest.FixtureReq
     assert tally.wrong_files <= most_wrong(count) and tally.decided >= 0.9 * tally.claims
 
 
-def test_at_most_18_of_200_claims_files_may_be_wrong() -> None:
+def test_the_binomial_bound_allows_18_wrong_files_of_200() -> None:
     assert most_wrong(200) == 18
 
 

@@ -100,7 +100,7 @@ ARRIVES = rows(*[0.5] * 28, metric=SURVIVAL)
         (STRICT, [rows(0.99, 0.99), rows(1, 1)], HOLDS),
     ],
 )
-def test_a_claim_is_answered_from_the_numbers_of_its_runs(one: Question, cells: list[Rows], answer: Answer) -> None:
+def test_a_claim_is_judged_from_the_metrics_of_its_runs(one: Question, cells: list[Rows], answer: Answer) -> None:
     assert judge_claim(one, *cells).answer is answer
 
 
@@ -115,19 +115,19 @@ def test_a_claim_is_answered_from_the_numbers_of_its_runs(one: Question, cells: 
         (question(below(A, B), is_exact=True), [rows(0, 0)] * 2, FAILS, True, "the mean that should be the larger one"),
     ],
 )
-def test_an_answer_to_a_claim_states_its_reason(
+def test_each_claim_answer_states_its_reason(
     one: Question, cells: list[Rows], answer: Answer, is_final: bool, why: str
 ) -> None:
     judgement = judge_claim(one, *cells)
     assert (judgement.answer, judgement.is_final) == (answer, is_final) and why in judgement.why
 
 
-def test_a_clear_answer_is_beyond_the_margin() -> None:
+def test_an_answer_is_clear_only_if_it_lies_beyond_the_margin() -> None:
     assert judge_claim(ONE, spread(0.8)).is_clear
     assert not judge_claim(WIDE, spread(0.98, 0.09)).is_clear
 
 
-def test_a_claim_agrees_with_the_side_of_the_mean() -> None:
+def test_a_claim_agrees_with_the_mean_even_if_the_margin_is_wide() -> None:
     """The answer agrees even if the margin is wide."""
     for mean in np.linspace(0.5, 1.5, 41):
         answer = judge_claim(question(at_most(1.0, 10.0)), spread(float(mean), 0.3)).answer
@@ -144,7 +144,7 @@ def test_a_claimed_ratio_is_computed_from_pairs() -> None:
 @pytest.mark.parametrize("is_exact", [False, True])
 @pytest.mark.parametrize("is_at_most", [False, True])
 @pytest.mark.parametrize(("value", "other", "denominator"), [(0, 0, "0"), (5, 0, "0"), (-2, -1, "-1"), (0, -1, "-1")])
-def test_a_ratio_needs_a_denominator_above_zero(
+def test_a_ratio_requires_a_positive_denominator(
     value: float, other: float, denominator: str, is_at_most: bool, is_exact: bool
 ) -> None:
     """The claim is undecided at every look. More runs may still change this, unless the runs are deterministic."""
@@ -154,13 +154,13 @@ def test_a_ratio_needs_a_denominator_above_zero(
     assert judgement.why == f"the denominator is {denominator} on average; a ratio needs a denominator above 0"
 
 
-def test_comparing_with_zero_needs_no_ratio() -> None:
+def test_comparing_with_zero_requires_no_ratio() -> None:
     zeros, some = (rows(*[value] * 400, metric="handoffs") for value in (0.0, 3.0))
     judgement = judge_claim(question(below(A, B), metric="handoffs"), some, zeros, number=10)
     assert judgement.answer is FAILS and judgement.why == "the mean that should be the larger one is 0"
 
 
-def test_the_interval_of_a_ratio_is_that_of_fieller() -> None:
+def test_the_interval_of_a_ratio_agrees_with_fieller() -> None:
     """The ends of Fieller's interval solve a quadratic equation for t bounds."""
     a, b = (np.array([row["m"] for row in spread(mean, 0.2, 40, seed)]) for mean, seed in ((2.0, 1), (1.0, 2)))
     bounds = judge_claim(question(Inequality(A, B, True, True, 3.0, 0.1)), rows(*a), rows(*b), number=5).bounds[0]
@@ -172,13 +172,13 @@ def test_the_interval_of_a_ratio_is_that_of_fieller() -> None:
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 3), st.integers(0, 5))
-def test_scaling_all_values_changes_no_answer(factor: float, mean: float, seed: int) -> None:
+def test_scaling_all_values_does_not_change_the_answer(factor: float, mean: float, seed: int) -> None:
     own, scaled = (spread(mean * f, 0.2 * f, seed=seed) for f in (1.0, factor))
     judgement = judge_claim(ONE, own)
     assert judge_claim(question(at_most(factor, 0.1 * factor)), scaled).answer is judgement.answer
 
 
-def test_a_claim_reports_its_test_nearest_to_failing() -> None:
+def test_a_claim_reports_the_test_closest_to_failing() -> None:
     one = Question("q", Grows(relation="grows", metric="m", value=HERE, along="f"), "m", (below(A, B), below(B, C)))
     answer = answer_to(one, judge_claim(one, spread(1), spread(2), spread(2.5)), "", False)
     assert answer.bounds is not None and answer.bounds.mean == pytest.approx(0.8) and answer.unit == ""
@@ -202,7 +202,7 @@ def looks_at(runs: Rows, most: int, rare: float = 0.05) -> Looks:
     return looks
 
 
-def test_no_run_with_the_metric_at_the_first_looks_is_not_final() -> None:
+def test_a_claim_stays_open_if_early_runs_lack_the_metric() -> None:
     late: Rows = [{}] * 14 + spread(0.5, n=86)
     looks = looks_at(late[:14], 100, rare=0.2)
     assert looks.replications() == {A: 20}
@@ -228,7 +228,7 @@ def test_a_claim_states_how_many_runs_are_infinite() -> None:
     assert "infinite in 0 of 28 runs and in 1 of 28 runs" in sentence(answer_to(of_pair, judged, "c", False))
 
 
-def test_a_backlog_compares_only_places_with_equal_broadcasts() -> None:
+def test_survival_claims_need_the_same_broadcasts_on_both_sides() -> None:
     def refuse(own: Cell, other: Cell, replication: int, of: object) -> None:
         raise NotPaired(OTHER_BROADCASTS)
 
@@ -237,7 +237,7 @@ def test_a_backlog_compares_only_places_with_equal_broadcasts() -> None:
     assert judged.answer is UNDECIDED and "planned different broadcasts" in judged.why
 
 
-def test_an_unstable_backlog_is_not_judged_to_settle() -> None:
+def test_an_unstable_backlog_is_never_judged_stable() -> None:
     """The slopes of the runs vary. This test is strict, so it needs more runs than the corresponding test of
     studies.
     """
@@ -257,7 +257,7 @@ def test_an_unstable_backlog_is_not_judged_to_settle() -> None:
     assert first.answer is FAILS or (not first.is_final and first.why == "the backlog may grow without bound")
 
 
-def test_equal_values_decide_only_after_enough_replications() -> None:
+def test_equal_values_are_decisive_only_after_many_replications() -> None:
     """The metric m does not have known limits. A share has such limits: if it is always 1, a few runs show that it is
     at least 0.6.
     """
@@ -273,7 +273,7 @@ def test_equal_values_decide_only_after_enough_replications() -> None:
     assert 0.6 < quick.bounds[0].low < quick.bounds[0].high == 1
 
 
-def test_a_claim_depends_only_on_runs_of_its_own_cells() -> None:
+def test_a_claim_depends_only_on_the_runs_it_mentions() -> None:
     near = Near(relation="near", metric="m", value=HERE, number=1.0, percent=10)
     easy, hard = question(at_most(5.0)), Question("hard", near, "m", (Inequality(B, None, False, True, 1.0, 0.001),))
     looks = Looks((easy, hard), 0.01, 30, rare=0.6)
@@ -294,7 +294,7 @@ def test_a_claim_depends_only_on_runs_of_its_own_cells() -> None:
 @pytest.mark.parametrize("jitter", [0.0, 0.001])
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 @pytest.mark.parametrize("is_difference", [True, False])
-def test_a_subtracted_mean_near_0_is_not_taken_for_0(share: float, is_difference: bool, jitter: float) -> None:
+def test_a_mean_near_zero_is_not_mistaken_for_zero(share: float, is_difference: bool, jitter: float) -> None:
     """The mean of A is 0.5, and the mean of B is 1. B is 0, or nearly 0, except in a share of the runs."""
     test = Inequality(A, B, False, False, 0.3, 0.05) if is_difference else below(A, B)
     truth, wrong, metric = FAILS if is_difference else HOLDS, 0, "delivery_delay_mean_s"
@@ -310,7 +310,7 @@ def test_a_subtracted_mean_near_0_is_not_taken_for_0(share: float, is_difference
 
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 @pytest.mark.parametrize("relation", ["within", "difference", "ratio"])
-def test_a_few_extreme_runs_are_not_overlooked_by_claims(share: float, relation: str) -> None:
+def test_claims_account_for_rare_extreme_runs(share: float, relation: str) -> None:
     """The mean of A is 1.5: it is about 0.5, except in a share of the runs. The mean of B is 1."""
     tests = {
         "within": at_most(1.0), "difference": Inequality(A, B, False, True, 0.0, 0.1), "ratio": below(A, B),

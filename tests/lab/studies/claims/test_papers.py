@@ -36,18 +36,18 @@ def failing(name: str) -> set[str]:
     return {key for key, claim in load(name).claims.items() if claim.expect == FAILS}
 
 
-def test_the_files_are_written_from_the_printed_numbers() -> None:
+def test_paper_claims_files_are_generated_from_published_numbers() -> None:
     for name, text in paper_claims.files().items():
         assert (FOLDER / name).read_text(encoding="utf-8") == text, "python -m validation.paper_claims"
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.yaml")), ids=lambda file: file.stem)
-def test_every_shipped_file_can_be_answered(file: Path) -> None:
+def test_every_shipped_claims_file_can_be_planned(file: Path) -> None:
     file_plan = plan(Claims.load(file), allow_code=True)
     assert len(file_plan.questions) == len(file_plan.claims.claims) and 0 < file_plan.error <= 0.05
 
 
-def test_claims_of_the_mobile_paper_expect_what_its_page_states() -> None:
+def test_claims_of_the_mobile_paper_match_their_page() -> None:
     with (PAPERS / "wilhelm2020_mobile.csv").open() as file:
         rows = {f"{row['experiment']}.{row['metric']}": row for row in csv.DictReader(file)}
     table = paper_claims.documented_rows()
@@ -61,7 +61,7 @@ def test_claims_of_the_mobile_paper_expect_what_its_page_states() -> None:
     assert load("mobile").claims.keys() == rows.keys() | compared | {"ratio.sbuffer", "collapse"}
 
 
-def test_the_engineering_defaults_compare_the_same_numbers() -> None:
+def test_engineering_defaults_are_compared_on_the_same_numbers() -> None:
     """The last column of the document contains these numbers."""
     ours, presets = load("engineering").claims, load("mobile").claims
     assert ours.keys() == presets.keys() - {"collapse"}
@@ -75,7 +75,7 @@ def test_the_engineering_defaults_compare_the_same_numbers() -> None:
     assert {"ratio.delay", "ratio.messages", "ratio.sbuffer", "walking"} < failing("engineering")
 
 
-def test_claims_in_the_text_of_the_mobile_paper_are_as_expected() -> None:
+def test_claims_from_the_mobile_paper_text_have_expected_answers() -> None:
     """The claims cover the recovery after each outage and connections that fail. Recovery is expected to fail only
     after the longest outage, and at 60 s the backlog still grows.
     """
@@ -84,7 +84,7 @@ def test_claims_in_the_text_of_the_mobile_paper_are_as_expected() -> None:
     assert {*(f"recovery.{length_s}" for length_s in range(3, 9)), "joining"} < claims.keys() and len(claims) == 13
 
 
-def test_claims_of_the_bundling_paper_are_as_documented() -> None:
+def test_claims_of_the_bundling_paper_have_documented_answers() -> None:
     """docs/validation/vcube.md contains the results."""
     with (PAPERS / "rodrigues2018_bundling.csv").open() as file:
         assert len(load("bundling").claims) == sum(1 for _ in csv.DictReader(file)) == 250
@@ -105,14 +105,14 @@ def test_claims_of_the_bundling_paper_are_as_documented() -> None:
     assert not {name for name in large if ".NO-AGGR." in name}
 
 
-def test_claims_of_the_reliable_paper_are_as_documented() -> None:
+def test_claims_of_the_reliable_paper_have_documented_answers() -> None:
     claims = load("reliable").claims
     assert set(claims) == set(CHECKS) == set(published_ids("reliable")) and len(claims) == 94
     text = " ".join((ROOT / "docs" / "validation" / "vcube.md").read_text().split())
     assert "73 hold, 9 hold at some sizes and 12 fail" in text and len(failing("reliable")) == 9 + 12
 
 
-def test_claims_of_the_causal_paper_are_as_documented() -> None:
+def test_claims_of_the_causal_paper_have_documented_answers() -> None:
     """There is a claim for each printed number. Savings are lower than printed, except at the largest size."""
     claims = load("causal").claims
     names = {name.replace("/", ".") for name in published_ids("causal")}
@@ -123,7 +123,7 @@ def test_claims_of_the_causal_paper_are_as_documented() -> None:
     assert exact == {name for name in names if name.endswith("packets_plain")} and not exact & failing("causal")
 
 
-def test_the_verdicts_of_a_paper_are_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_verdicts_of_a_paper_become_claim_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A claim that holds only in part is answered as not holding. Each largest size is judged once."""
     verdicts = {"goal": "hold", "best_trees": "hold in part", "best_once": "fail", "higher_all_t1": "not checked"}
     calls = []
@@ -146,7 +146,7 @@ def test_the_verdicts_of_a_paper_are_answers(monkeypatch: pytest.MonkeyPatch, tm
 
 
 @pytest.mark.long
-def test_numbers_and_sentences_are_answered_from_runs(tmp_path: Path) -> None:
+def test_claims_on_published_numbers_are_answered_from_runs(tmp_path: Path) -> None:
     """The same file has the same answers in two directories."""
     text = (
         "claims:\n  goal: {relation: published, paper: reliable, id: messages_same, largest: 8, expect: holds}\n"
@@ -165,7 +165,7 @@ def test_numbers_and_sentences_are_answered_from_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_limit_of_time_stops_the_runs_of_a_paper(tmp_path: Path) -> None:
+def test_a_time_limit_stops_the_runs_of_a_paper(tmp_path: Path) -> None:
     text = "claims:\n  goal: {relation: published, paper: reliable, id: goal, largest: 256}\n"
     (tmp_path / "claims.yaml").write_text(text)
     with spark_session("local[1]") as session:  # The time to start the session does not count towards the limit.

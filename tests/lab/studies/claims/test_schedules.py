@@ -35,7 +35,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seeds
 
 
-def test_a_stopped_claim_resumes(played: list[int], tmp_path: Path) -> None:
+def test_an_interrupted_claim_can_be_resumed(played: list[int], tmp_path: Path) -> None:
     def stop(left: int) -> None:
         if left == 2:
             raise Stop
@@ -49,7 +49,7 @@ def test_a_stopped_claim_resumes(played: list[int], tmp_path: Path) -> None:
     assert play(CLAIM, tmp_path, 1, 0.05).schedules == 6 and len(played) == 6
 
 
-def test_a_claim_runs_only_the_schedules_it_lacks(played: list[int], tmp_path: Path) -> None:
+def test_a_claim_runs_only_the_missing_schedules(played: list[int], tmp_path: Path) -> None:
     play(CLAIM, tmp_path, 1, 0.05)
     play(CLAIM.model_copy(update={"schedules": 8}), tmp_path, 1, 0.05)
     assert played[6:] == [9, 10]
@@ -57,7 +57,7 @@ def test_a_claim_runs_only_the_schedules_it_lacks(played: list[int], tmp_path: P
     assert played[8:] == [3, 4, 5, 6, 7, 8]
 
 
-def test_schedules_run_again_after_a_change_of_the_code(
+def test_schedules_run_again_after_a_code_change(
     played: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(CLAIM, tmp_path, 1, 0.05)
@@ -66,7 +66,7 @@ def test_schedules_run_again_after_a_change_of_the_code(
     assert len(played) == 12
 
 
-def test_a_claim_about_schedules_fails_if_one_is_violated() -> None:
+def test_a_schedule_claim_fails_if_any_schedule_is_violated() -> None:
     assert judge_answers(["valid"] * 99 + ["unknown"], 0.05).answer is Answer.HOLDS
     violated = judge_answers(["valid"] * 99 + ["violated"], 0.05)
     assert violated.answer is Answer.FAILS and violated.violated == 1
@@ -74,7 +74,7 @@ def test_a_claim_about_schedules_fails_if_one_is_violated() -> None:
     assert judge_answers(["unknown"] * 5, 0.05).answer is Answer.UNDECIDED
 
 
-def test_no_violation_gives_the_interval_of_the_rule_of_three() -> None:
+def test_the_bound_without_violations_is_the_rule_of_three() -> None:
     assert judge_answers(["valid"] * 1000, 0.05).high == pytest.approx(3 / 1000, rel=0.01)
     assert judge_answers(["violated"] * 5, 0.05).high == 1
 

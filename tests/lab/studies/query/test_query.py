@@ -54,7 +54,7 @@ def rows(view: pa.Table) -> list[dict[str, object]]:
     return view.sort_by([(name, "ascending") for name in view.column_names]).to_pylist()
 
 
-def test_views_are_the_same_with_and_without_spark(study: Path) -> None:
+def test_query_views_with_and_without_spark_are_identical(study: Path) -> None:
     runs = runs_of(study)
     with spark_session(local_master(1)) as session, views_of(runs, session) as views:
         for name in NAMES:
@@ -67,7 +67,7 @@ def test_views_are_the_same_with_and_without_spark(study: Path) -> None:
             assert len(alone) and rows(with_spark) == rows(alone), name
 
 
-def test_query_views_show_what_the_runs_recorded(study: Path) -> None:
+def test_query_views_agree_with_the_recorded_tables(study: Path) -> None:
     frames = mobilenet.StudyFrames(study)
     deliveries, runs = frames.table("deliveries").to_pandas(), frames.table("runs").to_pandas()
     for path in sorted((study / "runs").iterdir()):
@@ -95,7 +95,7 @@ def test_the_ten_questions_of_the_query_guide_have_answers(question: str, study:
         assert len(answer(ask(views, session, question)))
 
 
-def test_only_what_a_query_needs_is_read(study: Path) -> None:
+def test_queries_read_only_the_columns_they_need(study: Path) -> None:
     sums = "SELECT receiver, sum(delay_s) FROM deliveries WHERE `wireless.loss` = 0.2 GROUP BY 1"
     last = "SELECT max(x_m) FROM positions WHERE configuration = 1"
     with spark_session(local_master(1)) as session, views_of(runs_of(study), session) as views:
@@ -107,7 +107,7 @@ def test_only_what_a_query_needs_is_read(study: Path) -> None:
         assert "events" not in plan
 
 
-def test_a_run_and_a_folder_of_runs(study: Path, tmp_path: Path) -> None:
+def test_queries_accept_a_single_run_or_a_folder_of_runs(study: Path, tmp_path: Path) -> None:
     alone = table(runs_of(study / "runs" / "c000-r0001"), "deliveries")
     all_runs = table(runs_of(study / "runs"), "deliveries")
     assert set(alone["run"].to_pylist()) == {"c000-r0001"} and alone["configuration"].null_count == len(alone)
@@ -140,7 +140,7 @@ def test_the_command_that_query_prints_can_be_run(study: Path, tmp_path: Path, m
     assert len(pa.csv.read_csv(tmp_path / "answer.csv")) > 40
 
 
-def test_query_rejects_bad_sql(study: Path) -> None:
+def test_query_rejects_invalid_sql(study: Path) -> None:
     with spark_session(local_master(1)) as session, views_of(runs_of(study), session) as views:
         for sql, why in (
             ("SELECT x FROM rnus", "unknown view 'rnus'"),

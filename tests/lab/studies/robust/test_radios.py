@@ -29,7 +29,7 @@ def of(*changes: str, chosen: list[str] | None = None, obstacles: str | None = N
 
 
 @pytest.mark.parametrize("range_m", [100.0, 120.0, 123.45, 310.0])
-def test_all_radios_of_robust_reach_as_far_as_the_disk(range_m: float) -> None:
+def test_all_radios_of_robust_have_the_range_of_the_disk(range_m: float) -> None:
     radios_by_name = of(f"wireless.range_m={range_m}")
     assert list(radios_by_name) == [name for name in RADIOS if name != "obstacles"]
     assert {model_of(radio.wireless).cell_m for radio in radios_by_name.values()} == {range_m}
@@ -38,7 +38,7 @@ def test_all_radios_of_robust_reach_as_far_as_the_disk(range_m: float) -> None:
     assert radios_by_name["log_distance"].wireless.path_loss.exponent == 3
 
 
-def test_half_of_the_preambles_are_heard_nearer_with_fading() -> None:
+def test_fading_shortens_the_median_detection_range() -> None:
     radios_by_name = of()
     assert RADIO_HEAD[4:6] == ("reach, m", "half detected at, m")
     reaches = {name: radio_row(radio)[4:6] for name, radio in radios_by_name.items()}
@@ -49,7 +49,7 @@ def test_half_of_the_preambles_are_heard_nearer_with_fading() -> None:
     "fading",
     [{}, {"m_near": 5.0}, {"m_near": 0.5, "m_far": 3.0}, {"near_m": 0.0}, {"near_m": 500.0}, {"near_m": 110.0}],
 )
-def test_the_distance_of_half_reception_follows_the_gains(fading: dict[str, float]) -> None:
+def test_the_half_reception_distance_follows_from_the_fading(fading: dict[str, float]) -> None:
     """The test counts the values of fading with which a frame is received, one centimetre before this distance and one
     centimetre after it.
     """
@@ -67,7 +67,7 @@ def test_the_distance_of_half_reception_follows_the_gains(fading: dict[str, floa
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
-def test_the_highest_rate_that_reaches(mode: str) -> None:
+def test_robust_selects_the_highest_rate_that_covers_the_range(mode: str) -> None:
     rates = MODES[mode].rates_mbps
     wireless = of(f"wireless={{mode: {mode}, broadcast_rate_mbps: {max(rates)}}}")["log_distance"].wireless
     far = 0.999 * model_of(wireless).cell_m
@@ -77,12 +77,12 @@ def test_the_highest_rate_that_reaches(mode: str) -> None:
     assert wireless.broadcast_rate_mbps == (max(rates) if fits else wireless.unicast_mbps)
 
 
-def test_a_broadcast_rate_that_covers_the_range_is_kept() -> None:
+def test_the_broadcast_rate_is_unchanged_if_it_covers_the_range() -> None:
     assert of("wireless.broadcast_rate_mbps=1", "wireless.loss=0.1")["fading"].rates_mbps == (1, 18)
     assert of("wireless.loss=0.1")["fading"].wireless.loss == 0.1
 
 
-def test_robust_derives_radios_from_one_that_receives_by_power() -> None:
+def test_robust_can_derive_radios_from_a_sinr_radio() -> None:
     radios_by_name = of(SINR, "hosts.attachment.hysteresis_db=2")
     assert list(radios_by_name) == ["own", "disk", "capture", "log_distance", "fading", "shadowing"]
     own = model_of(radios_by_name["own"].wireless).cell_m
@@ -93,7 +93,7 @@ def test_robust_derives_radios_from_one_that_receives_by_power() -> None:
     assert radios_by_name["fading"].changes["hosts.attachment.hysteresis_db"] == 2
 
 
-def test_acking_becomes_dcf_where_power_decides() -> None:
+def test_sinr_radios_replace_the_acking_mac_by_dcf() -> None:
     radios_by_name = of("wireless={mac: acking, bitrate_mbps: 6}", "hosts.attachment={hysteresis_m: 0, error_m: 1}")
     assert [radio.wireless.mac for radio in radios_by_name.values()] == ["acking", "acking", "dcf", "dcf", "dcf"]
     assert radios_by_name["disk"].rates_mbps == (6, 6) and radios_by_name["shadowing"].rates_mbps == (2, 18)

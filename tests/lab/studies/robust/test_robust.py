@@ -42,7 +42,7 @@ def positions(place: Path, radio: str, run: str = "c000-r0002") -> pd.DataFrame:
     return pd.read_parquet(place / "out" / radio / "runs" / run / "positions.parquet")
 
 
-def test_the_same_worlds_on_another_radio(place: Path) -> None:
+def test_all_radios_of_robust_use_the_same_worlds(place: Path) -> None:
     assert positions(place, "disk").equals(positions(place, "shadowing"))
     assert not positions(place, "disk").equals(positions(place, "disk", "c000-r0003"))
     a, b = (
@@ -52,7 +52,7 @@ def test_the_same_worlds_on_another_radio(place: Path) -> None:
     assert a.hosts.attachment.hysteresis_m == 2 and a.seed == b.seed
 
 
-def test_all_outputs_of_robust_agree(place: Path) -> None:
+def test_all_outputs_of_robust_are_consistent(place: Path) -> None:
     rows = pd.read_csv(place / "out" / "robust.csv")
     assert list(rows["radio"]) == ["disk", "shadowing"] * 2 and set(rows["pairs"]) == {3}
     for radio in ("disk", "shadowing"):
@@ -68,7 +68,7 @@ def test_all_outputs_of_robust_agree(place: Path) -> None:
     assert (place / "out" / "robust.svg").stat().st_size > 5_000
 
 
-def test_adding_a_radio_to_robust_runs_only_what_is_missing(place: Path) -> None:
+def test_adding_a_radio_to_robust_runs_only_the_missing_runs(place: Path) -> None:
     before = manifests(place)
     radios = ("--radios", "obstacles,shadowing", "--obstacles", "town.geojson")
     (place / "town.geojson").write_text(json.dumps({"type": "Polygon", "crs": None, "coordinates": [WALL]}))
@@ -81,7 +81,7 @@ def test_adding_a_radio_to_robust_runs_only_what_is_missing(place: Path) -> None
     assert scenario.wireless.obstacles is not None and scenario.wireless.obstacles.file == "town.geojson"
 
 
-def test_a_dry_run_of_robust_runs_nothing(place: Path) -> None:
+def test_a_dry_run_of_robust_starts_no_runs(place: Path) -> None:
     done = mobilenet("robust", "pace.yaml", "--dry-run", "--out", "dry", place=place)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "Next: mobilenet robust pace.yaml --out dry"
     assert "fading        log_distance with Nakagami fading" in done.stdout and "120       102" in done.stdout
@@ -139,7 +139,9 @@ def test_the_robust_command_rejects_bad_input(name: str, tmp_path: Path) -> None
         ("own_protocol/courier.yaml", "", ["disk", "capture", "log_distance", "fading", "shadowing"]),
     ],
 )
-def test_any_radio_can_be_the_first(scenario: str, changes: str, radios: list[str], tmp_path: Path) -> None:
+def test_any_radio_can_be_the_base_of_a_robust_study(
+    scenario: str, changes: str, radios: list[str], tmp_path: Path
+) -> None:
     """Every configuration of every radio is a valid scenario, even if other radios do not have some of its keys."""
     text = f"scenario: {ROOT}/scenarios/{scenario}\nset: {{{changes}}}\nreplications: {{min: 2}}\nfactors:\n"
     text += "  wireless.loss: [0, 0.1]\ncompare: {factor: wireless.loss, baseline: 0, metrics: [gaps]}\n"

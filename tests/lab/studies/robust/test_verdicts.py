@@ -53,17 +53,17 @@ def verdict(*effects: float | None, spread: float = 1.0) -> Claim:
         ((None, 1, 1), "no claim"),
     ],
 )
-def test_verdicts_over_radios_follow_from_the_effects(effects: tuple[float | None, ...], expected: str) -> None:
+def test_verdicts_on_robustness_follow_from_the_effects(effects: tuple[float | None, ...], expected: str) -> None:
     assert verdict(*effects).verdict == expected
 
 
-def test_an_insignificant_opposite_direction_is_not_a_flip() -> None:
+def test_an_insignificant_sign_change_does_not_flip_a_claim() -> None:
     """A claim flips only if the opposite effect is significant."""
     assert verdict(1, -0.1, spread=30).verdict == "inconclusive under r1"
 
 
 @pytest.mark.long
-def test_robust_adjusts_significance_over_its_whole_table() -> None:
+def test_robust_adjusts_significance_over_the_complete_table() -> None:
     """A result may be significant by itself, but not among sufficiently many other comparisons."""
     weak = finding(0.02)
     assert weak.result is not None and 0.004 < weak.result.p < 0.05
@@ -75,7 +75,7 @@ def test_robust_adjusts_significance_over_its_whole_table() -> None:
     assert p is not None and p > 0.05 > weak.result.p
 
 
-def test_ratios_only_where_all_radios_have_them() -> None:
+def test_ratios_are_shown_only_if_every_radio_has_them() -> None:
     lacking = finding(1, "gaps")
     lacking.result = compare_means(np.zeros(6) + NOISE, BASE)
     all_claims = claims(
@@ -95,7 +95,7 @@ def test_robust_lists_unstable_configurations() -> None:
     assert sentences == ["unstable: fading: new, interval_s 2"]
 
 
-def test_the_picture_of_robust_shows_every_verdict(tmp_path: Path) -> None:
+def test_the_robust_figure_shows_every_verdict(tmp_path: Path) -> None:
     all_claims = claims(
         {
             "disk": [finding(1), finding(-1, "delivery_delay_mean_s")],

@@ -108,7 +108,7 @@ def test_the_sensitivity_command_rejects_bad_questions(
 @pytest.mark.spark
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_planted_keys_are_found_by_whole_screenings(repetitions: int, tmp_path: Path) -> None:
+def test_most_screenings_find_the_three_effective_keys(repetitions: int, tmp_path: Path) -> None:
     """Three of the settings of a plug-in have an effect. At least 85 % of the screenings must find them."""
     right = 0
     with spark_session(local_master(2)) as spark:

@@ -34,7 +34,7 @@ def responses(points: np.ndarray, important: list[int], chance: np.random.Genera
     return means[..., None] * np.exp(chance.normal(0, noise, shape)) + chance.exponential(noise, shape)
 
 
-def test_a_step_of_a_trajectory_moves_one_key_by_half_its_levels() -> None:
+def test_each_trajectory_step_moves_one_key_by_half_its_levels() -> None:
     points = trajectories(KEYS, 12, 3)
     moves = np.abs(np.diff(points, axis=1))
     assert points.min() == 0 and points.max() == LEVELS - 1
@@ -54,7 +54,7 @@ def test_screening_finds_the_coefficients_of_a_linear_function() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.1])
-def test_three_planted_keys_of_ten_are_found(noise: float) -> None:
+def test_screening_ranks_three_effective_keys_of_ten_first(noise: float) -> None:
     """In at least 17 of 20 repetitions, exactly these three keys are at the top."""
     right = 0
     for repetition in range(20):
@@ -78,19 +78,19 @@ def rejections(repetitions: int) -> int:
     return count
 
 
-def test_a_key_without_effect_is_rarely_taken_for_one() -> None:
+def test_screening_rarely_reports_a_key_that_has_no_effect() -> None:
     """With an error of 5 %, at most 18 of 200 repetitions may be wrong (binomial bound of 99 %), although the noise is
     skewed.
     """
     assert rejections(200) <= 18
 
 
-def test_screening_in_a_single_world_shows_no_effect() -> None:
+def test_screening_with_a_single_replication_finds_no_effect() -> None:
     points = trajectories(2, 4, 1)
     assert p_of_no_effect(points, points[..., :1].astype(float), 0) == 1.0
 
 
-def test_a_trajectory_with_a_gap_is_left_out() -> None:
+def test_trajectories_with_missing_values_are_excluded() -> None:
     points = trajectories(3, 6, 1)
     values = points.sum(axis=-1, keepdims=True).astype(float) + np.zeros(2)
     values[4, 2, 1] = np.nan
