@@ -227,11 +227,11 @@ def _with_docstring(group: type[BaseModel] | None) -> type[BaseModel] | None:
 
 
 def _about(group: type[BaseModel] | None) -> str:
-    """Return the first paragraph of the group's docstring as the meaning of its key."""
+    """Return the first sentence of the group's docstring as the meaning of its key."""
     model = _with_docstring(group)
     if model is None:
         return ""
-    words = " ".join((inspect.getdoc(model) or "").partition("\n\n")[0].split()).rstrip(".")
+    words = " ".join((inspect.getdoc(model) or "").split()).partition(". ")[0].rstrip(".")
     first = words.partition(" ")[0]
     return words[:1].lower() + words[1:] if first[1:].islower() or len(first) == 1 else words
 

@@ -98,7 +98,7 @@ class PacketNetwork(Parameters):
 
 
 class WiredNetwork(LinkParameters):
-    """The links that stations use, as a full mesh or hop by hop over given edges; it supports all protocols."""
+    """The links that stations use, as a full mesh or hop by hop over given edges. It supports all protocols."""
 
     kind: Literal["wired"] = "wired"
 

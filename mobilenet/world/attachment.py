@@ -23,9 +23,7 @@ DENSE = 64  # up to this number of stations, all distances are computed; with mo
 
 
 class AttachmentParameters(Parameters):
-    """Rules for the choice of a station: a host uses the nearest one in range or, with the radio model sinr, the
-    strongest.
-    """
+    """The station that a host uses: the nearest one in range or, with the radio model sinr, the strongest."""
 
     hysteresis_m: float | None = Field(
         default=5.0,

@@ -198,8 +198,7 @@ class Host:
             return Leave(me, stable.ses)  # A1:13
         if stable.status is Status.MEMBER and not self._connected:
             position = stable.nxt  # F5 (both lanes have one counter)
-            # A1:9, F8 (the number and the session are of the same station)
-            return Init(me, stable.ses, stable.lc, position)
+            return Init(me, stable.ses, stable.lc, position)  # A1:9, F8 (both are of the same station)
         return None
 
     @timer_name("control")
