@@ -54,21 +54,22 @@ needs.
 - Hosts crash, move, leave, join and broadcast at any moment, as often as the case allows. A host
   that is down recovers at any time.
 
-At each step, no message may be created or duplicated, order must be causal, only members deliver,
-no host has a gap, no two stations serve one host, and no assertion of the protocol fails. Without
-further faults, each state must come to rest with empty buffers, every member must have delivered
-all that it is entitled to, and one more message from each member must be delivered as well.
+The search checks each step. No message may be created or duplicated, order must be causal, and
+only members may deliver. No host may have a gap, no two stations may serve one host, and no
+assertion of the protocol may fail. The search also checks that each state comes to rest without
+further faults. All buffers must then be empty, and every member must have delivered all messages
+that it is entitled to, and one more message from each member.
 
 The search does not explore clocks (expiry after T, silence, lifetimes of cookies), the windows of
 retransmission, or a radio that holds a frame back in its queue: a frame counts as sent at the end
 of its step, and the forwarding jitter is 0. A case that begins with members has delivered one
 message from each host, and has nothing in transit.
 
-States that lead to nothing new are left out: those whose frames and remaining bounds are all
-contained in those of another state with the same nodes, wires and history; and mirror images, if
-two hosts have the same role. Values that the protocol sets before it reads them again do not
-distinguish states. Tests compare the search with one that keeps these states, and with one that
-distinguishes the values.
+The search omits redundant states of two kinds. A state is redundant if another state has the same
+nodes, wires and history, and contains all of its frames and remaining bounds. A state is also
+redundant if it is the mirror image of another one, in which two hosts with the same role are
+exchanged. States do not differ by values that the protocol sets before it reads them again. Tests
+compare the search with searches without these reductions.
 
 "Exhausted" means within these bounds, not in larger networks. A case that stops after 15 minutes or
 at 16 GiB (`--minutes`, `--gib`) is not exhausted, and the command ends with exit code 4.
