@@ -401,7 +401,7 @@ def test_filters_in_the_wireshark_guide_answer_their_questions(tmp_path: Path) -
         assert f" {int(count):,} " in text
     airtime_s = {name: float(s) for name, s in airtimes}
     acks_s = airtime_s["TcpAck"] + airtime_s["mac_ack"]
-    assert f"Data takes {airtime_s['TcpData']:.2f} s, and acknowledgements of both kinds {acks_s:.2f} s" in text
+    assert f"Data takes {airtime_s['TcpData']:.2f} s, and acknowledgements of both kinds take {acks_s:.2f} s" in text
     of_stations = sum(int(count) for count, node in retries if node[0] == "s")
     in_all = sum(int(count) for count, _ in retries)
     assert f"Stations sent {of_stations} of the {in_all} retries, {retries[0][0]} of them by {retries[0][1]}." in text
