@@ -221,8 +221,8 @@ def round_and_round(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def by_other_ways(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Yield imports that are not plain import statements of a defining module: `import *`, exports of the package root,
-    and names in variables.
+    """Yield imports that bypass plain import statements: `import *`, exports of the package root,
+    and module names that variables hold.
     """
     for module, parsed in tree.trees.items():
         for node in ast.walk(parsed):

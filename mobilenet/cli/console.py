@@ -77,7 +77,7 @@ _brief: list[bool] = []  # whether this is because of --quiet
 
 
 class Group(TyperGroup):
-    """The group of all commands, which the help lists in panels. A wrong command line is reported in one line, with
+    """The group of all commands, which the help lists in panels. An invalid command line is reported in one line, with
     exit code 2.
     """
 

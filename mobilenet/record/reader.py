@@ -298,7 +298,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         _require_own_digest(directory / "manifest.json")
     files = manifest.get("files")
     for name, digest in sorted(files.items()) if isinstance(files, dict) else ():
-        if name.endswith(TEXTS) and "/" not in name:  # texts are small, and reading shows if a table is cut off
+        if name.endswith(TEXTS) and "/" not in name:  # tables are large, and fail to load if they are truncated
             _require_digest(directory / name, digest)
     return manifest
 

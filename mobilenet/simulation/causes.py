@@ -138,7 +138,7 @@ class CauseLog:
     # --- wires
 
     def wire(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None]:
-        """Note that a message is put on the link from a to b. Return a function that is called with the fate of the
+        """Record that a message is put on the link from a to b. Return a function that is called with the fate of the
         message.
         """
         row, kind, messages = len(self._table), type(message).__name__, " ".join(carried_messages(message))

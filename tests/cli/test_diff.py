@@ -30,7 +30,7 @@ def test_diff_of_two_identical_runs_finds_no_difference(runs: Path) -> None:
 
 
 @pytest.mark.parametrize(("other", "key"), [("lossy", "wireless.loss"), ("shorter", "duration_s")])
-def test_diff_finds_the_first_event_that_is_not_the_same(runs: Path, other: str, key: str) -> None:
+def test_diff_finds_the_first_event_that_differs(runs: Path, other: str, key: str) -> None:
     comparison = difference(runs / "one", runs / other)
     assert [row[0] for row in comparison.scenario] == [key]
     a, b = (

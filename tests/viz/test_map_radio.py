@@ -116,7 +116,7 @@ def test_the_map_shows_the_recorded_links(powered: Path, shows: dict[str, Any]) 
     assert [called[i] for i in ours.sender] == record.sender.tolist()
 
 
-def test_the_map_thins_out_links_to_the_last_one_per_interval(powered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_map_keeps_only_the_last_link_of_each_interval(powered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(radio, "LINKS", 300)
     shows = document(powered)["radio"]
     ours, every_ms = links_of(shows), 1000 * shows["links"]["every_s"]

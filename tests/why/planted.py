@@ -44,9 +44,7 @@ class Cause(NamedTuple):
 
 
 class PlantedCause(NamedTuple):
-    """The result of a draw. `share` is the part of the explained difference that lies in stretches with the planted
-    kinds and places.
-    """
+    """The result of a draw. `share` is the share of the delay difference that `why` attributes to the planted cause."""
 
     name: str
     seed: int

@@ -200,7 +200,7 @@ def test_a_host_that_moves_less_than_its_slack_keeps_its_cell(seed: int, station
 
 
 def test_the_slack_of_a_host_is_as_large_as_possible() -> None:
-    """A host that uses up its slack in the worst direction changes its cell."""
+    """A host changes its cell if it moves by its slack, the guaranteed distance, in the worst direction."""
     cells = Attachment(np.array([[0.0, 0.0], [200.0, 0.0]]), RANGE_M, HYSTERESIS_M)
     for x, cell, worst in ((90.0, 0, 1), (-100.0, 0, -1), (110.0, 1, -1), (-150.0, -1, 1)):
         cell_numbers, slack_m = cells.look(np.array([[x, 0.0]]), np.array([cell]))

@@ -15,7 +15,7 @@ from typing import Any
 
 from mobilenet.engine.clock import SECOND
 
-MOST_SAMPLES = 200_000  # most samples that are read for one state; later states contain the others
+MOST_SAMPLES = 200_000  # maximum number of samples in one state; the next states contain the remaining ones
 KINDS = ("stations", "hosts")
 
 

@@ -87,7 +87,8 @@ def _impairment(one: Impair | ImpairLink) -> str:
 
 
 def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
-    """Return the differences of EFFECTS with and without `one`, and those of THERE and CELL if such hosts exist.
+    """Return the differences of EFFECTS with and without `one`, and those of THERE and CELL if the run has the hosts to
+    which they apply.
 
     `study` has two configurations, of which the second one contains the intervention. Runs whose backlog grows are
     included, although a study does not give a mean for them, because the question is the effect within a limited time.

@@ -6,7 +6,7 @@
 Model     The directory is the same as that of the command line. Another call with the same directory resumes the
           screening.
 Shapes    `ranking` has one row for each metric and key, with the columns of sensitivity.csv, the largest size first.
-Errors    ScenarioError for an invalid question. StudyError for its directory, for Spark, and for runs that failed.
+Errors    ScenarioError for an invalid question. StudyError for an unsuitable directory or for failures.
 Source    ours: docs/guide/sensitivity.md
 """
 

@@ -219,7 +219,7 @@ class Party:
         name, known = action["name"], self._cast.buffers.get(self.role)
         if known is not None and name not in known:
             raise ValueError(
-                f"buffer {name!r} is not among those named in the answer to the first start of a {self.role}:"
+                f"buffer {name!r} was not declared in the first answer of a {self.role} to `start`; declared:"
                 f" {', '.join(known) or 'none'}"
             )
         self._sizes[name] = action["size"]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _table(name: str, what: str) -> cached_property[pd.DataFrame]:
-    """Declare a table that is read at the first access."""
+    """Declare a table that is read on first access."""
 
     def read(study: StudyFrames) -> pd.DataFrame:
         return read_parquet(study.path / f"{name}.parquet").to_pandas()

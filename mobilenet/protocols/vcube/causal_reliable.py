@@ -69,7 +69,7 @@ class CausalReliableBroadcast:
 
 
 class _Above:
-    """The port of the layer: the links of the process, and the broadcast above it."""
+    """The port through which the causal layer sends messages and hands them up."""
 
     def __init__(self, served: CausalReliableBroadcast, port: ProcessPort) -> None:
         self.me = port.me

@@ -4,8 +4,8 @@ Model     a packet takes t_pc of processing (latency only), and waits for the on
           holds it for t_t. Then it takes the delay of its link. This delay is drawn for each packet from a normal
           distribution, cut off at 0, or drawn once for each link and fixed. Links do not keep order where delays are
           drawn for each packet. Packets are never lost
-Counts    packets and bytes, and who received which message when; protocols do not count. A packet lists its `messages`
-          and has its `size_bytes`
+Counts    packets and bytes, and the time of each reception. The protocols have no counters of their own. A packet has
+          the attributes `messages` and `size_bytes`
 Slots     time is divided into slots of 2^30 ns. Packets that arrive after the current slot stay unsorted until their
           slot begins: hundreds of thousands are in flight at once, and a heap of that size would access main memory
           for every comparison. Results do not depend on slots: packets that arrive at the same instant do so in the

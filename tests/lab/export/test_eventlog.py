@@ -120,7 +120,7 @@ def test_eventlog_text_lines_match_the_recorded_events(scenario: Path, tmp_path:
     assert printed.splitlines()[0] == f"the .elog has no sends and arrivals: the run was recorded without {key}"
 
 
-def test_an_eventlog_made_from_frames_contains_frames_as_sends(tmp_path: Path) -> None:
+def test_an_eventlog_of_frames_has_a_send_for_each_frame(tmp_path: Path) -> None:
     run, log, _ = export(tmp_path, FIRST, *KEYS, RECORDS["frames"])
     frames = table(run, "frames")
     ends = [end if fate == "received" else None for end, fate in zip(frames.end_ns, frames.fate, strict=True)]

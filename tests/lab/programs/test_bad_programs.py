@@ -88,7 +88,7 @@ BAD = {
     "no UTF-8": ("sys.stdout.buffer.write(b'ab\\xff\\n'); sys.stdout.flush()", "bytes that are not UTF-8, after 'ab'"),
     "a buffer too late": (
         """print('{"do":"buffer","name":"x","size":1}') if e['ev'] != 'start' else 0""",
-        "buffer 'x' is not among those named in the answer to the first start of a host: none",
+        "buffer 'x' was not declared in the first answer of a host to `start`; declared: none",
     ),
     "after done": (
         """print('{"do":"done"}\\n{"do":"log","text":"x"}')""",

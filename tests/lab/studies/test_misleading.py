@@ -143,7 +143,7 @@ def test_compare_prints_the_change_of_the_delivery_ratio(factorial: Store, capsy
     assert "delivery_ratio_change_low" in (factorial.path / "effects.csv").read_text()
 
 
-def test_a_screening_gives_the_signed_change_of_deliveries(tmp_path: Path) -> None:
+def test_a_screening_reports_signed_changes_in_deliveries(tmp_path: Path) -> None:
     head = ("metric", "key", "range", "size", "low", "high", "mean", "spread", "p_adjusted", "trajectories")
     rows = (
         (DELAY, "wireless.loss", "loss 0 to 0.5", 0.15, 0.126, 0.17, 0.15, 0.03, 0.47, 4),

@@ -92,7 +92,7 @@ def correlation(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def expectation(moved: dict[str, np.ndarray], after: str) -> float:
-    """Return the expected correlation of two links. The reverse direction matters if both ends are close."""
+    """Return the expected correlation of two links. The reverse direction matters if the ends of a link are close."""
     a, b, c, d = moved["a"], moved["b"], moved[after[0]], moved[after[1]]
     there = np.exp(-(metres(a, c) + metres(b, d)) / D_M) + np.exp(-(metres(a, d) + metres(b, c)) / D_M)
     rho, rho_after = np.exp(-2 * metres(a, b) / D_M), np.exp(-2 * metres(c, d) / D_M)

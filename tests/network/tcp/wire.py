@@ -26,8 +26,8 @@ class Note(NamedTuple):
 
 
 def tcp(**parameters: Any) -> TcpParameters:
-    """Return plain TCP settings for traces: segments have 1000 bytes and are acknowledged and sent at once, without
-    limits.
+    """Return simple TCP settings for traces: segments of 1000 bytes, immediate acknowledgements, and unlimited
+    windows.
     """
     plain: dict[str, Any] = {
         "mss_bytes": 1000,

@@ -28,16 +28,14 @@ class Case:
     moves: int = 0  # changes of cell, of all hosts together
     movers: tuple[int, ...] = (0,)  # the hosts that move
     crashes: int = 0
-    joined: bool = (
-        # The search begins when all hosts are members and have delivered one message of each host, and nothing is in
-        # transit.
-        True
-    )
+    # The search begins when all hosts are members, each has delivered one message of every host, and nothing is in
+    # transit.
+    joined: bool = True
     leaves: int = 0
     joins: int = 0  # how often hosts that have left may join again
     # Types of messages that may change the state of their receiver only a limited number of times.
     counted: tuple[str, ...] = ()
-    # Each counted message may do so once; `repeats` limits how often old ones do so again, over all of them.
+    # A counted message may change the state once. Copies of old ones may do so `repeats` times in total.
     repeats: int = 3
     step_ns: int = 10_000_000  # The clock of a node advances by this much before each input: see local.py.
     forget: Forget = nothing  # Names the attributes that no longer matter: see encoding.py.

@@ -1,4 +1,4 @@
-"""Compute the probability that all bits of a frame are right from the cost of the noise.
+"""Compute the probability that a frame has no bit errors.
 
 Model     At a constant SINR, the cost of a bit is -ln(1 - p), where p is the probability of an error. The costs of all
           pieces of a frame are added, and one lookup of an exponential gives the probability for the whole frame. All
