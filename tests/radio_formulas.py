@@ -1,4 +1,4 @@
-"""Compare those parts of the radio model that were not compared with ns-3 with published formulas.
+"""Compare with published formulas those parts of the radio model that were not compared with ns-3.
 
 Model     The formulas are implemented again here. They give path losses at single distances, the standard deviation and
           correlation of shadowing over SEEDS worlds, and the share of frames received at 48 and 54 Mb/s. Those frames

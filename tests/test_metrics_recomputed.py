@@ -336,7 +336,7 @@ class Slow:
         return {name: value for name, value in all_metrics.items() if self.has(name)}
 
     def has(self, name: str) -> bool:
-        """Return whether the protocol has this quantity. The plug-in in these tests, for example, has no handoffs."""
+        """Return whether the protocol has this quantity. The plug-in in these tests, for example, lacks handoffs."""
         if self.manifest["protocol"] == "mobile_causal":
             return True
         lists = tuple(f"{own}_m" for own in LISTS.values())
