@@ -47,7 +47,7 @@ _HOMES = {  # imported on first use, so that importing the package is fast
     "ScenarioError": ("mobilenet.scenario", "ScenarioError"),
 }
 
-_MOVED = {  # documented names of modules that have moved; they remain for one minor version
+_MOVED = {  # old names of documented modules that have moved; they remain for one minor version
     "mobilenet.controlled": "mobilenet.lab.hunt.controlled",
     "mobilenet.interactive": "mobilenet.lab.live",
     "mobilenet.notebook": "mobilenet.lab.notebook",

@@ -1,10 +1,10 @@
-"""Run `python -m mobilenet` like `mobilenet`: modules in the current folder are not imported."""
+"""Run `python -m mobilenet` like the command `mobilenet`, without importing modules from the current folder."""
 
 import sys
 
 if __name__ == "__main__":
     if not sys.flags.safe_path:
-        del sys.path[0]  # the current folder; pip does the same
+        del sys.path[0]  # removes the current folder, as pip does
 
     from mobilenet.cli.main import app
 

@@ -2,7 +2,7 @@
 
 Model     all work takes place under a temporary name: the simulation, the verdict and the metrics, which are computed
           from the record. A directory with its final name is complete.
-Units     seconds of simulated and of wall time, as the names show
+Units     seconds of simulated and of wall time
 Errors    ScenarioError for the input, RecordError for the output, RunError for a directory that is not a run
 Source    ours: docs/run-directory.md
 """
@@ -96,7 +96,7 @@ class Run:
 
     @property
     def still_owed(self) -> str:
-        """The number of deliveries that were still owed if the run did not end at rest, in words, or an empty
+        """Return in words how many deliveries were still required if the run did not end at rest, or an empty
         string.
         """
         if self.manifest["quiescent"]:
@@ -222,15 +222,15 @@ def run(
 ) -> Run:
     """Simulate a scenario and write its run directory.
 
-    `scenario`: a file, a scenario that has been loaded, or a dictionary of its keys. Files that a dictionary names are
-    searched in the current folder. `overrides`: `{"a.b": value}`, or a list of `a.b=value` as on the command line.
-    `out`: a directory that does not exist; by default it is a new directory in `folder`, which for mobilenet.run lasts
-    until Python ends. `progress(simulated_s, duration_s)`: called about once per simulated second. `allow_code`:
-    whether the code of plug-ins may run. `keep_early_end`: if the run ends with an error of a plug-in, keep the record
-    in `out`, marked as ended early, and mention it in the error. If the process is killed, the record is kept in
-    `NAME.partial`. `replace`: if `out` is a run directory, replace it once the new one is complete. `real_time`: only
-    for scenarios whose programs use UDP. `check_simulator`: also check mobilenet itself, and raise SimulatorFault if it
-    is wrong.
+    `scenario`: a file, a scenario that has been loaded, or a dictionary of its keys. The paths of files in a dictionary
+    are relative to the current folder. `overrides`: `{"a.b": value}`, or a list of `a.b=value` as on the command line.
+    `out`: a directory that does not exist; by default, a new directory in `folder` (for mobilenet.run, a temporary
+    folder that exists until Python ends). `progress(simulated_s, duration_s)`: called about once per simulated second.
+    `allow_code`: whether the code of plug-ins may run. `keep_early_end`: if the run ends with an error of a plug-in,
+    keep the record in `out`, marked as ended early, and mention it in the error. If the process is killed, the record
+    is kept in `NAME.partial`. `replace`: if `out` is a run directory, replace it once the new one is complete.
+    `real_time`: only for scenarios whose programs use UDP. `check_simulator`: also check mobilenet itself, and raise
+    SimulatorFault if it is wrong.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
 
@@ -263,7 +263,7 @@ def _run(
     from mobilenet.simulation.plugin_code import EarlyEnd
 
     loaded = with_declared(scenario, allow_code)
-    loaded_files(loaded)  # if a file cannot be copied, this should be reported before the run
+    loaded_files(loaded)  # reports a file that cannot be copied before the run begins
     stem = loaded.name or (source.stem if source is not None else "scenario")
     directory = out if out is not None else free_directory(stem, loaded.seed, replace, folder)
     if replace:
@@ -272,7 +272,7 @@ def _run(
     if is_replaced:
         _require_replaceable(directory)
     with run_directory(directory, is_replaced, keep_early_end) as partial:
-        own = own_metrics(loaded, allow_code)  # if a name is wrong, this should be reported before the run
+        own = own_metrics(loaded, allow_code)  # reports an invalid name before the run begins
         own_checks(loaded.protocol, loaded.folder, allow_code)
         started = time.perf_counter()
         ended_by: EarlyEnd | None = None

@@ -1,6 +1,7 @@
-"""What differs between the two kinds of run before they are played? Each kind imports only what it needs.
+"""Provide what differs between the two kinds of run before a run begins. Each kind imports only the modules that it
+needs.
 
-Errors    ScenarioError, one line: plug-ins that do not have what the scenario requires of them
+Errors    ScenarioError, one line: if a plug-in lacks something that the scenario requires
 Source    ours: docs/architecture.md
 """
 
@@ -50,9 +51,7 @@ def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[st
 def builder(
     scenario: Any, allow_code: bool, run_folder: Path | None, real_time: RealTime | None, checks: Checks | None
 ) -> Callable[[], Simulation | Experiment]:
-    """Return a function that builds the parts of a run, which is then ready to be played. The arguments are those of
-    api.simulate.
-    """
+    """Return a function that builds a run that is ready to begin. The arguments are those of api.simulate."""
     if scenario.kind == "processes":
         from mobilenet.simulation.processes.experiment import Experiment
 

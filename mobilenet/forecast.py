@@ -1,5 +1,4 @@
-"""How long will a run take to compute, and how much memory and disk space does it need? Its beginning is played to find
-out.
+"""Estimate how long a run will take to compute, and how much memory and disk space it needs, by playing its beginning.
 
 Model     the first events of the run are played, without writing files. The run is assumed to continue like the second
           half of these events. If the run consists mostly of joins and hosts are still joining at this point, the
@@ -25,15 +24,15 @@ from mobilenet.record.recorder import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.simulation.plugin_code import EarlyEnd, attributing_errors
 
-MOST_EVENTS = 200_000  # most events that are played, which takes one or two seconds
-ENOUGH_S = 2.0  # seconds after which playing stops, at the end of a simulated second
+MOST_EVENTS = 200_000  # the maximum number of events that are played, which takes one or two seconds
+ENOUGH_S = 2.0  # playing stops after this many seconds, at the end of a simulated second
 LEAST_S = 1e-9
-OTHERS_TAKE = 4.0  # an event that is not about joins takes this many times as long as a message on a link
-ROWS_PER_EVENT = 1.5  # rows for each event that is not about joins
-S_PER_ROW = 1.5e-6  # time to judge and to write a row
-LEAST_MB = 150.0  # memory of the program and of the verifier
-BYTES_PER_ROW = 42  # memory for each row while the record is judged
-BATCH_BYTES_PER_ROW = 30  # disk space for each row during the run
+OTHERS_TAKE = 4.0  # events other than joins take this many times as long as a message on a link
+ROWS_PER_EVENT = 1.5  # the number of rows for each event other than joins
+S_PER_ROW = 1.5e-6  # the time to judge and to write a row
+LEAST_MB = 150.0  # the memory of the program and of the verifier
+BYTES_PER_ROW = 42  # the memory for each row while the record is judged
+BATCH_BYTES_PER_ROW = 30  # the disk space for each row during the run
 RECORD_BYTES_PER_ROW = 6
 LEAST_RECORD_BYTES = 15_000
 LONG_DRAIN_S = 300  # seconds of computing; a longer drain is worth a warning

@@ -209,9 +209,9 @@ def read_warnings(directory: Path) -> list[str]:
 
 
 def _differs(stored: dict[str, Any], fresh_metrics: dict[str, Any], name: str, is_ours: bool) -> bool:
-    """Return whether a metric of the file contradicts the one that follows from the record. `is_ours` means that this
-    version wrote the file. Earlier versions lack newer metrics, and wrote 0 or null for metrics that a protocol does
-    not have.
+    """Return whether a metric of the file contradicts the metric that follows from the record. `is_ours` means that
+    this version wrote the file. Earlier versions lack newer metrics, and wrote 0 or null for metrics that a protocol
+    does not have.
     """
     if name not in stored:
         return is_ours

@@ -2,8 +2,8 @@
 
 Model     a group is declared next to the code that it configures; the scenario combines the groups
 Units     named by the last part of a field's name: _m, _s, _ms, _mps, _mbps, _bytes
-Errors    ScenarioError: a scenario, or a file that it names, asks for something impossible; one line for each problem.
-          A check over several fields raises ValueError("field: what is wrong"), and the line of that field is named.
+Errors    ScenarioError: a scenario, or a file that it names, is invalid; one line for each problem. A check over
+          several fields raises ValueError("field: what is wrong"), and the line of that field is named.
 Source    ours: docs/guide/scenarios.md
 """
 
@@ -51,7 +51,9 @@ class ClassInFile(Parameters):
 
 
 def class_says_it(key: str) -> Callable[[Any], Any]:
-    """Return a validator that fills in `key` if `class` or `command` is given. This key distinguishes the groups."""
+    """Return a validator that fills in the key `key`, which distinguishes the groups, if `class` or `command` is
+    given.
+    """
 
     def fill_in(group: Any) -> Any:
         if not isinstance(group, dict):
@@ -83,7 +85,7 @@ class Within:
     least: float
     most: float
     ends: tuple[str, str] = ("lowest", "highest")
-    times: float | None = None  # largest ratio of the higher end to the lower end
+    times: float | None = None  # the maximum ratio of the higher end to the lower end
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._validate, handler(source))
@@ -123,5 +125,5 @@ StationName = Annotated[str, Field(pattern=r"^s(0|[1-9]\d{0,6})$")]
 
 
 def number(name: str) -> int:
-    """Return the number of a node's name, such as `12` for `h12` or `s12`."""
+    """Return the number in a node's name, such as `12` for `h12` or `s12`."""
     return int(name[1:])

@@ -101,9 +101,7 @@ def as_file_name(words: str) -> str:
 
 
 def format_number(value: float | int | None) -> str:
-    """Write the value of a metric for readers, with separators for thousands as in the verdicts and on the map:
-    106,167.
-    """
+    """Write the value of a metric for readers, with commas for thousands as in the verdicts and on the map: 106,167."""
     if value is None:
         return "–"
     if isinstance(value, int):

@@ -99,7 +99,8 @@ def one_spark() -> Iterator[None]:
 
     def start_or_share(settings: Any, master: str) -> SparkSession:
         if master.startswith("local"):
-            assert settings["spark.master"].startswith(master.removesuffix("]"))  # the requested number of workers
+            # the number of workers that the command requested
+            assert settings["spark.master"].startswith(master.removesuffix("]"))
             two = re.sub(r"\d+|\*", "2", settings["spark.master"], count=1)
             current[:] = [start(settings | {"spark.master": two}, master)]
             return current[0]

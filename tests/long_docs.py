@@ -23,10 +23,10 @@ from tests.test_docs import COMMANDS, DOCUMENTS, ROOT, commands_in, in_a_process
 PLACEHOLDER = re.compile(r"\\|[\[|…]|\b[A-Z]{2,}\b|<")
 BESIDE = (
     "python -m validation.calibrate",  # sweeps the radio settings for hours
-    "python -m validation.variants",  # also takes hours
+    "python -m validation.variants",  # takes hours
     "mobilenet claims scenarios/claims/paper_bundling.yaml",  # takes hours
-    "mobilenet claims scenarios/claims/paper_mobile.yaml",  # Some claims are undecided, as the page says.
-    "mobilenet claims scenarios/claims/paper_engineering.yaml",  # Here, too, some claims are undecided.
+    "mobilenet claims scenarios/claims/paper_mobile.yaml",  # Some claims are undecided, as documented.
+    "mobilenet claims scenarios/claims/paper_engineering.yaml",  # Some claims are undecided, as documented.
     "python -m tests.test_fingerprints --renew",  # This command and the next four write into the clone.
     "python -m validation.fading fading",
     "python -m validation.repairs repair_standing repair_walking",
@@ -34,7 +34,7 @@ BESIDE = (
     "python -m tests.world.tracks.writers",
     "python -m tests.protocols.mobile_causal.mutants",  # stops at a time limit
     "python -m tests.lab.hunt.exhaustion.page",  # needs the output of other commands
-    # The next two runs violate a promise, as the page says.
+    # The next two runs violate a promise, as documented.
     "mobilenet run scenarios/own_promise/prompt.yaml --allow-code",
     "mobilenet run scenarios/own_protocol/gossip.yaml --allow-code --set protocol.promises=causal",
 )

@@ -1,9 +1,9 @@
-"""Compare those parts of the radio model that were not compared with ns-3 with published formulas.
+"""Compare with published formulas those parts of the radio model that were not compared with ns-3.
 
-Model     The formulas are implemented again here. They give path losses at single distances, the standard deviation and
-          correlation of shadowing over SEEDS worlds, and the share of frames received at 48 and 54 Mb/s. Those frames
-          use 64-QAM and the convolutional code of 802.11 (union bound).
-Units     dB, metres; shares of frames
+Model     The formulas are implemented again here. They give path losses at individual distances, the standard deviation
+          and correlation of shadowing over SEEDS worlds, and the share of frames received at 48 and 54 Mb/s. Those
+          frames use 64-QAM and the convolutional code of 802.11 (union bound).
+Units     dB, metres, and fractions of frames
 Source    ns-3's ThreeLogDistancePropagationLossModel (defaults); 3GPP TR 38.901, table 7.4.1-1; Friis (1946);
           Gudmundson (1991); NIST's error model of ns-3, whose weights are in the specification of the radio
 """

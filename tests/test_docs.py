@@ -68,7 +68,7 @@ def text_of(name: str) -> str:
 
 
 def commands_in(name: str) -> list[str]:
-    """Return the commands that stand on lines of their own. A backslash continues a command on the next line."""
+    """Return the commands that occupy whole lines. A backslash continues a command on the next line."""
     text = re.sub(r" \\\n\s+", " ", text_of(name))
     return [line.strip() for line in text.splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
 

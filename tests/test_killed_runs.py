@@ -59,7 +59,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def require_beginning(table: str, of: Path, whole: Path) -> int:
-    """Check that these rows are the first rows of the whole run, and return how many they are."""
+    """Check that these rows are the first rows of the complete run, and return how many there are."""
     kept = read_table(of, table)
     assert kept.equals(read_table(whole, table).slice(0, kept.num_rows)), table
     return int(kept.num_rows)

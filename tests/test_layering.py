@@ -50,7 +50,7 @@ FLOORS = (
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-# packages that belong to no layer, because they import nothing
+# These packages do not belong to a layer, because they do not import any modules.
 NAMELESS = ("mobilenet", "mobilenet.network", "mobilenet.lab", "mobilenet.lab.hunt")
 NOT_OF_THE_PRODUCT = ("tests", "validation", "scenarios")
 # The modules in MAY_IMPORT_BY_NAME may import a module by a name in a variable, or read sys.modules. They load lazy

@@ -2,8 +2,8 @@
 
 The tests use nothing of mobilenet.metrics except its result. Sums are over whole numbers of nanoseconds, and each
 question reads all rows again. Pairs are counted in the table of frames, whereas mobilenet.metrics reads running totals.
-The tests read whole runs from disk. They also use damaged records and generated traces, with rows that a real run never
-has, such as two broadcasts of the same message.
+The tests read complete runs from disk. They also use damaged records and generated traces, with rows that a real run
+never has, such as two broadcasts of the same message.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class Slow:
         return [(host, e.message, sent[e.message]) for e in rows if e.event == "broadcast" and e.message not in has]
 
     def obligations(self) -> list[tuple[str, str]]:
-        """Return pairs of a host and a message of the window. The host is a member when the message is broadcast, and
-        never leaves afterwards.
+        """Return pairs of a host and a message that was broadcast in the window. The host is a member when the message
+        is broadcast, and never leaves afterwards.
         """
         pairs, sent = [], self.sent_at()
         for host in self.nodes:
@@ -336,7 +336,7 @@ class Slow:
         return {name: value for name, value in all_metrics.items() if self.has(name)}
 
     def has(self, name: str) -> bool:
-        """Return whether the protocol has this quantity. The plug-in in these tests, for example, has no handoffs."""
+        """Return whether the protocol has this quantity. The plug-in in these tests, for example, lacks handoffs."""
         if self.manifest["protocol"] == "mobile_causal":
             return True
         lists = tuple(f"{own}_m" for own in LISTS.values())

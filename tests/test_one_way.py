@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 
 MOST_STAYS = 25
 MOST_ASKING = 20
-LEAST_SHARE = 0.02  # share of all calls of a run
+LEAST_SHARE = 0.02  # Modules with a smaller share of the calls of a run are left out.
 # This program prints the modules that a run enters, in the order of calls and returns.
 WALK = """
 import json, sys

@@ -45,10 +45,8 @@ compare: {factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}
 RUN, OF_STUDY, BUG = "runs/first", "studies/loss", "runs/bug"
 FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
 
-# The arguments of each command, in the order of the calls. `live` has a separate test, and the fixture `place` runs the
-# study.
-# These commands start processes: a simulation, a server, pictures, Spark, a pool of processes, and those that open
-# Java's files.
+# The arguments of the commands that start processes: for a simulation, a server, pictures, Spark, Java's files or a
+# pool of workers. They are called in this order. `live` has a separate test, and the fixture `place` runs the study.
 CALLS = {
     "run": [f"run {SCENARIO} --set duration_s=5 --twice --out runs/other"],
     "serve": ["serve clean/scenario.yaml --allow-code --out runs/served"],
@@ -255,12 +253,12 @@ def test_all_child_processes_are_started_with_a_safe_path() -> None:
         "mobilenet.engine.safe_path",
         "mobilenet.lab.workers",  # starts processes through `for_children`
         "mobilenet.lab.programs.children",  # starts Python with -I
-        "mobilenet.lab.programs.namespaces.machines",  # also starts Python with -I
+        "mobilenet.lab.programs.namespaces.machines",  # starts Python with -I
         "mobilenet.lab.programs.namespaces.init_process",  # runs programs of users
         "mobilenet.lab.studies.spark",  # starts Spark's workers through `for_children`
         "mobilenet.lab.studies.cluster",  # uses `for_children`, and takes its environment from spark.py
         "mobilenet.lab.bench.programs",  # runs programs of users
-        "mobilenet.lab.bench.packets",  # also runs programs of users
+        "mobilenet.lab.bench.packets",  # runs programs of users
     }
 
 
@@ -310,7 +308,7 @@ def test_a_safe_path_set_by_the_user_prevents_local_imports(beside: Path) -> Non
     assert process.returncode == 2 and "beside_it" in process.stderr
 
 
-SAFE = f"__import__('sys').flags.safe_path, __import__('os').environ.get({VARIABLE!r})"  # is evaluated in a process
+SAFE = f"__import__('sys').flags.safe_path, __import__('os').environ.get({VARIABLE!r})"  # evaluated in a child process
 
 
 @pytest.mark.parametrize(("of_the_user", "within"), [(None, OURS), ("", OURS), ("1", "1"), ("yes", "yes")])

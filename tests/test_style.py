@@ -82,7 +82,7 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
-LONG_FUNCTIONS = {  # the reason for each exception
+LONG_FUNCTIONS = {  # function -> why it may be long
     "mobilenet/network/radio/unit_disk/medium.py:start": "the loop over a frame's receivers: a call costs more",
     "mobilenet/network/radio/sinr/medium.py:start": "the loop over a frame's receivers: a call costs more",
 }

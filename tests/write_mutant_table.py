@@ -40,8 +40,8 @@ Test = Callable[..., None]
 
 
 class Mutants(NamedTuple):
-    """A list of mutants. `kills` contains the tests, each with the mutants that it kills; several tests may kill the
-    same mutant.
+    """A list of mutants. `kills` contains each test with the mutants that it kills; several tests may kill the same
+    mutant.
     """
 
     of: str

@@ -44,7 +44,7 @@ Values = NDArray[np.float64]
 ERROR = 0.05
 BUDGET = 4000
 LAST = 64  # values have the numbers 0 to 64
-BLOCK = 60  # number of runs in a draw
+BLOCK = 60  # number of runs that are drawn at once
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ def _aloha(stream: np.random.Generator, value: int, threshold: float, runs: int)
 
 
 def _seldom(share: float, jitter: float = 0.0) -> Law:
-    """Return a law of a delivery ratio that is 1 or slightly less, except in a share of the runs. Its mean jumps by
-    more than the tolerance on both sides of the limit.
+    """Return a law of a delivery ratio that is 1 or slightly less, except in a fraction `share` of the runs. Its mean
+    jumps by more than the tolerance on both sides of the limit.
     """
 
     def mean(value: int, threshold: float) -> float:
@@ -152,8 +152,8 @@ def _seldom(share: float, jitter: float = 0.0) -> Law:
 
 
 def _long(share: float) -> Law:
-    """Return a law of a delay that is about 0.5 s, but much longer in a share of the runs. Its mean jumps as that of
-    _seldom does.
+    """Return a law of a delay that is about 0.5 s, but much longer in a fraction `share` of the runs. Its mean jumps at
+    the threshold, like that of `_seldom`.
     """
 
     def mean(value: int, threshold: float) -> float:
@@ -257,7 +257,7 @@ def is_wrong(law: Law, step: Step, threshold: float) -> bool:
 
 
 def fixed_runs(law: Law) -> int:
-    """Return how many runs a bisection with equally many runs at each value requires for the same error."""
+    """Return how many runs a bisection with equally many runs at each value needs for the same error."""
     values = len(first_values(law.last)) + math.ceil(math.log2(law.last / 4))
     quantile = NormalDist().inv_cdf(1 - ERROR / claims(law.last))
     return values * math.ceil((quantile * law.deviation / (law.distance or law.requirement.tolerance)) ** 2)

@@ -32,7 +32,7 @@ from validation.capacity import Values, autoregressive, lognormal, most_wrong, n
 from validation.real_runs import relative
 
 METRIC = "delivery_delay_mean_s"
-DISTANCES = (1.02, 1.5, 2.0, 3.0)  # in margins
+DISTANCES = (1.02, 1.5, 2.0, 3.0)  # distances of the true value from the bound, in margins
 RELATIONS = ("within", "near", "ratio", "difference", "below", "grows", "falls")
 COUNT = 40
 REPLICATIONS = 4000
@@ -91,7 +91,7 @@ def _case(relation: str, margin: float, beyond: float, is_upper: bool) -> tuple[
     end = "at_most" if is_upper else "at_least"
     if relation == "within":
         return {end: 1.0, "margin": margin}, (1 + off,)
-    if relation == "near":  # 1 +- 0.4, so that the other end is far away
+    if relation == "near":  # The bounds, 1 ± 0.4, are so far apart that only one of them matters.
         return {"number": 1.0, "percent": 40, "margin": margin}, ((1.4 if is_upper else 0.6) + off,)
     if relation == "ratio":
         return {end: 1.0, "margin": margin}, (1 + off, 1.0)
@@ -186,7 +186,7 @@ class Count(NamedTuple):
 
 
 def repeat(files: int, error: float | None = None) -> Count:
-    """Answer the file this many times."""
+    """Answer the claims file `files` times with different random numbers, and return the counts."""
     wrong = decided = runs = 0
     truths = [case.is_true for case in cases()]
     for repetition in range(files):

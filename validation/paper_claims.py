@@ -45,7 +45,7 @@ WORDS = {
     "tcp_static": "flooding over TCP, 5.6 messages a second",
     "tcp_heavy": "flooding over TCP, 35 messages a second",
 }
-ENGINEERING: dict[str, Any] = {  # with the same loads and durations
+ENGINEERING: dict[str, Any] = {  # scenarios with engineering defaults, and with the loads and durations of the paper
     "static": {"scenario": "../static.yaml", "set": {"duration_s": 100}},
     "static_25": {"scenario": "../static.yaml", "set": {"duration_s": 100, "workload.interval_s": 2.8}},
     "static_heavy": {"scenario": "../static_heavy.yaml", "set": {"duration_s": 100}},

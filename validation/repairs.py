@@ -40,7 +40,7 @@ LIMITS: dict[str, dict[tuple[str, str], float]] = {  # radio -> (metric, baselin
     **{radio: {(DELAY, TCP): 1.0, (FRAMES, TCP): 1.5} for radio in ("fading", "walls")},
 }
 ALONE_UNDER_FADING = 2.2
-# The only radio of studies that have just one.
+# These studies have only one radio.
 ALONE_ON = {"elsewhere": "disk", "town": "walls", **dict.fromkeys(("sparse", "load", "retries"), "fading")}
 
 
@@ -167,8 +167,8 @@ def print_handoffs(out: Path) -> None:
 
 
 def draw(all_scenes: list[Scene]) -> None:
-    """Draw delay against frames per delivery. There is a panel for each place, a colour for each variant, and a marker
-    for each radio.
+    """Draw delay against frames per delivery. There is a panel for each kind of hosts and interval, a colour for each
+    variant, and a marker for each radio.
     """
     places = list(dict.fromkeys((scene.hosts, scene.where) for scene in all_scenes))
     variants = list(all_scenes[0].runs)

@@ -1,4 +1,4 @@
-"""Compare TCP flooding under settings that the paper does not specify with the figures that it prints, and run it with
+"""Run TCP flooding with settings that the paper leaves open, compare it with the printed figures, and run it with
 moving hosts.
 
     python -m validation.variants [--seeds 5] [--seconds 100]       static.yaml, a row for each variant

@@ -17,7 +17,7 @@ DOTS_PER_INCH = 110  # resolution on a screen
 
 
 class Canvas(Figure):
-    """A matplotlib figure with a picture for notebooks."""
+    """A matplotlib figure that notebooks can display as a picture."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

@@ -4,7 +4,7 @@ Model     there is a panel for each requirement; all panels share the axis of th
           mark with an interval: a filled circle if this requirement holds, a filled square if it fails, a hollow
           diamond if that is undecided. The line is the limit, and the band around it the tolerance. The vertical band
           spans from the value that holds to the value that fails. A cross marks a backlog that grows without bound
-Units     those of the key and of the metrics
+Units     the units of the key and of the metrics
 Source    ours: docs/guide/capacity.md
 """
 
@@ -27,7 +27,7 @@ from mobilenet.record.provenance import stamping_of
 from .files import together
 from .style import COLOURS, QUIET, caption, large_numbers, log_axis, page, plain, save, unstable_mark
 
-LOOKS = {  # state -> (marker, colour, whether it is filled)
+LOOKS = {  # state -> (marker, colour, whether the marker is filled)
     State.HOLDS: ("o", COLOURS[0], True),
     State.FAILS: ("s", COLOURS[3], True),
     State.OPEN: ("D", COLOURS[7], False),
@@ -35,8 +35,8 @@ LOOKS = {  # state -> (marker, colour, whether it is filled)
 }
 WIDTH_IN, PANEL_IN, FOOT_IN = 6.4, 2.5, 1.5
 FAR = 8.0  # the axis is logarithmic if a value exceeds this multiple of the limit
-WIDEST = 70  # characters in a title
-# shares of a panel's height: the extent of bars without an end, and the space around the others
+WIDEST = 70  # the maximum number of characters in a title
+# in units of a panel's height: the extent of bars without an end, and the space around the other bars
 BEYOND, MARGIN = 2.0, 0.08
 
 

@@ -1,6 +1,6 @@
 """The bounds that claims require of measured values, for figures of claims and of the studies that answer them.
 
-Shapes    rows: those of claims.json, one for each claim
+Shapes    the rows of claims.json, one for each claim
 Errors    OSError, ValueError for missing or damaged answers
 Source    mobilenet/lab/studies/claims/answer.py
 """
@@ -26,7 +26,7 @@ def rows_of(directory: Path) -> list[Row]:
 
 
 def bounds_of(row: Row) -> Ends | None:
-    """Return the bounds of a claim, or None if it has none or was answered by an older version."""
+    """Return the bounds of a claim. None: the claim has no bounds, or an older version of mobilenet answered it."""
     ends = {side: float(row[side]) for side in ("at_least", "at_most") if isinstance(row.get(side), int | float)}
     return ends or None
 

@@ -6,7 +6,7 @@ Model     there are two metrics in each row. The upper panel shows the mean of e
           replications, with one position for each combination of the other factors. The lower panel shows the ratio to
           the baseline with its interval, and the margin of equivalence as a band. An unstable configuration has no
           mean, and is marked on the upper edge of both panels
-Units     those of the metrics
+Units     the units of the metrics
 Errors    StudyError if this is not a finished study with a comparison, or if it is damaged
 Source    ours: docs/guide/studies.md
 """
@@ -56,8 +56,8 @@ MOST_PLACES = 8  # the maximum number of combinations of the other factors in a 
 
 
 def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, only_metrics: Sequence[str] = ()) -> None:
-    """Write the picture as SVG, PNG or PDF, according to the suffix of the target. Without captions, it is meant for a
-    page with its own captions. `only_metrics`: draw only these of the compared metrics.
+    """Write the picture as SVG, PNG or PDF, according to the suffix of the target. A picture without captions is meant
+    for a page that has captions. `only_metrics`: draw only these of the compared metrics.
     """
     tables = study_tables(study)
     if tables.comparison is None:

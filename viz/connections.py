@@ -28,8 +28,8 @@ FOREVER_NS = 1 << 62
 
 
 class Near(NamedTuple):
-    """The mean round-trip times, in seconds, in the two seconds before and after a handoff. None means that there are
-    none.
+    """The mean round-trip times, in seconds, in the two seconds before and after a handoff. None means that no round
+    trip was measured.
     """
 
     handoff: Handoff
@@ -39,7 +39,7 @@ class Near(NamedTuple):
 
 
 class ShownConnection:
-    """The data about one connection that a card shows."""
+    """The data of one connection that figures and cards show."""
 
     def __init__(self, connection: Connection, handoffs: list[Handoff]) -> None:
         self.connection = connection
@@ -91,7 +91,7 @@ class ShownConnection:
 
 
 def connections_in(run: Path) -> list[ShownConnection]:
-    """Return the connections of a run, in the order of their beginnings. The list is empty if the run has no
+    """Return the connections of a run in the order in which they began. The list is empty if the run has no
     captures.
     """
     captures = read_captures(run) if (run / CAPTURES).is_dir() else None

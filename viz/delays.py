@@ -25,8 +25,8 @@ from .style import caption, entitle, in_words, page, save
 def draw(
     runs: Sequence[Path], stories: Sequence[Stories], target: Path, message: str | None = None, at: str | None = None
 ) -> None:
-    """Write the figure as SVG, PNG or PDF, according to the suffix. `message`: draw its deliveries, or the one at the
-    node `at`; None: draw all deliveries of the measurement period.
+    """Write the figure as SVG, PNG or PDF, according to the suffix. `message`: draw its deliveries, or with `at` only
+    its delivery at that node; None: draw all deliveries of the measurement period.
     """
     replays_code = any(needs_code(run, "causes") for run in runs)
     command = normal_command("why", *["RUN"] * len(runs), message=message, at=at, allow_code=replays_code)
@@ -40,7 +40,7 @@ def draw(
 
 
 def draw_handoffs(run: Path, walk: Interruptions, interruptions: Sequence[Interruption], target: Path) -> None:
-    """Draw the interruptions by handoffs, with one row for each and the longest first."""
+    """Draw a row for each interruption by a handoff, with the longest one first."""
     size = 8, 1.4 + 0.24 * min(len(interruptions), MOST_ROWS)
     command = normal_command("why", "RUN", handoffs=True, allow_code=needs_code(run, "causes"))
     stamped = stamping_of(run, command)

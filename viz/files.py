@@ -64,7 +64,7 @@ def together(folder: Path) -> Iterator[Path]:
         around = folder.parent if is_new else folder
         for one in {folder.parent, around}:
             remove_dead(one)
-        place = partial_path(around / folder.name)  # inside, because the file system is then the same
+        place = partial_path(around / folder.name)  # inside `around`, and therefore on the same file system
         place.mkdir()
         yield place
         if is_new and not folder.exists():
@@ -75,7 +75,7 @@ def together(folder: Path) -> Iterator[Path]:
             raise RecordError(f"{folder / wrong}: is a directory, expected a file", is_input=True)
         for file in files:
             os.replace(file, folder / file.name)
-    except RecordError as error:  # the writer of a file has raised it
+    except RecordError as error:  # raised while a file was being written
         raise RecordError(str(error).replace(str(place), str(folder)), error.is_input) from None
     except OSError as error:
         if place is None or not place.is_dir():

@@ -2,7 +2,7 @@
 
 Model     the table has a row for each configuration and a column for each metric: the mean and half of its interval,
           with the digits that the interval justifies. LaTeX needs the package booktabs
-Units     those of the metrics, in the heads of the columns
+Units     the units of the metrics, which the column heads state
 Source    ours: docs/guide/pictures.md
 """
 
@@ -59,7 +59,7 @@ def note_of_means(tables: StudyTables) -> str:
 
 
 def mean_and_half(mean: float, half: float) -> str:
-    """Return text such as `0.041 ± 0.002`: the interval has two digits, and the mean as many decimal places, within
+    """Return text such as `0.0410 ± 0.0023`. The interval has two digits, and the mean as many decimal places, within
     MOST_DIGITS.
     """
     if not half > 0:

@@ -20,16 +20,16 @@ from mobilenet.metrics.registry import OF_HOSTS
 from .style import COLOURS, QUIET, caption, cut, log_axis, page, plain, save
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
-SPREAD = 0.72  # the share of a row that its marks take
+SPREAD = 0.72  # the fraction of a row's height that its marks fill
 NARROW = 5.0
-WIDEST = 70  # characters in a title
+WIDEST = 70  # the maximum number of characters in a title
 LEAST_ROOM = 1.02
-VERDICT = 34  # characters in a line
+VERDICT = 34  # the maximum number of characters in a line of a verdict
 ROW_IN, HEAD_IN, FOOT_IN, LINE_IN = 0.82, 0.85, 1.3, 0.14
 
 
 def draw(factor: str, names: LevelNames, confidence: float, claims: list[Claim], target: Path) -> None:
-    """Write the figure as SVG, PNG or PDF, according to the suffix. `factor`: the compared one."""
+    """Write the figure as SVG, PNG or PDF, according to the suffix. `factor`: the factor that is compared."""
     metrics = list(dict.fromkeys(claim.metric for claim in claims))
     of_metric = {metric: [claim for claim in claims if claim.metric == metric] for metric in metrics}
     verdicts = [textwrap.fill(claim.verdict_in_full(pair_of(claim, factor, names)), VERDICT) for claim in claims]

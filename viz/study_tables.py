@@ -97,7 +97,7 @@ class StudyTables:
 
     @cached_property
     def _broadcast(self) -> dict[int, float]:
-        """The share of the offered broadcasts that each configuration made."""
+        """The fraction of the offered broadcasts that each configuration made."""
         offers = any(row["metric"] == "broadcasts_offered" for row in self.summary)
         return Delivered.of_study(self.path).means(ACCEPTED) if offers else {}
 
@@ -126,7 +126,9 @@ class StudyTables:
 
 
 def infinite(row: Mapping[str, Any]) -> str:
-    """Return in how many runs the value in a row of the summary is infinite, in words, or an empty string."""
+    """Return in words in how many runs a metric is infinite, from its row in the summary, or an empty string if it
+    never is.
+    """
     return f"∞ (in {row['infinite']} of {pluralize(row['n'], 'run')})" if row["infinite"] else ""
 
 
@@ -163,7 +165,7 @@ def study_tables(directory: Path) -> StudyTables:
 
 
 def words_of(directory: Path, name: str) -> str:
-    """Return one of the study's texts."""
+    """Return the content of one of the study's text files."""
     path = directory / name
     try:
         return path.read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ from mobilenet.why import kinds
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-# Stations are neither black nor grey, because these mean that a host is down or out of reach.
+# Stations are neither black nor grey, because these colours mean that a host is down or out of reach.
 STATIONS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4B2A7B", "#6E3B1F")
 FAULT = "#E69F00"
 # The colours of parts of delays: radio blue, losses red, waits orange, TCP violet, wires green, hosts brown.
@@ -60,7 +60,7 @@ KIND_COLOURS = {
     kinds.DETECTION: "#E377C2",
     kinds.IDLE: "#F0F0F0",
 }
-QUIET = "#5B6570"  # for lines and words in the background, on pages as well (`in_our_colours`)
+QUIET = "#5B6570"  # for lines and words in the background of figures and of pages (`in_our_colours`)
 DOTS_PER_INCH = 300
 WIDE_IN = 6.0  # From this width on, a legend has all its columns, panels are side by side, and letters are large.
 LETTERS_PER_IN = 12  # the number of letters per inch in the name of an axis
@@ -69,8 +69,8 @@ TITLE_LETTERS_PER_IN = 8.5
 # the maximum number of ticks at the levels of a factor, and the minimum distance in inches between two of them
 MOST_TICKS, LEAST_TICK_IN = 8, 0.3
 LEAST_PANEL_IN = 2.0  # the minimum height of one of several panels
-BESIDE_PANEL_IN = 0.7  # for the numbers and the name of an axis
-LEAST_HEIGHT_IN = 2.4  # in a lower figure, names of axes and a legend leave no space
+BESIDE_PANEL_IN = 0.7  # the width of the numbers and the name of an axis, next to a panel
+LEAST_HEIGHT_IN = 2.4  # in a lower figure, the names of axes and a legend leave no space for the panel
 
 
 def in_our_colours(page: str) -> str:
@@ -114,9 +114,7 @@ def thousands(number: int) -> str:
 def page(
     width_in: float, height_in: float, rows: int = 1, columns: int = 1, **options: Any
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield a figure and its axes while mobilenet's matplotlib settings are active. Only the caller keeps the
-    figure.
-    """
+    """Yield a figure and its axes while mobilenet's matplotlib settings are active. pyplot does not keep the figure."""
     import matplotlib
 
     from .canvas import Canvas
@@ -187,7 +185,7 @@ LOOK = Look()
 
 
 class DrawnFigure(NamedTuple):
-    """A figure that was drawn."""
+    """A figure that was saved as a file."""
 
     title: str
     path: Path
@@ -234,7 +232,7 @@ def wrap_labels(figure: Any) -> None:
 
 
 def _share(place: Any, grid: Any) -> float:
-    """Return the share of a figure's height that a panel takes."""
+    """Return the fraction of a figure's height that a panel takes."""
     heights = grid.get_height_ratios()
     return float(heights[place.rowspan.start] / sum(heights))
 
@@ -255,7 +253,7 @@ def caption(figure: Any, text: str) -> None:
     lines = textwrap.wrap(text, int(figure.get_figwidth() * 16.5))
     text_below = figure.supxlabel(plain("\n".join(lines)), fontsize=8, color=QUIET, x=0.01, ha="left")
     _grow(figure, CAPTION_LINE_IN * (len(lines) - 1))
-    for legend in figure.legends:  # the layout only leaves space for the higher one of two legends, but both must fit
+    for legend in figure.legends:  # the layout only leaves space for the taller one of two legends, but both must fit
         text_below.set_in_layout(False)
         high = CAPTION_LINE_IN * len(lines) + 0.06
         up = ScaledTranslation(0, high, figure.dpi_scale_trans)
@@ -327,7 +325,7 @@ def log_axis(axis: Any, least: float, most: float) -> None:
 
 
 def in_words(axes: Any, words: str) -> str:
-    """Write words in place of an empty picture. Return the words."""
+    """Write a text in place of an empty picture. Return the text."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, words, ha="center", va="center", color=QUIET, transform=axes.transAxes)
     return words

@@ -2,8 +2,8 @@
 
 Model     the left side shows cells, tracks, and a mark for each expected handoff. The right side shows the share of
           time at each speed, and the numbers of hosts that exist and that are in reach over time. Lines and areas are
-          interrupted where a host is silent, by the spans of the inspection, so that the area under the curve is the
-          host time of the table. A single sample is a dot
+          interrupted where a host has no samples for a long time. The area under the curve is therefore the host time
+          in the table of the inspection. A single sample is a dot
 Units     metres, metres per second, seconds
 Source    ours: docs/guide/tracks.md
 """
@@ -92,12 +92,12 @@ def _field(axes: Any, inspection: Any) -> None:
                 label=f"{pluralize(many, 'handoff')} expected",
             )
     axes.autoscale_view()
-    west, south, east, north = inspection.extent_m  # the part where the hosts are
+    west, south, east, north = inspection.extent_m  # the area in which the hosts are
     room = 0.08 * max(east - west, north - south, 10) + (cells.range_m * 0.5 if cells is not None else 0)
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)", title="Where")
     axes.set_xlim(west - room, east + room)
     axes.set_ylim(south - room, north + room)
-    # below the name of the axis, even if the axis is flat
+    # below the name of the axis, even if the axes are not high
     legend = axes.legend(
         loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.6, ncols=3, fontsize=9, frameon=False
     )

@@ -36,8 +36,8 @@ NO_MEAN = "A cross marks an unstable configuration: the backlog grows until the 
 
 
 def with_interval(metric: str, mean: float | None, low: float | None, high: float | None) -> tuple[str, str, str]:
-    """Return the mean and both ends of its interval, with the digits that the interval justifies. An end that is
-    impossible is `< 0`.
+    """Return the mean and both ends of its interval, with the digits that the interval justifies. If a metric cannot be
+    negative, a negative lower end is written as `< 0`.
     """
     if mean is None or low is None or high is None or not math.isfinite(low) or not math.isfinite(high):
         return format_number(mean), format_number(low), format_number(high)

@@ -115,8 +115,8 @@ def _search(
 
 
 def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool, runs_made: int) -> None:
-    """Draw and print the answer. Exit with an error unless there is an answer, all runs were made, and none is
-    violated.
+    """Draw and print the answer. Exit with an error unless there is an answer, all runs were made, and no run violates
+    a property.
     """
     from mobilenet.lab.studies.capacity.question import BUDGET
     from mobilenet.lab.studies.capacity.words import document, head, more_runs, point_rows, sentences

@@ -35,16 +35,16 @@ from mobilenet.quoting import cut, spell_out
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAME_REQUEST_S = 1.0  # a second signal within this time (timeout(1) sends two) does not disturb the clean-up
-AGAIN_S = 0.5  # interval at which an ignored request to stop is repeated
-GROUP_S = 0.3  # time within which a signal reaches all processes of a group
+AGAIN_S = 0.5  # the interval at which Stopped is raised again if its exception was lost
+GROUP_S = 0.3  # a signal reaches all processes of a group within this time
 NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP)
-LEAST_BYTES = 400_000_000  # memory for the libraries, before the simulation begins
+LEAST_BYTES = 400_000_000  # the memory that the libraries need, before the simulation begins
 EXTRAS = {  # library -> the extra that installs it, for optional libraries
     "SALib": "sensitivity", "folium": "pictures", "matplotlib": "pictures", "pyspark": "studies", "websockets": "live",
 }  # fmt: skip
 NO_MEMORY = "out of memory; nothing was written"
-LONGEST_LINE = 800  # most characters of an error message
-WIDEST = 10_000  # most columns of a table
+LONGEST_LINE = 800  # the maximum number of characters of an error message
+WIDEST = 10_000  # the maximum number of columns of a table
 # thresholds of the garbage collector, which are high because imported modules are not garbage
 SELDOM = (100_000, 20, 20)
 WORDINGS = {  # replacements for typer's messages
@@ -53,7 +53,7 @@ WORDINGS = {  # replacements for typer's messages
     r"(['\"])(.*?)\1 is not one of ": r"unknown value \2; expected one of ",
     r"\. Choose from: ": "; expected one of ",
 }
-# answers about a record itself, in addition to those about the protocol
+# answers about the record itself, in addition to those about the protocol
 DIFFERS, DAMAGED = "not the same when repeated", "damaged"
 REPEATED = "The run did not record its messages (record.messages), so it was repeated; the fingerprint is the same."
 
@@ -73,7 +73,7 @@ class Stopped(KeyboardInterrupt):
 # the signal that asked the command to stop; its exception may get lost, for example in a finalizer
 _stop_signals: list[str] = []
 _hush: list[bool] = []  # whether the current command prints only essential output, because of --quiet or --json
-_brief: list[bool] = []  # whether this is because of --quiet
+_brief: list[bool] = []  # whether essential output is requested by --quiet, and not by --json
 
 
 class Group(TyperGroup):
@@ -222,7 +222,7 @@ def _damage(directory: Path) -> str | None:
     from mobilenet.lab.studies import store as of_studies
     from mobilenet.record import soundness as of_runs
 
-    with suppress(Exception):  # if this check fails as well, only the first error is reported
+    with suppress(Exception):  # if this check fails as well, only the original error is reported
         return of_runs.fault(directory) or of_studies.fault(directory)
     return None
 
@@ -263,9 +263,7 @@ def _on_signal() -> Callable[[int, FrameType | None], None]:
 
 
 def _ask_again(number: int, frame: FrameType | None) -> None:
-    """Raise Stopped again, unless the command is already unwinding. In that case its current error has a Stopped as a
-    cause.
-    """
+    """Raise Stopped again, unless the command is already unwinding because of an earlier Stopped."""
     signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
     error = sys.exc_info()[1]
     while error is not None:
@@ -276,7 +274,7 @@ def _ask_again(number: int, frame: FrameType | None) -> None:
 
 
 def _no_more_asking() -> None:
-    with suppress(ValueError):  # this is not the main thread
+    with suppress(ValueError):  # signals can only be handled in the main thread
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
@@ -300,9 +298,9 @@ def _forsake_stdout() -> None:
 
 
 def fail(message: str, code: Exit) -> NoReturn:
-    if _stop_signals:  # the command is ending with this code already, and a second request must not interrupt it
+    if _stop_signals:  # the command already ends with this code, and a second request must not interrupt it
         _no_more_asking()
-        with suppress(ValueError):  # this is not the main thread
+        with suppress(ValueError):  # signals can only be handled in the main thread
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
     _print_error(message)
@@ -321,7 +319,7 @@ def say(line: str, always: bool = False) -> None:
 
 
 def conclude(line: str) -> None:
-    """Print the answer of a command if it was asked to be quiet. Otherwise the answer has been printed in full."""
+    """Print the answer of a command that was asked to be quiet. Other commands have already printed it in full."""
     if any(_brief):
         say(line, always=True)
 

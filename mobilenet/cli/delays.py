@@ -1,4 +1,4 @@
-"""Show where the time of all deliveries goes, as tables for a terminal, for one run or for two runs in comparison."""
+"""Show where the time of deliveries goes, as tables for a terminal. The tables cover one run, or compare two runs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from mobilenet.why.stories import Stories
     from mobilenet.why.stretches import Stretch
 
-MOST_PARTS = 12  # most rows in a table of parts
-LONGEST = 10  # number of deliveries that are listed
+MOST_PARTS = 12  # the maximum number of rows in a table of parts
+LONGEST = 10  # the number of deliveries that are listed
 MOST_NODES = 8
 
 
 def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> None:
-    """Print the parts of the delays of a run's deliveries, as a mean over all deliveries and for the slowest ones.
-    `allowed` is the option that the printed command needs.
+    """Print the parts of the delays of a run's deliveries, as a mean over all deliveries and over the slowest ones.
+    `allowed` is the permission that the suggested command needs.
     """
     from mobilenet.why.shares import add, counted_deliveries, shares_by, slowest
 
@@ -163,8 +163,8 @@ def largest_part(parts: Mapping[Part, int], total_ns: int) -> str:
 
 
 def stretch_rows(stories: Stories, story: Sequence[Stretch], receiver: str) -> list[dict[str, Any]]:
-    """Return the stretches in the form that `--json` prints. Times are relative to the beginning of the first
-    stretch.
+    """Return the parts of a delay in the form that `--json` prints. Times are relative to the beginning of the first
+    part.
     """
     from mobilenet.why.words import Words
 
@@ -255,7 +255,7 @@ def _planned_delivery(stories: Stories, one: Delivery) -> Planned:
 
 
 def _lacking(run: Path) -> str:
-    """Return the delivery ratio of the run as text, or an empty string if it delivered everything that it owed."""
+    """Return the delivery ratio of the run as text, or an empty string if the run made all required deliveries."""
     from mobilenet.api import Run
 
     share = Run(run).metrics.get("delivery_ratio")
@@ -263,9 +263,7 @@ def _lacking(run: Path) -> str:
 
 
 def _answers(runs: Sequence[Path]) -> str:
-    """Return the delivery ratios of the runs as text, or an empty string if both delivered everything that they
-    owed.
-    """
+    """Return the delivery ratios of the runs as text, or an empty string if both runs made all required deliveries."""
     from mobilenet.api import Run
 
     one, other = (Run(run).metrics.get("delivery_ratio") for run in runs)

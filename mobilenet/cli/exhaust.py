@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mobilenet.lab.hunt.exhaustion.campaign import Report
     from mobilenet.lab.hunt.exhaustion.search import Progress
 
-EVERY_S = 10.0  # seconds between two lines of progress
+EVERY_S = 10.0  # the interval between two lines of progress
 
 
 def exhaust(

@@ -96,8 +96,8 @@ def _print(file: Path, provenance: Provenance | None, place: Path | None, there:
 
 
 def _print_archive(file: Path, as_json: bool) -> bool:
-    """Print the provenance of an archive, or of the unpacked archive that contains a file. Return whether there is an
-    archive.
+    """Print the provenance of an archive, or of the unpacked archive that contains a file. Return whether one was
+    found.
     """
     from mobilenet.lab.artefact import ArtefactError
     from mobilenet.lab.artefact.archive import CHECKSUMS, open_archive
@@ -196,7 +196,7 @@ def _remade(place: Path, inputs: Inputs) -> str:
 
 
 def _remade_of_kind(place: Path, kind: str) -> str:
-    """Return the command for a directory that lacks these tables, because it is unfinished or comes from an older
+    """Return the command for a directory without recorded provenance, which is unfinished or comes from an older
     version.
     """
     from mobilenet.lab.studies.store import open_store

@@ -58,7 +58,7 @@ Node = Annotated[
     ),
 ]
 EPOCH_S = 1_704_067_200
-FORMATS_OF = {  # option -> formats for which the option has an effect
+FORMATS_OF = {  # option -> the formats for which it has an effect
     "--node": ("pcap", "radio-pcap"), "--origin": ("csv", "geojson", "kepler"), "--from-s": ("shiviz",),
     "--to-s": ("shiviz",), "--epoch-s": ("kepler",), "--allow-code": ("shiviz",),
 }  # fmt: skip
@@ -197,7 +197,7 @@ def _export_omnetpp(directory: Path, target: Path) -> None:
 
 
 def _places(study: Path) -> dict[str, Any]:
-    """Return the position of each finished run in the experiment that represents the study in OMNeT++."""
+    """Return for each finished run its position in the OMNeT++ experiment that represents the study."""
     from mobilenet.lab.export.omnetpp import UNNAMED, Place
     from mobilenet.lab.studies.level_names import LevelNames
     from mobilenet.lab.studies.store import open_store

@@ -9,7 +9,8 @@ from mobilenet.cli.console import print_table, say
 from mobilenet.quoting import pluralize
 
 MOST_LISTED = 5
-SKIPPED = {"geojson": ("feature", "times"), "gpx": ("track", "times")}  # format -> what is skipped, and what it lacks
+# format -> which entries are skipped, and what they lack
+SKIPPED = {"geojson": ("feature", "times"), "gpx": ("track", "times")}
 
 
 def print_inspection(inspection: Any, sites: Any, exchanged: bool, at: Any) -> None:

@@ -65,7 +65,9 @@ def _draw(run: Path, walk: Interruptions, handoffs: list[Interruption], out: Pat
 
 
 def _handoffs_begun(run: Path) -> int:
-    """Return the number of changes of station that began in the measurement period and were not superseded."""
+    """Return the number of changes of station that began in the measurement period and that no later change
+    superseded.
+    """
     from mobilenet.metrics.fold import EventFold
     from mobilenet.record.reader import read_coded
 

@@ -1,4 +1,4 @@
-"""JSON Schemas of scenarios, studies and claims files, with which editors complete keys and mark wrong ones.
+"""JSON Schemas of scenarios, studies and claims files, with which editors complete keys and mark invalid ones.
 
 Model     the schemas are generated from the declarations that check a file. They contain the rules for single values
           (types, ranges, choices, unknown keys). Only `mobilenet check` applies rules that involve several keys

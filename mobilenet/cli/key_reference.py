@@ -38,7 +38,7 @@ WHOLE_UNITS = {
     "rate_per_host_per_min": "1/min",
 }
 PLAIN = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "any", type(None): "null"}
-COLUMNS = 100  # width of the list in characters
+COLUMNS = 100  # the width of the list in characters
 INDENTED: Any = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
 BOUNDS = {
     "ge": "≥ {}",
@@ -242,7 +242,7 @@ def _about_module(group: type[BaseModel]) -> str:
 
 
 def source_of(module: str) -> str:
-    """Return the `Source` entry of a module's docstring, in one line."""
+    """Return the `Source` entry of a module's docstring on one line."""
     match = re.search(r"^Source +(.*?)(?=^\S|\Z)", sys.modules[module].__doc__ or "", re.MULTILINE | re.DOTALL)
     return " ".join(match[1].split()) if match else ""
 

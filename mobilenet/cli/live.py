@@ -113,7 +113,7 @@ def _end_by_signals(end: Callable[[], None]) -> None:
 
 def _end(desk: Any, scenario: Path, out: Path | None, again: str, ending: list[str]) -> None:
     """Save the runs with interventions, unless they have been saved already. `again` contains the options of the
-    command. The lines that pages show about the end are appended to `ending`.
+    command. The final lines for the pages are appended to `ending`.
     """
 
     def report(line: str) -> None:

@@ -93,7 +93,7 @@ SIMULATING = (
     "artefact",
     "swarm",
     "bench",
-)  # these commands would take about twice as long with edited sources that are not compiled
+)  # with edited sources that are not compiled, these commands would take about twice as long
 
 
 def _version(is_requested: bool) -> None:

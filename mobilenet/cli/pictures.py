@@ -97,7 +97,7 @@ def _fetches(tiles: bool) -> str:
 
 
 def _width(value: float | None) -> float | None:
-    if value is not None and not NARROWEST_IN <= value <= WIDEST_IN:  # written in this way to refuse nan as well
+    if value is not None and not NARROWEST_IN <= value <= WIDEST_IN:  # this form also refuses nan
         raise typer.BadParameter(f"{value:g} is not in the range {NARROWEST_IN} to {WIDEST_IN} inches")
     return value
 

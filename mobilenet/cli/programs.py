@@ -14,7 +14,7 @@ from mobilenet.cli.progress import error_console, progress
 from mobilenet.quoting import cut, pluralize, quote, spell_out
 from mobilenet.record.atomic_files import write_whole
 
-LONGEST = 2000  # most characters of a line
+LONGEST = 2000  # the maximum number of characters of a line
 REPEATED = (
     "The run did not record the lines of its programs (record.programs), so it was repeated;"
     " the fingerprint is the same."

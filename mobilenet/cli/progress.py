@@ -1,6 +1,6 @@
 """Show the progress of long work, as a bar on a terminal, or otherwise as a line at intervals.
 
-Units     seconds of simulated and of wall time, as the names show
+Units     seconds of simulated and of wall time
 Source    ours: docs/architecture/command-line.md
 """
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from mobilenet.lab.studies.batch import Standing
 
-PLAIN_PROGRESS_S = 10.0  # seconds between two lines if stderr is not a terminal
-RECENT_S = 30.0  # the time left follows from the speed during this period, as in rich
+PLAIN_PROGRESS_S = 10.0  # the interval between two lines if stderr is not a terminal
+RECENT_S = 30.0  # the remaining time is estimated from the speed during this period, as in rich
 LOOK_S = 0.2
-LEAST_KNOWN = 4  # least number of finished runs or schedules for an estimate of the time left
+LEAST_KNOWN = 4  # the minimum number of finished runs or schedules for an estimate of the remaining time
 
 
 def error_console() -> Console:
@@ -38,7 +38,7 @@ def _on_terminal() -> bool:
 
 @contextmanager
 def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None] | None]:
-    """Show simulated time, speed and time left, as a bar on a terminal, or otherwise as a line at intervals."""
+    """Show simulated time, speed and remaining time, as a bar on a terminal, or otherwise as a line at intervals."""
     if quiet:
         yield None
         return
@@ -91,7 +91,7 @@ def _speed(speed: float) -> str:
 
 @contextmanager
 def runs_progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
-    """Show how many runs of a study are done, have failed and are left, with the round and the time left."""
+    """Show how many runs of a study are done, have failed and remain, with the round and the remaining time."""
     if quiet:
         yield lambda standing: None
     elif not _on_terminal():
@@ -123,10 +123,10 @@ def _plain_runs_progress() -> Callable[[Standing], None]:
 
 
 def _describing() -> Callable[[Standing], str]:
-    """Return a function that describes the state of a study. The time left is estimated from the speed since the
+    """Return a function that describes the state of a study. The remaining time is estimated from the speed since the
     current work began. New work begins, for example, when claims continue with their schedules.
     """
-    first: list[tuple[float, int]] = []  # when the current work began, and how many runs had ended before
+    first: list[tuple[float, int]] = []  # when the current work began, and how many runs had ended before that
     last: list[tuple[int, int]] = []
 
     def describe(standing: Standing) -> str:

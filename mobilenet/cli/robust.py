@@ -64,7 +64,9 @@ def robust(
 
 
 def _end(plan: Any, place: Path, results: list[Any]) -> None:
-    """Write and print the result on each radio. Exit with an error unless all runs were made and none is violated."""
+    """Write and print the result on each radio. Exit with an error unless all runs were made and no run violates a
+    property.
+    """
     from mobilenet.lab.studies.robust import robust as robustness
     from mobilenet.lab.studies.robust.words import markdown, totals, without_mean
     from mobilenet.lab.studies.table_files import write_table

@@ -30,7 +30,7 @@ from mobilenet.engine.gc_pause import no_collections, set_modules_aside
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out, unknown
 
-MOST_PARTITIONS = 10  # most partitions that a summary lists
+MOST_PARTITIONS = 10  # the maximum number of partitions in a summary
 EXITS = {
     "valid": Exit.FINE,
     "violated": Exit.VIOLATED,
@@ -289,8 +289,8 @@ def _show_killed(directory: Path, facts: dict[str, Any]) -> NoReturn:
 
 
 def stopped_in_words(facts: dict[str, Any]) -> str | None:
-    """Describe the programs that still ran after the active part, from `real_time` of a manifest. Return None if there
-    were none.
+    """Describe the programs that were still running after the active part, from `real_time` of a manifest. Return None
+    if there were none.
     """
     names: dict[str, list[str]] = {}
     for node, last_signal in facts.get("programs_stopped", {}).items():
@@ -303,7 +303,7 @@ def stopped_in_words(facts: dict[str, Any]) -> str | None:
 
 
 def _print_json(opened: Any) -> None:
-    """Print the metrics of a run and its verdict in a form for programs."""
+    """Print the metrics and the verdict of a run as JSON."""
     verdicts = {name: asdict(verdict) for name, verdict in opened.verdicts.items()}
     say(json.dumps({"verdict": opened.verdict, "properties": verdicts, "metrics": opened.metrics}, indent=1))
 

@@ -74,7 +74,7 @@ def sensitivity(
 
 
 def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
-    """Print the ranking. Exit with an error unless all runs were made and none is violated."""
+    """Print the ranking. Exit with an error unless all runs were made and no run violates a property."""
     from mobilenet.lab.studies.effects import BEFORE_DELAYS, SCREENING, study_effects
     from mobilenet.lab.studies.level_names import LevelNames
     from mobilenet.lab.studies.sensitivity import sensitivity as screening

@@ -75,7 +75,7 @@ def study(
 
 
 def _end(result: Any) -> None:
-    """Print the results. Exit with an error unless all runs were made and none is violated."""
+    """Print the results. Exit with an error unless all runs were made and no run violates a property."""
     _print_study(result)
     if result.failed:
         fail(f"{pluralize(len(result.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
@@ -118,7 +118,7 @@ def while_spark_lives(early: str) -> Iterator[None]:
 
     try:
         yield
-    except (typer.Exit, ScenarioError, BrokenPipeError):  # a BrokenPipeError comes from this command's own output
+    except (typer.Exit, ScenarioError, BrokenPipeError):  # this command's own output can raise a BrokenPipeError
         raise
     except Exception as error:
         if isinstance(error, JobLost) or is_without_java(error):

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from mobilenet.viz.study_tables import StudyTables
 
 MOST_ROWS = 40
-MOST_BRIEF = 4  # most configurations that are shown with --quiet
-LONG_LINE = 300  # most characters of a line with --quiet
-MOST_EFFECTS = 10  # most effects on a metric that are shown on the screen
+MOST_BRIEF = 4  # the maximum number of configurations that are shown with --quiet
+LONG_LINE = 300  # the maximum number of characters of a line with --quiet
+MOST_EFFECTS = 10  # the maximum number of effects on a metric that are shown on the screen
 
 
 def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson = False, quiet: Quiet = False) -> None:
@@ -150,9 +150,7 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
 
 
 def _effect_row(effect: Effect, tables: StudyTables, changed: Sequence[str]) -> tuple[str, ...]:
-    """Return the table row of an effect. `changed` lists the other metrics that the effects change, which add a value
-    and an interval each.
-    """
+    """Return the table row of an effect. Each metric in `changed` adds a value and its interval to the row."""
     from mobilenet.lab.studies.sentences import changes_in_numbers, effect_in_numbers, effect_name
     from mobilenet.viz.words import probability
 
@@ -180,8 +178,8 @@ def _print_comparison(tables: StudyTables) -> None:
 
 
 def _in_brief(tables: StudyTables) -> list[str]:
-    """Return warnings, and one line for each comparison. If a line would be too long, it contains a short form and the
-    delivery ratio.
+    """Return warnings, and one line for each comparison. A line that would be too long is replaced by a short form with
+    the delivery ratio.
     """
     from mobilenet.lab.studies.sentences import sentence
 
@@ -210,8 +208,8 @@ def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
 
 
 def verify_study(directory: Path, share: float, allow_code: bool, quiet: bool) -> str:
-    """Judge each run of a study again from its record, and return the worst answer. A share of the runs, which are
-    evenly spaced, is repeated.
+    """Judge each run of a study again from its record, and return the worst answer. `share`: the fraction of the runs,
+    evenly spaced, that are also repeated.
     """
     from mobilenet.cli.record_check import judge_recorded
     from mobilenet.lab.studies import StudyError

@@ -283,7 +283,7 @@ def _stem(file: Path) -> str:
 
 
 def _is_exchanged(tracks: Any, inspection: Any) -> bool:
-    """Return whether most jumps would disappear if longitudes and latitudes were swapped."""
+    """Return whether most jumps between positions would disappear if longitudes and latitudes were swapped."""
     from mobilenet.parameters import ScenarioError
     from mobilenet.world.inspection import inspect
 

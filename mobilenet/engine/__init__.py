@@ -1,5 +1,4 @@
-"""Time, order and chance: the event queue, the kernel that runs simpy on it, timers, named random streams, and the
-compiled hot path.
+"""The event queue, the kernel that runs simpy on it, timers, named random streams, and the compilation of the hot path.
 
 Knows       neither networks nor protocols
 """

@@ -50,7 +50,7 @@ setup(
     script_args=["-q", "build_ext", "--build-temp", scratch, "--build-lib", target],
 )
 """
-# set by `make dist`: the folder where the same source may have been compiled
+# set by `make dist`: a folder that may contain compiled modules of the same source
 COMPILED_THERE = "MOBILENET_COMPILED_THERE"
 # variables of the caller's environment that are ignored, because the digest does not cover their effects
 FLAGS = ("CFLAGS", "CPPFLAGS", "LDFLAGS")
@@ -100,7 +100,7 @@ def make() -> str | None:
                 if file.is_file():
                     with file.open("rb") as written:
                         os.fsync(written.fileno())
-            if not target.is_dir():  # otherwise another process was faster
+            if not target.is_dir():  # otherwise another process has already built the modules
                 part.rename(target)  # the modules appear all at once or not at all
         finally:
             shutil.rmtree(part, ignore_errors=True)

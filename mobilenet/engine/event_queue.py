@@ -19,11 +19,11 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-NORMAL: Final = 1  # simpy's priority of everything that is not urgent
+NORMAL: Final = 1  # the priority of all events of simpy that are not urgent
 LOOK_EVERY: Final = 1_000_000  # events between two checks whether time advances
 BUCKET_BITS: Final = 18  # a bucket lasts 2^18 ns, a quarter of a millisecond
 PRIORITY_BITS: Final = 2  # for priorities from -1 (which simpy uses for the end of a run) to 2
-SEQUENCE_BITS: Final = 40  # together 60 bits, which are two 30-bit digits of a Python integer
+SEQUENCE_BITS: Final = 40  # with the bits above, these are 60 bits, that is, two 30-bit digits of a Python integer
 
 _TIME_SHIFT: Final = PRIORITY_BITS + SEQUENCE_BITS
 
@@ -36,7 +36,7 @@ class Runaway(Exception):
 
 
 class Calendar:
-    """The calendar that frames and messages use directly. `Kernel` is its interface for simpy."""
+    """The calendar of events, which frames and messages use directly. `Kernel` is its interface for simpy."""
 
     __slots__ = (
         "_base",
@@ -71,7 +71,7 @@ class Calendar:
         self.put(time_ns, NORMAL, self._sequence, action)
 
     def sequence_number(self) -> int:
-        """Return a new sequence number, for callers with a calendar of their own."""
+        """Return a new sequence number, for callers that have their own calendar."""
         self._sequence += 1
         return self._sequence
 
@@ -91,12 +91,12 @@ class Calendar:
 
     def advance_to(self, time_ns: int, sequence: int) -> bool:
         """Advance the clock, within an action, to the entry with this time and sequence number. Return False if another
-        event is due before, or if the run ends before.
+        event is due earlier, or if the run ends earlier.
         """
         if time_ns > self._until:
             return False
         if time_ns >= self._horizon and self._buckets and self._buckets[0] <= time_ns >> BUCKET_BITS:
-            return False  # another event may be due before; this is decided when the entry is reached
+            return False  # an earlier event may exist; this is checked when the entry is reached
         if self._heap and self._heap[0][0] < _key(time_ns - self._base, NORMAL, sequence):
             return False
         self.now = time_ns

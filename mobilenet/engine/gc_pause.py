@@ -1,7 +1,7 @@
 """Keep the garbage collector from slowing down runs.
 
-Model     objects that are built for a run live until its end, and those that the run allocates either die soon or live
-          until its end as well. A search for cycles would therefore find very little
+Model     most objects of a run are either freed soon by reference counting, or live until the end of the run. A search
+          for cycles would therefore find very little
 Source    ours: docs/performance.md
 """
 
@@ -27,7 +27,7 @@ def no_collections() -> Iterator[None]:
 
 def set_modules_aside() -> None:
     """Exclude imported modules from garbage collection. They stay until the process ends, and visiting them during the
-    run and at exit takes 0.1 s. This is done once, because in tests not everything is imported when it is first called.
+    run and at exit takes 0.1 s. This is done only on the first call.
     """
     if not gc.get_freeze_count():
         gc.freeze()

@@ -50,7 +50,9 @@ class Kernel(simpy.Environment):
         self.calendar.at(self.calendar.now + index(delay_ns), action)
 
     def until(self, time_ns: int, priority: int = NORMAL) -> Event:
-        """Return an event that occurs at this time. Its order among the events of the same nanosecond is fixed now."""
+        """Return an event that occurs at this time. Its position among other events at the same nanosecond is fixed by
+        this call.
+        """
         event = Event(self)
         event._ok, event._value = True, None
         calendar = self.calendar
@@ -92,7 +94,7 @@ def _go_on(first: Event, generator: Process) -> Process:
     yield from generator
 
 
-LONGEST_S = 1e12  # longest delay; runs do not last as long
+LONGEST_S = 1e12  # the longest delay; runs do not last as long
 
 
 class Seconds(simpy.Environment):

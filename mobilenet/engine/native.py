@@ -1,4 +1,4 @@
-"""Use machine code for the modules that handle every frame, if it was compiled from exactly this source.
+"""Use machine code for the modules that handle each frame, if it was compiled from exactly this source.
 
 Model     mypyc compiles MODULES without changes, so that there is one source with one behaviour. The result is stored
           in `mobilenet/__compiled__/DIGEST`. The digest covers the bytes of each module, of the modules of this package
@@ -138,7 +138,7 @@ def _same_code(place: Path) -> Path | None:
         return None
     for digest_file in PLACE.glob(f"*/{TREES}"):
         if digest_file.read_text() == trees:
-            with suppress(OSError):  # another process was faster, or the package is read-only
+            with suppress(OSError):  # another process has made the link, or the package is read-only
                 place.symlink_to(digest_file.parent.name)
             return digest_file.parent
     with suppress(OSError):
@@ -173,7 +173,7 @@ def _unpack(archive: Path) -> Path:
         if names and not target.is_dir():
             partial = archive.with_name(f"{target.name}.{os.getpid()}")
             file.extractall(partial, names)
-            with suppress(OSError):  # another process was faster
+            with suppress(OSError):  # another process has extracted the modules
                 os.rename(partial / begin, target)
             shutil.rmtree(partial, ignore_errors=True)
     return target

@@ -20,12 +20,12 @@ import numpy as np
 
 T = TypeVar("T")
 
-BLOCK = 64  # number of draws that are fetched together
+BLOCK = 64  # the number of draws that are fetched together
 
 _PHILOX = np.random.Philox(key=0)
 _DRAW = np.random.Generator(_PHILOX)
 _NOTHING_LEFT = np.zeros(4, dtype=np.uint64)
-_lock = Lock()  # not all versions of numpy allow its own lock to be held across two calls
+_lock = Lock()  # in some versions of numpy, its own lock cannot be held across two calls
 
 
 def _new_lock() -> None:
@@ -79,7 +79,7 @@ class Stream(RandomNumbers):
 
     def __init__(self, seed: int, purpose: str, owner: str = "") -> None:
         self._key = key_of(seed, purpose, owner)
-        self._next = 0  # number of the next block
+        self._next = 0  # the number of the next block
         self._ahead = array("d")
 
     def random(self) -> float:

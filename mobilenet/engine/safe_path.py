@@ -23,7 +23,7 @@ _setting = threading.RLock()
 
 
 def python(*words: str) -> list[str]:
-    """Return the command that runs this Python interpreter with a safe path."""
+    """Return the command that runs this Python interpreter without importing from the current folder."""
     return [sys.executable, "-P", *words]
 
 
@@ -34,7 +34,7 @@ def value() -> str:
 
 @contextmanager
 def for_children() -> Iterator[None]:
-    """Give a safe path to all processes that are started within the block."""
+    """Set PYTHONSAFEPATH for all processes that are started within the block."""
     with _setting:
         before = os.environ.get(VARIABLE)
         os.environ[VARIABLE] = value()

@@ -1,7 +1,7 @@
 """Timers that are restarted far more often than they expire.
 
-Model     postponing the deadline costs only an assignment: the queue entry stays where it is, and is queued again for
-          the new deadline when it is due
+Model     postponing the deadline is only an assignment. The old queue entry stays in the queue. When it is due, it is
+          queued again for the new deadline
 Units     integer nanoseconds
 Errors    ValueError for a deadline in the past, when the entry is queued
 Source    ours: docs/architecture/time-and-chance.md
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """An action at a later time, which is postponed far more often than it occurs. If the deadline is stopped, the
-    action does not occur.
+    """An action at a deadline, which is usually postponed many times before the action runs. If the deadline is
+    stopped, the action does not run.
     """
 
     __slots__ = ("_calendar", "_queued_ns", "deadline_ns")
 
     def __init__(self, kernel: Kernel) -> None:
         self._calendar: Calendar = kernel.calendar
-        self._queued_ns = -1  # when the valid queue entry is due; -1: there is no such entry
+        self._queued_ns = -1  # when the current queue entry is due; -1: there is no entry
         self.deadline_ns = -1  # -1: stopped
 
     @property
@@ -54,7 +54,7 @@ class Deadline:
         """
         now = self._calendar.now
         if now != self._queued_ns:
-            return  # a later entry that was replaced by an earlier deadline
+            return  # this entry is obsolete, because an earlier deadline has replaced it
         self._queued_ns = -1
         deadline = self.deadline_ns
         if deadline < 0:

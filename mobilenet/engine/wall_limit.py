@@ -1,4 +1,4 @@
-"""A limit of wall time for steps of users' code, which ends a step that never returns.
+"""A limit of wall time for steps of users' code, which also ends steps that would never return.
 
 Model     a thread checks at intervals how long the current step has lasted, and raises TooLong in the thread that runs
           the step. This works in any thread, and reads the clock only twice for each step. A call of C code, such as
@@ -48,7 +48,7 @@ class WallLimit:
             self._begun_s = None
 
     def look(self) -> None:
-        """End the current step if it lasts too long."""
+        """Raise TooLong in the thread of the current step if the step lasts too long."""
         with self._lock:
             if self._begun_s is not None and monotonic() - self._begun_s > self.limit_s:
                 raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
@@ -56,7 +56,7 @@ class WallLimit:
 
 
 def _watch(reference: ReferenceType[WallLimit], stopped: Event, every_s: float) -> None:
-    """Check until the limit is stopped, or has been garbage-collected with a run that was never ended."""
+    """Check the limit at intervals until it is stopped. A run that was never ended does not keep the limit alive."""
     while not stopped.wait(every_s) and (limit := reference()) is not None:
         limit.look()
         del limit

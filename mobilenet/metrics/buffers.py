@@ -100,7 +100,7 @@ def buffers(fold: EventFold, samples: Columns, manifest: Mapping[str, Any]) -> R
 
 
 def lists(samples: Columns, begin: int, end: int, are_known: bool) -> Row:
-    """Measure the sampled lists. `are_known`: the protocol samples every list in its messages."""
+    """Measure the sampled lists. `are_known`: whether the protocol samples every list in its messages."""
     table = Table.of(samples)
     times, quantities = table.numbers("time_ns"), table.column("quantity")
     inside = (begin <= times) & (times < end)
@@ -115,7 +115,7 @@ def lists(samples: Columns, begin: int, end: int, are_known: bool) -> Row:
 
 
 class Steps:
-    """A step function of time, which is 0 before its first value."""
+    """A step function of time, whose value is 0 before the first step."""
 
     def __init__(self, times: np.ndarray, values: np.ndarray) -> None:
         self._times, self._values = times, values
@@ -134,7 +134,7 @@ class Steps:
         )
 
     def highest(self, begin: int, end: int) -> float:
-        """Return the largest value between these times, or 0 if it has no value there."""
+        """Return the largest value between these times, or 0 if the function has no value there."""
         first = max(0, int(np.searchsorted(self._times, begin, "right")) - 1)
         last = int(np.searchsorted(self._times, end, "left"))
         if first >= last:

@@ -1,4 +1,4 @@
-"""What happened to the TCP connections of real software?
+"""The metrics of TCP connections of real software.
 
 Model     all connections that were opened during the run. A connection survives a handoff of one of its ends if bytes
           are acknowledged after it. Round-trip times near a handoff are those of the host's connections within NEAR_NS
@@ -20,7 +20,7 @@ NEAR_NS = 2 * SECOND
 
 
 class Connections:
-    """The connections of a run, and the handoffs of hosts."""
+    """The connections of a run, and the handoffs of hosts while connections were open."""
 
     def __init__(self, connections: Sequence[Connection], handoffs: Sequence[Handoff]) -> None:
         self.connections = connections
@@ -43,7 +43,7 @@ class Connections:
         return max((one.longest_stall.took_ns / SECOND for one in self.sendings), default=None)
 
     def goodput(self) -> float | None:
-        """Return the number of acknowledged bytes per second of connection time."""
+        """Return the number of acknowledged bytes per second, over the total duration of all connections."""
         lasted_ns = sum(
             max(s.last_ns for s in c.sendings) - min(s.begun_ns for s in c.sendings) for c in self.connections
         )

@@ -7,9 +7,9 @@ Example   from mobilenet.metrics import Record, metric
               delays = [d.delay_s for d in run.deliveries()]
               return sum(delay < 1 for delay in delays) / len(delays) if delays else None
 Model     a scenario names a metric as `metrics: [slo.py:deliveries_within_1_s]`, and the metric has the name of the
-          function. It appears wherever built-in metrics do: in show, studies and reports. It reads rows and is
-          therefore slower than built-in metrics, which read columns, but is easier to write
-Units     seconds and integer nanoseconds, as the names show
+          function. It appears wherever built-in metrics do: in `mobilenet show`, studies and reports. It reads rows and
+          is therefore slower than built-in metrics, which read columns, but is easier to write
+Units     seconds and integer nanoseconds, as the ends of names state
 Errors    ValueError for a function that is not a metric, or that has the name of a built-in one. A metric that raises
           an error, or does not return a number, has no value, and the run reports the reason
 Source    ours: docs/guide/plug-ins.md
@@ -44,7 +44,7 @@ class SampleRow(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """The delivery of a message that was broadcast within the window. The delivery may be later."""
+    """The delivery of a message that was broadcast within the window. The delivery itself may be after the window."""
 
     message: str
     node: str
@@ -61,7 +61,7 @@ class Record:
 
     def __init__(self, events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> None:
         self._events, self._samples = events, samples
-        # so that a metric cannot change the originals
+        # copies, so that a metric cannot change the originals
         self.counters, self.manifest = deepcopy(counters), deepcopy(manifest)
         self.begin_ns, self.end_ns = (round(manifest[key] * SECOND) for key in ("warmup_s", "duration_s"))
 
@@ -88,8 +88,8 @@ Function = Callable[[Record], float | int | None]
 
 
 def metric(words: str, unit: str = "") -> Callable[[Function], Function]:
-    """Declare the metric that a function computes. `unit`: s, bytes, messages and so on; counts and shares have
-    none.
+    """Declare the metric that a function computes. `unit`: s, bytes, messages and so on; empty for counts and
+    shares.
     """
 
     def mark(function: Function) -> Function:
@@ -99,7 +99,7 @@ def metric(words: str, unit: str = "") -> Callable[[Function], Function]:
     return mark
 
 
-# Columns that have another meaning in the tables of studies.
+# Names of columns that have another meaning in the tables of studies.
 COLUMNS_OF_STUDIES = (
     "run",
     "seed",

@@ -1,6 +1,6 @@
-"""What happened to the datagrams of programs in real time?
+"""The metrics of datagrams that programs send in real time.
 
-Model     the datagrams that were sent in the window, whenever they arrived
+Model     all datagrams that were sent in the window count, even if they arrived later
 Units     seconds
 Source    ours: docs/guide/real-time.md
 """

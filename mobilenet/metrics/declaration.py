@@ -1,4 +1,4 @@
-"""The declaration of a metric, which stands next to the code that computes it.
+"""The declaration of a metric, which is next to the code that computes it.
 
 Model     a metric has a description, and a unit unless it is a plain count or share. `value` computes it from the data
           that its group has gathered. `of` is the trait of the runs that have the metric. The registry, the metrics

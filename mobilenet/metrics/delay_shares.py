@@ -1,7 +1,7 @@
-"""The shares of the delay: how much of the time of all deliveries belongs to each kind of stretch, on each leg?
+"""Compute how much of the total delay of all deliveries each cause contributes, on each leg of the path.
 
-Model     there is one metric for each kind and leg, and it is 0 without such stretches. The shares of a run therefore
-          add up to 1, and so do their means over runs. They cover the deliveries of messages that were broadcast in the
+Model     there is one metric for each kind of cause and each leg, and it may be 0. The shares of a run therefore add up
+          to 1, and so do their means over runs. They cover the deliveries of messages that were broadcast in the
           window, as in `delivery_delay_mean_s`. A run without a delay has no shares
 Needs     the table `causes`
 Source    ours: docs/models/causes.md
@@ -25,7 +25,7 @@ def name_of(part: Part) -> str:
 
 
 def part_of(name: str) -> Part | None:
-    """Return the kind and leg of a share, or None for another metric."""
+    """Return the kind and leg of such a metric, or None for another metric."""
     match = re.fullmatch(rf"{PREFIX}(.+)_({'|'.join(LEGS)})", name)
     return (match[1], match[2]) if match and match[1] in KINDS else None
 
@@ -46,7 +46,9 @@ DELAY_SHARES: dict[str, Declared] = {
 
 
 def delay_shares(delay_ns: int, held_ns: int, by_part: Mapping[Part, int]) -> Row:
-    """Return one row of the shares of a delay, of which `held_ns` were spent waiting for other messages."""
+    """Return one row with the fraction of the delay for each kind and leg. `held_ns` were spent waiting for other
+    messages.
+    """
     if not delay_ns:
         return {}
     row: Row = {HELD: held_ns / delay_ns}

@@ -1,4 +1,4 @@
-"""The deliveries of a run as columns: which node got which message, when, and how long after its broadcast?
+"""The deliveries of a run as columns: the node, the message, the time, and the delay since the broadcast.
 
 Model     nearly all events of a run are deliveries, which are therefore read as whole columns. The delay of a delivery
           is the time since the last broadcast of the message before it. A delivery without such a broadcast has no
@@ -68,7 +68,7 @@ class Deliveries:
         return places
 
     def got(self, node: str) -> np.ndarray:
-        """Return for each message whether the node ever delivered it."""
+        """Return for each message whether the node delivered it at any time."""
         has_message = np.zeros(self.messages, np.bool_)
         has_message[self.message[self.places_of(node)]] = True
         return has_message

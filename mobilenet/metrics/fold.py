@@ -43,7 +43,7 @@ class MissingDelivery(NamedTuple):
 
 
 class EventFold:
-    """The data that metrics need from the events. `begin_ns` and `end_ns` delimit the measured window."""
+    """Collects the data that metrics need from the events. `begin_ns` and `end_ns` delimit the measured window."""
 
     def __init__(self, events: Columns, begin_ns: int, end_ns: int) -> None:
         self.begin_ns, self.end_ns = begin_ns, end_ns
@@ -155,7 +155,7 @@ class EventFold:
         the number of those that were delivered.
         """
         sent, times = self.deliveries.broadcast_message, self.deliveries.broadcast_ns
-        last = np.full(self.deliveries.messages, -1)  # the last broadcast of a message counts
+        last = np.full(self.deliveries.messages, -1)  # only the last broadcast of a message is considered
         last[sent] = np.arange(len(sent))
         inside = np.zeros(self.deliveries.messages, np.bool_)
         inside[sent] = (self.begin_ns <= times) & (times < self.end_ns)
@@ -168,7 +168,9 @@ class EventFold:
         return pairs, done
 
     def missed_by_gaps(self) -> int:
-        """Count the pairs (gap in the window, message that the host should have had by then and never delivered)."""
+        """Count the pairs of a gap in the window and a message that the host should have had by then and never
+        delivered.
+        """
         return sum(len(self._without(node, first, last)) for node, first, last in self._missed)
 
     def _without(self, node: str, first: int, last: int | None = None) -> np.ndarray:
@@ -176,8 +178,9 @@ class EventFold:
         return first + np.flatnonzero(~self.deliveries.got(node)[self.deliveries.broadcast_message[first:last]])
 
     def cell_changes(self) -> tuple[int, int]:
-        """Return two counts. The first is of changes of station that began in the window and were neither superseded
-        nor ended by a leave. The second is of those after which the host delivered a message, or had to deliver none.
+        """Return two counts. The first is the number of changes of station that began in the window and were neither
+        superseded nor ended by a leave. The second is the number of those changes after which the host delivered a
+        message, or did not have to deliver any.
         """
         begun = [(one.node, one.begin_ns) for one in self.handoffs if one.cause == "cell"]
         begun += [

@@ -1,10 +1,10 @@
 """Compute one flat row of metrics from the record of a run of hosts and stations.
 
 Model     the window is warmup_s..duration_s. Delays are those of messages that were broadcast in the window, whenever
-          they arrived. Rates and buffers are those of the window itself. A ratio without a denominator is null.
+          they arrived. Rates and buffer sizes are measured in the window only. A ratio without a denominator is null.
           Interruptions during which the host crashed or left say nothing about the handoff, and are left out. If a
           protocol has no handoffs, or no lists in its messages, the corresponding metrics do not exist
-Units     seconds, messages, bytes, as the names show
+Units     seconds, messages, bytes
 Shapes    delays: float64 (deliveries,), seconds
 Errors    none: a record that the verifier refuses need not be measured
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
@@ -49,10 +49,10 @@ def mobile_metrics(
         samples, begin, end, messages.broadcasts, fold.deliveries_inside, manifest.get("payload_bytes")
     )
     samples.forget()
-    # the traits that the protocol declares, and those that the record shows
+    # the traits that the protocol declares, and those that the record contains
     traits = {*manifest.get("measures", ()), *fold.traits}
     row = values(MESSAGES, messages) | values(NETWORK, of_network, of_network.traits)
-    del messages  # because the delays take as much memory as a column
+    del messages  # freed early, because the delays take as much memory as a column
     row |= buffers(fold, samples, manifest)
     if "handoffs" in traits:
         row |= values(HANDOFFS, Handoffs(fold), traits)
@@ -76,7 +76,7 @@ class Messages:
         deliveries = fold.deliveries
         sent_ns = deliveries.sent_ns
         inside = (fold.begin_ns <= sent_ns) & (sent_ns < fold.end_ns) & deliveries.was_broadcast
-        del sent_ns  # because it takes as much memory as a column
+        del sent_ns  # freed early, because it takes as much memory as a column
         delays_ns = deliveries.delay_ns
         at_others_ns = delays_ns[inside & ~deliveries.is_own]
         count = len(at_others_ns)

@@ -1,4 +1,4 @@
-"""What did the network carry? Frames, bytes, collisions, and messages on wires.
+"""The metrics of the network's traffic: frames, bytes, collisions, and messages on wires.
 
 Model     the metrics are computed from running totals, which were sampled at both ends of the window. Frames are those
           of layers above the MAC. ACKs of the MAC are not counted, and its retransmissions count in `frames`, but not
@@ -12,7 +12,7 @@ Model     the metrics are computed from running totals, which were sampled at bo
           message, so that two messages in one segment count as two, and retransmissions of the MAC count. Deprecated
           metrics count ACKs of the MAC as frames, but not in the number of frames. Older records have no counters of
           ACKs, and include ACKs in all other counters. The metrics without ACKs are None there
-Units     frames, bytes, seconds, as the names show
+Units     frames, bytes, seconds
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
 
@@ -49,10 +49,10 @@ class Network:
         self.bytes = self.of("radio_bytes")
         self.bytes_and_acks = self.bytes + self.of("radio_mac_ack_bytes")
         parts_bytes = self.of("radio_control_bytes") + self.of("radio_payload_bytes")
-        # Whether the parts contain only messages. In records of older versions, the rest are ACKs.
+        # Whether the counters exclude ACKs of the MAC. In older records, bytes beyond these parts are ACKs.
         self.is_apart = self.bytes <= parts_bytes or "radio_payload_bytes" not in self.total
         self.copies_and_acks: float | None = None
-        if payload_bytes and "radio_acknowledgements" in self.total:  # records of older versions lack it
+        if payload_bytes and "radio_acknowledgements" in self.total:  # older records do not have this counter
             self.copies_and_acks = self.of("radio_payload_bytes") / payload_bytes + self.of("radio_acknowledgements")
         airtime_ns = self.total.get("radio_airtime_ns")  # None in records of older versions
         self.airtime_s = None if airtime_ns is None else airtime_ns / SECOND

@@ -61,7 +61,7 @@ class Processes:
         self.traits: set[str] = set(manifest.get("measures", ()))
         if self.completed:  # for a plug-in, the record shows whether it reports completion
             self.traits.add("completions")
-        # without a detector, its counters exist and are 0
+        # the counters of a failure detector exist even if there is no detector, and are then 0
         if self.detector and (self.detector["sent"] or self.suspicions):
             self.traits.add("detector")
         if "packets_by_messages" in self.messages:
@@ -196,7 +196,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
     ),
     Metric(
         "pending_max", "maximum number of messages held back by a process", unit="messages", symbol="held back, max"
-    ),  # computed by _largest, as for any buffer
+    ),  # computed by _largest, like all metrics of buffers
     Metric(
         "pending_max_mean",
         "maximum number of messages held back by a process, averaged over processes",
@@ -207,7 +207,9 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
 
 
 def _sources(events: Table) -> np.ndarray:
-    """Return the code of the process in each message's id, by message code. The last entry is for no message."""
+    """Return for each message code the code of the process in the message's id. The last entry is for rows without a
+    message.
+    """
     node = {name: code for code, name in enumerate(events.column("node").words)}
     codes = [node.get(message.partition(":")[0], -1) for message in events.column("message").words]
     return np.array([*codes, -1])

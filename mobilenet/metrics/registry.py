@@ -60,13 +60,13 @@ NEVER = "delivery_delay_survival_"
 SURVIVAL = tuple(metric.name for metric in OF_STUDIES if metric.name.startswith(NEVER))
 # only these units are shown, because the name of a count implies its unit
 PHYSICAL = ("s", "1/s", "bytes", "bytes/s", "t.u.")
-LONGEST_SYMBOL = 30  # characters of the name of a metric without a symbol
-LONGEST_WORDS, LONGEST_UNIT = 200, 40  # characters of a custom metric, whose texts are arbitrary
+LONGEST_SYMBOL = 30  # the maximum length of a metric's name on an axis if it has no symbol
+LONGEST_WORDS, LONGEST_UNIT = 200, 40  # the maximum lengths of the texts of a custom metric, which are arbitrary
 
 
 class Vocabulary:
-    """The metrics of one kind of run, with their descriptions. `first`: those that reports show first; `are_known`:
-    those of every protocol.
+    """The metrics of one kind of run, with their descriptions. `first`: the metrics that reports show first;
+    `are_known`: the metrics of every protocol.
     """
 
     def __init__(self, time_unit: str, are_known: bool, first: tuple[str, ...], *groups: tuple[Declared, ...]) -> None:
@@ -150,7 +150,7 @@ SIGNED = tuple(name for name, metric in OF_HOSTS.declared.items() if metric.sign
 
 def is_infinite(metric: str, run: Mapping[str, float]) -> bool:
     """Return whether a run never reaches this percentile of delays, because too many messages were not delivered.
-    `run`: its metrics.
+    `run`: the metrics of the run.
     """
     return metric in SURVIVAL and metric not in run and run.get("broadcasts_undelivered", 0) > 0
 

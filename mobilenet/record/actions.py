@@ -2,7 +2,7 @@
 
 Model     an action is an object with the key `do`. Each action has required and optional keys, and each key has a kind
           of value. The allowed actions depend on the role of the program. Everything else is refused
-Units     nanoseconds, bytes, as the names show
+Units     nanoseconds, bytes
 Errors    ValueError, which states what is wrong with a line and what was expected
 Source    ours: docs/guide/programs.md
 """

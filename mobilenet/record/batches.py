@@ -50,7 +50,7 @@ class Batches:
         self._writer.write_batch(batch, {"until_ns": str(until_ns), "words": words})
 
     def table(self, columns: Mapping[str, list[Any]]) -> Table:
-        """Return all rows: those of the batches and these ones, which are not moved."""
+        """Return all rows: those of the batches, and these columns, which stay outside the batches."""
         import pyarrow as pa
 
         last = pa.record_batch(self._encode(columns))

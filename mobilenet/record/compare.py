@@ -24,7 +24,7 @@ Rows = list[tuple[str, Any, Any]]  # (key or metric, value in the first run, val
 class Difference:
     same: bool  # whether the fingerprints are equal
     common: int  # the number of equal events at the beginning
-    # the first events that differ; None if a run has no more events
+    # the first events that differ; None for a run that has no more events
     events: tuple[dict[str, Any] | None, dict[str, Any] | None]
     before: list[dict[str, Any]]  # the last events that are equal
     scenario: Rows

@@ -51,7 +51,7 @@ def partial_record(name: Path) -> Path:
 
 
 def facts_of_killed(directory: Path) -> dict[str, Any] | None:
-    """Return `whole_until_s` and the number of `rows` of each table, or None if this is not the record of a killed
+    """Return `whole_until_s` and the number of `rows` of each table. Return None if this is not the record of a killed
     run.
     """
     try:

@@ -37,7 +37,8 @@ class RunKind:
     hops_key = "record.messages"  # the scenario's key for recording each message from node to node
     # the counters of the units that carry messages to a node, and the name of these units
     carried_in = "radio", "frames"
-    is_heard_twice = True  # whether a message to another node is first received at a station, and then at that node
+    # whether a message to another node is first received at a station, and then at the addressed node
+    is_heard_twice = True
     delivers_at_once = False  # whether a node delivers its own messages immediately, so that their delays are excluded
 
     # The question about a run, by the promise of its protocol about broadcasts.
@@ -49,7 +50,9 @@ class RunKind:
     }
 
     def period(self, manifest: Mapping[str, Any]) -> str:
-        """Return the period that the numbers of a run cover, or an empty string if they cover all of it."""
+        """Return in words the period that the numbers of a run cover, or an empty string if they cover the complete
+        run.
+        """
         begin_s, end_s = self.window(manifest)
         return (
             f"The measurement period is from {begin_s:g} to {end_s:g} s: counts cover what happened in that time, and"
@@ -71,9 +74,7 @@ class RunKind:
         return f"{pluralize(count_hosts(manifest), 'host')}, {pluralize(manifest['stations'], 'station')}"
 
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
-        """Return how many deliveries are missing at the end of a run that is not at rest, in words, or an empty
-        string.
-        """
+        """Return in words how many deliveries are missing if a run did not end at rest, or an empty string."""
         owed = metrics.get("broadcasts_undelivered")
         return f"still owed to members: {pluralize(owed, 'delivery')}" if owed else ""
 

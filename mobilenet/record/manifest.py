@@ -1,8 +1,8 @@
 """The manifest of a run, manifest.json, in which the run describes itself.
 
-Model     some entries repeat what follows from the scenario (plans/hosts.py); the others describe the execution of the
-          run
-Units     seconds, as the names show
+Model     some entries are copied from the scenario (plans/hosts.py), and the other entries describe the execution of
+          the run
+Units     seconds
 Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 """
 

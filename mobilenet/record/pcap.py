@@ -58,7 +58,9 @@ class CapturedPacket(NamedTuple):
 
 
 def read_captures(run: Path) -> dict[str, list[CapturedPacket]] | None:
-    """Return the captures of a run by node, or None if it has none. Raise RunError if one is damaged."""
+    """Return the captures of a run by node, or None if the run has no captures. Raise RunError if a capture is
+    damaged.
+    """
     folder = run / CAPTURES
     if not folder.is_dir():
         return None

@@ -54,7 +54,7 @@ def inputs_of_file(path: Path) -> Inputs:
 
 
 def combine(fingerprints: Iterable[str]) -> str:
-    """Return one digest of several fingerprints, in their order."""
+    """Return one digest of several fingerprints, which depends on their order."""
     return sha256("\n".join(fingerprints).encode()).hexdigest()
 
 

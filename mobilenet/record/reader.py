@@ -39,8 +39,8 @@ OWN_FILES = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in 
 
 
 def copy_name(named: str, taken: Iterable[str]) -> str:
-    """Return the path, within the run, for a copy of a file that the scenario names. It is the same path if the file is
-    in the scenario's folder. A copy never replaces another copy or a file of the run itself.
+    """Return the path for the copy, within the run, of a file that the scenario names. The path is unchanged if the
+    file is in the scenario's folder. A copy never replaces another copy or a file of the run itself.
     """
     name = os.path.normpath(named)
     if os.path.isabs(name) or name.split(os.sep)[0] == os.pardir:
@@ -50,10 +50,10 @@ def copy_name(named: str, taken: Iterable[str]) -> str:
     return name
 
 
-AGAIN = "remove the file, and `mobilenet verify` recreates it"  # for files that can be derived from the record
+AGAIN = "remove the file, and `mobilenet verify` recreates it"  # advice about files that can be derived from the record
 TEXTS = (".json", ".yaml")
 AT_ONCE = 200_000  # the number of rows in one part of a table
-SMALL_BYTES = 32_000_000  # a table of this size takes a twentieth of a second to read
+SMALL_BYTES = 32_000_000  # the size of a table that takes a twentieth of a second to read
 
 
 class RunError(Exception):

@@ -28,8 +28,8 @@ EVENTS = {  # Each kind of event, with the kinds of nodes at which it occurs: ho
     **dict.fromkeys(("datagram", "datagram_received"), "hs"),
     **dict.fromkeys(("expire", "cut", "mend", "radio_off", "radio_on"), "s"),
 }
-MOST_ROWS = 100_000  # the number of rows in lists at which they are moved into batches
-LONGEST_S = 5.0  # the wall time after which rows are moved into batches in any case
+MOST_ROWS = 100_000  # the number of rows in the lists that causes a move into batches
+LONGEST_S = 5.0  # rows are moved into batches at least this often, in wall time
 
 
 class Rows:
@@ -77,7 +77,9 @@ class PlainRows(Rows):
 
 
 class EventLog(Rows):
-    """The events of the protocol in order of occurrence. The last three columns end at their last value."""
+    """The events of the protocol in order of occurrence. In the last three columns, trailing missing values are not
+    stored.
+    """
 
     def __init__(self) -> None:
         super().__init__("events")
@@ -95,7 +97,8 @@ class EventLog(Rows):
         session: int | None = None,
         detail: dict[str, Any] | None = None,
     ) -> None:
-        text = None if detail is None else json.dumps(detail, sort_keys=True)  # first, because it may raise an error
+        # before any column changes, because this may raise an error
+        text = None if detail is None else json.dumps(detail, sort_keys=True)
         if station is not None:
             _append(self._station, len(self.time_ns), station)
         if session is not None:

@@ -1,4 +1,4 @@
-"""What is wrong with the files of a run that a program could not read correctly?
+"""Find out what is wrong with the files of a run that a program could not read correctly.
 
 Model     this is used only after an error, because it reads everything. It compares the record with the digests in the
           manifest and the manifest with its schema and its scenario, and checks the form of derived files. If it finds

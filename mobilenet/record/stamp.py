@@ -1,4 +1,4 @@
-"""The provenance of a file, which is kept in the file: the version, the scenario, the runs and the command that made
+"""The provenance of a file, which is stored in the file: the version, the scenario, the runs and the command that made
 it.
 
 Model     the provenance is one line of JSON: in the metadata of SVG, PNG, PDF and Parquet, in a <meta> of pages, in a
@@ -29,14 +29,14 @@ KEY = "mobilenet-provenance"
 SIDECAR = ".provenance.json"
 COMMIT = "commit.txt"  # exists in an installed package
 PACKAGE = Path(__file__).parents[1]
-PLACE = "CLAIMS"  # in commands, it stands for the directory with the answers to claims
+PLACE = "CLAIMS"  # the placeholder in commands for the directory with the answers to claims
 # what a file can be made from
 RUN, RUNS, STUDY, STUDIES, CLAIMS, FILE = "run", "runs", "study", "studies", "claims", "file"
 
 
 class Inputs(NamedTuple):
     """The inputs of a file. `scenario_sha256`: the digest of scenario.yaml or study.yaml in the directory, or of the
-    file; `fingerprint`: that of the run, or of all runs in order.
+    file itself; `fingerprint`: the fingerprint of the run, or of all runs in order.
     """
 
     kind: str
@@ -46,10 +46,10 @@ class Inputs(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    command: str  # RUN, STUDY or FILE stands for the input
+    command: str  # with RUN, STUDY or FILE in place of the input
     inputs: Inputs
     version: str
-    commit: str | None  # the commit of the source, if it is known, with a + if files were changed since
+    commit: str | None  # the commit of the source, if it is known, followed by + if files were changed after it
 
     def document(self) -> dict[str, Any]:
         return {

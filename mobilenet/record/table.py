@@ -34,7 +34,7 @@ KINDS = {name: kind for table in COLUMNS.values() for name, kind in table.items(
 CODED = {name for name, kind in KINDS.items() if kind == "string"} | {"session"}
 FEW_VALUES = {"value", "rate_mbps", "attempt"}  # numeric columns with few different values
 NOTHING = -1  # the code of a missing value
-FEW = 100_000  # up to this number of rows, joining without Arrow's functions is as fast, and these take time to load
+FEW = 100_000  # tables with fewer rows are joined without Arrow's functions, which take time to load
 AT_ONCE = 100_000  # the maximum number of rows that exist as Python objects at a time
 IN_PART = 1 << 20  # rows in a row group of a Parquet file
 
@@ -54,11 +54,11 @@ class CodedColumn(NamedTuple):
         return rows_where(self.among(words))
 
     def among(self, words: Any) -> np.ndarray:
-        """Return for each row whether its value is one of these."""
+        """Return for each row whether its value is one of `words`."""
         return self.map([word in words for word in self.words], nothing=None in words)
 
     def map(self, by_word: list[Any], nothing: Any) -> np.ndarray:
-        """Return for each row the entry of `by_word` for its value."""
+        """Return for each row the entry of `by_word` for its value, or `nothing` for a missing value."""
         return np.take(np.array([*by_word, nothing]), self.codes)
 
     def number(self, numbers: Mapping[Any, int]) -> np.ndarray:
@@ -67,7 +67,7 @@ class CodedColumn(NamedTuple):
 
 
 def rows_where(is_one: np.ndarray) -> np.ndarray:
-    """Return the numbers of the rows for which this is true, with half the memory that numpy needs."""
+    """Return the numbers of the rows for which `is_one` is true, with half the memory that numpy needs."""
     return np.flatnonzero(is_one).astype(np.int32)
 
 
@@ -78,7 +78,7 @@ def by_code(codes: np.ndarray) -> np.ndarray:
 
 
 def view(numbers: Any) -> memoryview[int]:
-    """Return a view of an array whose items are Python numbers, because single NumPy numbers are slow."""
+    """Return a view of an array that yields Python numbers, because access to single NumPy numbers is slow."""
     return memoryview(numbers)
 
 
@@ -119,8 +119,8 @@ class Table(Mapping[str, Sequence[Any]]):
         words: Mapping[str, list[Any]] | None = None,
         release: Callable[[], Any] | None = None,
     ) -> None:
-        """Set up the table. `words`: the values by code, for each column that `arrow` stores as codes; `release`: frees
-        the memory of the contents of a file, which can be read again.
+        """Set up the table. `words`: the values by code, for each column that `arrow` stores as codes; `release`: a
+        function that frees the memory of a file's contents, which can be read again.
         """
         self._arrow = arrow
         self._release = release
@@ -358,7 +358,7 @@ def _mark(value: Any) -> bytes:
 
 
 def _spell(texts: list[bytes], codes: np.ndarray) -> pa.Buffer | bytes:
-    """Return the texts of all rows, concatenated."""
+    """Return the concatenated texts of all rows."""
     if len(codes) < FEW:
         return b"".join(map(texts.__getitem__, codes.tolist()))
     import pyarrow as pa

@@ -41,7 +41,7 @@ OF_MANIFEST = '  "manifest_sha256": "'  # the beginning of the second to last li
 class RecordError(Exception):
     """The run directory cannot be written. The message is one line for users.
 
-    `is_input`: the name itself is wrong (it exists, or nothing can be written there), as opposed to a full disk.
+    `is_input`: whether the name itself is wrong (it exists, or is not writable), as opposed to a full disk.
     """
 
     def __init__(self, message: str, is_input: bool = False) -> None:
@@ -68,7 +68,7 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
     A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. A process that fills a
     directory holds a lock on it. The next command recognises abandoned directories by this lock, and keeps their
     records (killed_runs.py). `replaces`: an existing directory is removed when the new one is complete; `keeps_record`:
-    as for recover.
+    as in `recover`.
     """
     partial = path.parent / f".{path.name}.partial-{os.getpid()}"
     new_folders: list[Path] = []
@@ -83,9 +83,9 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
         if os.path.lexists(path) and not replaces:
             raise AlreadyThere(path)
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
-            new_folders.insert(0, folder)  # before the folder is created, because a signal may arrive in between
+            new_folders.insert(0, folder)  # added before the folder is created, because a signal may arrive in between
             folder.mkdir(exist_ok=True)
-        with _alone_in(path.parent):  # so that no other process takes the directory for abandoned before it is locked
+        with _alone_in(path.parent):  # prevents other processes from removing the directory before it is locked
             begun = not partial.exists()
             partial.mkdir()
             lock = lock_folder(partial)
@@ -106,7 +106,7 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
         ) from error
     finally:
         if begun:
-            shutil.rmtree(partial, ignore_errors=True)  # if it still exists
+            shutil.rmtree(partial, ignore_errors=True)  # unless it was renamed
         for folder in new_folders:
             with suppress(OSError):  # the folder may no longer be empty
                 folder.rmdir()
@@ -148,8 +148,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def recover(path: Path, keeps_record: bool = True) -> None:
-    """Remove the directories that killed processes have left under this name. A run that one of them was replacing gets
-    its name back. `keeps_record`: keep their records, as in killed_runs.py.
+    """Remove the directories that killed processes have left under this name. If one of them was replacing a run, that
+    run gets its name back. `keeps_record`: keep the records of killed runs, as in killed_runs.py.
     """
     if path.parent.is_dir():
         with _alone_in(path.parent):

@@ -1,8 +1,8 @@
-"""A schedule of the swarm's adversary, as it is written to scenario.yaml of its run.
+"""A schedule of the swarm's adversary, as it is stored in the scenario.yaml of its run.
 
 Model     a schedule is drawn from its seed, and played with its backbone and its protocol. The other keys inform
           readers and the verifier, which derives from them what the run promises
-Units     seconds, nanoseconds, probabilities, as the names show
+Units     probabilities, and seconds or nanoseconds; each name of a time states its unit
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/validation/trust.md
 """

@@ -66,7 +66,7 @@ class ScenarioFile(Parameters):
         return self.from_nodes(root, self._folder)
 
     def complete(self, root: Node) -> Self:
-        """Return the scenario with the values that follow from the files that it names."""
+        """Return the scenario, completed with values from the files that it names."""
         return self
 
     def check(self, root: Node) -> None:

@@ -1,8 +1,8 @@
 """The keys of a scenario for programs that use UDP and run in real time.
 
-Model     host A reaches host B at an address of this pair, regardless of the program that runs on B
+Model     host A reaches host B at an address that belongs to this pair, regardless of the program that runs on B
 Units     ports
-Errors    pydantic.ValidationError, which the scenario turns into lines
+Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/real-time.md
 """
 

@@ -1,5 +1,5 @@
-"""How long do the tests of the failure detector take on a network? The shortest sufficient timeout, the number of
-tests, and whether the detector ever stops making mistakes.
+"""How long do the tests of the failure detector take on a network? The module computes the shortest sufficient timeout
+and the number of tests, and whether the detector ever stops making mistakes.
 
 Model     all processes begin a round together, no process has crashed, and the links carry nothing else. On the
           abstract network an answer waits for the tests of the process that answers, because both use the same send
@@ -18,7 +18,7 @@ from mobilenet.protocols.vcube.detector import HEADER_BYTES
 from mobilenet.protocols.vcube.topology import dimension
 from mobilenet.scenario.process_parameters import AbstractNetwork, DetectorParameters, WiredNetwork
 
-MOST_ROUTED = 256  # processes; with more of them, every path counts as one link
+MOST_ROUTED = 256  # maximum number of processes for which paths are computed; with more, every path counts as one link
 
 
 def round_trip(network: AbstractNetwork | WiredNetwork, n: int) -> float:
@@ -44,8 +44,8 @@ def _over(network: WiredNetwork, links: int) -> float:
 
 
 def _links(network: WiredNetwork, n: int, apart: Sequence[int]) -> int:
-    """Return the number of links on the longest path between two processes that test each other. Their numbers differ
-    in exactly one of these bits.
+    """Return the number of links on the longest path between two processes that test each other. The numbers of two
+    such processes differ in exactly one bit, which is in `apart`.
     """
     if network.edges is None or n > MOST_ROUTED:
         return 1

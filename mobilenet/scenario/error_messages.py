@@ -1,4 +1,5 @@
-"""Turn pydantic's errors into one readable line each: where, which key, what is wrong, and what would be right.
+"""Turn each of pydantic's errors into one readable line: where it is, which key is wrong and why, and what would be
+right.
 
 Model     a location in the values is followed through the nodes of the file. Elements of the location that only name
           a branch of a union are skipped
@@ -21,7 +22,7 @@ from mobilenet.quoting import pluralize
 from mobilenet.scenario.yaml_reader import DEFAULT, Node
 from mobilenet.scenario.yaml_writer import inline
 
-MOST_WORDED = 500  # problems that get a full description; it takes time to find out what may have been meant
+MOST_WORDED = 500  # maximum number of problems with a full description; suggestions take time to compute
 MOST_LINES = 20
 KINDS = {
     "int_type": "a whole number",
@@ -122,9 +123,7 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
 
 
 def option_problem(error: ValidationError) -> str | None:
-    """Return what is wrong with the value of an option, or None if this is not a problem that keys of a scenario can
-    have.
-    """
+    """Return what is wrong with the value of an option, or None for a problem that keys of a scenario cannot have."""
     problem: Any = error.errors(include_url=False)[0]
     if problem["type"] not in KINDS and problem["type"] not in BOUNDS:
         return None

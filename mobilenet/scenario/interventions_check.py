@@ -39,7 +39,7 @@ from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.track_mobility import Tracks
 
 FARTHEST_DRAG_M = 1e6
-MOST_NAMED = 12  # most links that a message lists
+MOST_NAMED = 12  # maximum number of links that a message lists
 
 
 def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:

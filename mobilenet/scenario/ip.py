@@ -2,7 +2,7 @@
 
 Model     each host is a machine with an address, a name and a device mob0. Host hN has the address network + N + 1, and
           station sN has network + 128.0 + N + 1. Stations without a program have no address
-Units     bytes, and megabytes of 1024² bytes in limits, as the keys show
+Units     bytes; limits are in megabytes of 1024² bytes
 Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/real-software.md
 """

@@ -73,7 +73,7 @@ def given_scenario(
 
 
 def as_options(overrides: Sequence[str] | None, seed: int | None = None) -> list[str]:
-    """Return changes from the command line. Messages name these changes by their options."""
+    """Convert the options of a command line to changes. Error messages then name the options."""
     options: list[str] = [Change(one, f"--set {one}") for one in overrides or ()]
     return options if seed is None else [*options, Change(f"seed={seed}", f"--seed {seed}")]
 

@@ -1,7 +1,7 @@
 """A scenario of hosts and stations: everything that determines a run, checked before the run begins.
 
 Model     the keys of mobile_keys.py, and the checks of preflight.py that involve several of them. Files that the
-          scenario names are searched in its folder.
+          scenario names are searched for in its folder.
 Errors    ScenarioError, one line for each problem: `dynamic.yaml:14: wireless.range: unknown key; did you mean
           'range_m'?`
 Source    ours: docs/guide/scenarios.md
@@ -57,8 +57,8 @@ class Scenario(MobileKeys):
 
     @property
     def usual_drain_s(self) -> float:
-        """The time limit that applies if drain_s is null. Waiting may double the time, and each node may need several
-        attempts.
+        """The time limit that applies if drain_s is null. It allows for a drain as long as the active part, and for
+        several attempts of each node.
         """
         if isinstance(self.protocol, RealTimePrograms):
             return 60.0

@@ -2,7 +2,7 @@
 
 Model     these classes combine the parameter groups of the world, the radio, the backbone and the protocol. They are
           frozen. preflight.py checks combinations of keys
-Units     as the last part of each name shows
+Units     the last part of each name states the unit
 Source    ours: docs/guide/scenarios.md
 """
 
@@ -134,7 +134,7 @@ class MobileKeys(ScenarioFile):
 
     @property
     def anchor(self) -> Anchor | None:
-        """The origin (0, 0) of the plane: a position on Earth, or an offset in the metres of files."""
+        """The origin (0, 0) of the plane: a position on Earth, or a position in the metres that files use."""
         return self.origin if self.offset_m is None else Offset(*self.offset_m)
 
     @property

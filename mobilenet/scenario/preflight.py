@@ -307,7 +307,7 @@ def _broadcasts(scenario: MobileKeys, hosts: int) -> float:
 
 
 def _per_s(scenario: MobileKeys, hosts: int, stations: int) -> tuple[float, float]:
-    """Return the events of each second that do not depend on broadcasts: small frames, and tests and ticks."""
+    """Return two numbers of events per second that do not depend on broadcasts: small frames, and tests plus ticks."""
     frames_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
     frames_per_s += declaration_of(scenario.protocol).frames_per_s(scenario.protocol, hosts, stations)
     _, tests_per_s = _backbone(scenario, stations)

@@ -170,7 +170,7 @@ class RandomCrashes(Parameters):
 
     @property
     def whole(self) -> tuple[int, int]:
-        """The first and the last whole time in the interval."""
+        """The first and the last whole number of time units in the interval."""
         return ceil(self.earliest), int(self.latest)
 
 

@@ -341,7 +341,7 @@ class ProcessScenario(ScenarioFile):
 
     def estimated_events(self) -> int:
         """Return the estimated number of messages of the protocol and of the detector. If the detector suspects correct
-        processes in each round, the run may never be at rest, so that tests are counted to its end.
+        processes in each round, the run may never be at rest, so tests are counted to its end.
         """
         detector, network = self.detector, self.network
         if (
@@ -359,8 +359,8 @@ class ProcessScenario(ScenarioFile):
         return self.estimated_messages() + tests(self.detector, self.network, self.processes, self._span(self.detector))
 
     def _span(self, detector: DetectorParameters) -> float:
-        """Return the approximate time for everything: the last planned event, a detector round after a crash, and the
-        paths through a tree.
+        """Return the approximate time that the run needs: the last planned event, a detector round after a crash, and
+        the paths through a tree.
         """
         instants, drawn = self.workload.instants, self.random_faults
         last = instants.typical * (self.workload.messages if isinstance(instants, Exponential) else 1)

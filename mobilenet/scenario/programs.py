@@ -1,8 +1,9 @@
 """The keys of a scenario for programs as nodes: commands, and facts that are not known without running the programs.
 
-Model     there is one command for each role. Words that are files next to the scenario are copied with the scenario
-Units     seconds, as the names show
-Errors    pydantic.ValidationError, which the scenario turns into lines
+Model     there is one command for each role. Words of a command that name files next to the scenario are copied with
+          the scenario
+Units     seconds
+Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/programs.md
 """
 
@@ -85,12 +86,12 @@ CommandsOfHosts = Annotated[Commands, BeforeValidator(_for_both, json_schema_inp
 
 
 def command_in_words(command: tuple[str, ...]) -> str:
-    """Write a command as a user would type it."""
+    """Return a command as a user would type it."""
     return " ".join(command)
 
 
 def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the words that are files next to the scenario, as (dotted path of the word, path of the file)."""
+    """Yield the words that name files next to the scenario, as (dotted path of the word, path of the file)."""
     for place, word in enumerate(command):
         path = Path(word)
         if not path.is_absolute() and ":" not in word and is_file(folder / path):

@@ -3,7 +3,7 @@
 Model     a model has the parameters of a protocol and its name, and those of TCP if the protocol needs connections.
           `declaration_of` returns what the protocol declares (promises, needs, buffers), without running the code of
           a plug-in
-Errors    pydantic.ValidationError, which the scenario turns into lines
+Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/scenarios.md
 """
 
@@ -189,7 +189,7 @@ def promise_of(protocol: Any) -> str | None:
 
 
 def delivers_to_all(protocol: Any) -> bool:
-    """Return whether the protocol owes every message to every member."""
+    """Return whether the protocol promises to deliver every message to every member."""
     is_own = isinstance(protocol, (OwnProtocol, OwnProgram, RealTimePrograms))
     to_all = protocol.delivers_to_all if is_own else declaration_of(protocol).delivers_to_all
     return to_all if to_all is not None else promise_of(protocol) == "causal"

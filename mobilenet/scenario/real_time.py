@@ -1,7 +1,7 @@
 """The declarations of a scenario about programs that run in real time, on any network.
 
 Model     the broadcasts and deliveries of programs are read from their output: two regular expressions select the lines
-Errors    pydantic.ValidationError, which the scenario turns into lines
+Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/real-time.md
 """
 
@@ -19,7 +19,7 @@ from mobilenet.parameters import Parameters
 from mobilenet.protocols.declaration import Promise
 from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine, LoadedFiles, files_of
 
-LONGEST_NAME_BYTES = 200  # most bytes of a file name, without the text that replaces placeholders
+LONGEST_NAME_BYTES = 200  # maximum number of bytes in a file name, without the text that replaces placeholders
 LONGEST_PATTERN = 500
 
 

@@ -32,7 +32,7 @@ from mobilenet.parameters import ScenarioError
 
 MOST_BYTES = 1_000_000
 MOST_DEPTH = 20
-MOST_VALUES = 100_000  # keys and values, which take three to four seconds to read
+MOST_VALUES = 100_000  # maximum number of keys and values; reading this many takes three to four seconds
 MOST_DIGITS = 40
 
 NULL = re.compile(r"~|null|Null|NULL|")
@@ -182,7 +182,7 @@ class _Reader:
             else:
                 key = keys[-1]
                 assert key is not None
-                node.where = self._where(key[1].start_mark)  # a reader looks for the line of the key
+                node.where = self._where(key[1].start_mark)  # error messages name the line of the key
                 parent.value[key[0]] = node
                 keys[-1] = None
             if not isinstance(event, ScalarEvent):
@@ -251,7 +251,7 @@ class Change(str):
         return change
 
     def __reduce__(self) -> tuple[type[Change], tuple[str, str]]:
-        return Change, (str(self), self.where)  # a change may be sent to another process, and `where` with it
+        return Change, (str(self), self.where)  # keeps `where` when a change is sent to another process
 
 
 def in_python(overrides: Sequence[str]) -> list[Change]:

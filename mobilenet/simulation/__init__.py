@@ -1,4 +1,4 @@
-"""One simulated run: nodes, a network and a protocol are built from a scenario, and run.
+"""Build the nodes, the network and the protocol of one scenario, and run them.
 
 Knows       the packages below it, but not the modules that read a run directory
 """

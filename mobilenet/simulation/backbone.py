@@ -30,8 +30,8 @@ Positions = Sequence[Sequence[float]]
 
 
 class TreeBackbone:
-    """The backbone of the paper. Messages flood the tree or are routed on it, and links keep their order, so that the
-    tree is causal without a further layer.
+    """The backbone of the paper, in which messages flood the tree or are routed on it. Because links keep their order,
+    delivery is causal without a further layer.
     """
 
     detectors: Sequence[Detector] = ()
@@ -41,9 +41,7 @@ class TreeBackbone:
         self.network = tree
 
     def port(self, station: int, receive: Receive) -> WiredPort:
-        """Return the port with which a station reaches the others. `receive(source, message)` is called with what they
-        send.
-        """
+        """Return the port of a station. `receive(source, message)` is called with each message that arrives there."""
         return self.network.port(station, receive)
 
     @property

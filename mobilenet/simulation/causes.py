@@ -4,8 +4,8 @@ Model     a handler runs when a frame has been received, when a frame of the nod
           fires, or when a message arrives over a wire. Each of these is a row, and so is everything that a handler
           sends: its `cause` is the row of the handler. Rows are only appended, so that a row is identified by its
           number. What happens to a node from outside (a new cell, a crash, a broadcast of the application) has no row,
-          and its consequences have the cause -1.
-          A run without the log pays nothing for it: nodes and links then call their usual functions
+          and its consequences have the cause -1. A run without the log has no overhead: nodes and links then call their
+          usual functions
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/causes.md
 """
@@ -27,7 +27,7 @@ OUTCOMES = tuple("" if outcome == RECEIVED else f":{name}" for outcome, name in 
 
 
 class CauseLog:
-    """Logs the causes of one run."""
+    """Logs what caused each frame and each message of one run."""
 
     def __init__(self, kernel: Kernel, recording: Recording) -> None:
         assert recording.causes is not None
@@ -51,13 +51,13 @@ class CauseLog:
         self._handler, self._handler_ns = len(self._table), self._calendar.now
 
     def end(self) -> None:
-        """Note the end of the running handler."""
+        """Record the end of the running handler."""
         self._handler = NONE
 
     # --- the radio
 
     def queueing(self, node: str, enqueue: Callable[[Frame], bool]) -> Callable[[Frame], bool]:
-        """Return a version of `enqueue` of this node's MAC that logs each frame."""
+        """Return a wrapper of `enqueue`, a function of this node's MAC, that logs each frame."""
         queue = self._queues.setdefault(node, deque())
 
         def note_and_enqueue(frame: Frame) -> bool:
@@ -77,7 +77,7 @@ class CauseLog:
         return note_and_enqueue
 
     def note_drop(self, node: str, message: Any) -> None:
-        """Note that the MAC of this node gives up the frame with the message, unless the queue was only full."""
+        """Record that the MAC of this node gives up the frame with the message, unless the queue was only full."""
         if self._is_queueing:
             return
         row = next((row for frame, row, _ in self._queues[node] if frame.message is message), NONE)
@@ -88,7 +88,9 @@ class CauseLog:
         )  # fmt: skip
 
     def on_sent(self, frame: Frame) -> None:
-        """Note that all receivers have processed the frame: their handlers run next, and then the sender's handler."""
+        """Record that all receivers have processed the frame: their handlers run next, and then the sender's
+        handler.
+        """
         is_ack = frame.kind == ACK
         to = frame.to
         row, messages = self._queue_entry(frame.message if is_ack else frame)
@@ -106,8 +108,8 @@ class CauseLog:
         )  # fmt: skip
 
     def _queue_entry(self, frame: Frame) -> tuple[int, str]:
-        """Return the row in which the frame was queued, and the messages in the frame. Frames leave in order, so that
-        the entries before this one are removed.
+        """Return the row in which the frame was queued, and the messages in the frame. Frames leave in order, so the
+        entries before this one are removed.
         """
         queue = self._queues[frame.sender.name]
         for position, (waiting, row, messages) in enumerate(queue):
@@ -177,14 +179,14 @@ class CauseLog:
         return note_and_send
 
     def note_loss(self, i: int, to: int, message: Any) -> None:
-        """Note that the network loses the message that process i has just sent."""
+        """Record that the network loses the message that process i has just sent."""
         if copies := self._travelling.get((i, to, id(message))):
             copies.pop()
             if not copies:
                 del self._travelling[i, to, id(message)]
 
     def note_crash(self, i: int) -> None:
-        """Note the crash of process i, which receives no messages from then on."""
+        """Record the crash of process i, which receives no messages from then on."""
         self._down.add(i)
         for key in [key for key in self._travelling if key[1] == i]:
             del self._travelling[key]

@@ -59,7 +59,7 @@ class Channels:
         self._client = None
 
     def on_segment(self, peer: int, segment: Segment) -> None:
-        """Handle a segment that arrived. Messages that it completes are handed up before this returns."""
+        """Handle a segment that arrived. Messages that it completes are handed up before this method returns."""
         endpoint = self._endpoint
         link = endpoint.links.get((peer, segment.target))
         taken = 0 if link is None else link.taken
@@ -75,7 +75,7 @@ class Channels:
         return self._kernel.now
 
     def timer(self, action: Callable[[], None]) -> Any:
-        """Return a timer. The connection stops it, so that the node does not have to."""
+        """Return a timer for a connection. The connection stops the timer, so the node does not have to."""
 
         def fire() -> None:
             action()
@@ -88,7 +88,7 @@ class Channels:
         raise NotImplementedError
 
     def _note_window(self, to: int, segment: Segment) -> None:
-        """Note in the log of causes which window held this segment back."""
+        """Record in the log of causes which window held this segment back."""
         if self._causes is not None:
             link = self._endpoint.links.get((to, segment.source))
             self._causes.window = "" if link is None else link.connection.blocked_by
@@ -139,9 +139,7 @@ class RadioChannels(Channels):
         return self._node.counterpart(to)
 
     def hand_up(self, frame: Frame) -> None:
-        """Hand up a segment that arrived by radio. Frames have an address, so that a node does not overhear segments
-        for others.
-        """
+        """Hand up a segment that arrived by radio. Its frame is always addressed to this node."""
         self.on_segment(frame.sender.number, frame.message)
 
 
@@ -159,7 +157,7 @@ class WiredChannels(Channels):
         header_bytes: int,
         at: Callable[[int], WiredChannels],
     ) -> None:
-        """Set up the channels. `header_bytes` is the size of the headers of a wired message, TCP's included.
+        """Set up the channels. `header_bytes` is the size of the headers of a wired message, including that of TCP.
         `at(station)` returns the channels at the other end of the wire.
         """
         super().__init__(context, node, parameters.model_copy(update=ENDLESS))

@@ -1,7 +1,7 @@
 """The counts of a run: frames and messages by kind and outcome, on the radio and on wires.
 
-Model     the medium and the links count all along. This module turns their counts into samples (running totals, so that
-          any window can be measured afterwards), counters.json, and on demand a row for each frame or message and
+Model     the medium and the links count continuously. This module turns their counts into samples (running totals, so
+          that any window can be measured afterwards), counters.json, and on demand a row for each frame or message and
           each of its receivers
 Units     integer nanoseconds, bytes
 Source    ours: docs/run-directory.md
@@ -27,7 +27,7 @@ from mobilenet.simulation.nodes import byte_count, list_sizes
 
 FrameObserver = Callable[[Frame], None]
 HopObserver = Callable[[int, int, Any], None]  # called when a message is put on the link from a to b
-OUT_OF_RANGE = "out_of_range"  # outcome of a message whose only receiver is too far away; the medium counts no pair
+OUT_OF_RANGE = "out_of_range"  # outcome if the only receiver is too far away; the medium does not count this case
 
 
 def both(first: FrameObserver | None, second: FrameObserver | None) -> FrameObserver | None:
@@ -49,13 +49,11 @@ class Counters:
         self._kernel = kernel
         self._recording = recording
         self._wired_kinds: dict[type, list[int]] = {}  # message class -> hops, bytes, payload bytes
-        self.on_hop: HopObserver | None = None  # called for each hop, such as by a live page
+        self.on_hop: HopObserver | None = None  # observer of each hop, for example a live page
         self.causes = None if recording.causes is None else CauseLog(kernel, recording)
 
     def frame_observer(self) -> FrameObserver | None:
-        """Return an observer of each frame that is over, or None if neither the tables nor the log of causes is
-        recorded.
-        """
+        """Return an observer of completed frames, or None if neither the tables nor the log of causes is recorded."""
         on_sent = None if self.causes is None else self.causes.on_sent
         frames, messages, links = self._recording.frames, self._recording.messages, self._recording.links
         if frames is None and messages is None:

@@ -1,4 +1,4 @@
-"""The delay line that frames of an impaired host pass on their way to the MAC.
+"""The delay line through which frames of an impaired host pass on their way to the MAC.
 
 Model     each frame enters the MAC's queue after the delay that is set when the host sends it, and never before an
           earlier frame. The line holds any number of frames. A crash empties it

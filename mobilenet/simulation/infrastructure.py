@@ -40,7 +40,7 @@ class Infrastructure:
         self._off: set[int] = set()
         self._hosts = hosts
         self._seed = context.seed
-        # these messages are never lost: without them, a station would lose everything for the host
+        # Moved messages are never lost, because without one a station would lose all messages for the host.
         wires.spares = (Moved,)
         self._impaired: set[int] = set()  # numbers of impaired hosts
         self._impaired_links: set[Ends] = set()

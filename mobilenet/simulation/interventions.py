@@ -34,7 +34,7 @@ from mobilenet.world.interventions import (
     in_order,
 )
 
-LAST = 2  # a priority after simpy's NORMAL
+LAST = 2  # a priority that comes after simpy's NORMAL
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Interventions:
             self.begin_one(one)
 
     def begin_one(self, one: AnyIntervention) -> None:
-        """Schedule an intervention for now or later, after all others of the same time. Raise ValueError if its time
-        has passed. Whether an intervention makes sense is checked when the scenario is read, and not here.
+        """Schedule an intervention after all other events of its time. Raise ValueError if this time has passed.
+        Whether an intervention makes sense is checked when the scenario is read.
         """
         if ns(one.at_s) < self._kernel.now:
             now_s = self._kernel.now / SECOND

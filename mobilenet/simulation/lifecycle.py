@@ -119,7 +119,7 @@ class Lifecycle:
     # --- by hand, or by processes of users
 
     def happen(self, what: str, host: int) -> None:
-        """Carry out a crash, recover, join, leave or broadcast, if that is possible now."""
+        """Carry out a crash, recovery, join, leave or broadcast, if that is possible now."""
         if what == "crash":
             self._crash(host)
         elif what == "recover":

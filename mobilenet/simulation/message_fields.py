@@ -1,11 +1,11 @@
 """Read from a protocol's message what the record notes about it: its host, and the application message that it carries.
 
 Model     protocols name the fields of their messages freely. Only the names `host`, `ses` (or the `ses` of a request
-          `rq`) and `id` have a meaning here; all other fields are detail. If an envelope (a segment, a bundle, a
-          stamped message) contains one message, its subject is that of the message. A class with `has_no_body` names
-          other messages, but does not carry them. A field with one of these names but another type is detail, too.
-          Detail shows nested lists and envelopes up to a depth of 10. Deeper ones, lists within themselves, and lists
-          beyond the limit of size are shown only by their class
+          `rq`) and `id` have a meaning here; all other fields are recorded as detail. If an envelope (a segment, a
+          bundle, a stamped message) contains one message, its subject is that of the message. A class with
+          `has_no_body` names other messages, but does not carry them. A field with one of these names but another type
+          is recorded as detail, too. The detail shows nested lists and envelopes up to a depth of 10. Deeper values,
+          lists that contain themselves, and lists beyond the limit of size are shown only by their class
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None
 Source    ours: docs/run-directory.md
 """
@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from mobilenet.protocols.port import MessageId
 from mobilenet.record.schema import MOST_LISTED, names_in
 
-DEEPEST = 10  # depth of nested lists and of nested envelopes
-MOST_WRITTEN = 20**3  # most values in the detail of one message, and most characters of a text
+DEEPEST = 10  # maximum depth of nested lists and of nested envelopes
+MOST_WRITTEN = 20**3  # maximum number of values in the detail of one message, and of characters in a text
 SHORTEST_CUT = 100  # texts up to this number of characters are never cut
 Subject = tuple[str | None, int | None, str | None]
 NOTHING: Subject = (None, None, None)
@@ -56,8 +56,8 @@ def _subject(about: Subject, fields: dict[str, Any]) -> Subject:
 
 
 def _read(message: Any) -> tuple[Subject, dict[str, Any]]:
-    """Return the subject of a message, without looking into an envelope, and the other fields. A field with the name of
-    a subject but of another type is one of the other fields.
+    """Return the subject of a message, without looking into an envelope, and the other fields. A field with a subject's
+    name but another type counts as one of the other fields.
     """
     fields = _fields(message)
     host = fields.pop("host") if _fits(fields.get("host")) else None
@@ -87,9 +87,9 @@ def _is_pair(value: Any) -> bool:
 
 def carried_messages(message: Any) -> list[str]:
     """Return the names of the application messages whose bodies are in a message. An application message is an object
-    with `id` and a body or a payload, or with a host (`host`, `origin`), `seq` and `body`. It may be the message itself
-    or lie in its lists, at any depth. An object that occurs twice counts once. Every pair of whole numbers in the
-    message of a program is returned, because it may be such a name.
+    with `id` and a body or a payload, or with a host (`host`, `origin`), `seq` and `body`. It may be the message
+    itself, or be nested in its lists at any depth. An object that occurs twice counts once. Every pair of whole numbers
+    in the message of a program is returned, because it may be such a name.
     """
     names, inside = _way(message)(message)
     left = [value for value in inside if type(value) is not int][::-1]
@@ -199,8 +199,8 @@ def _name(message: MessageId) -> str:
 
 
 def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) -> Any:
-    """Return the part of a value that JSON can hold. `outer` has the ids of the lists that contain the value, and
-    `room` is the number of its values that may be written.
+    """Return the part of a value that JSON can hold. `outer` contains the ids of the lists around the value, and `room`
+    is the maximum number of values to write.
     """
     if _is_id(value):
         return _name(value)
@@ -208,7 +208,7 @@ def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) ->
         return _name(value.id)
     is_list = isinstance(value, (tuple, list, set, frozenset)) and not hasattr(value, "size_bytes")
     if is_list or isinstance(value, Mapping):
-        # every item gets the same limit, so that the order of a set has no influence
+        # every item gets the same limit, so the result does not depend on the order of a set
         room //= min(len(value), MOST_LISTED) or 1
         if id(value) in outer or len(outer) == DEEPEST or not room:
             return type(value).__name__
@@ -231,20 +231,23 @@ def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) ->
 
 
 def _key(key: Any) -> str:
-    """Write the key of a mapping. `str` is not used for other objects, because it may contain an address in memory."""
+    """Return the key of a mapping as text. Only simple values are passed to `str`, because the text of an object may
+    contain an address in memory.
+    """
     written = str(key) if isinstance(key, (str, bool, float, NoneType)) else _plain(key)
     return _text(written if isinstance(written, str) else json.dumps(written), 0)
 
 
 def _text(text: str, room: int) -> str:
-    """Write a text, or its beginning if it is longer than `room` allows."""
+    """Return the text, or its beginning if it is longer than `room` allows."""
     longest = max(room, SHORTEST_CUT)
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text)} characters)"
 
 
 def _in_order(values: Iterable[Any], outer: tuple[int, ...], room: int) -> list[Any]:
-    """Write the values of a set in order. Numbers, texts and identifiers are sorted as such, and all others by their
-    text: NaN and some other values cannot be compared, and `<` between sets only tests for a subset.
+    """Return the values of a set in a fixed order. Numbers, texts and identifiers are sorted as such, and all other
+    values by their text, because NaN and some other values cannot be compared, and `<` between sets only tests for a
+    subset.
     """
     kinds = {type(value) for value in values}
     if kinds == {str} or (kinds <= {bool, int, float} and all(value == value for value in values)):

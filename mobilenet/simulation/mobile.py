@@ -56,7 +56,7 @@ from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.own_process import fastest_mps
 
-# time between two checks whether the run is quiescent, or whether there are many rows to write
+# time between two checks of whether the run is quiescent and whether many rows wait to be written
 LOOK_NS = 100 * MILLISECOND
 
 

@@ -2,7 +2,7 @@
 
 Model     each host walks the legs of its trajectory. A crashed host stands still, and continues from there after its
           recovery. A tick checks all hosts together that may have entered another cell, or another bin of the spatial
-          index, since their last check. Positions between ticks are exact; only changes of cell wait for the tick.
+          index, since their last check. Positions between ticks are exact; only changes of cell take effect at a tick.
 Units     integer nanoseconds; metres; metres per nanosecond inside, m/s in the interface
 Shapes    one entry for each host: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64
           (n,) with -1 for no cell, due int64 (n,): neither cell nor bin of the host can change before this time
@@ -59,7 +59,7 @@ class Movement:
         self._tick_ns = tick_ns
         self._ns_per_m = SECOND / max(speed_limit_mps, 1e-9)
         self._on_cell = on_cell
-        self._places = np.full((count, 2), NOWHERE)  # places at the time `since`
+        self._places = np.full((count, 2), NOWHERE)  # positions at the time `since`
         self._velocities = np.zeros((count, 2))
         self._since = np.zeros((count, 1), dtype=np.int64)
         self.present = np.zeros(count, dtype=bool)
@@ -202,7 +202,7 @@ class Movement:
         """Check all hosts that are due now or soon for changes of cell and bin."""
         errors = self._attachment.errors(self._kernel.now // self._tick_ns, self._velocities)
         horizon_ns = self._kernel.now
-        if errors is not None:  # assume the largest error for every host
+        if errors is not None:  # the check assumes the largest error for every host
             horizon_ns += int(np.hypot(*errors.T).max(initial=0) * self._ns_per_m)
         if self._due.min(initial=FOREVER) <= horizon_ns:
             hosts = np.flatnonzero(self._due <= horizon_ns + TICKS_AHEAD * self._tick_ns)

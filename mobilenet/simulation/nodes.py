@@ -1,4 +1,4 @@
-"""Nodes, where a protocol meets the network through its port. What only hosts do is in hosts.py.
+"""Nodes, which connect protocols with the network through ports. The parts for hosts only are in hosts.py.
 
 Model     a node runs handlers to completion, one at a time. A crash takes away everything except the stable store:
           handlers, timers and the radio's queue. The protocol's calls of its port are recorded here as events of the
@@ -134,7 +134,7 @@ class Node:
             self._enqueue = context.causes.queueing(name, mac.enqueue)
         self._random = Stream(context.seed, "protocol", name)
         self._timers: list[Timer] = []
-        self._channels: list[Any] = []  # the channels of connections.py, those over the radio first
+        self._channels: list[Any] = []  # the channels (connections.py), beginning with those over the radio
         self._samples = context.recording.samples
         transceiver.hand_up = self.hand_up
 
@@ -185,7 +185,7 @@ class Node:
         return self._channels[0]
 
     def use_channels(self, radio: Any, *others: Any) -> None:
-        """Use these channels: from now on, the frames of the radio are segments."""
+        """Use these channels. From now on, all frames of the radio are segments."""
         self._channels = [radio, *others]
         self.transceiver.hand_up = radio.hand_up
 
@@ -229,7 +229,7 @@ class Node:
 
     @property
     def timers(self) -> list[Timer]:
-        """All timers of the protocol, whether they run or not."""
+        """All timers of the protocol, whether they are running or not."""
         return self._timers
 
     @property

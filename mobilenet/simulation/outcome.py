@@ -13,7 +13,7 @@ from typing import Any
 from mobilenet.record.recorder import Recording
 from mobilenet.scenario import AnyScenario
 
-MOST = 20  # most reasons that are listed
+MOST = 20  # maximum number of reasons that are listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from mobilenet.world.own_process import OwnProcess, names
 
 BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 TAKES = ("env", "host", "world", "draws", "settings", "run")
-MOST_AT_ONCE = 1_000_000  # most steps in one nanosecond
+MOST_AT_ONCE = 1_000_000  # maximum number of steps in one nanosecond
 
 
 class Own(NamedTuple):
@@ -103,7 +103,7 @@ class OwnProcesses:
                 self._kernel.start(self._wait_and_begin(one, host))
 
     def add(self, node: HostNode) -> None:
-        """Begin the processes that all hosts have for a host that an intervention adds."""
+        """Begin, for a host that an intervention adds, the processes that every host has."""
         self._appear_ns[node.name] = self._kernel.now
         self._nodes[node.name] = node
         self._observe(node)

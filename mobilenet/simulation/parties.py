@@ -1,7 +1,7 @@
 """The parties of a run: the code of its protocol, or programs in other processes, for which the lab is responsible.
 
 Model     if a scenario's protocol is listed in PROVIDERS, that module of the lab provides the parties. The core uses
-          only the methods that Parties declares. In other runs, the code of the protocol plays inside the simulation
+          only the methods that Parties declares. In other runs, the code of the protocol runs inside the simulation
 Errors    ScenarioError: real time is requested for another protocol, or missing for programs that run in real time
 Source    ours: docs/architecture/lab.md
 """
@@ -52,7 +52,9 @@ class RealTime(NamedTuple):
 
 
 class Parties:
-    """The default, for a protocol that mobilenet runs itself. Its methods do not open, wait for or end anything."""
+    """The default parties, for a protocol that mobilenet runs itself. Their methods do not open, wait for or end
+    anything.
+    """
 
     pace: Any = None  # the wall clock (lab/programs/realtime/pace.py), or None if the run is in virtual time
     new_process: Any = None  # makes one of n processes from its port and n, or None if the protocol does this
@@ -78,7 +80,7 @@ class Parties:
         return True
 
     def not_at_rest(self) -> list[str]:
-        """Return the reasons why the parties are not quiet, in words."""
+        """Return descriptions of the reasons why the parties are not quiet."""
         return []
 
     def facts(self) -> Mapping[str, Any]:
@@ -86,8 +88,8 @@ class Parties:
         return {}
 
     def end(self, now_ns: int, is_owed: bool = False) -> None:
-        """End everything that runs outside of the simulation. `is_owed` means that a delivery is missing, so that the
-        nodes are asked whether they act by a clock of their own.
+        """End everything that runs outside of the simulation. `is_owed` means that a delivery is missing. In this case,
+        the nodes are asked whether they act by a clock of their own.
         """
 
 

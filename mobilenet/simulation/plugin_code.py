@@ -104,7 +104,7 @@ def source_that_ran(path: Path) -> bytes | None:
 
 
 def _module(path: Path) -> ModuleType:
-    """Return the module of a file. Its current source is compiled and run, and never a stale compiled version."""
+    """Return the module of a file. Its current source is always compiled, so a stale compiled version never runs."""
     readings = _readings.get()
     if readings is not None and path.resolve() in readings:
         return readings[path.resolve()].module

@@ -1,8 +1,8 @@
 """What was a plug-in doing when it failed? The simulated time, the node, and the message or timer that it handled.
 
 Model     everything is read from the frames of the traceback. The outermost frame in a plug-in's file, or in a class
-          that plug-ins derive from, is the hook that was called, and its arguments show what it handled. Runs without
-          a failure have no cost, because nothing is noted in advance
+          that plug-ins derive from, is the hook that was called, and its arguments show what it handled. Runs without a
+          failure have no overhead, because nothing is recorded in advance
 Units     integer nanoseconds inside, seconds in texts
 Source    ours: docs/guide/plug-ins.md
 """
@@ -20,7 +20,7 @@ from mobilenet.simulation import movement
 from mobilenet.simulation.plugin_classes import HOOKS
 from mobilenet.simulation.plugin_code import class_of
 
-# receiver -> sender
+# hook -> first letter of the receiver's name -> that of the sender's name
 CARRYING = {"on_receive": {"h": "s", "s": "h", "p": "p"}, "on_wired": {"s": "s"}, "on_message": {}}
 OTHERS = ("__init__", "spread", "accepts", "on_open", "on_taken", "on_closed")
 

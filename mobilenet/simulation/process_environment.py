@@ -26,7 +26,7 @@ class ProcessError(ScenarioError):
 
 
 class Origin(NamedTuple):
-    """The origin of a process, for error messages."""
+    """Describes where a process comes from, for error messages."""
 
     key: str  # key in the scenario
     path: Path

@@ -25,7 +25,7 @@ from mobilenet.simulation.plugin_code import source_that_ran
 
 OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # names of files in a run directory
 OF_ERRORS = re.compile(r"[hps]\d+\.stderr\.txt")
-MOST_MATCHING = 1000  # most files that the stored scenario lists
+MOST_MATCHING = 1000  # maximum number of files that the stored scenario lists
 
 
 def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any] | None = None) -> dict[Path, str]:
@@ -43,7 +43,7 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
         place: Any = int(key) if isinstance(group, list) else key
         named, colon, what = group[place].rpartition(":") if ":" in group[place] else (group[place], "", "")
         name = copies.setdefault(file.resolve(), copy_name(named, copies.values()))
-        # the name changes; a program that was named with a slash still needs one
+        # The copy has another name. A program that was named with a slash still needs a slash.
         if os.path.normpath(named) != name:
             is_program = path.startswith("protocol.command") and "/" in named
             group[place] = f"{'./' if is_program else ''}{name}{colon}{what}"

@@ -40,8 +40,8 @@ encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Knowledge:
-    """The broadcasts that each node can know of. When a node's knowledge grows it is replaced by a new object, so that
-    messages in transit can share the old one.
+    """The broadcasts that each node can know of. When a node learns of broadcasts, its knowledge is replaced by a new
+    object. Messages in transit can therefore share the old object.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Knowledge:
         return self._heard_ns.get(node, -1) >= at_ns
 
     def receive(self, node: str, what: Any, now_ns: int = 0) -> bool:
-        """Note a reception. Return whether it brought anything new."""
+        """Record a reception. Return whether the node learned anything new from it."""
         self._heard_ns[node] = now_ns
         brought, known = self._sent.get(what, NOTHING), self._of.get(node, NOTHING)
         if brought is known or not (news := {k: n for k, n in brought.items() if known.get(k, 0) < n}):
@@ -198,7 +198,7 @@ def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
 
 
 def _by_causes(events: Table, causes: Table) -> str | None:
-    """Judge processes by causes. Each message that was sent or arrived has a row, which counts the earlier events."""
+    """Judge processes by causes. The row of a sent or arrived message states the number of earlier events."""
     knowledge = Knowledge()
     rows, steps = events.column("event").rows("broadcast", "deliver"), causes.column("step").rows("wire", "arrived")
     upcalls = [events.pick(name, rows) for name in ("event", "node", "message", "time_ns")]

@@ -25,11 +25,11 @@ class Check(NamedTuple):
     """
 
     property: str
-    asks: str  # the question that the check answers, for its row in the documents
+    asks: str  # the question that the check answers, as it appears in the documents
     answer: Callable[[Evidence], Verdict | str | None]
     applies: Callable[[Evidence], bool] = always  # its docstring appears in the documents: "Whether ..."
     tables: tuple[str, ...] = ("events",)  # the tables that it reads, if the run has them
-    # whether it is skipped for a run that an error ended, because a longer run could still have complied
+    # whether the check is skipped if an error ended the run, because the protocol could still have complied later
     waits: bool = False
 
 

@@ -4,9 +4,9 @@ Model     a pair consists of a frame and a node within its reach: in range or, w
           detect its preamble on a silent medium. The frame was received there, or lost for one reason. The same holds
           for the MAC's acknowledgements, which are counted separately (radio_counters.py). A radio that copies frames
           (only an adversary's does) adds `duplicated`. Frames that had not arrived at the end are `in_flight`. Counters
-          that are recorded twice, in counters.json and in the samples of the network, agree. The share of random losses
-          is that of the scenario. Only acknowledged frames are retried or given up; stations repeat broadcast frames
-          with data as often as the scenario says
+          that are recorded both in counters.json and in the samples of the network agree. The share of random losses is
+          that of the scenario. Only acknowledged frames are retried or given up; stations repeat broadcast frames with
+          data as often as the scenario says
 Units     frames, bytes of PSDU
 Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: docs/verdicts-and-metrics.md
 """
@@ -96,8 +96,8 @@ def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Radio |
 
 
 def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
-    """Check that the share of random losses, among frames that meet no other frame, is that of the scenario, within
-    chance (Bernstein).
+    """Check that the fraction of random losses, among frames that meet no other frame, agrees with the scenario, except
+    for deviations that chance explains (Bernstein).
     """
     each = [pairs for _, _, pairs in pair_counters(radio)]
     lost = sum(pairs["lost"].get("random", 0) for pairs in each)
@@ -110,7 +110,7 @@ def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
 
 
 def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
-    """Yield each retry count that frames without acknowledgement cannot have."""
+    """Yield each problem with the counts of acknowledgements and retries."""
     given_up, retries = radio.get("mac_given_up", 0), radio["mac_retries"]
     if not expected.acknowledges:
         for name, count in (("mac_acks", radio["mac_acks"]), ("mac_given_up", given_up), ("mac_retries", retries)):
@@ -146,7 +146,7 @@ def _sample_problem(counters: dict[str, Any], samples: Table) -> str | None:
         "radio_frames": radio["frames"] - acks_among_frames(radio),
         "radio_bytes": radio["bytes"],
         "radio_control_bytes": control,
-        # records of older versions lack it
+        # older records do not have this counter
         **({"radio_payload_bytes": payload} if "radio_payload_bytes" in last else {}),
         "wired_messages": wired["sent"],
         "wired_bytes": wired["bytes"],

@@ -1,4 +1,4 @@
-"""Was each datagram that a node received sent to it, and did it arrive only once, late enough, and in frames?
+"""Check that each datagram that a node received was sent to it, and arrived only once, late enough, and in frames.
 
 Model     a datagram is identified by its sender and a number, which the sender increments. A datagram for a group
           (`cell`, `all`) may be received by many nodes, once by each of them, and not by its sender
@@ -33,7 +33,7 @@ class _Datagrams:
         self._least_ns = least_ns
         self._sent: dict[str, SentDatagram] = {}
         self._numbers: dict[str, int] = {}
-        self.carried = 0  # the bytes that must have been in the air at least
+        self.carried = 0  # the minimum number of bytes that must have been in the air
 
     def send(self, node: str, name: str, at_ns: int, detail: dict[str, Any]) -> str | None:
         number = self._numbers.get(node, 0)
@@ -66,7 +66,7 @@ class _Datagrams:
 def datagram_problem(
     events: Columns, counters: dict[str, Any] | None = None, expected: Expectations | None = None
 ) -> str | None:
-    """Return the first datagram that violates this, or None."""
+    """Return what is wrong with the first invalid datagram, or None."""
     datagrams = _Datagrams(0 if expected is None or expected.radio is None else expected.radio.least_airtime_ns)
     for row, event in enumerate(events["event"]):
         if event not in ("datagram", "datagram_received"):

@@ -1,4 +1,4 @@
-"""Judge a run that is not at rest at its deadline: is it late, is there an excuse, or has it stopped without a reason?
+"""Judge a run that is not at rest at its deadline: is it late, is there an excuse, or did it stop without a reason?
 
 Model     a run continues after its active part until it is at rest or drain_s is over. The verdict depends on the last
           half of that time. Progress means that a host delivered a message, joined, left, or began or ended a handoff,
@@ -23,9 +23,9 @@ from mobilenet.record.table import Table
 from mobilenet.verify.evidence import Evidence
 
 PROGRESS = ("deliver", "join", "leave", "handoff_start", "handoff_end")
-FEWEST_TRIES = 4  # in half of the drain time; a run with fewer retries is too short to show anything
-EXCHANGE = 4  # join, chal, join, init_ACK; or a copy and its acknowledgement, in both directions
-UNEQUAL = 5  # how unequal losses may be that are not random: hidden hosts at the edge of a cell
+FEWEST_TRIES = 4  # the minimum number of retries in half of the drain time; fewer retries are not conclusive
+EXCHANGE = 4  # frames: join, chal, join, init_ACK; or a copy and its acknowledgement, in both directions
+UNEQUAL = 5  # a host's non-random losses may be this multiple of the average: hidden hosts at the edge of a cell
 RARE = 1e-6
 # The share of time that all frames together may take. In a busier medium, a node may have had no chance to send.
 MOST_BUSY = 0.5

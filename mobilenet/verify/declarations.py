@@ -1,4 +1,4 @@
-"""What does a run's scenario imply for the verdict: which promises, and which declarations of its protocol?
+"""Find out what a scenario implies for the verdict on its run: the promises and the declarations of its protocol.
 
 Model     a value that can be derived from the scenario is never taken from the manifest. A run can be judged by other
           promises only with another scenario

@@ -2,7 +2,7 @@
 
 Units     integer nanoseconds
 Shapes    tables: columns of equal length (record/table.py)
-Errors    RunError for a directory that is not a whole run
+Errors    RunError for a directory that is not a complete run
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from mobilenet.verify.among_processes.properties import ProcessJudge
     from mobilenet.verify.broadcasts.judge import BroadcastJudge
 
-# The largest share of non-random losses among the receptions of a run for which no host loses half of its heartbeats
-# for long.
+# The largest share of non-random losses among receptions at which no host loses half of its heartbeats for a long time.
 MOST_LOST = 0.1
 
 
@@ -61,7 +60,7 @@ class Evidence:
         return cls({}, counters, manifest, expected, read_captures(directory))
 
     def read_tables(self, directory: Path, names: Iterable[str]) -> Evidence:
-        """Read those of these tables that the run has."""
+        """Read the tables in `names` that the run has."""
         self.tables = {name: read_coded(directory, name) for name in self.counters["rows"].keys() & {*names}}
         return self
 
@@ -148,7 +147,7 @@ class Evidence:
         buffers = {who: {*BUFFERS, *names} for who, names in buffers_of(self.manifest).items()}
         buffers["p"] = {*quantity.words}
         last = np.full((len(node.words), len(quantity.words)), -1)
-        last[node.codes, quantity.codes] = np.arange(table.rows)  # the last of several rows counts
+        last[node.codes, quantity.codes] = np.arange(table.rows)  # the last one of several rows is used
         columns = (table.pick(name, last[last >= 0]) for name in ("node", "quantity", "value"))
         sizes = {
             (node, name): value

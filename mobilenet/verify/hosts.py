@@ -66,8 +66,8 @@ def _delivery(run: Evidence) -> Verdict | str | None:
 
 
 def _unless_cut(run: Evidence, problem: str | None) -> Verdict | str | None:
-    """Make the verdict unknown if messages that were lost by hand may explain the problem, because the protocol never
-    repairs such losses.
+    """Return an unknown verdict if messages that were lost through a user's intervention may explain the problem,
+    because the protocol never repairs such losses.
     """
     cuts, lost = (() if run.of_hosts is None else run.of_hosts.lossy_cuts), run.counters["wired"].get("lost", 0)
     if problem is None or not cuts or not lost:
@@ -78,8 +78,8 @@ def _unless_cut(run: Evidence, problem: str | None) -> Verdict | str | None:
 
 
 def _obedience(run: Evidence) -> Verdict | str | None:
-    """Return what hosts did without a request or failed to do. For a custom protocol, the record does not show why it
-    failed.
+    """Return what hosts did without a request or failed to do. For a custom protocol, the record does not show why a
+    host failed to do something.
     """
     unasked, ignored = obedience(run.events, run.of_hosts, run.quiescent)
     if ignored is None or run.of_hosts is None or run.of_hosts.protocol is not None:

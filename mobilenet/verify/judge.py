@@ -1,6 +1,6 @@
 """Judge one run: a verdict for each property.
 
-Errors    RunError for a directory that is not a whole run
+Errors    RunError for a directory that is not a complete run
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -47,7 +47,7 @@ def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]
 
 @contextmanager
 def judging(directory: Path) -> Iterator[None]:
-    """Raise RunError for a record that no run can have written, such as an edited one."""
+    """Raise RunError for a record that no run can have written, for example because it was edited."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -1,10 +1,10 @@
 """Judge safety while a run is in progress: the same judges read events as they happen.
 
-Model     this judge checks creation, duplication, membership, the promised order, and gaps. Which messages a host gave
-          up, and in which order it gave up and asked again, is known only later. Where gaps are allowed, a violation is
-          therefore judged again from the beginning, with all that is known by then, before it is reported. How long a
-          host was certainly heard depends on the positions of the whole run. Liveness, the length of silences,
-          conservation and the record itself are judged after the run, by judge.py
+Model     this judge checks creation, duplication, membership, the promised order, and gaps. The messages that a host
+          gave up, and the order in which it gave up and asked again, are known only later. Where gaps are allowed, a
+          violation is therefore judged again from the beginning, with all that is known by then, before it is reported.
+          How long a host was certainly heard depends on the positions of the whole run. Liveness, the length of
+          silences, conservation and the record itself are judged after the run, by judge.py
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
 """
@@ -58,7 +58,7 @@ class SafetyJudge:
             self._begin()
 
     def look(self) -> FirstViolation | None:
-        """Return a violation of a property without an earlier report, if the events since the last call contain one."""
+        """Return a violation that the events since the last call contain, unless this property was reported before."""
         if not self._checks:
             return None
         violation = self._look()

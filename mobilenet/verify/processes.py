@@ -74,8 +74,8 @@ def _at_rest(run: Evidence, problem: Callable[[], str | None]) -> Verdict | str 
 
 
 def _excuse(run: Evidence, problem: str) -> Verdict | str:
-    """Make a missing delivery unknown if the network lost messages, or if a program uses its own clock: the message
-    might still have come.
+    """Return an unknown verdict for a missing delivery if the network lost messages, or if a program uses its own
+    clock, because the message might still have arrived.
     """
     lost = run.counters["messages"].get("lost", 0)
     clocked = run.manifest.get("own_clock")
@@ -116,8 +116,8 @@ def _rest(run: Evidence) -> Verdict | str | None:
 
 
 def _held_problems(held: dict[float, str], most: int) -> Iterator[str]:
-    """Yield what is wrong with the messages that correct processes hold for ever: they hold equally many, and none that
-    could be delivered.
+    """Yield what is wrong with the messages that correct processes hold for ever. All processes must hold the same
+    number of messages, and none of these may be deliverable.
     """
     for size, node in held.items():
         if size > most:

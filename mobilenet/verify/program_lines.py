@@ -1,4 +1,4 @@
-"""Are the lines of programs possible, and do they agree with the rest of the record?
+"""Check that the lines of programs are possible and agree with the rest of the record.
 
 Source    ours: docs/guide/programs.md
 """

@@ -1,4 +1,4 @@
-"""Which counters of the radio count frames, and which count the MAC's acknowledgements (ACKs)?
+"""Distinguish the counters of the radio that count frames from those that count the MAC's acknowledgements (ACKs).
 
 Model     counters.json has the same counters of ACKs, in `acks`, as of frames. In records of older versions, `acks` is
           missing, and every counter of frames includes ACKs

@@ -1,7 +1,7 @@
 """List what nodes wait for, at the end of a run that did not come to rest.
 
-Model     what the record shows: buffers that hold messages, handoffs that have not ended, hosts that never became
-          members. Where it shows nothing, the run's own account
+Model     the record shows buffers that hold messages, handoffs that have not ended, and hosts that never became
+          members. If it shows none of these, the list in the manifest is used
 Units     seconds
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -19,7 +19,7 @@ MOST_NAMED = 3
 
 
 def nonempty_buffers(sizes: dict[tuple[str, str], float]) -> list[str]:
-    """Return the buffers that are not empty. `sizes` at the end, by node and buffer."""
+    """Return a sentence for each buffer that is not empty. `sizes`: the sizes at the end, by node and buffer."""
     return [
         f"{node} still holds {pluralize(int(size), 'message')} in its {quantity}"
         for (node, quantity), size in sizes.items()
@@ -37,7 +37,7 @@ def waiting(events: Columns, sizes: dict[tuple[str, str], float], manifest: Mapp
 
 
 def reported_unrest(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the run's own account of what was not at rest. It has no influence on verdicts."""
+    """Return what was not at rest according to the manifest. This has no influence on verdicts."""
     entries = manifest.get("not_at_rest")
     return [text for text in entries if isinstance(text, str)] if isinstance(entries, list) else []
 

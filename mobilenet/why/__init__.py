@@ -1,3 +1,3 @@
-"""Explain why a delivery was late: its delay is divided into stretches, which are derived from the record of the
-run.
+"""Explain why a delivery was late. Its delay is divided into stretches (intervals with one cause each), which are
+derived from the record of the run.
 """

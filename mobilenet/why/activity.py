@@ -1,8 +1,8 @@
-"""What did a node do for other messages while one message waited there?
+"""Find out what a node did for other messages while a message waited there.
 
 Model     the node waited for a timer with which it sends messages, or frames with other messages were in the queue of
           its radio. A timer sends messages if, anywhere in the run, a timer of its name queued a frame with a message
-          or put one on a wire. Frames that only acknowledge, report or test do not count
+          or put one on a wire. Frames that only acknowledge, report or test are ignored
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -30,7 +30,7 @@ class Activity:
         names = np.unique(record.kinds.codes[timers])
         self._fired = record.by_node(np.flatnonzero(is_timer & np.isin(record.kinds.codes, names)))
         queued = record.steps.among((QUEUED,)) & record.has_messages & (np.asarray(record.left) != NONE)
-        self._queued = record.by_node(np.flatnonzero(queued))  # in the order in which they left the queue
+        self._queued = record.by_node(np.flatnonzero(queued))  # sorted by the time at which they left the queue
 
     def explain(self, parts: list[Stretch]) -> list[Stretch]:
         """Divide the unexplained stretches, first by timers that send messages at this node, then by frames in its
@@ -56,7 +56,7 @@ class Activity:
 
 
 def _within(part: Stretch, kind: str, spans: Iterable[tuple[int, int, int]]) -> Iterator[Stretch]:
-    """Divide a stretch by intervals of time, which are given as rows, beginnings and ends, in order of their ends."""
+    """Divide a stretch by intervals of time, which are given as (row, beginning, end) in order of their ends."""
     at_ns = part.begin_ns
     for row, begin_ns, end_ns in spans:
         begin_ns, end_ns = max(at_ns, begin_ns), min(end_ns, part.end_ns)

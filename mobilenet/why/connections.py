@@ -1,9 +1,9 @@
-"""What does a message wait for while a TCP connection holds it back? The segments that ended the wait are traced back.
+"""Explain why a TCP connection holds a message back, by tracing back the segments that ended the wait.
 
 Model     a rule of TCP, a window or missing bytes hold a message back until a segment arrives. The path of this
-          segment, the earlier segment that it answers, and the timeouts between them show why that took its time.
-          Losses and interventions keep their kinds, and everything else has the kind of the rule. On a wire, a segment
-          is lost only by a cut or an impairment, so that the timeout after it has this kind
+          segment, the earlier segment that it answers, and the timeouts between them explain the wait. Losses and
+          interventions keep their kinds, and everything else has the kind of the rule. On a wire, a segment is lost
+          only by a cut or an impairment, so that the timeout after it has this kind
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -51,8 +51,8 @@ class Connections:
                 self._lost[frozenset((record.node[row], record.to[row]))].append(row)
 
     def of(self, rule: Stretch, node: str) -> list[Stretch]:
-        """Return the parts of a wait that ended in the row of `rule` at this node, in order. The remaining time has the
-        kind of `rule`.
+        """Return the parts of a wait that ended in the row of `rule` at this node, in order. Time without another
+        explanation has the kind of `rule`.
         """
         record, row, end_ns = self._record, rule.row, rule.end_ns
         out: list[Stretch] = []
@@ -88,8 +88,8 @@ class Connections:
         return CUT if is_cut else IMPAIRED_LINK
 
     def _lost_before(self, timer: int, segment: int) -> int:
-        """Return the segment whose loss made this timer retransmit: it was lost after the timer was started, or had the
-        same messages.
+        """Return the segment whose loss made this timer retransmit: a segment that was lost after the timer was
+        started, or that had the same messages.
         """
         record, a, b = self._record, self._record.node[segment], self._record.to[segment]
         losses = self._lost[frozenset((a, b))]

@@ -1,4 +1,4 @@
-"""When did the frames of an impaired host leave its delay line and enter the queue of its radio?
+"""Find out when the frames of an impaired host left its delay line and entered the queue of its radio.
 
 Model     as in simulation/delay_line.py: a frame enters the radio's queue after the delay that is set when it is
           queued, and never before an earlier frame. A crash empties the line, and all impairments end at `duration_s`

@@ -1,8 +1,9 @@
 """The interruption by a handoff, divided into contiguous stretches from the delivery before it to the one after it.
 
-Model     before the handoff begins: the old session, time out of coverage, and the last update of the attachment, in
-          which the host entered the new cell. Until the confirmation: the chain of handlers that led to it, traced
-          backwards. After that: the story of the first message that is delivered
+Model     the time before the handoff is divided into the old session, time out of coverage, and the last update of the
+          attachment, in which the host entered the new cell. The handoff itself is traced backwards through the
+          handlers that led to its confirmation. The time after the confirmation is explained by the delay of the first
+          message that is delivered
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md, "Handoffs"
 """
@@ -37,10 +38,10 @@ class Interruption(NamedTuple):
 
     host: str
     session: int | None
-    last_ns: int  # time of the delivery before it
+    last_ns: int  # time of the last delivery before the handoff
     begin_ns: int
     end_ns: int
-    first_ns: int  # time of the delivery after it
+    first_ns: int  # time of the first delivery after the handoff
 
     @property
     def name(self) -> str:
@@ -65,7 +66,7 @@ class Interruptions:
         for one in self._record.deliveries:
             self._first.setdefault((one.node, one.time_ns), one.message)
         self._broadcast = {(sent.node, sent.time_ns): name for name, sent in self._record.broadcasts.items()}
-        # (sender, kind, receiver) -> rows of such frames
+        # (sender, kind, receiver) -> rows of frames with these three values
         self._alike: dict[tuple[str, str, str], list[int]] = defaultdict(list)
         for row in self._record.steps.rows(QUEUED).tolist():
             self._alike[self._record.node[row], self._record.kind[row], self._record.to[row]].append(row)
@@ -116,7 +117,7 @@ class Interruptions:
                 end_ns, row, node = since_ns, queued, record.node[row]
             elif queued == NONE:
                 break
-            elif record.step[row] != ARRIVED and record.node[queued] == node:  # a frame of this node has left the queue
+            elif record.step[row] != ARRIVED and record.node[queued] == node:  # a frame of this node left the queue
                 hops.in_queue(queued, row, end_ns, out, leg)
                 end_ns, row = record.time_ns[queued], record.cause[queued]
             else:
@@ -135,8 +136,8 @@ class Interruptions:
         return fill(out, one.begin_ns, one.end_ns, blank)
 
     def _attempts(self, out: list[Stretch], queued: int, receiver: str, begin_ns: int, answer: int) -> tuple[int, int]:
-        """Add the earlier frames of this kind that a timer repeated, backwards. Return when the first of them was
-        queued, and in which handler. `answer`: the receiver's frame that ended the repetitions.
+        """Add the earlier frames of this kind that a timer repeated, going backwards in time. Return when the first of
+        them was queued, and in which handler. `answer`: the receiver's frame that ended the repetitions.
         """
         record, leg = self._record, self._stories.hops.leg(queued)
         end_ns, handler, sender = record.time_ns[queued], record.cause[queued], record.node[queued]

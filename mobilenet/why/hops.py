@@ -1,4 +1,4 @@
-"""The stretches of one hop: how did a frame or a wired message get from its sender's queue to its receiver?
+"""The stretches of one hop, from the queue of the sender of a frame or wired message to the receiver.
 
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
@@ -43,7 +43,7 @@ class Hops:
         return CELL if self._record.node[row][0] == "s" else UPLINK
 
     def departure(self, row: int, out: list[Stretch], leg: str, node: str) -> str:
-        """Trace a message from the receiver's handler back to the queue of the sender. Return the sender."""
+        """Trace a message back from the handler of its receiver to the queue of its sender. Return the sender."""
         record = self._record
         row_sent = record.cause[row]
         if row_sent == NONE:  # the record does not show when it was queued
@@ -68,7 +68,7 @@ class Hops:
         out.append(Stretch(record.time_ns[put], held_ns, CUT, leg, place, put))
 
     def on_air(self, queued: int, last: int, out: list[Stretch], leg: str, node: str) -> None:
-        """Add all transmissions of a frame up to this one, and then contention, queue and delay line, backwards."""
+        """Add all transmissions of a frame up to `last`, then contention, queue and delay line, backwards in time."""
         record = self._record
         place = record.node[queued]
         rows = [row for row in record.sent_rows(queued) if row <= last]
@@ -88,7 +88,7 @@ class Hops:
         self.in_queue(queued, queued, head_ns, out, leg)
 
     def in_queue(self, queued: int, row: int, end_ns: int, out: list[Stretch], leg: str) -> None:
-        """Add the time since the frame in this row was queued: first the queue, then the delay line, backwards."""
+        """Add the time since the frame in this row was queued, backwards in time: the queue, then the delay line."""
         node, queued_ns = self._record.node[queued], self._record.time_ns[queued]
         left_ns = min(self._lines.left_ns(queued), end_ns)
         out.append(Stretch(left_ns, end_ns, QUEUE, leg, node, row))

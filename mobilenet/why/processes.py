@@ -1,8 +1,8 @@
-"""Losses and crashes between processes: what did a partition or chance lose, and which crashes had to be detected?
+"""Losses and crashes between processes: messages that partitions or chance lost, and crashes that were detected.
 
 Model     a message that was put on a wire and never arrived was lost. It was lost in a partition if one separated the
-          two processes when the message was put on the wire. A process that suspects another process acts because of
-          its crash, if it had crashed
+          two processes when the message was put on the wire. If a process suspects another process that has crashed,
+          the crash is the cause
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """

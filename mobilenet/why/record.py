@@ -62,7 +62,7 @@ def entries_of(codes: np.ndarray, by_code: Sequence[Sequence[int]]) -> tuple[np.
 
 
 class Words(Generic[T]):
-    """A column with few different values, which returns the word of each row."""
+    """A column with few different values, from which the word of each row can be read."""
 
     def __init__(self, codes: np.ndarray, words: Sequence[T]) -> None:
         self._codes, self._words = view(codes), [*words]
@@ -134,8 +134,8 @@ class Deliveries(Sequence[Delivery]):
 
 
 class Record:
-    """The rows of one run. `of_datagrams`: the messages of the run are the datagrams of its programs, because the
-    record shows which frame carried a datagram, but not which datagrams carried the messages that a program reports.
+    """The rows of one run. `of_datagrams`: datagrams of programs are regarded as the messages, because the record shows
+    which frame carried a datagram, but not which datagrams carried the messages that a program reports.
     """
 
     def __init__(self, causes: Table, events: Table, of_datagrams: bool = False) -> None:
@@ -189,14 +189,15 @@ class Record:
         follows = (at[1:] == at[:-1]) & (own[1:] == own[:-1]) & (own[1:] != NONE)
         before = np.full(len(rows), NONE, np.int32)
         before[order[1:][follows]] = order[:-1][follows]
-        self.delivery_before = view(before)  # number of a delivery -> number of the previous one in the same handler
+        # number of a delivery -> number of the previous delivery in the same handler
+        self.delivery_before = view(before)
 
     def _nodes(self, column: CodedColumn) -> np.ndarray:
         return column.map([self.node_codes[name] for name in column.words], 0).astype(np.int32)
 
     def _read_messages(self, causes: Table) -> CodedColumn:
-        """Return the messages of each row. The name that a program gives may belong to a message that is broadcast
-        later, which the frame cannot carry.
+        """Return the messages of each row. A name in a program's frame is ignored if that message is broadcast only
+        later.
         """
         texts, sent, time_ns = causes.column("messages"), self.broadcasts, causes.numbers("time_ns")
         names = [tuple(name for name in text.split() if name in sent) for text in texts.words]
@@ -224,7 +225,8 @@ class Record:
         transmissions[sent[1:][again]] = sent[:-1][again]
         transmissions[cause[sent]] = sent
         self.left, self._transmissions = view(left), view(transmissions)
-        # A frame that was never sent leaves the queue without a row. The previous frame counts instead.
+        # A frame that was never sent leaves the queue without a row. The last earlier frame that has a row is used
+        # instead.
         queued = self.steps.rows(QUEUED)
         queued = queued[np.argsort(nodes[queued], kind="stable")]
         known = np.maximum.accumulate(np.where(left[queued] != NONE, np.arange(len(queued)), NONE))[:-1]
@@ -335,7 +337,7 @@ class Record:
         return is_taken and self.step[row] == SENT and self.outcome_at(row, node) == RECEIVED
 
     def outcome_at(self, row: int, node: str) -> str:
-        """Return the outcome of a transmission at a node."""
+        """Return the outcome of one transmission at a node."""
         text = self._heard[row]
         if f" {node} " in text:
             return RECEIVED

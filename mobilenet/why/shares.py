@@ -1,8 +1,9 @@
-"""Sums over many deliveries: how much time belongs to each kind of stretch and leg?
+"""Sum up, over many deliveries, how much time belongs to each kind of stretch and each leg.
 
 Model     the sums cover the deliveries of messages that were broadcast in the window, as in the metric
           `delivery_delay_mean_s`. On hosts, this includes the sender's own delivery; on processes, it does not. The
-          slowest deliveries are the 5 % with the largest delays; of equal delays, the earlier ones
+          slowest deliveries are the 5 % with the largest delays. Among equal delays, earlier deliveries are selected
+          first
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -24,8 +25,8 @@ SLOWEST = 0.05
 
 
 class Shares(NamedTuple):
-    """The shares of a delay. `by_part`: (kind, leg) -> ns, in descending order; `held_ns`: the time spent waiting for
-    other messages.
+    """How much time of a delay belongs to each part. `by_part`: (kind, leg) -> ns, in descending order; `held_ns`: the
+    time spent waiting for other messages.
     """
 
     deliveries: int

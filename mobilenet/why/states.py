@@ -1,10 +1,11 @@
-"""When could a node not take part? A station's radio was off, or a host was down, out of coverage or between sessions.
+"""Find out when a node could not take part: a station's radio was off, or a host was down, out of coverage or between
+sessions.
 
 Model     off air: from radio_off to radio_on. Down: from crash to recover. Out of coverage: from out_of_coverage to
-          in_coverage. Handoff: from handoff_start to handoff_end. If they overlap, the first state of this list counts.
-          A stretch of waiting that overlaps a state gets its kind. On the leg from the station to the host, every
-          stretch is down while the host is down, because no frame can reach it. If TCP's timeout ends after a state,
-          the state counts until the timeout
+          in_coverage. Handoff: from handoff_start to handoff_end. If states overlap, the first state in this list
+          applies. The part of a wait that overlaps a state gets the kind of that state. On the leg from the station to
+          the host, every stretch is down while the host is down, because no frame can reach it. If TCP's timeout ends
+          after a state, the state is extended to the timeout
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -41,7 +42,7 @@ PRIORITY = (OFF_AIR, DOWN, OUT_OF_COVERAGE, HANDOFF)
 SERVED = ("join", "handoff_end", "gap")  # events that name the station which serves the host from this time on
 WAITING = frozenset(
     (RETRY, RETRANSMISSION, TIMER_WAIT, UNEXPLAINED, PROGRAM, ELSEWHERE)
-)  # kinds of waiting that a state explains better
+)  # these kinds of waiting are replaced by states that explain them better
 Interval = tuple[int, int, str]
 
 
@@ -53,7 +54,7 @@ class States:
         # times at which a host lost the messages that it had received
         self._sessions: dict[str, list[int]] = defaultdict(list)
         self._served: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        # the same times with stations, and the beginnings of handoffs
+        # host -> (time, station), as in _served, and in addition for the beginnings of handoffs
         self._called: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self.has_off_air = False
         self._crashed: set[str] = set()
@@ -78,7 +79,7 @@ class States:
                 self._sessions[node].append(time_ns)
 
     def between(self, node: str, begin_ns: int, end_ns: int, of: Sequence[str] = PRIORITY) -> list[Interval]:
-        """Return the intervals in which the node was in these states, between these times, in order."""
+        """Return, in order, the intervals between these times in which the node was in these states."""
         intervals: list[Interval] = []
         if node not in self._changes:
             return intervals
@@ -94,7 +95,7 @@ class States:
         return intervals
 
     def session_began_ns(self, node: str, time_ns: int) -> int:
-        """Return when the host last lost the messages that it had received, before this time."""
+        """Return the last time before `time_ns` at which the host lost the messages that it had received."""
         times = self._sessions.get(node, ())
         place = bisect_right(times, time_ns) - 1
         return times[place] if place >= 0 else 0
@@ -112,7 +113,7 @@ class States:
         return bool(stations) and station not in stations
 
     def explain(self, story: list[Stretch], sender: str, receiver: str) -> list[Stretch]:
-        """Divide the waits in a story by the states of its nodes. The story's message went from this sender to this
+        """Divide the waits of a message by the states of its nodes. The message went from this sender to this
         receiver.
         """
         out: list[Stretch] = []
@@ -137,8 +138,8 @@ class States:
         return join_outages(out) if self._crashed else out
 
     def _off_air(self, stretch: Stretch, host: str) -> list[Stretch]:
-        """Divide the stretch by the times at which the radio of the relevant station was off: the station where the
-        message waited, or the one for which it was meant.
+        """Divide the stretch by the times at which the radio of the relevant station was off. This is the station where
+        the message waited, or to which it was being sent.
         """
         begin_ns, end_ns, place = stretch.begin_ns, stretch.end_ns, stretch.place
         served = [(begin_ns, end_ns, place)] if place[0] == "s" else self.stations(host, begin_ns, end_ns)
@@ -161,7 +162,7 @@ class States:
 
 
 def join_outages(story: list[Stretch]) -> list[Stretch]:
-    """Return the story with consecutive stretches in which a host is down joined into one."""
+    """Return the stretches after joining consecutive stretches in which a host is down."""
     out: list[Stretch] = []
     for one in story:
         last = out[-1] if out else one
@@ -185,7 +186,7 @@ def _spans(served: list[tuple[int, str]], begin_ns: int, end_ns: int) -> Iterato
 
 
 def _until_timeout(parts: list[Stretch]) -> list[Stretch]:
-    """Return the parts of a wait for TCP's timeout, in which a state counts until the end of the wait."""
+    """Return the parts of a wait for TCP's timeout. A state during the wait is extended to the end of the wait."""
     out: list[Stretch] = []
     for part in parts:
         is_after = part.kind == RETRANSMISSION and out and out[-1].kind != RETRANSMISSION

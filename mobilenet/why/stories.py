@@ -1,4 +1,4 @@
-"""The story of a delivery: contiguous stretches from the broadcast to the delivery.
+"""Explain a delivery as a story: contiguous stretches from the broadcast to the delivery.
 
 Model     the story is traced backwards: from the delivery to the reception that brought the message, then to the node
           that sent it, then to the reception there, and so on to the broadcast. At each node, the time between the
@@ -52,7 +52,7 @@ OWN_CODE = ("own", "program")  # protocols whose nodes run code of the user
 
 
 class Errand(NamedTuple):
-    """The task for which a node waits: to bring this message to that node, on this leg."""
+    """What a node is waiting to do: send this message to that node, on this leg."""
 
     message: str
     leg: str
@@ -60,7 +60,9 @@ class Errand(NamedTuple):
 
 
 class Stories:
-    """The stories of one run. `protocol`: its name. A program or a plug-in can be explained in less detail."""
+    """The explanations of all deliveries in one run. `protocol`: the name of the protocol. Programs and plug-ins can be
+    explained in less detail.
+    """
 
     def __init__(
         self,
@@ -85,14 +87,14 @@ class Stories:
         self._personal: set[tuple[int, str]] = set()  # paths that depend on the receiver
 
     def of(self, message: str, node: str) -> list[Stretch]:
-        """Return the story of the last delivery of a message at a node. Raise KeyError if there is no such delivery in
-        the record.
+        """Return the stretches of the last delivery of a message at a node. Raise KeyError if there is no such delivery
+        in the record.
         """
         return self.story(self.record.delivery(node, message))
 
     def story(self, one: Delivery) -> list[Stretch]:
-        """Return the stretches in order of time. Their lengths add up to the delay. Calls in the order of the record
-        are fast, because the stories of each node's last handler and some paths are cached.
+        """Return the stretches of a delivery in order of time. Their lengths add up to the delay. Calls in the order of
+        the record are fast, because the results for each node's last handler and some paths are cached.
         """
         node, message, number = one.node, one.message, one.number
         if self._last_handler.get(node) != one.handler or one.handler == NONE:
@@ -102,7 +104,7 @@ class Stories:
             if len(self._ways) > MOST_WAYS:
                 self._ways.clear()
                 self._personal.clear()
-            # Any earlier delivery may hold this one back, and a chain of a thousand would be too deep for recursion.
+            # Any earlier delivery may hold this one back. A chain of a thousand would be too deep for recursion.
             chain = [one]
             while (number := self.record.delivery_before[number]) != NONE:
                 if self.record.delivered[number] in known:
@@ -168,8 +170,8 @@ class Stories:
     # --- the way to a node
 
     def _way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
-        """Return the stretches from the broadcast to this row, in which the message reached the node on its way to the
-        receiver.
+        """Return the stretches from the broadcast to this row, in which the message reached the node. `receiver`: the
+        final receiver of the message.
         """
         if node == receiver:
             return self._new_way(row, message, node, receiver)
@@ -192,8 +194,8 @@ class Stories:
         return out
 
     def _dwell(self, out: list[Stretch], errand: Errand, sender: str, departed: int, receiver: str) -> bool:
-        """Add what happened at a node between the arrival of the message and its departure in this row, and then how
-        the message got there. Return whether the result depends on the receiver.
+        """Add what happened at a node between the arrival of the message and its departure in this row, and before that
+        the path of the message to the node. Return whether the result depends on the receiver.
         """
         record, message = self.record, errand.message
         handler, departed_ns = record.cause[departed], record.time_ns[departed]
@@ -217,9 +219,7 @@ class Stories:
         return bool(radioed) or (came, message) in self._personal
 
     def _is_for(self, row: int, host: str) -> bool:
-        """Return whether a frame of a station is for this host: it is addressed to the host, or to all while the host
-        is there.
-        """
+        """Return whether a frame of a station is for this host, or for all hosts while the station serves this host."""
         record = self.record
         if record.to[row] not in ("", host):
             return False
@@ -234,14 +234,16 @@ class Stories:
         return brought[0] if brought and record.time_ns[brought[0]] <= until_ns else NONE
 
     def _attempts(self, out: list[Stretch], errand: Errand, sender: str, departed: int, came_ns: int) -> None:
-        """Add the attempts, backwards from the departure: what the sender waited for, and its earlier frames."""
+        """Add the attempts to send, backwards from the departure: what the sender waited for, and its earlier
+        frames.
+        """
         record = self.record
         message, leg, node = errand
         cursor_ns, handler, window = record.time_ns[departed], record.cause[departed], record.window[departed]
         earlier = (
             []
             if leg == BACKBONE
-            else [  # frames are meant for hosts, and not for the other end of a wire
+            else [  # frames are sent to hosts, and not over wires
                 row
                 for row in record.queued_rows(sender, message)
                 if row < departed
@@ -251,7 +253,7 @@ class Stories:
         )
         for row in reversed(earlier):
             rows = record.sent_rows(row)
-            # there may have been two copies in the queue
+            # the queue may have contained two copies
             left_ns = min(record.time_ns[rows[-1] if rows else row], cursor_ns)
             outcome = record.outcome(row, record.to[row] or node)
             out.extend(reversed(self._wait(errand, sender, left_ns, cursor_ns, handler, outcome, window)))
@@ -271,9 +273,7 @@ class Stories:
     def _wait(
         self, errand: Errand, node: str, begin_ns: int, end_ns: int, row: int, outcome: str = "", window: str = ""
     ) -> list[Stretch]:
-        """Return why the node did nothing for the message between these times, which is what led to the end of the
-        wait.
-        """
+        """Return why the node did not act on the message between these times, by tracing back what ended the wait."""
         record, holder = self.record, node
         message, leg, _ = errand
         out: list[Stretch] = []
@@ -283,7 +283,7 @@ class Stories:
                 break
             if row == NONE:
                 rest = self._world(errand, holder, begin_ns, end_ns, outcome)
-                if node != holder:  # an external event made another node act, which may have been down before
+                if node != holder:  # an external event made another node act, which may have been down before that
                     rest = [part for stretch in rest for part in self.states.parts(stretch, node)]
                 out.extend(reversed(rest))
                 break
@@ -331,7 +331,7 @@ class Stories:
         row, outcome = blank.row, blank.reason
         kind = self._connections.timer_kind(row, outcome not in ("", RECEIVED))
         kind = PARTITION if kind == RETRY and outcome == SEPARATED else kind
-        if kind in (RETRY, PARTITION):  # regardless of which node's timer it is
+        if kind in (RETRY, PARTITION):  # for these kinds, the timer may belong to any node
             return blank._replace(kind=kind)
         if is_own and (kind != TIMER_WAIT or self.record.cause[row] == NONE):
             return blank._replace(kind=kind, reason=window if kind == RETRANSMISSION and window else outcome)
@@ -339,9 +339,7 @@ class Stories:
         return Stretch(since_ns, blank.end_ns, kind, blank.leg, blank.place, row, outcome if is_own else "")
 
     def _behind_another(self, blank: Stretch, target: str) -> list[Stretch]:
-        """Return the path of the message that a node waited for, up to this node. The remaining time is like
-        `blank`.
-        """
+        """Return the path of the message that a node waited for, up to this node. Gaps are filled with `blank`."""
         node, other = blank.place, blank.held_by
         receiver = node if target[0] == "s" else target
         way = self._way(blank.row, other, node, receiver)

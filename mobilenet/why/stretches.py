@@ -1,4 +1,4 @@
-"""A stretch of a delay, and functions that clip and complete stories of stretches.
+"""A stretch is an interval of a delay with one cause. This module also clips and completes lists of stretches.
 
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
@@ -14,8 +14,8 @@ from mobilenet.why.record import NONE
 
 
 class Stretch(NamedTuple):
-    """One stretch of a delay. `row`: the row of `causes` that shows it; `reason`: the outcome of an earlier frame, a
-    timer or a message.
+    """An interval of a delay with one cause. `row`: the row of `causes` that shows the cause; `reason`: the outcome of
+    an earlier frame, a timer or a message.
     """
 
     begin_ns: int
@@ -25,7 +25,7 @@ class Stretch(NamedTuple):
     place: str
     row: int = NONE
     reason: str = ""
-    held_by: str = ""  # the message for which the message of the story waited
+    held_by: str = ""  # the other message for which this message waited
 
     @property
     def length_ns(self) -> int:
@@ -33,7 +33,7 @@ class Stretch(NamedTuple):
 
 
 def leg_at(place: str, receiver: str) -> str:
-    """Return the leg of a wait at this place, if no frame is known to carry the message."""
+    """Return the leg of a wait at a node, if no frame is known to carry the message."""
     if "-" in place or (place[0] == "p" and place != receiver):
         return BACKBONE
     return CELL if place[0] == "s" else HOST if place == receiver else UPLINK
@@ -45,7 +45,7 @@ def cut(stretch: Stretch, begin_ns: int, end_ns: int) -> Stretch:
 
 
 def clip(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
-    """Return the part of a story between two times. Most stretches need no clipping."""
+    """Return the stretches between two times, clipped to these times. Most stretches need no clipping."""
     out: list[Stretch] = []
     for stretch in story:
         a, b = stretch[0], stretch[1]
@@ -58,12 +58,12 @@ def clip(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
 
 
 def behind(story: Iterable[Stretch], message: str) -> list[Stretch]:
-    """Return the story of a message, with the mark that this message held another one back."""
+    """Return the stretches of `message`, each marked to show that `message` held another message back."""
     return [stretch if stretch[7] else Stretch._make((*stretch[:7], message)) for stretch in story]
 
 
 def fill(story: list[Stretch], begin_ns: int, end_ns: int, blank: Stretch) -> list[Stretch]:
-    """Return a story that covers all the time between these times. Gaps are filled with copies of `blank`."""
+    """Return stretches that cover the interval without gaps. Gaps are filled with copies of `blank`."""
     out: list[Stretch] = []
     at_ns = begin_ns
     for stretch in story:

@@ -1,9 +1,10 @@
-"""When did a message that was put on a wire leave its sender? The models of wires imply the answer.
+"""Compute when a message that was put on a wire left its sender. The models of wires imply these times.
 
-Model     links: first in, first out, store and forward. A message is put on the wire after those before it. A cut link
-          holds its messages until it is repaired. A message that arrives later than one propagation delay after its
-          last bit was delayed by an impairment. Processes on the abstract network: one send server for each process and
-          lane, t_s for each message. On the packet network: one output queue for each process, t_t for each packet
+Model     links are first in, first out, with store and forward. A message is put on the wire after all earlier
+          messages. A cut link holds its messages until it is repaired. A message that arrives later than one
+          propagation delay after its last bit was delayed by an impairment. Processes on the abstract network: one send
+          server for each process and lane, t_s for each message. On the packet network: one output queue for each
+          process, t_t for each packet
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/causes.md, docs/models/wires.md, docs/protocols/vcube.md
 """
@@ -22,7 +23,7 @@ from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork
 from mobilenet.why.cuts import Cut, Cuts
 from mobilenet.why.record import NONE, WIRE, Record, RowsByKey
 
-TESTS = ("Test", "Answer")  # messages of the failure detector, which has its own send servers
+TESTS = ("Test", "Answer")  # messages of the failure detector, which uses separate send servers
 
 
 class Departure(NamedTuple):
@@ -38,7 +39,7 @@ class Departure(NamedTuple):
 
 class Departures(Protocol):
     def of(self, put: int, arrived_ns: int) -> Departure:
-        """Return when the message in this row left, if it arrived at the given time."""
+        """Return when the message in row `put` left, if it arrived at the given time."""
 
 
 class InOrder:
@@ -64,7 +65,7 @@ class InOrder:
         return Departure(held_ns, first_ns, last_ns, self._due_ns(last_ns, arrived_ns))
 
     def _serve(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return when each message was released, and when its first and last bits left."""
+        """Return when each message could begin to leave, and when its first and last bits left."""
         raise NotImplementedError
 
     def _due_ns(self, last_ns: int, arrived_ns: int) -> int:
@@ -112,7 +113,7 @@ class OnLinks(InOrder):
 
 
 class OverSeveral:
-    """A path of several links whose queues are not recorded. All of its time counts as travelling."""
+    """A path of several links whose queues are not recorded. All of the time on the path is regarded as transit."""
 
     def __init__(self, record: Record) -> None:
         self._record = record

@@ -58,7 +58,7 @@ MOST_NAMED = 3  # the maximum number of frames in a sentence
 
 
 class Words:
-    """The sentences of one run."""
+    """The sentences that describe the stretches of one run."""
 
     def __init__(self, record: Record, protocol: str) -> None:
         self._record, self._protocol = record, protocol
@@ -66,7 +66,7 @@ class Words:
         self._longest_ns = max((record.end_ns[row] - start_ns for start_ns, row in self._on_air), default=0)
 
     def sentence(self, stretch: Stretch, receiver: str) -> str:
-        """Return what happened in a stretch, without its times. `receiver`: the host of the story."""
+        """Return what happened in a stretch, without its times. `receiver`: the host that delivers the message."""
         text = self._text(stretch, receiver)
         return f"behind {stretch.held_by}: {text}" if stretch.held_by else text
 
@@ -120,7 +120,7 @@ class Words:
         return "not explained by the record"
 
     def _since(self, s: Stretch) -> str:
-        """Return when the timer was started, if that was after the beginning of the wait."""
+        """Return when the timer was started, or an empty string if that was before the wait."""
         started_ns = s.begin_ns if s.row == NONE else self._record.start_ns[s.row]
         if started_ns <= s.begin_ns:
             return ""

@@ -3,7 +3,7 @@
 Model     The rule is geometric and does not use beacons: a host uses the nearest station within range. It keeps its
           station while that station is in range and no other station is nearer by at least the hysteresis. A walking
           host may use a position with an error, which is drawn again on each tick. Near the middle between two
-          stations, such a host changes back and forth between them, as real ones do. A stationary host knows its
+          stations, such a host changes back and forth between them, as real hosts do. A stationary host knows its
           position exactly. The error depends only on the host and the tick.
 Units     Distances are in metres.
 Shapes    stations are float64 (m, 2). hosts are float64 (n, 2). cells are int64 (n,), with -1 for hosts out of range.
@@ -66,7 +66,7 @@ class Attachment:
         self._seed = seed
         self._tree = None
         if len(self._stations) > DENSE:
-            # This import takes a tenth of a second, which runs with few stations do not need to spend.
+            # Imported here, because it takes a tenth of a second and runs with few stations do not need it.
             from scipy.spatial import cKDTree
 
             self._tree = cKDTree(self._stations)

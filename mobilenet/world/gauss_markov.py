@@ -73,8 +73,8 @@ class Walls:
         self._dx, self._dy = np.concatenate(vectors).T.copy()
 
     def hit(self, x: float, y: float, dx: float, dy: float) -> tuple[float, float, float] | None:
-        """Return the first wall that a step by (dx, dy) hits: its distance as a share of the step, and the direction of
-        the wall. Return None if the step does not hit a wall.
+        """Return the first wall that a step by (dx, dy) hits: its distance as a fraction of the step, and the direction
+        of the wall. Return None if the step does not hit a wall.
         """
         across = dx * self._dy - dy * self._dx
         from_x, from_y = self._x - x, self._y - y

@@ -21,7 +21,7 @@ from mobilenet.parameters import ScenarioError
 TRIES = 100_000
 
 
-LEAST_SHARE = 1 / 300  # below this share of the bounding box, the box counts as nearly empty
+LEAST_SHARE = 1 / 300  # if the area is a smaller fraction of its bounding box, the box counts as nearly empty
 
 
 class Ground:

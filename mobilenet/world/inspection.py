@@ -188,8 +188,8 @@ def no_run(inspection: Inspection, limit_s: float) -> tuple[str, str] | None:
 
 
 def _since(moments_s: Floats, until_s: Floats) -> Floats:
-    """Return for each time in `until_s` the sum of the seconds that have passed since those of the `moments_s` that are
-    not later.
+    """Return, for each time in `until_s`, the sum of the seconds that have passed since each earlier or equal time in
+    `moments_s`.
     """
     ordered = np.sort(moments_s)
     past = np.searchsorted(ordered, until_s, side="right")

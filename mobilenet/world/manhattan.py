@@ -200,7 +200,7 @@ def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: fl
     the next block. The probabilities of a moment in a stop and of one in motion are proportional to the longest times
     that these can take. If the stop or the drive is shorter, the moment is drawn again.
     """
-    # From the outer corner of one turn to the outer corner of the next one, and the way round at a dead end.
+    # The longest way is from the outer corner of one turn to that of the next one, with turning round at a dead end.
     longest_m = max(parameters.block_m) + 4 * off_m
     driving_s, stop_s = longest_m / parameters.speed_mps[0], parameters.stop_s[1]
     stopping_s = parameters.stop_probability * stop_s

@@ -41,8 +41,8 @@ __all__ = ["HostsParameters", "Leg", "OwnMobility", "Population", "Static", "Tra
 
 MOST_HOSTS = 100_000
 HARDLY_FASTER = 1 + 1e-6  # tolerance for the speed limit, because the durations of legs are rounded to nanoseconds
-FARTHEST_M = 1_000_000  # distance from (0, 0), as for all positions of a scenario
-NEARLY_THERE_M = 1e-3  # rounding errors are much smaller
+FARTHEST_M = 1_000_000  # maximum distance from (0, 0), as for all positions of a scenario
+NEARLY_THERE_M = 1e-3  # tolerance for the distance between two legs; rounding errors are much smaller
 Walk = Callable[[Stream], Iterator[Leg]]
 
 

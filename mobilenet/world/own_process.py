@@ -63,8 +63,8 @@ def fastest_mps(processes: Sequence[OwnProcess], host: str | None = None) -> flo
 
 
 def names(processes: Sequence[OwnProcess]) -> list[str]:
-    """Return a unique name for each process. This is the name of its function, followed by a number if several
-    processes have the same function.
+    """Return a unique name for each process: the name of its function, followed by a number if several processes have
+    the same function.
     """
     functions = [one.function for one in processes]
     repeats = [functions[:place].count(function) for place, function in enumerate(functions)]

@@ -32,7 +32,7 @@ from mobilenet.world.tracks.source import short
 from mobilenet.world.trajectory import Leg, Trajectory, between, standing_leg
 
 SLOWEST_MPS = 0.1  # hosts that move are rarely slower; an airliner flies at 0.003 degrees per second
-MOSTLY = 0.8  # share of the total time of all hosts
+MOSTLY = 0.8  # fraction of the total time of all hosts
 
 
 class Tracks(Parameters):

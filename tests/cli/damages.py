@@ -85,7 +85,7 @@ def _set(name: str, path: tuple[str, ...], value: Any) -> Callable[[Path], None]
 
 
 def _cell(name: str, column: str, value: Any) -> Callable[[Path], None]:
-    """Return a damage that changes a cell in the middle row, or in the last row for a time."""
+    """Return a damage that changes one cell: the last one of `time_ns`, or the middle one of any other column."""
 
     def spoil(run: Path) -> None:
         table = pq.read_table(run / name)

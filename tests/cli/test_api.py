@@ -1,4 +1,4 @@
-"""Tests of the Python interface for notebooks, and of the time and the modules that importing it takes."""
+"""Tests of the Python interface for notebooks: what it does, how long its import takes, and which modules it loads."""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ COMMANDS: tuple[Callable[[str], list[str]], ...] = (
     lambda run: ["compare", run],
 )
 DRAWING: tuple[Callable[[str], list[str]], ...] = (lambda run: ["figures", run], lambda run: ["report", run])
-# Because these commands take seconds, they receive only one in this many damages, in addition to the other commands.
+# These commands take seconds. They are tested with only one of every 25 damages, in addition to the other commands.
 DRAWN = 25
-PART = 8  # Each test covers every PART-th damage.
-THIN = 3  # One in this many damages is tested. MOBILENET_ALL_DAMAGES=1 tests all of them.
+PART = 8  # The damages are divided among eight tests.
+THIN = 3  # One damage in three is tested. MOBILENET_ALL_DAMAGES=1 tests all of them.
 
 
 SOUND = {
@@ -51,7 +51,6 @@ SOUND = {
 
 @pytest.mark.parametrize("name", SOUND)
 def test_reading_an_intact_run_reports_no_fault(name: str, tmp_path: Path) -> None:
-    """A command that reads an intact run must not report a fault."""
     api.run(FIRST.parent / name, out=tmp_path / "run", overrides=SOUND[name])
     assert fault(tmp_path / "run") is None
 

@@ -45,7 +45,7 @@ REFUSING: tuple[Callable[[str], list[str]], ...] = tuple(
 )
 ALL = bool(os.environ.get("MOBILENET_ALL_DAMAGES"))
 THIN = 1 if ALL else 24
-AGAIN = 1 if ALL else 110  # One in this many damages is also tested by resuming the study, which takes seconds.
+AGAIN = 1 if ALL else 110  # Resuming the study takes seconds, so it is tested with only one of 110 damages.
 STUDY = f"""scenario: {FIRST}
 set: {{duration_s: 12, warmup_s: 0}}
 factors: {{wireless.loss: [0, 0.2]}}

@@ -47,7 +47,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def kill_after(work: Callable[[], object]) -> None:
-    """Call `work` in a process and kill it afterwards, unless `work` kills it first."""
+    """Call `work` in a process, and then kill the process, unless `work` has already killed it."""
     child = os.fork()
     if child == 0:
         work()
@@ -190,7 +190,6 @@ def test_a_written_file_is_complete_or_unchanged(tmp_path: Path) -> None:
 def test_a_killed_command_leaves_the_replaced_file_complete(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that is killed while it writes leaves the old file as it was."""
     assert mobilenet(*words.split(), place=tmp_path).returncode == 0
     whole = {name: (tmp_path / name).read_bytes() for name in everything_below(tmp_path) if (tmp_path / name).is_file()}
     written = Path.write_text

@@ -1,5 +1,5 @@
-"""Tests that a command that runs out of memory ends with the exit code for unfinished, and never with the one for
-violated.
+"""Tests that a command that runs out of memory ends with the exit code for unfinished work, and never with the code for
+a violation.
 """
 
 from __future__ import annotations

@@ -35,9 +35,9 @@ SITES = str(ROOT / "data" / "formats" / "sites_lonlat.csv")
 LONLAT = str(ROOT / "data" / "formats" / "walk_lonlat.csv")
 NOWHERE = "spark://127.0.0.1:1"  # This address refuses connections, so a command that reads --master fails.
 SPARK = ("study", "query", "capacity", "sensitivity", "robust", "claims")
-DRAWN = 8  # `make test` runs one case in this many.
-DRAWN_SLOW = 3  # `make test-rest` runs one slow case in this many.
-DRAWN_ON_SPARK = 6  # `make test-rest` runs one case in this many among those that start Spark.
+DRAWN = 8  # `make test` runs one case in eight.
+DRAWN_SLOW = 3  # `make test-rest` runs one slow case in three.
+DRAWN_ON_SPARK = 6  # `make test-rest` runs one in six of the cases that start Spark.
 
 STUDY = """
 scenario: first.yaml
@@ -121,7 +121,7 @@ BASES = {  # command -> its usual call
     "export": "export run --csv --out new",
     "artefact": "artefact study --out new.zip",
 }
-# The value is the option as it is appended to the usual call, or a case with another call.
+# Each value is either the option that is appended to the usual call, or a case with another call.
 CASES: dict[tuple[str, str], Case | str] = {
     ("run", "--seed"): "--seed 5",
     ("run", "--out"): more("run first.yaml --set duration_s=4", "--out elsewhere"),

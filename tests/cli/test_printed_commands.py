@@ -26,7 +26,7 @@ ALIKE = re.compile("repair_(?!against_tcp)|dynamic_comparison|fading|backbones")
 STUDIES = [file for file in sorted((SCENARIOS / "studies").glob("*.yaml")) if not ALIKE.match(file.stem)]
 FEW_HOSTS, FEW_PROCESSES = 8, 8  # The commands do not depend on the number of nodes.
 LONGEST_S = 10  # Simulated time. Other tests cover the later parts of a scenario.
-DRAWN = 2  # One scenario in this many is run. `--repetitions 2` runs all of them.
+DRAWN = 2  # One scenario in two is run. `--repetitions 2` runs all of them.
 
 
 Known = dict[tuple[str, ...], list[str]]  # command -> the next command that it printed
@@ -50,7 +50,7 @@ def follow(place: Path, *words: str | Path, known: Known | None = None) -> list[
 def next_after(command: list[str], place: Path) -> list[str]:
     """Return the command that is printed after this one, or an empty list after the last command."""
     done = mobilenet(*command, place=place)
-    # scenarios/own_promise/ is expected to violate this promise.
+    # The scenario in scenarios/own_promise/ is expected to violate this promise.
     is_broken = "prompt_delivery violated: " in done.stdout
     assert done.returncode in (Exit.FINE, Exit.UNKNOWN) or is_broken, (command, done.stdout, done.stderr)
     printed = re.findall(r"Next: mobilenet (.*)$", done.stdout, re.MULTILINE)

@@ -1,5 +1,5 @@
-"""Tests of a run that an error in a plug-in ends: the run reports when, where and why it failed, and keeps the record
-until then.
+"""Tests of runs that end with an error in a plug-in: the run reports when, where and why it failed, and keeps the
+record until then.
 """
 
 from __future__ import annotations

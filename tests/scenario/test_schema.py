@@ -1,5 +1,5 @@
-"""Tests of scenarios: how they are composed, which ones are refused with which message, and how they are written back
-as text.
+"""Tests of scenarios: how they are composed, which scenarios are refused and with which message, and how scenarios are
+written back as text.
 """
 
 from __future__ import annotations

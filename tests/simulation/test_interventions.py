@@ -222,7 +222,7 @@ def test_a_rejected_intervention_without_effect_states_its_line(tmp_path: Path) 
         (of("h1", ("crash", 7), ("crash", 4), ("recover", 6)), []),  # the result is sorted by time
         (of("h1", ("crash", 4)) + of("h2", ("crash", 5)), []),
         (of("h1", ("crash", 9)), [OUTAGE]),
-        (of("h1", ("recover", 7), ("crash", 8), ("recover", 10)), [OUTAGE]),  # the outage does not end a later one
+        (of("h1", ("recover", 7), ("crash", 8), ("recover", 10)), [OUTAGE]),  # OUTAGE does not end a later outage
         (of("h1", ("crash", 4), ("crash", 6)), ["faults={schedule: random, rate_per_host_per_min: 1}"]),
         (of("h1", ("recover", 4), ("crash", 5), ("crash", 6)), ["faults={schedule: paper, station: s0}"]),
     ],

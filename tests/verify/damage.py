@@ -1,8 +1,8 @@
 """Damage a run directory in a way that the verifier must detect.
 
-Model     the tables are available as columns, such as `Copy.events`. `save` writes changed tables back and renews the
-          fingerprint and the digests of files. It also renews the number of rows, unless the caller forbids it. So a
-          property has to detect the damage, not a checksum
+Model     the tables are available as columns, such as `Copy.events`. `save` writes changed tables back and recomputes
+          the fingerprint and the digests of files. It also updates the number of rows, unless the caller forbids it.
+          Therefore a property, and not a checksum, has to detect the damage
 Source    ours: docs/verdicts-and-metrics.md
 """
 

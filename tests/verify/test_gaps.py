@@ -1,4 +1,4 @@
-"""Tests of gaps at T = 3 s on both networks: gaps after a silence of T are valid, earlier ones are not.
+"""Tests of gaps at T = 3 s on both networks: gaps after a silence of T are valid, earlier gaps are not.
 
 The network measures the silence.
 """

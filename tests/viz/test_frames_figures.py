@@ -162,6 +162,6 @@ def test_the_map_and_the_metrics_count_the_same_losses(run: Path) -> None:
 
 
 def test_every_frame_fate_has_a_description() -> None:
-    # In metrics, this word covers three of the fates.
+    # In metrics, the word "collision" covers three of the fates.
     assert not any("collision" in words for words, _ in REASONS.values())
     assert set(SINR_OUTCOMES) - {"received"} == set(REASONS) <= set(OUTCOMES)

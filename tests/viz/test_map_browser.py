@@ -219,7 +219,7 @@ def test_every_map_layer_can_be_toggled(browser: Page, page: Path) -> None:
     )
     browser.click_on("[data-heat=losses]")
     assert browser.evaluate("document.querySelector('.mn-heat').textContent").startswith("0 %")
-    # A square is small where there are few receptions. Its colour shows only the share.
+    # The size of a square shows the number of receptions. Its colour shows only the fraction that was lost.
     browser.until("new Set(drawn.filter(([name, alpha]) => name === 'fillRect' && alpha === 0.9).map((one) =>"
                   " Math.round(one[4]))).size > 3")  # fmt: skip
     browser.evaluate("drawn.length = 0; document.querySelector('[data-layer=buffers]').click()")

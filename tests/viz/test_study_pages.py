@@ -158,7 +158,7 @@ def test_an_unstable_level_can_be_compared_reported_and_drawn(study: Path) -> No
 
 
 def _label(study: Path, label: str) -> None:
-    """Give the second configuration of a study a label. An unstable configuration has no means."""
+    """Give the second configuration of a study a label. The label `unstable` also removes its means."""
     summary = read_table(study, "tables/summary").to_pandas()
     own = summary["configuration"] == 1
     summary.loc[own, "label"] = label

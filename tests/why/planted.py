@@ -3,9 +3,9 @@
     python -m tests.why.planted 200        # scenarios; prints a table, and each scenario that failed
 
 Model     hosts stand near stations in a chain. Two runs have the same world, except that only one has the cause. A
-          scenario counts if the mean delays differ by more than 20 % and by two standard errors. The means are over the
-          deliveries that both runs have, and the standard errors are over messages. The cause is found if more than
-          half of the explained difference lies in stretches with the kinds and places of the cause
+          scenario counts if the mean delays differ by more than 20 % and by two standard errors. The means include
+          only deliveries that occur in both runs, and the standard errors are computed over messages. The cause is
+          found if `why` assigns more than half of the explained difference to the kinds and places of the cause
 Source    ours: docs/models/causes.md
 """
 
@@ -36,7 +36,7 @@ Key = tuple[str, str]  # (kind, place)
 
 
 class Cause(NamedTuple):
-    """A planted cause: its changes of the scenario, and the stretches that have to show it."""
+    """A planted cause: its changes of the scenario, and the kinds and places of the delay that it causes."""
 
     changes: Document
     kinds: frozenset[str]
@@ -209,7 +209,7 @@ def stories_of(path: Path, changes: Document) -> Stories:
 
 
 def compare(before: Stories, after: Stories) -> tuple[float, float, dict[Key, int]]:
-    """Compare the deliveries that both runs have. Return the relative difference of the mean delays, its standard
+    """Compare the deliveries that occur in both runs. Return the relative difference of the mean delays, its standard
     error, and the difference for each kind at each place.
     """
     changes: dict[str, int] = defaultdict(int)

@@ -45,7 +45,7 @@ ANSWERING = ("vcube_best_effort", "vcube_reliable")  # stations send a message b
 MOBILE = ("mobile_causal", "tcp_flooding")
 TCP = ("tcp_flooding",)
 CAUSAL = ("mobile_causal",)  # over TCP, a host that was down has a gap, so a crash delays no message
-# Broadcasts in which processes wait for answers of each other.
+# Broadcasts in which processes wait for answers from each other.
 BROADCASTS = ("best_effort", "reliable", "causal_reliable")
 PROGRAM = ("program",)  # only programs may run on a network that loses messages
 PROCESSES = 8

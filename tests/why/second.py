@@ -1,9 +1,9 @@
 """A second, slow implementation of docs/models/causes.md, written only from that page: an oracle for `mobilenet why`.
 
-Model     this code follows the walk that the page describes, step by step, with lists and loops. It shares no code
+Model     this code follows the procedure that the page describes, step by step, with lists and loops. It shares no code
           with mobilenet/why
 Units     ns
-Shapes    the story of a delivery is a list of pieces (begin, end, kind, leg), in order and without gaps
+Shapes    the explanation of a delivery is a list of pieces (begin, end, kind, leg), in order and without gaps
 Source    ours: docs/models/causes.md, docs/run-directory.md
 """
 
@@ -25,9 +25,9 @@ from ruamel.yaml import YAML
 Stretch = tuple[int, int, str, str]  # (begin, end, kind, leg)
 LEAVES = ("sent", "acknowledged", "given_up")
 HANDLERS = (*LEAVES, "timer", "arrived")
-# Kinds that stay as they are in a wait for a segment.
+# In a wait for a segment, these kinds are not replaced.
 KEPT = ("lost", "mac_retry", "retransmission", "cut", "impaired_link", "impaired_host")
-# Kinds that the states of the host replace.
+# The states of the host replace these kinds.
 GIVES_WAY = ("retry", "retransmission", "timer", "elsewhere", "program", "not_explained")
 SERVES = ("join", "handoff_end", "gap")  # events after which a host is served by the station in the event
 STATES = ("down", "out_of_coverage", "handoff")  # states of a host, in order of precedence
@@ -36,8 +36,8 @@ LOSES = ("crash", "handoff_start", "join")  # events at which a host loses the m
 
 
 class Piece(NamedTuple):
-    """A piece of a story. `place` is a node, or - for a wire. `is_borrowed` marks pieces that come from the story of
-    another message.
+    """A part of the delay of a delivery. `place` is a node, or - for a wire. `is_borrowed` marks parts that come from
+    the explanation of another message.
     """
 
     begin: int
@@ -95,15 +95,15 @@ class Event(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A period in which a node did nothing for a message, and the event that ended it."""
+    """A period in which a message made no progress at a node, and the event that ended the period."""
 
     begin: int
     end: int
     node: str  # the waiting node
-    handler: int  # the handler that ended the wait, or -1 for the world
+    handler: int  # the handler that ended the wait, or -1 if an external event ended it
     frame: Row | None  # the frame that this handler sent
     before: str  # outcome of the previous frame: lost, partition or received; empty if there was no previous frame
-    leg: str  # empty: each place has its own leg
+    leg: str  # empty if each place determines its leg
     message: str
     host: str  # host of the delivery
 
@@ -124,7 +124,7 @@ def leg_between(sender: str, receiver: str) -> str:
 
 
 class Run:
-    """The record of a run, and the walks through this record."""
+    """The record of a run, and the search for the causes of delay in this record."""
 
     def __init__(self, directory: Path) -> None:
         self.rows = [Row(number, **row) for number, row in enumerate(read(directory, "causes"))]
@@ -190,7 +190,7 @@ class Run:
         return result
 
     def cut_in(self, row: Row) -> tuple[Event, Event | None] | None:
-        """Return the cut of the link during which the message was put on this link."""
+        """Return the cut of the link that was in effect when the message was put on this link."""
         for begin, end in self.cuts.get(frozenset((row.node, row.to)), ()):
             if begin.number < row.events and (end is None or row.events <= end.number):
                 return begin, end
@@ -250,7 +250,7 @@ class Run:
         return result
 
     def timeout_kind(self, timer: Row) -> str:
-        """Return the kind of a wait for a timer of TCP. On a wire, this is the kind of what lost a segment after the
+        """Return the kind of a wait for a timer of TCP. On a wire, the kind depends on what lost a segment after the
         timer was started.
         """
         sent = [row for row in self.rows if row.step == "wire" and row.cause == timer.number]
@@ -278,7 +278,7 @@ class Run:
     def segments(self) -> list[Row]:
         return [row for row in self.rows if row.step == "wire" and row.kind.startswith("Tcp")]
 
-    # The hop
+    # Explanation of a hop
 
     def hop(self, arrival: Row, receiver: str) -> list[Piece]:
         """Explain a hop (step 3): from the time at which its frame was queued or put on the wire, to this reception."""
@@ -363,7 +363,7 @@ class Run:
                 result[row.number] = (begin, begin + takes)
         return result
 
-    # The walk
+    # From a delivery back to its broadcast
 
     def story(self, message: str, node: str) -> list[Piece]:
         if (message, node) not in self.done:
@@ -505,7 +505,7 @@ class Run:
                     stations.add(station)
         return not stations or frame.node in stations
 
-    # A wait
+    # Explanation of a wait
 
     def wait(self, w: Wait) -> list[Piece]:
         """Explain a wait by the handlers that led to its end (step 5)."""
@@ -588,7 +588,7 @@ class Run:
         return clip([*result, Piece(done, end, rule, leg, holder)], begin, end)
 
     def other(self, handler: Row, w: Wait) -> str | None:
-        """Return the other message that a reception contains."""
+        """Return the message in a reception, unless the reception contains the message that waits."""
         if self.is_carried(w.message, handler):
             return None
         return next((each for each in handler.messages.split() if self.is_carried(each, handler)), None)
@@ -611,7 +611,7 @@ class Run:
         return pieces
 
     def timers_in(self, piece: Piece) -> list[Piece]:
-        """Return the parts of a piece in which a timer of the node was running that sends messages."""
+        """Return the parts of a piece in which a timer of the node that sends messages was running."""
         result, at = list[Piece](), piece.begin
         for timer in self.sending_timers.get(piece.place, ()):
             if timer.time_ns > at and timer.start_ns < piece.end:
@@ -645,8 +645,8 @@ class Run:
 
     @cached_property
     def sending_timers(self) -> dict[str, list[Row]]:
-        """Return, for each node, the rows of its timers whose name is that of a timer that queued a frame with a
-        message or put one on a wire.
+        """Return, for each node, the rows of its timers that send messages. A timer with the same name has queued a
+        frame with a message, or put a message on a wire.
         """
         sent = [row for row in self.rows if row.step in ("queued", "wire") and row.cause >= 0]
         carrying = [row for row in sent if any(self.is_carried(each, row) for each in row.messages.split())]
@@ -657,7 +657,7 @@ class Run:
                 result[row.node].append(row)
         return result
 
-    # States
+    # States of hosts
 
     def with_states(self, pieces: list[Piece], message: str, host: str) -> list[Piece]:
         """Divide waits by the states of the host (step 6)."""
@@ -731,7 +731,7 @@ def join(pieces: Iterable[Piece | Stretch]) -> list[Stretch]:
 
 
 def stretches(directory: Path) -> dict[tuple[str, str], list[Stretch]]:
-    """Return the story of each delivery whose broadcast is recorded. The keys are (message, node)."""
+    """Return the explained parts of each delivery whose broadcast is recorded. The keys are (message, node)."""
     run = Run(directory)
     known = [key for key in run.deliveries if key[0] in run.broadcasts]
     return {(message, node): join(run.story(message, node)) for message, node in known}

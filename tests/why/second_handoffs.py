@@ -3,7 +3,7 @@
 Model     this code explains the three phases that the page describes, with lists and loops. It shares no code with
           mobilenet/why
 Units     ns
-Shapes    an interruption is a list of stretches (begin, end, kind, leg), in order and without gaps
+Shapes    an interruption is a list of intervals (begin, end, kind, leg), in order and without gaps
 Source    ours: docs/models/causes.md, docs/run-directory.md, docs/verdicts-and-metrics.md (Interruption)
 """
 
@@ -78,7 +78,7 @@ class Setup:
         self.node = cut.key.host
         self.number = run.handlers[cut.end.number]
         self.frame: Row | None = None  # the frame that the handler sent
-        self.receiver, self.leg = cut.key.host, "host"  # receiver and leg of the hop after this place
+        self.receiver, self.leg = cut.key.host, "host"  # receiver and leg of the next hop
         self.answers: dict[str, str] = {}  # node -> kind of the answer that the node received later in the chain
 
     def put(self, pieces: list[Piece], since: int) -> None:
@@ -148,8 +148,8 @@ class Setup:
         return not any(row.step == "sent" and hearer in row.heard.split() for row in self.run.ends[frame.number])
 
     def is_answer_lost(self, earlier: Row, hearer: str) -> bool:
-        """Return whether the receiver sent frames of the kind that ended the repetitions in that time, and the last of
-        them was lost.
+        """Return whether the receiver answered after the frame `earlier`, and its last answer was lost. An answer is a
+        frame of the kind that ended the repetitions.
         """
         end = self.frame.number if self.frame else earlier.number
         frames = [row for row in self.run.frames_of[hearer] if row.to == self.node]
@@ -187,6 +187,6 @@ def after(run: Run, cut: CutPiece) -> list[Piece]:
 
 
 def interruptions(directory: Path) -> dict[Key, list[Stretch]]:
-    """Return the stretches of each interruption, in the order of the handoffs."""
+    """Return the explained intervals of each interruption, in the order of the handoffs."""
     run = Run(directory)
     return {cut.key: join(before(run, cut) + Setup(run, cut).walk() + after(run, cut)) for cut in cuts(run)}

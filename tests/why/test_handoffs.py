@@ -1,5 +1,5 @@
-"""Tests of interruptions by handoffs: their stretches have no gaps and no overlaps, little time is unexplained, and the
-mean is that of the metric.
+"""Tests of explained handoff interruptions: their parts have no gaps and no overlaps, little time is unexplained, and
+the mean is that of the metric.
 """
 
 from __future__ import annotations

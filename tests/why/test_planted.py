@@ -1,5 +1,5 @@
-"""Tests that `why` finds a planted cause and no other one. The command `python -m tests.why.planted 200` draws many of
-them.
+"""Tests that `why` finds a planted cause and no other cause. The command `python -m tests.why.planted 200` draws many
+of them.
 """
 
 from __future__ import annotations

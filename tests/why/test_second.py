@@ -97,8 +97,8 @@ def test_independent_delay_accounts_of_udp_agree(tmp_path: Path) -> None:
 
 
 def assert_agree(run: Path) -> Shares:
-    """Check that the stories have no gaps, add up to the delay, and agree in both implementations. Return the shares,
-    which must agree as well.
+    """Check that the parts of each delay have no gaps, add up to the delay, and agree in both implementations. Return
+    the shares, which must agree as well.
     """
     ours = recorded_stories(run)
     second = stretches(run)

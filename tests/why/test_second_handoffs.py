@@ -59,5 +59,5 @@ def own(run: Path) -> dict[Key, list[Stretch]]:
 
 
 def only(ours: list[Stretch], second: list[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
-    """Return the stretches that occur in only one of the two lists."""
+    """Return the items that occur in only one of the two lists."""
     return [each for each in ours if each not in second], [each for each in second if each not in ours]

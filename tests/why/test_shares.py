@@ -1,4 +1,4 @@
-"""Tests of the shares of the delay as metrics of studies, and of the bars that show them."""
+"""Tests of the metrics that give the share of each cause in the delay, and of the bars that show these shares."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def test_delay_shares_of_a_run_agree_with_its_deliveries(run: Path) -> None:
 
 
 def test_why_releases_data_that_it_no_longer_needs(run: Path) -> None:
-    """It keeps only the arrays of columns, the stories of the last handler of each node, and the paths to stations."""
+    """Only the arrays of columns, the explanations for the last handler of each node, and the paths to stations are
+    kept.
+    """
     stories = recorded_stories(run)
     columns = [getattr(stories.record, name) for name in dir(stories.record) if not name.startswith("__")]
     arrays = [one for one in columns if isinstance(one, (memoryview, np.ndarray))]

@@ -1,5 +1,5 @@
-"""Tests of the stories of deliveries: they have no gaps, no overlaps and little unexplained time, and they show planted
-causes.
+"""Tests of the explanations of delays: their parts have no gaps, no overlaps and little unexplained time, and they show
+planted causes.
 
 Source    ours: docs/models/causes.md
 """
@@ -36,7 +36,7 @@ OTHERS = (
 
 
 def replay(path: Path, *changes: str) -> tuple[Stories, str]:
-    """Return the stories of a run, and its fingerprint."""
+    """Return the explanations of the deliveries of a run, and its fingerprint."""
     scenario = load_scenario(path).with_changes([*changes, "record.causes=true"])
     recording = simulate(scenario, None, True).recording
     assert recording.causes is not None
@@ -50,7 +50,7 @@ def stories_over_tcp() -> Stories:
 
 
 def parts(run_stories: Stories) -> Counter[str]:
-    """Return the time of each kind. Check every story for gaps and overlaps first."""
+    """Return the time of each kind. First check that the parts of each delay have no gaps or overlaps."""
     sums: Counter[str] = Counter()
     for one in run_stories.record.deliveries:
         sent = run_stories.record.broadcasts.get(one.message)
@@ -61,7 +61,7 @@ def parts(run_stories: Stories) -> Counter[str]:
             assert stretch.begin_ns == at_ns < stretch.end_ns
             at_ns = stretch.end_ns
             sums[stretch.kind] += stretch.length_ns
-            if stretch.kind == kinds.LOST:  # the loss happened at the node that the sentence names
+            if stretch.kind == kinds.LOST:  # The loss happened at the node that the sentence names.
                 at = run_stories.record.to[stretch.row] or (one.node if stretch.leg == kinds.CELL else "")
                 assert run_stories.record.outcome_at(stretch.row, at) != "received"
         assert at_ns == max(one.time_ns, sent.time_ns)

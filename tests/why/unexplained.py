@@ -29,7 +29,7 @@ from tests.lab.campaign.scenarios import NotDrawn, draw_scenario
 FIRST_SEED = 57_000
 MOST_EVENTS = 30_000
 MOST_DELIVERIES = 400
-LIMIT = 0.01  # share of the delay
+LIMIT = 0.01  # maximum unexplained fraction of the delay
 STEPS = (0.0, 0.001, LIMIT, 0.05, 1.0)
 
 
@@ -63,8 +63,8 @@ def hostile_run(seed: int, folder: Path) -> HostileRun | None:
 
 
 def sum_kinds(run_stories: Stories) -> Counter[str]:
-    """Return the time of each kind, summed over the deliveries. If there are many, sum over an equally spaced sample of
-    them.
+    """Return the time of each kind, summed over the deliveries. If there are many deliveries, sum over an equally
+    spaced sample.
     """
     sums: Counter[str] = Counter()
     deliveries = run_stories.record.deliveries

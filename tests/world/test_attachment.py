@@ -187,7 +187,7 @@ def test_a_host_moved_to_the_cell_edge_is_attached_and_heard(
 
 @given(seed=st.integers(0, 10_000), stations=st.integers(1, 90), hysteresis_m=st.sampled_from([0.0, 1.0, 5.0, 40.0]))
 def test_a_host_that_moves_less_than_its_slack_keeps_its_cell(seed: int, stations: int, hysteresis_m: float) -> None:
-    """This is tested with a table of distances and, for more than 64 stations, with a tree."""
+    """The test covers a table of distances and, for more than 64 stations, a tree."""
     random = np.random.default_rng(seed)
     cells = Attachment(random.random((stations, 2)) * 600, RANGE_M, hysteresis_m)
     xy = random.random((50, 2)) * 900 - 150
@@ -200,7 +200,9 @@ def test_a_host_that_moves_less_than_its_slack_keeps_its_cell(seed: int, station
 
 
 def test_the_slack_of_a_host_is_as_large_as_possible() -> None:
-    """A host changes its cell if it moves by its slack, the guaranteed distance, in the worst direction."""
+    """The slack is the distance that a host can move in any direction without changing its cell. In the worst
+    direction, the cell changes at exactly that distance.
+    """
     cells = Attachment(np.array([[0.0, 0.0], [200.0, 0.0]]), RANGE_M, HYSTERESIS_M)
     for x, cell, worst in ((90.0, 0, 1), (-100.0, 0, -1), (110.0, 1, -1), (-150.0, -1, 1)):
         cell_numbers, slack_m = cells.look(np.array([[x, 0.0]]), np.array([cell]))

@@ -17,8 +17,8 @@ from mobilenet.world.workload import ListedMessage, WorkloadParameters, broadcas
 
 
 def test_the_fault_schedule_of_the_paper_is_reproduced() -> None:
-    """A fault begins every 30 s, starting at 15 s. The faults last 3 s, 4 s and so on, and the one that begins at 195 s
-    is over at 204 s.
+    """A fault begins every 30 s, starting at 15 s. The faults last 3 s, 4 s and so on, and the fault that begins at 195
+    s ends at 204 s.
     """
     all_outages = outages(PaperFaults(), 1, 70, 400 * SECOND)
     assert [outage.at_ns // SECOND for outage in all_outages] == list(range(15, 400, 30))

@@ -141,8 +141,8 @@ def test_the_checksums_in_the_readme_are_right() -> None:
 
 
 def test_the_seed_selects_which_recorded_hosts_are_used() -> None:
-    """The same seed always selects the same part, and another seed another part. A larger subset contains the smaller
-    ones.
+    """The same seed always selects the same hosts, and a different seed selects different hosts. A larger subset
+    contains the smaller ones.
     """
 
     def names(seed: int, **parameters: float) -> list[str]:

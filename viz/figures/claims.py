@@ -42,7 +42,7 @@ from ..style import (
 )
 
 MOST_ROWS = 25
-MOST_TICKS = 4  # ticks in a narrow figure
+MOST_TICKS = 4  # the maximum number of ticks in a narrow figure
 WIDTH_IN = 9.5
 TITLE = "Measured, and required by the claims"
 LOOKS = {"holds": (COLOURS[0], "o"), "does not hold": (COLOURS[1], "s"), "undecided": (QUIET, "D")}
@@ -53,7 +53,7 @@ METHOD = (
 
 
 class Comparison(NamedTuple):
-    """A claim in the form in which it is drawn."""
+    """The values from which the row of a claim is drawn."""
 
     row: Row
     scale: float  # the value at 1 on the axis
@@ -83,7 +83,7 @@ def claims_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Dra
 def _compare(row: Row) -> Comparison | None:
     names = ("value", "low", "high")
     ends, numbers = bounds_of(row), [row[name] for name in names if isinstance(row.get(name), int | float)]
-    if ends is None or len(numbers) < len(names):  # infinite numbers are strings
+    if ends is None or len(numbers) < len(names):  # infinite numbers are stored as strings
         return None
     scale = sum(ends.values()) / len(ends)
     return Comparison(row, scale, *(number / scale for number in numbers)) if scale > 0 else None

@@ -21,7 +21,7 @@ from .record import Record, edges_of, time_axis
 MOST_LANES = 8
 MANY = 5
 OF_METRICS = ", which is excluded from the numbers"
-FILL = 0.86  # the share of a lane's height that the curve may take
+FILL = 0.86  # the curve fills at most this fraction of a lane's height
 STALL = "#D55E00"
 
 
@@ -36,7 +36,7 @@ def throughput(axes: Any, record: Record) -> str:
     words: set[str] = set()
 
     def once(text: str) -> str | None:
-        """Return the label for the first item with it, and None for the others, so that it appears in a legend once."""
+        """Return the label on the first call with it, and None after that, so that the legend lists the label once."""
         return None if text in words or words.add(text) else text  # type: ignore[func-returns-value]
 
     for lane, (one, rate) in enumerate(zip(lanes, rates, strict=True)):
@@ -117,13 +117,13 @@ def _coverage_gaps(record: Record, one: ShownConnection) -> list[tuple[float, fl
             elif begin_ns is not None and one.begin_ns < row.time_ns and begin_ns < one.end_ns:
                 spans.append((max(begin_ns, one.begin_ns) / SECOND, int(row.time_ns) / SECOND))
                 begin_ns = None
-        if begin_ns is not None and begin_ns < one.end_ns:  # it lasted until the end of the run
+        if begin_ns is not None and begin_ns < one.end_ns:  # the host was out of coverage until the end of the run
             spans.append((max(begin_ns, one.begin_ns) / SECOND, one.end_ns / SECOND))
     return spans
 
 
 def _name(one: ShownConnection) -> str:
-    """Return a name with the ends of a connection and the share of retransmissions."""
+    """Return the label of a connection: its two ends and the percentage of retransmissions."""
     again = one.sent_again_share
     return f"{one.name}\nsent again: {100 * again:.2g} %"
 

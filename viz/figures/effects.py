@@ -3,7 +3,7 @@
 Model     there is a panel for each metric, and a row for each effect, with the largest at the top: its mean with the
           interval over replications. Interactions have hollow marks. The right column shows how the same levels change
           the delivery ratio, if they do. Effects that may be 0 (adjusted p at or above 1 - confidence) are grey
-Units     those of the metrics
+Units     the units of the metrics
 Source    ours: docs/guide/studies.md
 """
 
@@ -22,7 +22,7 @@ from mobilenet.quoting import pluralize
 from ..study_tables import StudyTables
 from ..style import COLOURS, WIDE_IN, Look, large_numbers, page, percent, plain
 
-MOST_ROWS = 12  # rows in a panel
+MOST_ROWS = 12  # the maximum number of rows in a panel
 ROW_IN = 0.22
 GREY = "#999999"
 
@@ -66,7 +66,9 @@ def _draw(axes: Any, effects: Sequence[Effect], tables: StudyTables, letters: in
 
 
 def _write_ratios(axes: Any, effects: Sequence[Effect], between: str) -> None:
-    """Write on the right how levels change the delivery ratio. `between`: a change and its interval."""
+    """Write the changes of the delivery ratio to the right of the panel. `between`: the text between a change and its
+    interval.
+    """
     lines = {-0.6: "delivery ratio"}
     for row, change in enumerate(effect.changes[DELIVERED] for effect in effects):
         lines[row] = f"{change.mean:+.3g}{between}({change.low:+.3g} to {change.high:+.3g})"

@@ -2,8 +2,8 @@
 
 Model     a pair is a frame and a node other than its sender that exists when the frame begins, at their distance at
           that time. Between two recorded positions, a node is assumed to be on the straight line. Both radio models are
-          therefore measured in the same way. A frame that reaches no node is not in the table, and does not count. ACKs
-          of the MAC do not count either
+          therefore measured in the same way. A frame that reaches no node is not in the table, and is therefore
+          ignored. ACKs of the MAC are ignored, too
 Units     metres, shares
 Source    ours: docs/guide/pictures.md
 """
@@ -24,10 +24,10 @@ from ..map.record import scenario_of
 from ..style import COLOURS, LINES, in_words, legend_below, thousands
 
 STEP_M = 10.0
-FEWEST = 50  # a point needs at least so many pairs
-FARTHEST_M = 100_000.0  # larger distances count as this distance
+FEWEST = 50  # the minimum number of pairs for a point
+FARTHEST_M = 100_000.0  # larger distances are treated as this distance
 PAIRS = 4_000_000
-LEAST_SHARE = 0.005  # the axis ends soon after the last share of at least this size
+LEAST_SHARE = 0.005  # the axis ends soon after the last distance at which more than this share of pairs is received
 SENDERS = (("s", "stations"), ("h", "hosts"))
 
 Floats = NDArray[np.float64]
@@ -70,7 +70,7 @@ def _by_distance(
     frames: Table, positions: pd.DataFrame, stations_m: list[list[float]]
 ) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.int64]], int]:
     """Return the number of pairs, and of received pairs, in each interval of distance, by kind of sender. The last
-    value is the number of frames for each frame that was evaluated.
+    value n means that every n-th frame was evaluated.
     """
     nodes = {f"s{i}": i for i in range(len(stations_m))}
     for name in positions.node.unique():

@@ -21,7 +21,7 @@ from mobilenet.scenario.radio_words import Radio
 from ..style import COLOURS, QUIET, legend_below, thousands
 from .frames import SENDERS
 
-REASONS = {  # outcome -> (words, colour)
+REASONS = {  # outcome -> (description, colour)
     "collision": ("overlapped by another frame", COLOURS[3]),
     "never_attempted": ("receiver was busy with another frame", COLOURS[1]),
     "preamble_missed": ("preamble not detected", COLOURS[5]),

@@ -1,6 +1,6 @@
 """The data from which the figures of a run are drawn, and the time axis that most of them share.
 
-Model     the axis goes from 0 to duration_s (for processes, to the end of the run); means are over 1/200 of it each
+Model     the axis goes from 0 to duration_s (for processes, to the end of the run); each mean covers 1/200 of this time
 Units     seconds; in runs of processes time units
 Source    ours: docs/guide/pictures.md
 """
@@ -69,7 +69,7 @@ class Record:
     buildings: list[Building] = field(default_factory=list)
     stories: Stories | None = None  # available if the run recorded its causes
     connections: list[ShownConnection] = field(default_factory=list)  # the TCP connections of real software
-    delivery_ratio: float = 1.0  # the delivered share of the required deliveries
+    delivery_ratio: float = 1.0  # the fraction of the required deliveries that were made
 
     @property
     def kind(self) -> RunKind:
@@ -108,8 +108,8 @@ class Record:
 
 
 def buildings_of(directory: Path) -> list[Building]:
-    """Return the buildings of a run's scenario, in centimetres. The list is empty if it has none, or if they can no
-    longer be read.
+    """Return the buildings of a run's scenario, in centimetres. The list is empty if the scenario has no buildings, or
+    if its files can no longer be read.
     """
     try:
         scenario = read_source(directory / "scenario.yaml")

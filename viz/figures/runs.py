@@ -68,9 +68,9 @@ from .record import (
 from .stretches import bars_of_run, draw_bars
 
 MOST_LINES = 8
-BINS = 60  # intervals of time for the delays over time
-STEPS = 2000  # points of a cumulative distribution, which are more than a picture's rows of pixels
-# figures with values to which --log-y applies
+BINS = 60  # the number of time intervals in the figure of delays over time
+STEPS = 2000  # the number of points of a cumulative distribution: more than a picture has rows of pixels
+# the figures to which --log-y applies
 LOG_Y = {"delays_over_time", "station_buffers", "host_buffers", "pending"}
 SHORTEST = 1e-4  # the shortest delay on a logarithmic axis
 
@@ -295,7 +295,7 @@ def in_the_air(axes: Any, record: Record) -> str:
 def _rates(
     times_ns: NDArray[Any], totals: NDArray[Any], record: Record
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rate of change of a running total between its samples."""
+    """Return how fast a running total grows between its samples."""
     times, first = np.unique(times_ns, return_index=True)
     values = totals[first].astype(float)
     keep = times <= record.end_s * SECOND

@@ -1,8 +1,8 @@
 """Draw the parts of delays: a bar for each run or level, or a row for each delivery of one message.
 
-Model     each kind of stretch has the same colour in all pictures. Bars follow the path of a message, from the sender
-          to the receiver. Hatched parts were spent waiting for another message. A cross marks the end of a frame that
-          was lost
+Model     each cause of delay has the same colour in all pictures. Bars follow the path of a message, from the sender to
+          the receiver. Hatched parts were spent waiting for another message. A cross marks the end of a frame that was
+          lost
 Units     shares of the delay; milliseconds, for processes time units
 Source    ours: docs/models/causes.md
 """
@@ -25,7 +25,7 @@ from mobilenet.why.stretches import Stretch
 from ..study_tables import StudyTables
 from ..style import KIND_COLOURS, QUIET, figure_legend, percent, plain
 
-LEAST_NAMED = 0.14  # the smallest share of a bar in which its name fits
+LEAST_NAMED = 0.14  # a part of a bar shows its name if it is at least this fraction of the bar
 MOST_ROWS = 40
 SECONDS_FROM_NS = 10_000_000_000  # from this length on, the axis is in seconds
 DARK = (
@@ -39,7 +39,7 @@ BEHIND = "behind another message"
 
 class Bar(NamedTuple):
     label: str
-    parts: Mapping[Part, float]  # the share of each part in the delay
+    parts: Mapping[Part, float]  # the fraction of the delay that each part takes
     mean: str  # the mean delay with its unit
 
 
@@ -86,8 +86,8 @@ def bar_of(label: str, all_shares: Shares, unit: str) -> Bar:
 
 
 def level_bars(tables: StudyTables) -> list[Bar]:
-    """Return a bar for each configuration with means, from the shares of the delay in its runs and their mean
-    delays.
+    """Return a bar for each configuration that has means. The bar shows the mean delay, and how much each part
+    contributes to it in the runs.
     """
     shares_of: dict[str, dict[Part, float]] = {}
     names, means = {}, {}
@@ -118,8 +118,8 @@ def draw_deliveries(axes: Any, stories: Stories, message: str, at: str | None = 
 def draw_waterfall(
     axes: Any, rows: Sequence[tuple[str, Sequence[Stretch]]], since_ns: Sequence[int], xlabel: str
 ) -> str:
-    """Draw rows of stretches with their names, each from its own beginning. Return the explanation of a cross, if there
-    is one.
+    """Draw a row for each delay, whose parts have the colours of their causes. Each row is relative to its starting
+    time. Return the explanation of a cross, or an empty text if no frame was lost.
     """
     longest_ns = max((own[-1].end_ns - zero for (_, own), zero in zip(rows, since_ns, strict=True) if own), default=0)
     of_processes = any(name[0] == "p" for name, _ in rows)

@@ -4,7 +4,7 @@ Model     figures are drawn from the tables of the study, and not from its runs.
           band for the interval over replications. If there are more than MOST_BANDS bands, each has its own panel. With
           more than MOST_LINES configurations, a study of two factors has no figures with a line for each configuration,
           and a study of more factors has only the figure of effects
-Units     those of the tables
+Units     the units of the tables
 Errors    StudyError for a study that is unfinished or damaged, and for metrics and factors that it does not have
 Source    ours: docs/guide/pictures.md
 """
@@ -50,7 +50,7 @@ from .means import draw_means, factor_of_axis, means_note, metrics_of_interest, 
 from .stretches import draw_bars, level_bars
 
 MOST_LINES = 8
-MOST_BANDS = 3  # bands in one panel
+MOST_BANDS = 3  # the maximum number of bands in one panel
 SHORTEST_S = 1e-4  # the shortest delay on a logarithmic axis
 EFFECTS, DELAYS, PARTS = "Effects of the settings", "Delivery delay", "Parts of the delay"
 NEEDED = {
@@ -77,10 +77,11 @@ def _draw(study: Path, folder: Path, look: Look, metrics: Sequence[str], x: str 
     tables = study_tables(study)
     make_folder(folder)
     drawn, varied = _effects(tables, folder, look, metrics), varied_factors(tables)
-    if is_screening(study):  # its levels are random, and means at them are meaningless
+    if is_screening(study):  # the levels of a screening are random, so that their means are meaningless
         return drawn
     has_many = len(varied) > 1 and len({row["configuration"] for row in tables.summary}) > MOST_LINES
-    if has_many and len(varied) > 2:  # a picture cannot show all of them, and the first ones would be arbitrary
+    # a picture cannot show all configurations, and showing only the first ones would be arbitrary
+    if has_many and len(varied) > 2:
         drawn = drawn or _no_effects(tables, folder, look)
         return [*drawn, *(_means(tables, folder, look, metrics, x) if x is not None else [])]
     compared = {finding["metric"] for finding in tables.comparison["findings"]} if tables.comparison else set()
@@ -155,7 +156,9 @@ def _entitle(figure: Any, tables: StudyTables, title: str, note: str, look: Look
 
 
 def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[DrawnFigure]:
-    """Draw the main figure of the study. The comparison also shows levels that are words."""
+    """Draw the means at the levels of a factor. If the levels are words, the figure of the comparison shows them
+    already.
+    """
     factor, chosen_metrics = factor_of_axis(tables, x), metrics_of_interest(tables, metrics)
     is_asked = bool(metrics) or x is not None or tables.comparison is None
     if factor is None or not chosen_metrics or not (is_asked or tables.are_numbers(factor)):
@@ -217,7 +220,7 @@ def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
 
 
 def _configurations(table: pd.DataFrame, tables: StudyTables) -> list[tuple[str, pd.DataFrame]]:
-    """Return each configuration with its name, which tells if the configuration has no mean."""
+    """Return the rows of each configuration with its name, which mentions if the configuration has no mean."""
     groups = []
     for number, own in table.groupby("configuration", sort=True):
         name = tables.in_words(own.iloc[0].to_dict(), tables.factors) or "unchanged"
@@ -233,7 +236,7 @@ def _delays(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
 
 
 def _drawn_delays(tables: StudyTables, look: Look) -> AbstractContextManager[tuple[Any, str]] | None:
-    """Return a figure of the distribution function of delays, with a step for each percent, or None if no message was
+    """Return a figure of the distribution function of delays, with a step for each percent, or None if no messages were
     delivered.
     """
     is_whole = (tables.path / "tables/distribution.parquet").is_file()
@@ -271,8 +274,8 @@ def _steps(tables: StudyTables, table: pd.DataFrame, is_whole: bool, look: Look)
 
 
 def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, most: float | None) -> None:
-    """Draw one configuration, up to the delay `most`; None: only percentiles are known. An unstable configuration only
-    gets a name: its delays grow over time, and therefore have no distribution.
+    """Draw one configuration, up to the delay `most`; None: only percentiles are known. An unstable configuration is
+    only named in the legend, because its delays grow over time and therefore have no distribution.
     """
     colour = COLOURS[number % len(COLOURS)]
     if own.empty:

@@ -38,12 +38,12 @@ STYLE = """<style>
 .folium-map .leaflet-timeline-control .button-container button { width: 34px; }
 .folium-map .leaflet-control-scale-line + .leaflet-control-scale-line { display: none; }
 .folium-map .leaflet-heatmap-layer { pointer-events: none; }
-</style>"""  # leaves space for the map, shows the scale only in metres, and lets clicks through the heat map
-LEAST_ZOOM = -12  # for a plane without degrees, in which zoom 0 shows a metre as a pixel
+</style>"""  # the style leaves space for the map, shows the scale only in metres, and lets clicks through the heat map
+LEAST_ZOOM = -12  # in a plane without degrees, zoom 0 shows a metre as a pixel
 
 
 def folium_map(folder: Path, tiles: bool = False) -> folium.Map:
-    """Return the map of a run. `tiles`: with streets, which the browser loads from openstreetmap.org."""
+    """Return the map of a run. `tiles`: show streets, which the browser loads from openstreetmap.org."""
     run = record(folder)
     if tiles:
         require_origin(folder, origin(run.scenario))
@@ -82,7 +82,7 @@ def draw(folder: Path, out: Path, tiles: bool = False) -> int:
 def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[float]]:
     """Return the bounds of all cells and tracks."""
     squares = None if reception is None else reception.squares
-    reach_m = MARGIN * run.range_m if squares is None else 0.0  # the range without obstacles is mostly larger
+    reach_m = MARGIN * run.range_m if squares is None else 0.0  # the range without obstacles is usually larger
     rims = [] if squares is None else [squares.corners_m()]
     x, y = np.vstack([
         np.column_stack([run.places.x_m, run.places.y_m]), run.stations_m - reach_m, run.stations_m + reach_m, *rims,
@@ -92,6 +92,6 @@ def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[fl
 
 
 def _number(root: Element) -> None:
-    """Give all elements the same names each time a run is drawn, because the names of folium are random."""
+    """Give all elements the same names each time a run is drawn. The names that folium chooses are random."""
     for number, element in enumerate(elements_in(root)):
         element._id = f"mobilenet_{number}"

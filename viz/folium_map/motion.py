@@ -33,11 +33,12 @@ from .ground import INK, host_label, station_label
 from .plane import Plane, collection, feature, inert
 
 STEPS = 900  # the maximum number of steps of the time line
-POINTS = 100_000  # the maximum number of points for hosts, if all of them always move, and about as many for tracks
+# the maximum number of points for hosts (reached if all of them always move), and the approximate limit for tracks
+POINTS = 100_000
 STEP_MS = (50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000)
-PLAYED_MS = 60_000  # how long playing takes for the viewer
+PLAYED_MS = 60_000  # how long it takes to play the whole run
 LINGER_SHARE = 0.04  # the share of the run for which a handoff stays visible
-GONE = 3.5  # a host was away if it has no position for so many intervals of the record, as on the animated map
+GONE = 3.5  # a host counts as absent after this many recording intervals without a position, as on the animated map
 NO_CELL, DOWN = -1, -2
 FIELDS = {
     "host": "host", "from": "from", "to": "to", "at": "began at", "duration": "duration",
@@ -148,7 +149,7 @@ def _rows_of_hosts(run: Record) -> list[slice]:
 
 
 def _is_there(run: Record, rows: slice, ticks_ns: Ints, apart_ns: float) -> NDArray[np.bool_]:
-    """Return when a host existed: from its first position until one interval after the last one."""
+    """Return at which ticks a host exists: from its first position until one interval after the last one."""
     own = run.places.time_ns[rows]
     if not len(own):
         return np.zeros(len(ticks_ns), dtype=np.bool_)

@@ -2,7 +2,7 @@
 
 Model     folium writes its page on request, with links to scripts and styles. Links to files in viz/vendor are replaced
           by the contents of the files. Other links remain, because plug-ins that a user adds may need a network. Layers
-          that are added after the layer control are in the control, too
+          that are added after the layer control appear in the control, too
 Source    ours: docs/guide/folium.md
 """
 
@@ -32,8 +32,8 @@ PICTURES = {  # Icons of Leaflet's markers, which its script would otherwise loo
 
 class OfflineFigure(Figure):
     def render(self, **kwargs: Any) -> str:
-        """Return the page, which is the same each time, because elements that folium adds while it renders are removed
-        again.
+        """Return the page. It is the same on each call, because the elements that folium adds during rendering are
+        removed again.
         """
         elements = [element for part in (self, self.header, self.html, self.script) for element in elements_in(part)]
         before = [element._children.copy() for element in elements]
@@ -61,7 +61,7 @@ class OfflineFigure(Figure):
 
 
 def elements_in(root: Element) -> list[Element]:
-    """Return an element and everything that it contains, from the outside inwards."""
+    """Return an element and everything that it contains, from the outside in."""
     elements = [root]
     for element in elements:
         elements += element._children.values()

@@ -3,7 +3,7 @@
 Model     the document contains all positions (rounded to a centimetre), all handoffs, and all other events except
           broadcasts and deliveries. Messages: see messages.py. For buffers, it contains the largest value in each bin
           of time, with as many bins as VALUES permits
-Units     centimetres in tracks, nanoseconds for moments, otherwise as the names show
+Units     centimetres in tracks, nanoseconds for moments, otherwise the unit at the end of each name
 Shapes    tracks: hosts one after the other. Host i has tracks.count[i] positions, at the consecutive moments of
           `moments_ns` from tracks.first[i] on, or at the moments in tracks.moment. x_cm and y_cm have the first
           position, and then differences
@@ -48,8 +48,8 @@ def document(
     hosts: int = 0,
     is_live: bool = False,
 ) -> dict[str, Any]:
-    """Return the document. `hosts`: their number, even if the record lacks some; `is_live`: stories are loaded
-    later.
+    """Return the document. `hosts`: the number of hosts, which may be larger than in the record; `is_live`: the
+    explanations of delays are loaded later.
     """
     run = record(folder, hosts)
     backbone = _group(run.scenario, "stations", "backbone")
@@ -126,7 +126,9 @@ METRICS = (
 
 
 def _beside(run: Record, name: str) -> dict[str, Any]:
-    """Return a derived file of the run, or an empty object, because a map also works without it."""
+    """Return the content of a derived file of the run, or an empty object if it cannot be read. The map does not
+    require these files.
+    """
     try:
         value = json.loads((run.folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -208,8 +210,8 @@ def _tracks(run: Record) -> dict[str, Any]:
 
 
 def interval_ns(run: Record) -> float:
-    """Return the usual interval between two recorded positions of a host. A host without a position for longer has
-    left.
+    """Return the usual interval between two recorded positions of a host. A longer interval without a position means
+    that the host has left.
     """
     moments = np.unique(run.places.time_ns)
     apart_ns = float(np.median(np.diff(moments))) if len(moments) > 1 else 1e9

@@ -3,7 +3,7 @@
 Model     a handoff lasts from handoff_start to the handoff_end of the same session, and is superseded by a session that
           is opened before that. It begins at the station of the last confirmed session. Its interruption lasts from the
           last delivery before it began to the first one after it ended, as in metrics.json
-Units     nanoseconds; seconds as the names show; -1 for none
+Units     nanoseconds; -1 if there is no such time or number
 Errors    none: events that do not match are left out, and the verifier reports the reason
 Source    mobilenet/metrics/mobile.py; ours: docs/guide/maps.md
 """
@@ -25,8 +25,8 @@ CAUSES = ("cell", "recovery", "reinit")
 
 
 def map_events(run: Record) -> dict[str, Any]:
-    """Return every row of events.parquet except broadcasts and deliveries, in order. `about`: the host that a station
-    gave up.
+    """Return every row of events.parquet except broadcasts and deliveries, in order. `about`: the host on which a
+    station gave up.
     """
     kind = run.event.number({name: i for i, name in enumerate(KINDS)})
     rows = np.flatnonzero(kind >= 0)
@@ -60,7 +60,7 @@ def handoffs(run: Record) -> dict[str, Any]:
 
 def handoff_rows(run: Record) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Return one row for each handoff_start, and the causes. A row has times in nanoseconds, and the numbers of the
-    host, the stations, the cause and the next handoff, with -1 for none.
+    host, the stations, the cause and the next handoff. -1 means that there is no such value.
     """
     kind = run.event.number({name: i for i, name in enumerate(("join", "handoff_start", "handoff_end"))})
     host = run.node.number(run.host_of)

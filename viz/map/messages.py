@@ -1,4 +1,4 @@
-"""Broadcasts, their deliveries, and the messages for which each has to wait, as columns.
+"""Broadcasts, their deliveries, and the messages for which each delivery has to wait, as columns.
 
 Model     happened-before is computed only from the events. The immediate predecessors of a message are the frontier of
           its sender at the broadcast: the messages that it had broadcast or delivered, and on which no other such
@@ -7,7 +7,7 @@ Model     happened-before is computed only from the events. The immediate predec
           predecessors. If a run has more than DELIVERIES deliveries, the page contains a sample: every k-th message,
           and the immediate predecessors of these messages, so that it can show what each of them waits for
 Units     nanoseconds; delays in seconds (float32: seven digits)
-Shapes    deliveries sorted by message, then time; `ends[i]` is the end of those of message i
+Shapes    deliveries sorted by message, then time; the deliveries of message i end before `ends[i]`
 Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours: docs/guide/maps.md
 """
 
@@ -91,7 +91,7 @@ def _predecessors(run: Record, sent: Ints, delivered: Ints) -> dict[int, frozens
 
 
 def _sample(ids: Ints, before: dict[int, frozenset[int]], count: Ints, most: int) -> tuple[Ints, int]:
-    """Return the codes of sampled messages in order of broadcast, and the step between those that were selected."""
+    """Return the codes of the sampled messages in order of broadcast, and k if every k-th message was selected."""
     every = 1
     while True:
         wanted_ids = set(ids[::every].tolist())

@@ -1,10 +1,11 @@
-"""Where did things happen? Delays of deliveries and losses of frames on a grid of squares.
+"""Compute, on a grid of squares, where deliveries were delayed and where frames were lost.
 
-Model     a delivery counts at the position of its host. A frame other than an ACK, and a node in range, count at the
-          position of the node when the frame began. A frame counts as lost if it collided, if the receiver did not
-          attempt it because it was receiving another frame, or if its preamble was missed, as in the collision ratio
+Model     a delivery belongs to the square in which its host is. A pair of a frame (except ACKs) and a node in range
+          belongs to the square in which the node is when the frame begins. A frame counts as lost if it collided, if
+          the receiver did not attempt it because it was receiving another frame, or if its preamble was missed, as in
+          the collision ratio
 Units     metres, seconds
-Shapes    only squares in which something happened: their column and row, value, count
+Shapes    only squares that contain data: their column, row, value and count
 Source    ours: docs/guide/maps.md
 """
 

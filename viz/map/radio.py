@@ -60,7 +60,7 @@ class Squares(NamedTuple):
 
 class Ground(NamedTuple):
     buildings: list[Building]
-    squares: Squares | None  # None if there are too many stations, or none
+    squares: Squares | None  # None if there are no stations, or too many
 
 
 def radio(run: Record, frames_in: Path) -> dict[str, Any] | None:

@@ -43,8 +43,8 @@ class Places:
     y_m: Floats
 
     def at(self, host: Ints, time_ns: Ints) -> tuple[Floats, Floats]:
-        """Return positions: on a straight line between two recorded positions, before the first and after the last one
-        at that position. Hosts without positions have NaN.
+        """Return positions by linear interpolation. Before the first recorded position, and after the last one, a host
+        is at that position. Hosts without positions have NaN.
         """
         unit = (
             1_000
@@ -148,7 +148,7 @@ def _places(folder: Path, data: Table, host: Ints) -> Places:
         raise RunError(f"{folder / 'positions.parquet'}: a time is negative")
     own = np.flatnonzero(host >= 0)
     order = own[np.lexsort((time_ns[own], host[own]))]
-    last = np.ones(len(order), dtype=bool)  # the later one of two positions at the same time
+    last = np.ones(len(order), dtype=bool)  # keeps the later one of two positions at the same time
     last[:-1] = (host[order][1:] != host[order][:-1]) | (time_ns[order][1:] != time_ns[order][:-1])
     order = order[last]
     return Places(host[order], time_ns[order], x[order], y[order])

@@ -1,9 +1,9 @@
-"""The stories of the slowest deliveries, if the run recorded its causes: where did their messages spend the time?
+"""Explain where the messages of the slowest deliveries spent their time, if the run recorded its causes.
 
-Model     a page contains at most MOST stretches, those of the slowest deliveries. It states that the other deliveries
-          have no story
+Model     the delay of a delivery is divided into intervals, one for each cause. A page contains at most MOST of them,
+          for the slowest deliveries, and states that the other deliveries are not explained
 Units     milliseconds since the broadcast
-Shapes    `of`: message -> host -> stretches, each [begin, length, kind, sentence, whether another message held it back]
+Shapes    `of`: message -> host -> intervals [begin, length, kind, sentence, whether the message waited for another one]
 Errors    RunError for tables that cannot be read
 Source    ours: docs/models/causes.md
 """
@@ -23,14 +23,14 @@ MOST = 20_000
 
 
 def stories(run: Record, most: int = MOST) -> dict[str, Any]:
-    """Return the colours of all kinds and the stories, with at most `most` stretches."""
+    """Return the colours of all causes, and the explanations of delays, with at most `most` intervals."""
     has_causes = most > 0 and (run.folder / "causes.parquet").is_file()
     return {"colours": KIND_COLOURS, "of": _stories(run, most) if has_causes else {}}
 
 
 def _stories(run: Record, most: int) -> dict[str, dict[str, list[list[Any]]]]:
     run_stories = recorded_stories(run.folder)
-    # the map shows what programs report, and the record does not show which frames carried it
+    # the map shows the messages that programs report, and the record does not show which frames carried them
     if run_stories.record.of_datagrams:
         return {}
     words = Words(run_stories.record, run_stories.protocol)

@@ -1,4 +1,4 @@
-"""Reports: one page that presents a run or a study, for all readers, and that needs no network."""
+"""Reports: one page about a run or a study, which is written for all readers and needs no network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .study import study_page
 
 
 def draw(directory: Path, out: Path) -> int:
-    """Write the report of a run or a study. Return its size in bytes. Raise RunError or StudyError for another
+    """Write the report of a run or a study. Return its size in bytes. Raise RunError or StudyError for any other
     directory.
     """
     page, name = (study_page, "STUDY") if is_study(directory) else (run_page, "RUN")

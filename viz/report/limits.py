@@ -11,7 +11,7 @@ from mobilenet.record.reader import RunError
 from ..figures.frames import radio_of
 from ..map.record import scenario_of
 
-MOBILE = (  # these are listed after the limits of the radio
+MOBILE = (  # the limits of runs of hosts and stations, which are listed after those of the radio
     (
         "802.11 DCF without RTS/CTS; broadcast frames are not acknowledged. Rates, queue and retries are those of the"
         " scenario shown above."

@@ -56,7 +56,7 @@ def bullets(lines: Iterable[str]) -> str:
 
 
 def radio(words: str | None) -> str:
-    """Return a paragraph about the radio, such as a paper's section on methods has."""
+    """Return a paragraph about the radio, as in the methods section of a paper."""
     return "" if words is None else paragraph(text(f"Radio: {words}."))
 
 
@@ -64,7 +64,8 @@ def details(summary: str, inside: str) -> str:
     return f"<details><summary>{text(summary)}</summary>{inside}</details>"
 
 
-BROAD = ("curve", "means", "comparison")  # figures that answer the question of a study, which are shown in full width
+# figures that answer the question of a study; they have the full width of the page
+BROAD = ("curve", "means", "comparison")
 
 
 def pictures(drawn: Iterable[DrawnFigure]) -> str:

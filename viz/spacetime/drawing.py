@@ -30,7 +30,7 @@ from .words import RECEIVED, legend_lines
 
 MOST_LABELS = 60
 MANY_ARROWS = 150
-MOST_NAMES = 4  # names in one label at most
+MOST_NAMES = 4  # the maximum number of names in one label
 LINE_INCHES = 0.95
 WIDTH_INCHES = 13.0
 BAND = 0.16  # half the height of a band, in units of lanes
@@ -71,7 +71,7 @@ def compose(
         left=left / WIDTH_INCHES, right=1 - 0.2 / WIDTH_INCHES, top=1 - above / high, bottom=below / high
     )
     _frame(axes, nodes, levels, window, names)
-    figure.canvas.draw()  # positions of words are known after this
+    figure.canvas.draw()  # fixes the positions of texts
     labels = Labels(axes)
     width = _ms(window.end_ns, window)
     for node, level in levels.items():
@@ -202,7 +202,9 @@ def _style(row: Any) -> tuple[str, str]:
 
 
 def _arrows(axes: Any, messages: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> int:
-    """Draw all arrows with their labels. Return how many have no label, because there would be too many."""
+    """Draw all arrows with their labels. Return how many arrows have no label because there would be too many
+    labels.
+    """
     width, many = _ms(window.end_ns, window), len(messages) > MANY_ARROWS
     groups: dict[tuple[Any, ...], list[tuple[Any, float, float, float, float]]] = {}
     # where the latest label for each path began, and the number of its groups
@@ -242,8 +244,8 @@ def _arrows(axes: Any, messages: pd.DataFrame, levels: dict[str, int], window: W
 def _label(
     rows: list[Any], ends: tuple[float, float, float, float], line: str, colour: str, labels: Labels, width: float
 ) -> None:
-    """Write the kind of a message and what it carries (for a program, what it names). Several messages may share the
-    label.
+    """Write the kind of a message and the broadcasts that it carries (for a program, those that it names). Several
+    messages may share the label.
     """
     names = list(dict.fromkeys(name for row in rows for name in row.carried))
     text = rows[0].kind
@@ -273,8 +275,8 @@ def _label(
 
 
 def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
-    """Draw dots and stars: all of those of the host, and on other lines those of the messages in the picture. Return
-    which of the two occur.
+    """Draw dots for deliveries and stars for broadcasts: all of them on the host's line, and on other lines only those
+    of messages in the picture. Return which of the two occur.
     """
     inside = events[
         events.time_ns.between(window.begin_ns, window.end_ns) & events.event.isin(["deliver", "broadcast"])

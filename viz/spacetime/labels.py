@@ -1,7 +1,7 @@
 """Place labels in a picture without overlaps. A label gets the first free position from its list, or is omitted.
 
 Model     labels and areas that must stay free (lanes, bands) are boxes in pixels, as they will be drawn. The layout of
-          the axes must be final before
+          the axes must be final before labels are placed
 Source    ours: docs/guide/pictures.md
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from ..style import plain
 
-APART_PX = (5.0, 1.5)  # the horizontal distance, which keeps two words from reading as one, and the vertical one
+APART_PX = (5.0, 1.5)  # the minimum distances: horizontal, so that two words are not read as one, and vertical
 Box = tuple[float, float, float, float]  # left, bottom, right, top
 
 
@@ -42,7 +42,7 @@ class Labels:
         zorder: float = 8,
     ) -> bool:
         """Write a text at the first position (x, y, horizontal and vertical alignment) where all of it fits. Return
-        False if there is none.
+        False if it fits nowhere.
         """
         label = self._axes.text(0, 0, plain(text), fontsize=size, color=colour, zorder=zorder, linespacing=1.15,
                                bbox={"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none",

@@ -33,8 +33,8 @@ def mark(outcome: str) -> str:
 def legend(
     figure: Any, styles: set[tuple[str, str]], outcomes: pd.Series, happened: set[str], bands: set[str], y: float
 ) -> Any:
-    """Draw the legend. `styles`: colours and line styles of arrows; `happened`: deliver, broadcast; `bands`: session,
-    handoff, down, no member.
+    """Draw the legend. `styles`: colours and line styles of arrows; `happened`: which of deliver and broadcast occur;
+    `bands`: which of session, handoff, down and no member occur.
     """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

@@ -5,8 +5,8 @@ Model     a window is about one host. It contains every recorded message to or f
           window. The nodes are the host, and those that send or receive one of these messages
 Units     integer nanoseconds
 Shapes    messages: the rows of messages.parquet, in the order of sending, with their row numbers as index
-Errors    WindowError if there is no such handoff, message, crash or host; it lists what there is and what to request
-          instead
+Errors    WindowError if there is no such handoff, message, crash or host; the message lists the existing ones and what
+          to request instead
 Source    after Lamport, Time, clocks, and the ordering of events in a distributed system (1978), and Figure 5 of
           Wilhelm, Arantes, Sens (2020); the rules are ours: docs/guide/pictures.md
 """
@@ -23,10 +23,10 @@ from mobilenet.engine.clock import SECOND
 from .broadcasts import broadcasts_carried
 
 LEAST_MARGIN_NS = 5_000_000
-AROUND_A_MOMENT_NS = 210_000_000  # before and after the moment
-AFTER_A_BROADCAST_NS = 150_000_000  # for a broadcast that is never delivered
+AROUND_A_MOMENT_NS = 210_000_000  # the time shown before and after a moment
+AFTER_A_BROADCAST_NS = 150_000_000  # the time shown after a broadcast that is never delivered
 PRINTED_NS = 500  # because moments are printed in microseconds
-MOST_NAMED = 8  # hosts in an error message
+MOST_NAMED = 8  # the maximum number of hosts in an error message
 # Matches the error of simulation/plugin_failure.py: the host that failed, or whose message a station was handling.
 AT_ERROR = re.compile(r" at \d+\.\d+ s at (?:(h\d+)|s\d+, handling \S+ from (h\d+))")
 
@@ -49,8 +49,9 @@ class Window:
 def window_around(
     events: pd.DataFrame, what: str, host: str | None = None, margin_s: float | None = None, end_ns: int = 0
 ) -> Window:
-    """Return a window. `what`: handoff:N (from 1; of the host, or of the run), message:h3:5 or message:h3:5,h4:2,
-    crash:N, or seconds of simulated time; `end_ns`: the end of the run, if it is later than the last event.
+    """Return a window. `what`: handoff:N (counted from 1, for the host or for the whole run), message:h3:5 or
+    message:h3:5,h4:2, crash:N, or seconds of simulated time; `end_ns`: the end of the run, if it is later than the last
+    event.
     """
     kind, _, argument = what.partition(":")
     if host is not None and host not in set(events.node):
@@ -88,8 +89,8 @@ def _event_number(events: pd.DataFrame, candidates: pd.DataFrame, argument: str,
 
 
 def handoffs(events: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each session that was begun and confirmed: node, session, begin_ns, end_ns, cause, in order of
-    beginning.
+    """Return one row for each session that was begun and confirmed, in order of beginning: node, session, begin_ns,
+    end_ns, cause.
     """
     starts = events[events.event == "handoff_start"][["time_ns", "node", "session", "station", "detail"]]
     ends = events[events.event == "handoff_end"][["time_ns", "node", "session"]]
@@ -131,7 +132,8 @@ def _message(events: pd.DataFrame, argument: str, host: str | None) -> Place:
             raise WindowError(f"message:{name}: unknown message; expected {_instead(events, host)}")
     at = int(sent.time_ns.iloc[0])
     others = own[(own.event == "deliver") & (own.node != sent.node.iloc[0])].node
-    receiver = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # the last host that delivered it
+    # the last host that delivered the message
+    receiver = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])
     delivered = own[(own.event == "deliver") & (own.node == receiver)].drop_duplicates("message")
     last = int(sent.time_ns.max())
     end = max(last, int(delivered.time_ns.max())) if len(delivered) else last + AFTER_A_BROADCAST_NS
@@ -219,7 +221,7 @@ def messages_to_show(messages: pd.DataFrame, events: pd.DataFrame, window: Windo
     partners = set(inside[direct].sender) | set(inside[direct].receiver)
     passed_on &= inside.sender.isin(partners) & inside.receiver.isin(partners)
     its = inside.carried.map(lambda own: not set(window.messages).isdisjoint(own)).astype(bool)
-    if its.any():  # the message's whole path over wires, and how it reached them
+    if its.any():  # show the complete path of the selected messages over wires, and how they reached the host
         return inside[its & ((inside.medium == "wired") | direct | inside.sender.str.startswith("h"))]
     return inside[direct | named | passed_on]
 

@@ -1,7 +1,7 @@
 """Explanations of the names in a space-time diagram, one short line each.
 
-Model     all outcomes are explained, and those kinds of messages whose names are not clear by themselves, if they occur
-          in the picture
+Model     outcomes and kinds of messages are explained if they occur in the picture, except kinds whose names are clear
+          by themselves
 Source    mobilenet/network/radio/medium.py; mobilenet/protocols/mobile_causal/messages.py, after Wilhelm, Arantes,
           Sens (2020)
 """
@@ -30,7 +30,7 @@ RECEIVED = "An arrow ends where its message was received, even if the receiver i
 
 
 def legend_lines(kinds: Iterable[str], outcomes: Iterable[str]) -> list[str]:
-    """Return up to two lines: one explains kinds of messages, the other one reasons for losses."""
+    """Return up to two lines: one explains kinds of messages, the other explains reasons for losses."""
     lines = []
     entries = [f"{kind}: {KINDS[kind]}" for kind in KINDS if kind in set(kinds)]
     if entries:

@@ -42,7 +42,7 @@ def require_answered(path: Path) -> None:
 
 
 def answers_of(path: Path, place: str) -> Files:
-    """Return the claims in a directory and their answers, as files below `place`. They do not mention any directory of
-    the author.
+    """Return the claims in a directory and their answers, as files below `place`. The files do not mention any
+    directory of the author.
     """
     return {f"{place}/{name}": (path / name).read_bytes() for name in (KEPT, *ANSWERS)}

@@ -2,7 +2,7 @@
 
 Model     The bits are the same if the CSV tables have the same bytes. These include the fingerprint of each run. If
           identical bits are promised because the versions are the same, Parquet files are compared as well. Otherwise,
-          the numbers are the same if all texts are equal and each number is within 1e-9 of the other, relative to it,
+          the results are the same if all texts are equal and the relative difference of the numbers is at most 1e-9,
           because other machines may round the last digit differently.
 Errors    None. A file that cannot be read counts as different.
 Source    ours: docs/guide/artefact.md
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from mobilenet.quoting import pluralize
 
-CLOSE = 1e-9  # relative difference between numbers that count as the same
+CLOSE = 1e-9  # Numbers with at most this relative difference count as the same.
 CLOSE_TO_0 = 1e-12
 SEARCHES = ("capacity", "sensitivity")  # tables that contain the answers of searches
 APART = ("effects", *SEARCHES)  # tables that are not compared with those of a study

@@ -1,10 +1,10 @@
 """Check that an unpacked archive is complete and refers only to its own files, before any of them is used.
 
 Model     Studies and claims have the same form as in their directories: study.yaml names the configurations of the
-          study, and claims.yaml names the studies next to it. The files of a scenario are next to the scenario. Two
-          things are not checked. The levels in study.yaml are not, because the configurations contain what they stand
-          for. The arguments of commands are not, because programs run only with permission and may then open any file
-          anyway.
+          study, and claims.yaml names the studies next to it. The files of a scenario are next to the scenario. The
+          levels in study.yaml are not checked, because the configurations contain the values that the levels stand
+          for. The arguments of commands are not checked either, because programs run only with permission and may then
+          open any file anyway.
 Errors    ArtefactError if a file is missing or outside the archive. ScenarioError for a file that cannot be read.
 Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/store.py
 """

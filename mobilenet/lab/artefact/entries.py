@@ -1,8 +1,8 @@
 """Check the list of files of an archive that may come from an untrusted source, before any of its files is read.
 
-Model     The end of the file is checked before the list takes up memory: there must be one list at the end, without
-          ZIP64 and without a comment. Then each entry is checked: it must have a name inside the archive and be a
-          regular file, stored or deflated, within the limits of size.
+Model     The end of the file is checked before the list is read into memory: there must be one list at the end,
+          without ZIP64 and without a comment. Then each entry is checked: it must have a name inside the archive and be
+          a regular file, stored or deflated, within the limits of size.
 Units     Sizes are in bytes.
 Errors    ArtefactError with one line.
 Source    ours: docs/guide/artefact.md; APPNOTE.TXT 6.3.10, 4.3 (PKWARE)
@@ -35,7 +35,7 @@ LOCATOR_BYTES = 20  # size of the ZIP64 locator, which would precede this record
 
 
 def require_plain(path: Path, stream: IO[bytes]) -> None:
-    """Check the end of the file before the list of files takes up memory."""
+    """Check the end of the file before the list of files is read into memory."""
     size = stream.seek(0, os.SEEK_END)
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode) or size < END.size:
         raise ArtefactError(f"{path}: not a ZIP file")

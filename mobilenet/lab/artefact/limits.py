@@ -16,7 +16,8 @@ MOST_LIST_BYTES = 10_000_000  # size of the list of files at the end of the arch
 MOST_FILE_BYTES = 500_000_000  # size of an unpacked file
 MOST_BYTES = 2_000_000_000  # total size of all unpacked files
 MOST_RATIO = 100  # ratio of the unpacked to the packed size of a file
-FREE_BYTES = 1_000  # A file may exceed the ratio by this many bytes, because short files may shrink by any factor.
+# A file may exceed the ratio by this many bytes, because the ratio of a short file can be arbitrarily high.
+FREE_BYTES = 1_000
 LONGEST_NAME = 300  # number of characters
 DEEPEST = 20  # number of nested folders
 

@@ -68,8 +68,8 @@ class CheckOptions:
 
 
 def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
-    """Run everything in an archive again, and compare the results. `out` is the directory in which the new results are
-    kept; by default they are deleted.
+    """Run everything in an archive again, and compare the results. Keep the new results in the directory `out`, or
+    delete them if `out` is None.
     """
     place = None if out is None else _place_of(out)
     with ExitStack() as stack:
@@ -89,7 +89,7 @@ def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
             lines += [] if differences else differing_statements(root, parts, by)
             unchecked = not_compared(root, parts, not differences)
         if out is not None and again.is_dir():
-            os.replace(again, out)  # A directory with the final name is therefore always complete.
+            os.replace(again, out)  # This ensures that a directory with the final name is complete.
     promise = (
         f"bit-identical results are not promised: {differences[0]}"
         if differences
@@ -107,7 +107,7 @@ class _Again:
     is_promised: bool  # whether identical bits are promised
 
     def all(self, parts: list[Part]) -> list[Line]:
-        """Return a line for each study and claim. All of them use the same Spark session."""
+        """Return a line for each study and claim. All parts use the same Spark session."""
         codes = [sorted(set().union(*(code_in(study) for study in studies_of(part)))) for part in parts]
         pairs = list(zip(parts, codes, strict=True))
         needs_spark = any(studies_of(part) and (self.how.allow_code or not code) for part, code in pairs)
@@ -222,7 +222,9 @@ def _differences(before: dict[str, str | None]) -> list[str]:
 
 
 def _place_of(out: Path) -> Path:
-    """Return the folder for a check that is not finished yet. `out` must not exist."""
+    """Return the folder in which the results are written until the check is complete. Raise an error if `out` exists
+    and is not an empty directory.
+    """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OutError(f"{out}: exists and is not an empty directory")
     place = out.absolute().parent

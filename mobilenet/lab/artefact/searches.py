@@ -33,8 +33,8 @@ FILES = {
     SCREENING: ("sensitivity.csv", of_screening.ANSWER),
 }
 PICTURES = ("capacity.svg", "capacity.png")
-SHORT = 60  # length of a note of the check
-WORDS = 120  # A README repeats at most this many characters in each cell.
+SHORT = 60  # maximum length of the short form of an answer
+WORDS = 120  # maximum number of characters in each cell of the README
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 Model     The queue is a heap of 10 000 tuples (time, priority, number, None), like those of simpy. An event removes the
           first tuple and inserts one with a later time. Other users of a machine slow it down for seconds at a time.
           Therefore the queue gets long turns before and after the benchmark, and short turns in between, at the first
-          check after each quarter of a second. The mean counts, as for the benchmark (the best of three would be some 3
-          % higher). Each turn begins with events that are not timed and bring the queue into the cache. The machine for
-          which the targets were set made 0.35 M such events and 0.17 M simpy events per CPU second; with 10 000
-          entries, both have the same ratio here.
+          check after each quarter of a second. The result is the mean, as for the benchmark (the best of three would be
+          about 3 % higher). Each turn begins with events that are not timed and bring the queue into the cache. The
+          machine for which the targets were set made 0.35 M such events and 0.17 M simpy events per CPU second; with
+          10 000 entries, both have the same ratio here.
 Units     CPU seconds
 Source    ours: docs/performance.md
 """
@@ -18,15 +18,13 @@ from heapq import heapify, heappop, heappush
 
 REFERENCE_EVENTS_PER_S = 350_000
 ENTRIES = 10_000
-LONG_TURN = 200_000  # Number of timed events. They follow as many untimed events as there are entries.
+LONG_TURN = 200_000  # Number of timed events. The queue first handles as many untimed events as it has entries.
 SHORT_TURN = 20_000
 EVERY_S = 0.25
 
 
 class Baseline:
-    """Times the work between `begin` and `end`, excluding the turns of the queue. `look` must be called while the work
-    runs.
-    """
+    """Times the work between `begin` and `end`, excluding the turns of the queue. Call `look` while the work runs."""
 
     def __init__(self) -> None:
         delays = [1 + 7919 * n % ENTRIES for n in range(ENTRIES)]  # all numbers from 1 to ENTRIES in a mixed order

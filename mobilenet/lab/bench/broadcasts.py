@@ -30,7 +30,7 @@ class Case:
     name: str
     scenario: str
     changes: tuple[str, ...]
-    target: float  # as a share of the speed of the baseline
+    target: float  # fraction of the speed of the baseline
 
 
 CASES = (

@@ -1,11 +1,11 @@
 """Measure the cost of explaining delays: of recording the causes, of explaining all deliveries of a run, and of
 explaining a single delivery.
 
-Model     Each repetition simulates 100 s of dynamic.yaml in a separate process. The median of each share counts.
+Model     Each repetition simulates 100 s of dynamic.yaml in a separate process. The result is the median of each cost.
           `recording` is the additional cost of simulating with `record.causes`. `all` is the cost of a replay with
           causes and of the explanations of all deliveries. `one` is the cost of reading a recorded run and of
           explaining its slowest delivery.
-Units     CPU seconds, and shares of the time for simulating; `one` is in seconds.
+Units     CPU seconds, and ratios to the time for simulating; `one` is in seconds.
 Errors    RuntimeError if a case fails.
 Source    ours: docs/performance.md
 """

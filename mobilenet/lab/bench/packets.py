@@ -3,10 +3,10 @@ network, and how late packets are.
 
 Model     All hosts are in one cell and hear each other. udp, tcp: iperf3 runs from one host to another for SECONDS. The
           limit that the MAC allows follows from the frames: each packet is two frames at 24 Mb/s with their
-          acknowledgements. While the host counts down its backoff, the station does so, too; so there is one mean
+          acknowledgements. The host and the station count down their backoff at the same time, so there is one mean
           backoff for each packet. The acknowledgements of TCP are additional packets, so its target is lower. ping: the
-          median round trip is compared with that of four frames, three of them with backoff. crowd: 70 hosts send five
-          packets a second each to randomly drawn hosts.
+          median round trip is compared with that of four frames, three of them with backoff. crowd: each of 70 hosts
+          sends five packets a second to randomly drawn hosts.
 Units     Mb/s of UDP or TCP payload, milliseconds, and packets that enter the network per CPU second of the emulator.
 Errors    ProgramError if namespaces are not allowed on this machine.
 Source    docs/guide/real-software.md; docs/performance.md
@@ -36,9 +36,9 @@ SECONDS = 6
 HOSTS = 70
 PACKETS_PER_S = 5
 PACKET_BYTES = 1500
-LEAST_SHARE = {"udp": 0.9, "tcp": 0.7}  # minimum share of the throughput that the MAC allows
-MOST_LATE_MS = 10.0  # p99
-MOST_APART_MS = 1.0  # maximum distance between the median round trip of ping and that of the model
+LEAST_SHARE = {"udp": 0.9, "tcp": 0.7}  # minimum fraction of the throughput that the MAC allows
+MOST_LATE_MS = 10.0  # 99th percentile
+MOST_APART_MS = 1.0  # maximum difference between the median round trip of ping and that of the model
 SENDER = """import random, socket, sys, time
 me, hosts, rate, seconds = map(int, sys.argv[1:])
 stream, own = random.Random(me), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -2,8 +2,8 @@
 
 Model     Each case runs in a separate process, as often as requested; the run with the median figure counts. The
           measured CPU time includes building and running a simulation and its drain, but not imports and reading the
-          scenario. A bare event queue is measured in turns with it (`Baseline`). "In proportion" is a figure divided by
-          (queue / 0.35 M events/s), where 0.35 M is the speed of the machine for which the targets were set.
+          scenario. A bare event queue takes turns with the simulation (`Baseline`). "In proportion" is a figure divided
+          by (queue / 0.35 M events/s), where 0.35 M is the speed of the machine for which the targets were set.
 Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 70, 700 and 7000 hosts and exactly a
           tenth as many stations, which are at the points of a triangular lattice of 200 m that are nearest to its
           centre. Seven of them form the hexagon of the scenario. Inner cells overlap with six neighbours and outer
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SPACING_M = 200.0
 ACKING = "{mac: acking, range_m: 120, bitrate_mbps: 1}"  # range and bit rate of the cross-check
-COST_FACTOR = 12.0  # Ten times the nodes may cost at most this many times as much.
+COST_FACTOR = 12.0  # A case with ten times as many nodes may cost at most this many times as much.
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Row(Head):
     frames_per_cpu_s: float
     queue_events_per_s: float
     in_proportion: float
-    cost_factor: float | None  # relative to the previous case, if that has a tenth of the hosts
+    cost_factor: float | None  # relative to the previous case, if that case has a tenth of the hosts
     passed: bool | None  # None if the case has no target
 
 
@@ -120,9 +120,7 @@ def _row(case: Case, measured: dict[str, float], before: Row | None) -> Row:
 
 
 def middle(module: str, case: str, repeat: int) -> dict[str, float]:
-    """Return the measurements of the run with the median cost, in which the speed of the queue is taken into
-    account.
-    """
+    """Return the measurements of the run with the median cost, relative to the speed of the queue."""
     runs = sorted((in_a_process(module, case) for _ in range(repeat)), key=lambda one: one["cpu_s"] * one["baseline"])
     return runs[len(runs) // 2]
 

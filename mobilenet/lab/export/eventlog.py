@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 VERSIONS = "ov 1537 ev 2"  # versions of OMNeT++ (6.1) and of its eventlog format
 HOP = ["send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate", "message"]
 MOMENT = ["time_ns", "node"]
-UNKNOWN = "no arrival on record"  # On a link, the receiver is down, or the run ends before the arrival.
-NEVER = -1  # the arrival time of a hop that was lost; -1 also marks a missing number
+UNKNOWN = "no arrival on record"  # On a link, either the receiver is down, or the run ends before the arrival.
+NEVER = -1  # the arrival time of a lost hop, and any other missing number
 FIRST = 2  # number of the module of the first node; the network is 1
 ARRIVAL, LOCAL, AT_ONCE = range(3)  # The order of events at one moment. AT_ONCE is an arrival without any delay.
 SOURCES = ("messages", "causes", "frames")
@@ -139,8 +139,8 @@ def _hops_of_causes(causes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reasons(hops: pd.DataFrame, causes: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each hop, the hop whose arrival led to its send, and the row of the timer that led to it. -1 stands
-    for none.
+    """Return, for each hop, the hop whose arrival led to its send, and the row of the timer that led to it. -1 means
+    that there is none.
     """
     rows = causes.reset_index(names="row")
     numbered = hops[["send_ns", "sender", "receiver", "medium"]].reset_index(names="hop")
@@ -173,8 +173,8 @@ def _reasons(hops: pd.DataFrame, causes: pd.DataFrame) -> tuple[np.ndarray, np.n
 def _entries(
     hops: pd.DataFrame, events: pd.DataFrame, causes: pd.DataFrame | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the events of the log, the hops, and the rows of the record's events. The hops and rows have the number of
-    their event, and are in this order.
+    """Return the events of the log, the hops, and the rows of the record's events. Hops and rows are sorted by the
+    number of the log's event to which they belong.
     """
     import pandas as pd
 

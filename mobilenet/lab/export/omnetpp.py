@@ -7,7 +7,7 @@ Model     NAME.sca     metrics.json and counters.json; the number of events at e
           Metrics, numbers of events and delays cover the measurement period, as in metrics.json; everything else
           covers the whole run. Each file begins with the same description of its run, by which OMNeT++ groups runs
           into experiments. The files of a run have the same bytes whenever they are written: they do not contain a
-          date, and NAME.vec, whose date is part of the index, always has the same date
+          date, and the modification time of NAME.vec, which is part of the index, is always the same
 Units     seconds with nine decimals; other numbers as in the record
 Errors    RunError for a run that cannot be read
 Source    OMNeT++ 6.1, Simulation Manual, appendix "Result File Formats"
@@ -62,7 +62,7 @@ class Place(NamedTuple):
 
 
 class OpenRun(NamedTuple):
-    """A run, and the description that is the head of each of its files."""
+    """A run, and the description at the head of each of its files."""
 
     folder: Path
     manifest: dict[str, Any]
@@ -168,8 +168,8 @@ def _event_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
 
 
 def _reception_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
-    """Yield, for each node, the number of outcomes of the frames in whose range it was. Acknowledgements of the MAC do
-    not count.
+    """Yield, for each node in range of frames, the number of receptions with each outcome. Acknowledgements of the MAC
+    do not count.
     """
     frames = read_coded(run.folder, "frames", ["receiver", "kind", "fate"])
     nodes, kinds, fates = map(frames.column, ("receiver", "kind", "fate"))

@@ -35,8 +35,8 @@ COUNTERS = {
 }
 EVENTS = {"broadcast": "packetSent", "deliver": "packetReceived"}
 UNITS = {"bytes": "B", "bytes/s": "B/s"}
-ENDINGS = {"_ns": "ns", "_bytes": "B"}  # ending of the name of a quantity -> its unit
-# most characters of a list in one line, because the buffer of a reader limits the length of a line
+ENDINGS = {"_ns": "ns", "_bytes": "B"}  # ending of a quantity's name -> its unit
+# Maximum number of characters of a list in one line, because the buffer of a reader limits the length of a line.
 LONGEST_ENTRY = 1000
 ESCAPES = {chr(code): f"\\x{code:02X}" for code in (*range(32), 127)} | {
     "\b": "\\b",
@@ -112,8 +112,8 @@ def nodes_of(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def of_metrics(metrics: Iterable[str], kind: str, own: Mapping[str, Any]) -> Iterator[tuple[str, Named]]:
-    """Yield each metric with its name in OMNeT++. `kind` is the kind of the run, and `own` maps custom metrics to
-    (words, unit).
+    """Yield each metric with its name in OMNeT++. `kind` is the kind of the run, and `own` maps each custom metric to
+    its description and unit.
     """
     vocabulary, taken = VOCABULARIES[kind], set()
     for metric in metrics:

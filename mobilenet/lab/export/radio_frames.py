@@ -30,7 +30,7 @@ OUTCOMES = (  # The position of an outcome is its number in the format of the ca
     "received", "collision", "never_attempted", "half_duplex", "random", "receiver_down", "bit_errors",
     "preamble_missed", "out_of_range",
 )  # fmt: skip
-# The last outcome, which applies to a frame that is addressed to one node, and never to a pair in the table.
+# The last outcome applies only to a frame that is addressed to one node. It does not occur in the table.
 OUT_OF_RANGE = OUTCOMES.index("out_of_range")
 NO_OUTCOME = 255  # stands for frames to all nodes in range, whose outcomes are counted instead
 NODE = re.compile("[hs][0-9]{1,7}")
@@ -85,7 +85,7 @@ def read_frames(run: Path, node: str | None = None) -> Frames:
 
 
 def _whole(run: Path, has_power: bool) -> Iterator[pa.Table]:
-    """Yield parts of the table that do not split a transmission."""
+    """Yield the table in parts, and never split a transmission."""
     import pyarrow as pa
 
     rest = None

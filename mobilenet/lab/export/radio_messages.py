@@ -28,15 +28,15 @@ OF_CAUSES = ("node", "step", "cause", "messages", "window", "start_ns")
 
 
 class Known(NamedTuple):
-    """One property of all transmissions. Each transmission has the code of a word, or NOTHING if the property is not
-    known.
+    """One property of all transmissions. `codes` contains a number for each transmission: the code of a value in
+    `words`, or NOTHING if the property is not known.
     """
 
     words: dict[Any, int]
     codes: np.ndarray
 
     def note(self, rows: np.ndarray, words: list[Any], codes: np.ndarray) -> None:
-        """Store the words for some transmissions. `codes` refers to positions in `words`."""
+        """Store the values for some transmissions. `codes` refers to positions in `words`."""
         own = [NOTHING if word in (None, "") else self.words.setdefault(word, len(self.words)) for word in words]
         self.codes[rows] = np.array([*own, NOTHING])[codes]
 
@@ -106,8 +106,8 @@ def _fields(text: str, run: Path) -> Mapping[str, int]:
 def _of_causes(run: Path, place: _Places) -> dict[str, Known]:
     known = {"message": place.new(), "held_back_by": place.new()}
     windows: dict[Any, int] = {"": 0}
-    # For each row of causes, the window that held the segment back. All parts are stored, because a frame is queued
-    # before it is sent.
+    # For each row of causes, the window that held the segment back. All parts of the table are kept, because a frame is
+    # queued before it is sent.
     of_rows: list[np.ndarray] = []
     sent: list[tuple[np.ndarray, np.ndarray]] = []
     for part in read_parts(run, "causes", OF_CAUSES):

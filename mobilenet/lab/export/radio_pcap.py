@@ -54,8 +54,8 @@ HEADERS = np.dtype(
 )  # fmt: skip
 # offsets of the header fields, in bytes
 PLACES = {name: place for name, (_, place, *_) in (HEADERS.fields or {}).items()}
-# Types of the properties that have a length. Smaller types are codes of outcomes; their value is the number of nodes
-# with this outcome.
+# Types of the properties that have a length. Smaller types are codes of outcomes, and their value is the number of
+# nodes with this outcome.
 TYPES = {
     "power_dbm": 32, "sinr_db": 33, "host": 48, "session": 49, "message": 50, "held_back_by": 51, "seq": 52, "ack": 53,
     "window": 54,
@@ -77,8 +77,8 @@ class Mac(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Bytes that follow the headers of each transmission. Each code selects one of a few values, and 0 stands for no
-    bytes.
+    """Bytes that follow the headers of each transmission. `codes` selects one of a few values for each transmission;
+    code 0 adds no bytes.
     """
 
     words: pa.LargeBinaryArray
@@ -140,7 +140,7 @@ def _spell(name: str, word: Any) -> bytes:
 
 
 def _hundredths(name: str, values: np.ndarray, is_there: np.ndarray) -> Part:
-    """Return the part for a measured quantity, with the resolution of the record."""
+    """Return the part for a measured quantity in hundredths, which is the resolution of the record."""
     different, places = np.unique(np.rint(100 * values[is_there]).astype(np.int64), return_inverse=True)
     codes = np.zeros(len(values), np.int64)
     codes[is_there] = places + 1

@@ -1,7 +1,7 @@
 """Export the messages and events of a run as a log for ShiViz, which shows which node knew of which event at which
 time.
 
-Model     Every node has a vector clock. An event is a send (a single one, whatever the number of receivers), a
+Model     Every node has a vector clock. An event is a send (a single event, whatever the number of receivers), a
           receipt, or an event of the record. Each event advances the clock of its node, and a receipt first merges the
           clock of its send. If only a slice of time is exported, events outside it are not known, so the receipt of a
           message that was sent before the slice does not merge a clock. Frames that were lost have no receipts
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HEADER = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"
 MOST_EVENTS = 200_000
-# The order at one node and moment: first receipts, then events, then the sends that answer them.
+# The order at one node and moment: receipts, then events, then the sends that they may have caused.
 RECEIPT, EVENT, SEND = 0, 1, 2
 SAME = ["send_ns", "sender", "medium", "kind", "host", "session", "message", "detail"]
 

@@ -3,8 +3,8 @@ r"""Export a run or a study as tables in CSV.
 Model     For a run: tracks, handoffs, stations, events, samples, metrics, and frames and messages if they were
           recorded; with an origin, also lon and lat. mobilenet can read tracks.csv again as a file of tracks. For a
           study: its tables, the runs, and the comparison if there is one. A text that a spreadsheet would take for a
-          formula is preceded by an apostrophe. Characters that control a terminal or a page (control characters, also
-          those of the writing direction) are written as escapes such as \x1b
+          formula is preceded by an apostrophe. Characters that control a terminal or a page (control characters and
+          characters that change the writing direction) are written as escapes such as \x1b
 Errors    RunError for a directory that is neither a run nor a study
 Source    RFC 4180; ours: docs/guide/tracks.md
 """

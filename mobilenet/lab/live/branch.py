@@ -3,7 +3,7 @@
 Model     A branch is a scenario with a list of interventions. If the user goes back to a time before some of them and
           continues, a new branch begins with the interventions before that time. The previous branch stays as it was
 Units     integer nanoseconds
-Errors    ScenarioError, one line, for a request that cannot be carried out
+Errors    ScenarioError with one line if a request cannot be carried out
 Source    ours: docs/guide/live.md
 """
 
@@ -28,14 +28,14 @@ from mobilenet.world.interventions import AnyIntervention, in_order
 
 HERE = "by hand"  # Error messages give this as the origin of an intervention.
 LONGEST_S = 1e7  # longest run, in seconds
-MOST = 5_000  # most interventions, because a file with more could not be read again
+MOST = 5_000  # maximum number of interventions that a scenario file may contain
 _WHERE = re.compile(rf"^{HERE}: (interventions(\.\d+)?[.:] *)?")
 _KEY = re.compile(r"[a-z_]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One course of the run. `parent` is the number of the branch from which it began, at `from_ns`."""
+    """A course of the run, which began at `from_ns` in the branch with the number `parent`."""
 
     number: int
     scenario: Scenario  # including its interventions
@@ -50,8 +50,8 @@ class Branch:
     def interventions_until(
         self, scenario_interventions: Sequence[AnyIntervention], to_ns: int | None
     ) -> list[AnyIntervention]:
-        """Return `scenario_interventions` and the manual interventions up to `to_ns`, in order. None includes all of
-        them.
+        """Return `scenario_interventions` and the manual interventions up to `to_ns`, in order. If `to_ns` is None, all
+        of them are included.
         """
         earlier = [one for one in self.interventions if to_ns is None or ns(one.at_s) <= to_ns]
         return in_order([*scenario_interventions, *(one for one in earlier if one not in scenario_interventions)])
@@ -70,7 +70,7 @@ def instant_ns(what: str, time_s: float) -> int:
 
 
 def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
-    """Return this time, or the first one after it without an intervention."""
+    """Return the first time from `time_ns` on that has no intervention."""
     taken = {ns(one.at_s) for one in interventions}
     while time_ns in taken:
         time_ns += 1

@@ -15,16 +15,16 @@ from typing import Any
 
 from mobilenet.engine.clock import SECOND
 
-MOST_SAMPLES = 200_000  # maximum number of samples in one state; the next states contain the remaining ones
+MOST_SAMPLES = 200_000  # maximum number of samples in one state; later states contain the remaining samples
 KINDS = ("stations", "hosts")
 
 
 def filled_bins(
     samples: Mapping[str, list[Any]], first: int, bins_s: tuple[float, float], names: Mapping[str, set[str]]
 ) -> tuple[dict[str, dict[str, dict[str, list[int]]]], int]:
-    """Return kind -> buffer -> columns `node`, `bin`, `largest` and `last` of the samples from number `first` on, and
-    the number of the first sample that is left for a later state. `bins_s` are the widths of the bins, in the order of
-    KINDS; `names` maps each kind to its buffers.
+    """Return a mapping kind -> buffer -> columns `node`, `bin`, `largest` and `last`, computed from the samples from
+    number `first` on. Also return the number of the first sample that is left for a later state. `bins_s` are the
+    widths of the bins, in the order of KINDS; `names` maps each kind to its buffers.
     """
     buffers = [names[kind] for kind in KINDS]
     end = min(len(samples["time_ns"]), first + MOST_SAMPLES)

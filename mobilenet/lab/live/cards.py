@@ -23,8 +23,8 @@ from mobilenet.simulation.causes import NotedTimer, name_of
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.nodes import Node
 
-LONGEST = 60  # longest text of a value, in characters
-MOST = 40  # most fields of a card
+LONGEST = 60  # maximum number of characters of a value
+MOST = 40  # maximum number of fields on a card
 
 
 def card(simulation: Simulation, name: str) -> dict[str, Any] | None:

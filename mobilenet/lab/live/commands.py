@@ -1,6 +1,6 @@
 """The requests of a page or a script to a live run: parse JSON into a checked command.
 
-Errors    ScenarioError, one line
+Errors    ScenarioError with one line for an invalid request
 Source    ours: docs/guide/live-messages.md
 """
 
@@ -16,7 +16,7 @@ from mobilenet.quoting import cut
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.yaml_reader import Node
 
-LONGEST_BYTES = 65_536  # most bytes in one message
+LONGEST_BYTES = 65_536  # maximum size of a message
 Id = Annotated[int | None, Field(ge=0, le=2**53)]
 Speed = Annotated[float, Field(ge=0.01, le=1000)] | Literal["max"]
 
@@ -63,9 +63,7 @@ class Step(_Command):
 
 
 class Do(_Command):
-    """Intervene, with the same keys as in a scenario, now or at an earlier time. In the second case, the run first goes
-    back to that time.
-    """
+    """Intervene now or at an earlier time, to which the run then goes back. The keys are those of a scenario."""
 
     command: Literal["do"]
     what: dict[str, Any] = Field(max_length=10)
@@ -114,7 +112,7 @@ class Save(_Command):
 
 
 class Effect(_Command):
-    """Compare runs with and without the intervention of this number in the same worlds, in the background."""
+    """Compare runs of the same random worlds with and without this intervention, in the background."""
 
     command: Literal["effect"]
     intervention: int = Field(ge=0)

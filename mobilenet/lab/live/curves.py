@@ -1,8 +1,8 @@
 """The growing curves of a live run: delays, buffers and losses, with one point per quarter of a simulated second.
 
-Model     A point contains the mean delay of some of the deliveries since the previous point, evenly picked; the
-          buffers of all stations together at its time; and the losses as a share of the receptions since the previous
-          point. None means that there were no deliveries or no receptions
+Model     A point contains the mean delay of a regular sample of the deliveries since the previous point; the buffers of
+          all stations together at its time; and the losses as a share of the receptions since the previous point. None
+          means that there were no deliveries or no receptions
 Units     integer nanoseconds; seconds; shares
 Source    ours: docs/guide/live.md
 """
@@ -15,10 +15,10 @@ from mobilenet.engine.clock import SECOND
 from mobilenet.lab.live.broadcasts import Broadcasts
 from mobilenet.simulation.mobile import Simulation
 
-# The pieces of a session end at the same times, so a point shows the state at exactly that time.
+# The run is played in pieces that end at multiples of this time, so a point shows the state at exactly its time.
 POINT_NS = SECOND // 4
 MOST_POINTS = 4_000
-LOOKED_AT = 50  # most rows that are read for one point
+LOOKED_AT = 50  # approximate number of rows that are read for one point
 
 
 class Point(NamedTuple):

@@ -33,7 +33,7 @@ class Desk:
     """Carries out requests. `tell_all` sends states to listeners, either at once or at the pace of each listener."""
 
     def __init__(self, session: LiveSession, allow_code: bool = False, out: Path | None = None) -> None:
-        """Set up the desk. A branch without a name is stored in `out`."""
+        """Set up the desk. The first branch that is saved without a name is stored in `out`."""
         self.session = session
         self.stream = Stream(session)
         self.player = Player(session, self._tell)
@@ -53,7 +53,7 @@ class Desk:
         self.player.ask(self.player.send_state)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """Return the present state for a listener, and the listener's new place in the record."""
+        """Return the present state for a listener, and the `Place` that the listener reaches with it."""
         player = self.player
         if self.busy is not None:
             return {"type": "busy", **self.busy}, place
@@ -154,7 +154,7 @@ class Desk:
                 f"do: back_to_s: got {back_to_s:g} s, expected at most the current time, {session.now_s:.9g} s"
             )
         if back_to_s is not None and back_to_s < session.now_s:
-            session.check(what, back_to_s)  # This must happen before time goes back, which may abandon a branch.
+            session.check(what, back_to_s)  # This check comes first, because going back may abandon a branch.
             self._back(lambda: session.rewind(back_to_s), back_to_s)
         intervention = session.do(str(what.pop("do", None)), **what)
         self.player.note_change()

@@ -4,8 +4,8 @@ sentences.
 Model     The observed time begins with the intervention. The comparison uses the messages that were both broadcast and
           delivered in this time: their delays and the number of deliveries, in the whole network, at the node
           concerned, and at the other hosts of its cell. These are the hosts whose session was with the same station
-          before the intervention. Up to the intervention, the two runs of a world are identical; whatever follows the
-          observed time does not matter
+          before the intervention. Up to the intervention, the two runs of a world are identical; events after the
+          observed time do not matter
 Units     seconds
 Source    paired t intervals: lab/studies/statistics.py; ours: docs/guide/live.md
 """
@@ -87,8 +87,8 @@ def _impairment(one: Impair | ImpairLink) -> str:
 
 
 def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
-    """Return the differences of EFFECTS with and without `one`, and those of THERE and CELL if the run has the hosts to
-    which they apply.
+    """Return the differences in EFFECTS between the runs with and without `one`. Include THERE and CELL if they apply
+    to any hosts.
 
     `study` has two configurations, of which the second one contains the intervention. Runs whose backlog grows are
     included, although a study does not give a mean for them, because the question is the effect within a limited time.
@@ -120,7 +120,7 @@ def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
 
 def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
     """Return the metrics EFFECTS of the messages that were broadcast since the intervention and delivered before
-    `end_s`, and the metrics THERE and CELL if such hosts exist.
+    `end_s`. Include the metrics THERE and CELL if they apply to any hosts.
     """
     host = one.host if isinstance(one, OnHost) else None
     at_ns = ns(one.at_s)
@@ -156,8 +156,8 @@ def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None
 
 
 def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[str, Any]]) -> str:
-    """Return a description of the effect, with intervals: one sentence for each metric that differs, and one for the
-    others.
+    """Return a description of the effect, with intervals: one sentence for each metric that differs, and one sentence
+    for all other metrics.
     """
     host = one.host if isinstance(one, OnHost) else ""
     cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"

@@ -7,7 +7,7 @@ Model     Each job is a mobilenet command in a separate process, so the session 
           the same worlds, up to the end of the observed time. The reason for a late delivery is found by repeating the
           session up to now while its causes are recorded
 Units     seconds
-Errors    a job that fails gives the reason in its text, one line
+Errors    a job that fails states the reason in its text, in one line
 Source    ours: docs/guide/live.md
 """
 
@@ -43,7 +43,7 @@ from mobilenet.world.track_mobility import Tracks
 
 AFTER_S = 20.0  # The effect is measured during this time after an intervention, in seconds.
 MOST_AT_A_TIME = 4
-ENDING_S = 10.0  # A command that was told to end gets this much time, in seconds.
+ENDING_S = 10.0  # A command that was asked to end must end within this time, in seconds.
 # Niceness of jobs. The session has priority, above all while it goes back, but jobs must also finish on a busy machine.
 BEHIND = 5
 JUDGED = (0, 1, 4)  # exit codes that mean a complete run
@@ -84,7 +84,7 @@ class Jobs:
         self._threads: list[threading.Thread] = []
         self._is_closing = False
         self.saved: list[tuple[AnyIntervention, ...]] = []  # the interventions of each branch that has been stored
-        self._taken: set[Path] = set()  # directories of jobs that have not yet created them
+        self._taken: set[Path] = set()  # directories that jobs have reserved but not yet created
 
     def save(self, scenario: Scenario, out: Path | None, prefix: tuple[int, str]) -> Job:
         """Store a branch as a run. `prefix` is the number of events in the session, and their fingerprint."""
@@ -153,7 +153,7 @@ class Jobs:
                 process.wait(max(0.1, end_s - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
-        for thread in self._threads:  # These threads remove incomplete results.
+        for thread in self._threads:  # Wait for these threads, because they remove incomplete results.
             thread.join(ENDING_S)
 
     # --- what jobs do, each in its own thread
@@ -188,7 +188,8 @@ class Jobs:
         if self._is_closing:
             return
         shorter = scenario.with_changes([_ending(scenario, end_s), "interventions=[]", f"warmup_s={one.at_s!r}"])
-        without = [each for each in interventions if each is not one]  # Some of these may then have no effect.
+        # Some of these interventions may then have no effect.
+        without = [each for each in interventions if each is not one]
         both = (with_list(shorter, some).interventions for some in (without, interventions))
         levels = [[plain(other) for other in each] for each in both]
         (folder / "world").mkdir()
@@ -313,7 +314,7 @@ class Jobs:
 
 
 def host_with_other_number(interventions: list[AnyIntervention], addition: Add, hosts: int) -> str | None:
-    """Return the first host in an intervention that would be missing, or would be a different host, without this
+    """Return the first host named by an intervention that would not exist, or would be another host, without this
     addition. `hosts` is the number of hosts at the beginning.
     """
     first = hosts + next(i for i, one in enumerate(added_hosts(interventions)) if one is addition)

@@ -29,7 +29,7 @@ from mobilenet.scenario import Scenario
 from mobilenet.scenario.ip import Ip
 from mobilenet.simulation.mobile import Simulation
 
-MOST_FLOWS = 12  # most connections on a card
+MOST_FLOWS = 12  # maximum number of connections on a card
 
 
 def temporary_folder(owner: object, scenario: Scenario) -> Path | None:
@@ -40,7 +40,7 @@ def temporary_folder(owner: object, scenario: Scenario) -> Path | None:
         return None
     block = ExitStack()
     folder = block.enter_context(scratch_folder("live"))
-    folder.parent.chmod(0o755)  # Programs may also write files there.
+    folder.parent.chmod(0o755)  # Programs must be able to reach this folder.
     weakref.finalize(owner, block.close)
     return folder
 

@@ -1,9 +1,9 @@
 """Control the pace of a live run, and carry out commands between two pieces of it.
 
 Model     One thread owns the session. Commands enter a queue, and their answers come as futures. Simulated time
-          advances with the clock, multiplied by the speed, since the speed last changed. On a slow machine, the run
-          plays without pauses, and a lag of more than MOST_BEHIND_S is dropped. States are sent 20 times per second
-          (10 times with many hosts), and also immediately after a command
+          advances with the clock, multiplied by the current speed. On a slow machine, the run plays without pauses, and
+          a lag of more than MOST_BEHIND_S is dropped. States are sent 20 times per second (10 times with many hosts),
+          and also immediately after a command
 Units     seconds of the wall clock in names with _s, nanoseconds of simulated time
 Errors    an exception of a command is stored in its future
 Source    ours: docs/guide/live.md
@@ -23,9 +23,9 @@ from mobilenet.lab.live.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import first_line
 
-IDLE_S = 1.0  # A signal that arrives just before a wait is handled when the wait ends.
+IDLE_S = 1.0  # Longest wait for a command. A signal that arrives just before a wait is handled only when the wait ends.
 PIECE_S = 0.01  # target duration of a piece
-TURN_S = 0.03  # The run plays for this long before tasks and states have their turn.
+TURN_S = 0.03  # The run plays for this long before it handles tasks and sends states.
 MOST_BEHIND_S = 0.5
 LONGEST_PAUSE_S = 0.1  # longest time between two states, however slow the listeners are
 LONGEST_PIECE_NS = 10 * SECOND
@@ -35,8 +35,8 @@ Task = Callable[[], Any]
 
 class Player:
     """Plays a live run. `on_state` is called in the thread of the player when listeners should receive a state; its
-    argument is whether the state must be sent at once. It returns False if some listeners were not ready and need the
-    state soon.
+    argument is whether the state must be sent at once. `on_state` returns False if some listeners were not ready and
+    need the state soon.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Player:
         self._is_behind = False
         self._piece_ns = SECOND // 100
         self._reported_wall_s, self._reported_ns = 0.0, 0
-        self._next_s = 0.0  # time of the next state, if no command is carried out before
+        self._next_s = 0.0  # time of the next state, unless a command is carried out before
         self._is_due = True
         self._is_owed = False  # whether a listener has not yet received the present state
 
@@ -72,7 +72,7 @@ class Player:
         return answer
 
     def tell_each(self, pause_s: float) -> None:
-        """Send states no more often than every `pause_s` seconds, within the limits."""
+        """Set the time between two states, within the limits of the player."""
         self.pause_s = max(self.shortest_pause_s, min(LONGEST_PAUSE_S, pause_s))
 
     def end(self) -> None:
@@ -83,7 +83,7 @@ class Player:
     # --- in its own thread
 
     def run(self) -> None:
-        """Play until the run is ended."""
+        """Play until `end` is called."""
         while not self.is_ending:
             now_s = time.monotonic()
             self._do_tasks(self._wait_s(now_s))
@@ -157,7 +157,7 @@ class Player:
         self.send_state()
 
     def note_change(self) -> None:
-        """Note that the user changed something, so that the reason for the last stop no longer applies."""
+        """Record that the user has changed the run, so the reason for the last stop no longer applies."""
         if not self.is_playing:
             self.stopped_because = ""
             if self.session.violation is not None:  # The command has caused a violation.

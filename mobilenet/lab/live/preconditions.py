@@ -1,5 +1,5 @@
-"""Refuse commands that have no effect: crash a host that is down, recover one that is up, let one that is down
-broadcast, join or leave, or request the same join or leave twice.
+"""Refuse commands that would have no effect: a crash of a host that is down, a recovery of a host that is up, a
+broadcast, join or leave of a host that is down, or a second request for the same join or leave.
 
 Source    ours: docs/guide/live.md
 """

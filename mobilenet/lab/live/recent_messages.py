@@ -25,7 +25,7 @@ KEPT_NS = 10_000_000_000
 MOST = 5_000
 # The time at which an arrow was added, and its number within that nanosecond. Both are the same in every run.
 Mark = tuple[int, int]
-MOST_HOSTS = 40  # most hosts that are followed at the same time
+MOST_HOSTS = 40  # maximum number of hosts that are followed at the same time
 BEGIN: Mark = (-1, 0)
 
 
@@ -75,7 +75,7 @@ class FollowedHosts:
     def attend(self, hosts: Iterable[str]) -> None:
         """Follow these hosts, and also some that were watched before, because listeners may return after a reload."""
         now_ns = self.simulation.kernel.now
-        # Moved to the end, so that the hosts that have been unwatched for longest are dropped first.
+        # Watched hosts move to the end, so the hosts that were watched least recently are dropped first.
         for host in hosts:
             self.arrows[host] = self.arrows.pop(host) if host in self.arrows else Arrows(now_ns)
         for host in [*self.arrows][:-MOST_HOSTS]:
@@ -83,7 +83,7 @@ class FollowedHosts:
         self.simulation.listen(*((self._frame, self._hop) if self.arrows else (None, None)))
 
     def again_in(self, simulation: Simulation) -> FollowedHosts:
-        """Follow the same hosts in a new simulation, for listeners that already have their arrows."""
+        """Follow the same hosts in a new simulation, for listeners that already have the earlier arrows."""
         followed = FollowedHosts(simulation)
         followed.attend(self.arrows)
         for host, arrows in followed.arrows.items():

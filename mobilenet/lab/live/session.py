@@ -9,11 +9,11 @@
 
 Model     A session contains one running simulation. An intervention takes effect at the current time of the run, after
           all other events of that nanosecond, and is added to the scenario. Therefore the scenario describes the whole
-          session, and a run of it gives exactly the same record. Going back means running again from the beginning,
-          with the interventions up to that time. A violation of a safety property stops time at the event that shows
-          it
+          session, and a run of it gives exactly the same record. To go back, the session runs the scenario again from
+          the beginning, with the interventions up to that time. A violation of a safety property stops time at the
+          event that shows it
 Units     seconds for people; integer nanoseconds in names with _ns
-Errors    ScenarioError, one line, for a request that cannot be carried out; the run stays at its current time
+Errors    ScenarioError with one line if a request cannot be carried out; the run stays at its current time
 Source    ours: docs/guide/live.md
 """
 
@@ -82,8 +82,8 @@ class LiveSession:
         self.folder = temporary_folder(self, scenario)  # folder for captures and outputs
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
-        self.violation: FirstViolation | None = None  # the violation at which time stands still
-        self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece that is played again
+        self.violation: FirstViolation | None = None  # the violation that stopped the run (in real time: the first one)
+        self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece while the run goes back
         self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # called for each simulation that begins
         self.on_piece: Callable[[], None] = lambda: None  # called after each piece of the run
         self._begin(scenario)
@@ -141,7 +141,7 @@ class LiveSession:
     # --- going on
 
     def play(self, until_s: float | None = None) -> None:
-        """Play to this time, or to the end without one. A violation stops the run earlier."""
+        """Play to this time, or to the end if no time is given. A violation stops the run earlier."""
         self.play_ns(2**62 if until_s is None else instant_ns("play", until_s))
 
     def play_ns(self, until_ns: int) -> None:
@@ -199,7 +199,7 @@ class LiveSession:
                 self.simulation.play(min(until_ns, self._stage_ns))
 
     def step_once(self) -> None:
-        """Handle one entry of the calendar, which need not add a row to the record."""
+        """Handle one entry of the calendar, which may leave the record unchanged."""
         with self._attributing():
             if not self.simulation.step() and self.now_ns >= self._stage_ns:
                 self._next_stage()
@@ -220,7 +220,7 @@ class LiveSession:
             return
         events = self.simulation.recording.events
         if self.is_real_time:
-            self.violation = self.violation or violation  # Time cannot stop, so the first violation is stored.
+            self.violation = self.violation or violation  # In real time, only the first violation is stored.
             return
         if len(events) > violation.row + 1 or self.now_ns > events.time_ns[violation.row]:
             self._again_to_row(violation)
@@ -286,7 +286,7 @@ class LiveSession:
         return scenario, place
 
     def _interventions_until(self, to_ns: int | None = None) -> list[AnyIntervention]:
-        """Return the interventions of the scenario and the manual ones, up to a time at which the run would go on."""
+        """Return the interventions of the scenario, and the manual ones up to this time (None: all of them)."""
         return self.branch.interventions_until(self._scenario_interventions, to_ns)
 
     def manual_interventions(self, branch: Branch) -> list[AnyIntervention]:
@@ -360,7 +360,7 @@ class LiveSession:
         return run
 
     def close(self) -> None:
-        """Close the programs that run next to the session."""
+        """End the programs that belong to the run."""
         self.simulation.close()
 
     @contextmanager

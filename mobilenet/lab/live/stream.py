@@ -1,8 +1,8 @@
 """The messages of a live run to its listeners: its state as columns, and the events since the last message.
 
-Model     Each listener has a place in the record and receives the events after it. All events except deliveries are
-          sent completely. Deliveries of all hosts are sent while they are few; otherwise, only those of the watched
-          node are sent. If there are many delays, a subset of them is sent, evenly picked
+Model     Each listener has received the record up to some event, and then receives the events after it. All events
+          except deliveries are sent completely. Deliveries of all hosts are sent while they are few; otherwise, only
+          those of the watched node are sent. If there are many delays, their mean is computed from a regular sample
 Units     integer nanoseconds, centimetres
 Shapes    columns: lists of the same length; hosts and stations are given by number, and -1 stands for none
 Source    ours: docs/guide/live-messages.md
@@ -26,10 +26,10 @@ from mobilenet.lab.live.recent_messages import BEGIN, Arrow, FollowedHosts, Mark
 from mobilenet.lab.live.session import LiveSession
 from mobilenet.simulation.mobile import Simulation
 
-MOST_DELIVERIES = 1_000  # most deliveries of all hosts in one state
-MOST_ROWS = 200_000  # most events in one state; a page that was away for a long time receives the others later
-DELAYS = 200  # most delays that are read for one state
-NOBODY = -(2**31)  # stands for the coordinates of an absent host
+MOST_DELIVERIES = 1_000  # If a state has more deliveries, it contains only those of the watched node.
+MOST_ROWS = 200_000  # maximum number of events in one state; later states contain the remaining events
+DELAYS = 200  # approximate number of delays that are read for one state
+NOBODY = -(2**31)  # coordinates of an absent host
 
 
 class Place(NamedTuple):
@@ -54,7 +54,7 @@ class Listener:
     def __init__(self) -> None:
         self.place: Place | None = None
         self.pause_s = 0.0
-        self.last_sent_s = -math.inf  # time of the wall clock
+        self.last_sent_s = -math.inf  # wall time at which the last state was sent
         self.is_owed = False  # whether the listener was not ready for a state that it should have received
 
 
@@ -78,7 +78,7 @@ class Stream:
             arrows.from_ns = 0
 
     def _begin(self, simulation: Simulation) -> None:
-        """Follow the watched hosts in this simulation, too."""
+        """Prepare for a new simulation, in which the same hosts are followed."""
         self._followed = self._followed.again_in(simulation)
         self._broadcasts = Broadcasts()
         self.curves = Curves(simulation, self._broadcasts)

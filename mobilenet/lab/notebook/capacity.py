@@ -6,7 +6,7 @@
 Model     The directory is the same as that of the command line. Another call with the same directory resumes the
           search.
 Shapes    `points` has one row for each value and requirement, with the columns of capacity.csv.
-Errors    ScenarioError for an invalid question, StudyError for its directory or for Spark.
+Errors    ScenarioError for an invalid question. StudyError if the directory cannot be used, or if Spark fails.
 Source    ours: docs/guide/capacity.md
 """
 
@@ -50,7 +50,7 @@ class Capacity:
 
     @property
     def value(self) -> Number | None:
-        """The largest or smallest value at which all requirements hold, or None if the verdict is another one."""
+        """The largest or smallest value at which all requirements hold, or None if the verdict is not of this kind."""
         return self.answer.value
 
     @property
@@ -78,7 +78,7 @@ class Capacity:
         return StudyFrames(self.path)
 
     def sentences(self) -> list[str]:
-        """Return the answer in sentences, with its evidence and the meaning of its error."""
+        """Return the answer in sentences, with its evidence and an explanation of its error probability."""
         return sentences(self.answer)
 
     def plot(self) -> Any:
@@ -120,12 +120,12 @@ def capacity(
 ) -> Capacity:
     """Find the largest or smallest value of a key at which all requirements hold.
 
-    `scenario` is a file, or a dictionary with the same keys, which needs `out`. `low` and `high` are the ends of the
-    range of the key, in its unit. `require` is one requirement or several, of the form `METRIC <= LIMIT` or `METRIC >=
-    LIMIT`. `tolerance` is relative to each limit, `resolution` is the step of the key, and `error` is the probability
-    of a wrong answer. `rare` is the share of the runs below which outcomes may be missed. `budget` and `minutes` are
-    the maximum number of runs and the maximum wall time. `overrides` has the same meaning as in `run`; `workers`,
-    `master`, `spark` and `allow_code` have the same meaning as in `study`.
+    `scenario` is a file, or a dictionary with the same keys; a dictionary needs `out`. `low` and `high` are the ends of
+    the range of the key, in its unit. `require` is one requirement or several, of the form `METRIC <= LIMIT` or `METRIC
+    >= LIMIT`. `tolerance` is relative to each limit, `resolution` is the step of the key, and `error` is the
+    probability of a wrong answer. Outcomes that occur in less than the fraction `rare` of the runs may be missed.
+    `budget` and `minutes` are the maximum number of runs and the maximum wall time. `overrides` has the same meaning as
+    in `run`; `workers`, `master`, `spark` and `allow_code` have the same meaning as in `study`.
     """
     where = chosen_spark(workers, master, spark)
     require_out(scenario, out)

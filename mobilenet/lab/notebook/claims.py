@@ -5,7 +5,7 @@
 
 Model     The directory is the same as that of the command line. Another call with the same directory resumes the work.
 Shapes    `answers` has one row for each claim, with the columns of claims.csv.
-Errors    ScenarioError for an invalid file, StudyError for its directory or for Spark.
+Errors    ScenarioError for an invalid file. StudyError if the directory cannot be used, or if Spark fails.
 Source    ours: docs/guide/claims.md
 """
 
@@ -63,7 +63,7 @@ class ClaimAnswers:
 
     @property
     def left(self) -> list[str]:
-        """The names of the claims that were not reached within the time limit of `quick`."""
+        """The names of the claims that were not evaluated within the time limit of `quick`."""
         return [one.question.name for one in self.outcome.left]
 
     @property

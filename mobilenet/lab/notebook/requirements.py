@@ -1,4 +1,4 @@
-"""Contains the checks that capacity searches and screenings have in common when they are called from Python.
+"""Check the directory of a capacity search or a screening that is called from Python.
 
 Errors    StudyError if the directory is missing or cannot be used.
 Source    ours: docs/api.md

@@ -2,7 +2,7 @@
 
 Model     api.py defines what a run is. This module adds only the methods that need the pictures, which belong to a
           higher layer. A figure belongs to the caller: pyplot does not keep a reference to it.
-Errors    The same as for the commands. RunError for a figure that a run does not have.
+Errors    The errors of the commands, and RunError for a figure that a run does not have.
 Source    ours: docs/api.md
 """
 
@@ -23,7 +23,7 @@ NOT_SAVED = "removed when Python ends, unless run.save(path) keeps it"
 
 
 class Run(api.Run):
-    """Gives access to a run directory. Tables are pandas frames, which are read at the first access."""
+    """Gives access to a run directory. Tables are pandas frames, which are read on first access."""
 
     def save(self, path: str | Path) -> Run:
         """Copy the run directory to a path that does not exist yet, and return the copy as a run."""

@@ -55,7 +55,7 @@ class Sensitivity:
         return StudyFrames(self.path)
 
     def order(self, metric: str | None = None) -> list[str]:
-        """Return the keys, most important first. `metric` is by default the first one."""
+        """Return the keys, most important first. The default for `metric` is the first metric."""
         metric_name = self.metrics[0] if metric is None else metric
         return [str(key) for key in self.ranking["key"][self.ranking["metric"] == metric_name]]
 
@@ -93,10 +93,10 @@ def sensitivity(
 ) -> Sensitivity:
     """Rank keys of a scenario by how much they change a metric.
 
-    `scenario` is a file, or a dictionary with the same keys, which needs `out`. `keys` have the form `KEY=LOW:HIGH`,
-    `KEY=A|B` or `KEY`. `trajectories` is the number of steps that are tried for each key, and `replications` is the
-    number of runs at each point. `overrides` has the same meaning as in `run`; `workers`, `master`, `spark` and
-    `allow_code` have the same meaning as in `study`.
+    `scenario` is a file, or a dictionary with the same keys; a dictionary needs `out`. `keys` have the form
+    `KEY=LOW:HIGH`, `KEY=A|B` or `KEY`. `trajectories` is the number of steps that are tried for each key, and
+    `replications` is the number of runs at each point. `overrides` has the same meaning as in `run`; `workers`,
+    `master`, `spark` and `allow_code` have the same meaning as in `study`.
     """
     where = chosen_spark(workers, master, spark)
     require_out(scenario, out)

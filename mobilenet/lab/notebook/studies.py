@@ -27,13 +27,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_ROWS = 20  # a notebook shows at most this many configurations at once
+MOST_ROWS = 20  # maximum number of configurations that a notebook shows at once
 
 
 class StudyFrames(frames.StudyFrames):
-    """Gives access to the tables of a study's directory. Each table is read at the first access and then kept in
-    memory.
-    """
+    """Gives access to the tables of a study's directory. Each table is read on first access and then kept in memory."""
 
     def plot(
         self,
@@ -44,9 +42,9 @@ class StudyFrames(frames.StudyFrames):
     ) -> Any:
         """Return a matplotlib figure of this kind: the means of these metrics at the levels of a factor, with
         intervals; the comparison; the effects of several factors; or the distribution of delays. By default, `metrics`
-        are those that the study compares. `x` is the factor on the horizontal axis of means, by default the one with
-        most levels. A `width_in` of 3.5 fits a column of a paper. Raise StudyError if the study does not have such a
-        figure.
+        are the metrics that the study compares. `x` is the factor on the horizontal axis of means, by default the
+        factor with most levels. A `width_in` of 3.5 fits a column of a paper. Raise StudyError if the study does not
+        have such a figure.
         """
         from mobilenet.viz.figures import study_figure
 

@@ -1,9 +1,9 @@
-"""The programs of one run, as the emulator sees them: a supervisor, and two pipes for each life of a node.
+"""Start and end the programs of one run. A supervisor is their parent, and two pipes lead to each of them.
 
 Model     The supervisor (supervisor.py) is the parent of all programs. It is started with the first program, kills
           single programs on request, and ends the others as soon as the emulator's end of the socket is closed. A
-          program may have stopped the supervisor with a signal. Therefore, if it does not answer, it is sent a signal
-          to continue, once for each request
+          program may have stopped the supervisor with a signal. Therefore, if the supervisor does not answer a
+          request, it is sent a signal to continue, once for each request
 Units     seconds of wall time
 Errors    ProgramError: a command that cannot be started
 Source    ours: docs/guide/programs.md
@@ -33,10 +33,10 @@ from mobilenet.simulation.parties import ProgramError
 DYING_S = 1.0  # A program that has closed its output gets this much time to report its exit code.
 GOING_S = 0.5  # Programs get this much time to end by themselves when the run is over.
 SILENT_S = 1.0  # The supervisor may be silent for this long before it is sent a signal to continue.
-ANSWERS_S = 10.0  # The supervisor gets this much time after the signal, and never needs more.
+ANSWERS_S = 10.0  # The supervisor gets this much time to answer after the signal.
 ENDS_S = 20.0  # The supervisor gets this much time to end itself and all programs.
-LONGEST_LAST_LINE = 1000  # most bytes in a line that a program writes when the run is over
-LONGEST_TAIL = 300  # most characters of standard error in a message
+LONGEST_LAST_LINE = 1000  # maximum number of bytes in a line that a program writes when the run is over
+LONGEST_TAIL = 300  # maximum number of characters of standard error in a message
 LAST_WORDS = "; the end of its standard error: "
 
 
@@ -49,7 +49,7 @@ class Child(NamedTuple):
 
 
 class Children:
-    """All programs of a run. Their standard error is stored in the folder `errors_into`, or not at all if that is
+    """All programs of a run. Their standard error is stored in the folder `errors_into`, or discarded if that is
     None.
     """
 
@@ -62,11 +62,12 @@ class Children:
         self._there: dict[int, Child] = {}
 
     def spawn(self, node: str, command: Sequence[str], input_ends: tuple[int, int] | None = None) -> Child:
-        """Start the program of a node in the scenario's folder. The first word of the command may be a file there.
-        `input_ends` holds two descriptors that replace a pipe: the program's standard input, and the emulator's end.
+        """Start the program of a node in the scenario's folder. The first word of the command may be a file in that
+        folder. `input_ends` holds two descriptors that replace a pipe: the program's standard input, and the emulator's
+        end.
         """
         own = self._folder / command[0]
-        # Links are not resolved, because a virtual environment of Python depends on them.
+        # Do not resolve links, because a virtual environment of Python depends on them.
         first = str(own.absolute()) if own.is_file() else command[0]
         input_end, to = input_ends or os.pipe()
         back, output_end = os.pipe()
@@ -93,16 +94,16 @@ class Children:
         return child
 
     def how_it_ended(self, child: Child) -> str:
-        """Return a message that describes how a silent program ended, with the end of its standard error."""
+        """Return a text that describes how a silent program ended, with the end of its standard error."""
         return self._how(self._status(child))
 
     def failure(self, child: Child) -> str | None:
-        """Return how a program failed that may end at any time. None means exit code 0 or a closed output."""
+        """Return how a program failed, or None if it ended with exit code 0 or only closed its output."""
         answer = self._status(child)
         return self._how(answer) if answer["code"] else None
 
     def how_it_failed(self, child: Child, code: int) -> str:
-        """Return how a program failed whose exit code was reported by another process."""
+        """Return how a program failed, if another process reported its exit code."""
         return self._how({**self._status(child, 0.0), "code": code})
 
     def last_words(self, child: Child) -> str:
@@ -131,15 +132,15 @@ class Children:
         self._ask({"do": "kill", "pid": child.pid})
 
     def close(self, listens_s: float = 0.0, is_heard: Callable[[bytes], bool] = lambda line: False) -> list[Child]:
-        """End all programs. Those that still run see the end of their input, and get a moment to end by themselves.
-        With `listens_s`, they get this time in addition, until one of them writes a line for which `is_heard` holds.
-        Return the programs that wrote such a line.
+        """End all programs. The programs that are still running see the end of their input, and get a moment to end by
+        themselves. They get `listens_s` in addition, until one of them writes a line for which `is_heard` holds. Return
+        the programs that wrote such a line.
         """
         if self._control is None:
             return []
         there = list(self._there.values())
         if self._process is not None and self._process.poll() is not None:
-            self._kill_groups()  # The supervisor is gone, which only a program can have caused.
+            self._kill_groups()  # Only a program can have killed the supervisor.
         for child in there:
             os.close(child.to)
         try:

@@ -4,7 +4,7 @@ ends with {"do":"done"}.
 Model     Emulated time stands still until the answer is complete, so a slow program makes the run slow but does not
           change it. The answer is checked as a whole before any part of it takes effect. Each answer has one deadline,
           counted from the event. The clock is read only if the answer does not come soon and in one piece, so an
-          answer in several pieces may take longer by SOON
+          answer in several pieces may exceed the limit by the fraction SOON
 Units     seconds of wall time, bytes
 Errors    ProgramError, one line: the program, its line, and what was expected. If the answer is late, `is_input` is
           False
@@ -25,11 +25,11 @@ from mobilenet.lab.programs.children import Child, Children
 from mobilenet.quoting import cut, spell_out
 from mobilenet.simulation.parties import ProgramError
 
-LONGEST_LINE_BYTES = 1 << 20  # most bytes in a line of a program
+LONGEST_LINE_BYTES = 1 << 20  # maximum length of a line of a program
 LONGEST_ANSWER_BYTES = 64 << 20
-LONGEST_QUOTED = 160  # most characters of a line in a message
+LONGEST_QUOTED = 160  # maximum number of characters of a line in a message
 CHUNK_BYTES = 1 << 16
-SOON = 0.01  # This share of the time for an answer is enough for most answers.
+SOON = 0.01  # Most answers take less than this fraction of the time limit.
 DONE = {"do": "done"}
 
 
@@ -178,7 +178,7 @@ class Conversation:
         return actions, lines
 
     def _refuse_early(self) -> None:
-        """Refuse a program that writes or ends before the emulator has sent an event."""
+        """Refuse a program that writes a line or ends before the emulator has sent an event."""
         data = os.read(self.child.back, CHUNK_BYTES)
         if not data:
             self._fail(f"its program {self._children.how_it_ended(self.child)}, without being asked to stop", "")

@@ -58,7 +58,7 @@ class Says:
         return {"says": self.value}
 
 
-MOST_KINDS = 100  # most kinds with separate counters
+MOST_KINDS = 100  # maximum number of kinds that have separate counters
 
 
 def message_class(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:

@@ -22,7 +22,7 @@ from mobilenet.quoting import there_are
 from mobilenet.record.actions import MOST_FRAME_BYTES, Role, require
 from mobilenet.simulation.parties import ProgramError
 
-MOST_AT_ONCE = 100_000  # most events of one node at one moment, far more than any network causes
+MOST_AT_ONCE = 100_000  # maximum number of events of one node at one moment, far more than any network causes
 
 
 class NamedTimer:
@@ -56,7 +56,7 @@ class Party:
         self._talk: Conversation | None = None
         self._life = 0
         self._timers: dict[str, NamedTimer] = {}
-        # Timers that can be used again, because a port stores every timer that it has created.
+        # Timers that have ended and can be used again. A port stores every timer that it has created.
         self._over: list[NamedTimer] = []
         self._sizes: dict[str, int] = {}
         self._full: tuple[int, ...] = ()

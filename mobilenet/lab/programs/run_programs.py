@@ -1,9 +1,10 @@
 """The programs of one run: what each of them learns about the run at its start, and how they end.
 
 Model     Programs start when the run begins. The first program of a role gives the names of buffers in its answer to
-          its first start event; later names must be among these. A program may act by a separate clock, and virtual
-          time cannot show what such a program would still do. If a delivery is missing when the run is over, programs
-          have LISTENS_S of wall time to report that they use such a clock; the first report ends the wait
+          its first start event; later names must be among these. A program may use a clock that is not the emulated
+          one, and the emulator cannot know what such a program would still do. If a delivery is missing when the run is
+          over, programs have LISTENS_S of wall time to report that they use such a clock; the first report ends the
+          wait
 Units     bytes; time in nanoseconds, or in seconds where names show it
 Errors    ProgramError
 Source    ours: docs/guide/programs.md
@@ -23,7 +24,8 @@ from mobilenet.record.actions import Role
 from mobilenet.simulation.parties import Parties
 
 VERSION = 1
-LISTENS_S = 10.0  # Wall time in which programs can report a separate clock, at the end of a run that lacks a delivery.
+# At the end of a run that lacks a delivery, programs get this much wall time to report a separate clock.
+LISTENS_S = 10.0
 OWN_CLOCK = {"do": "own_clock"}
 Note = Any  # (time_ns, node, life, from_program, line) -> None
 

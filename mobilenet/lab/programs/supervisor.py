@@ -30,10 +30,10 @@ from typing import Any
 Line = dict[str, Any]  # a line of JSON
 
 PR_SET_CHILD_SUBREAPER = 36
-KEPT_BYTES = 65_536  # most bytes that are stored of the standard error of a node, over all its lives
+KEPT_BYTES = 65_536  # maximum number of stored bytes of the standard error of a node, over all its lives
 TAIL_BYTES = 2_000
 CHUNK_BYTES = 65_536
-# Most chunks that are read from one program before the others, because a program may write as fast as it is read.
+# Maximum number of chunks that are read from one program before the others. A program may write as fast as it is read.
 CHUNKS_AT_ONCE = 16
 ENDING_S = 10.0  # time for killed processes to disappear
 
@@ -130,8 +130,8 @@ class Supervisor:
         return {}
 
     def take_errors(self, program: Program) -> None:
-        """Read the standard error of a program. The first bytes are stored in a file, the last ones are remembered, and
-        the others are discarded.
+        """Read the standard error of a program. The first bytes are stored in a file, the last bytes are kept in
+        memory, and the others are discarded.
         """
         for _ in range(CHUNKS_AT_ONCE):
             if program.errors < 0:

@@ -28,10 +28,10 @@ from mobilenet.scenario.run_source import read_source
 
 NOTHING = type("Nothing", (), {"__repr__": lambda nothing: "nothing"})()  # A value that cannot occur in a file.
 ERROR = "ended_by_error"
-# Its groups are the parts of an error before and after the last words of a program.
+# The groups match the parts of an error before and after the last words of a program.
 WITH_LAST_WORDS = f"(.*?){re.escape(LAST_WORDS)}.*?( \\(at [^()]*\\))?"
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
-LONGEST = 80  # most characters of a value in a message
+LONGEST = 80  # maximum number of characters of a value in a message
 BEFORE = 20  # number of equal characters that are shown before the first difference of two long values
 
 

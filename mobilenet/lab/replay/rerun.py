@@ -47,7 +47,7 @@ def write_frames(directory: Path, folder: Path, progress: Progress | None = None
 
 
 def stories_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Stories:
-    """Return the stories of all deliveries of a run. If the run did not record its causes, it is repeated."""
+    """Return the explanations of all deliveries of a run. If the run did not record its causes, repeat it."""
     read_manifest(directory)
     if (directory / "causes.parquet").exists():
         return recorded_stories(directory)

@@ -21,7 +21,7 @@ from mobilenet.record.reader import RunError
 
 
 class Parting(NamedTuple):
-    """An answer that differs: the event, and the lines of both answers."""
+    """The first event whose answer differs, and the lines of both answers."""
 
     event: str
     number: int  # number of the event, from 1

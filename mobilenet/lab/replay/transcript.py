@@ -32,15 +32,15 @@ class Line(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The first difference between two runs of programs. `number` is the position of the line among the lines in one
-    direction in a life of a node, from 1.
+    """The first difference between two runs of programs. `number` is the position of the line, from 1, among all lines
+    that one life of a node sent or received.
     """
 
     node: str
     life: int
     is_output: bool
     number: int
-    once: str | None  # None: this run has no further line
+    once: str | None  # None: this run does not have a further line
     then: str | None
 
 

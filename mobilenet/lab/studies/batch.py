@@ -56,7 +56,7 @@ LOOK_EVERY_S = 0.5
 MOST_IN_A_BATCH = 50
 # A batch contains the number of remaining runs divided by this number and by the number of workers.
 BATCHES_PER_WORKER = 4
-SUBMISSIONS = 10  # The missing runs of a round are submitted at most this often before a study gives up.
+SUBMISSIONS = 10  # maximum number of times that the missing runs of a round are submitted
 
 
 class JobLost(Exception):
@@ -70,7 +70,7 @@ class Standing(NamedTuple):
     failed: int
     left: int  # runs that are left in this round
     round: int
-    most_left: int  # larger than `left` if the stopping rule may ask for more runs
+    most_left: int  # upper limit of the remaining runs; larger than `left` if the stopping rule may ask for more
     note: str = ""  # explains to users why there is another round
     configurations: int = 1
 

@@ -60,7 +60,7 @@ class Finding:
     equivalence_p_adjusted: float | None = None
     more: int | None = None  # number of further replications
     shares: tuple[Share, ...] = ()
-    common: Comparison | None = None  # computed over the deliveries that both made, if the verdict refers to them
+    common: Comparison | None = None  # comparison over the deliveries that both made, if the verdict is based on it
     common_deliveries: int | None = None
     unpaired: str = ""  # the reason why the runs of the two levels are not paired: one of UNPAIRED
     direction: str = ""  # the direction that is better: lower or higher; empty if it depends on the question

@@ -190,7 +190,7 @@ def _try(
 
 
 def _advice(study: Study, message: str) -> str:
-    """Return advice about a file that lies next to the study instead of next to the scenario."""
+    """Return advice about a file that is next to the study instead of next to the scenario."""
     missing = re.search("file '([^']+)' not found next to the scenario", message)
     own = study.folder / missing[1] if missing is not None else None
     if own is None or not own.is_file():

@@ -6,7 +6,7 @@
 Model     The directory is the same as that of the command line. Another call with the same directory continues the
           study.
 Shapes    The tables have the columns of docs/guide/studies.md.
-Errors    ScenarioError for an invalid study, StudyError for its directory or for Spark.
+Errors    ScenarioError if the study is invalid. StudyError if its directory or Spark cannot be used.
 Source    ours: docs/guide/studies.md
 """
 
@@ -45,7 +45,7 @@ def _table(name: str, what: str) -> cached_property[pd.DataFrame]:
 
 
 class StudyFrames:
-    """Gives access to the tables of a study's directory. Each table is read at the first access and then kept in
+    """Gives access to the tables of a study's directory. Each table is read on first access, and then stays in
     memory.
     """
 

@@ -154,7 +154,7 @@ def end_java(user: Future[Any]) -> None:
             elif b"org.apache.spark" in Path(f"/proc/{child}/cmdline").read_bytes():
                 _end(child, partial(_has_ended, child))
     wait([user], ENDS_WITHIN_S)
-    # If Java ends, PySpark forgets the context and the session at only one point, and would return them to the next
+    # PySpark does not reset all of these references when Java ends, and would return the old objects to the next
     # caller.
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None

@@ -5,7 +5,7 @@ Model     Events and samples are read once. Delays are counted in bins with a co
           neighbours. So the counts of many runs can be added in any order, and a percentile computed from them has an
           error of less than 0.1 %. steady_state: the warm-up is what MSER-5 cuts off the series of mean delays per
           message, in the order of their broadcasts, up to the next whole second.
-Units     Seconds and messages; the names show which.
+Units     Times are in seconds, and sizes of buffers in messages.
 Shapes    All columns of a table have the same length (record/table.py).
 Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: docs/guide/studies.md
 """

@@ -25,7 +25,7 @@ from mobilenet.lab.studies.java import ends_with_its_parent
 from mobilenet.lab.studies.spark import Done, Spark, local_master, require_spark
 
 Report = Callable[[Any], None]
-ENDS_WITHIN_S = 20  # limit for the process and its Java to end after the last report
+ENDS_WITHIN_S = 20  # time limit in seconds for the process and its Java to end after the last report
 
 
 def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark:
@@ -77,7 +77,7 @@ def _in_process(spark: str, work: Callable[[Spark, Report], Done], report: Repor
 
 
 def _pack(value: Any) -> bytes:
-    """Pickle a value that may contain functions without a name."""
+    """Pickle a value that may contain anonymous functions."""
     from pyspark import cloudpickle
 
     return bytes(cloudpickle.dumps(value))  # type: ignore[no-untyped-call]

@@ -72,7 +72,7 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
     `targets` contains the last replication that counts, for each configuration. `columns` contains the columns to read;
     they must include configuration and replication.
     """
-    import pyarrow.dataset as ds  # This import takes a quarter of a second.
+    import pyarrow.dataset as ds  # imported here, because this takes a quarter of a second
 
     checking = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     paths = [str(path) for path in sorted(folder.glob("*.parquet"))]

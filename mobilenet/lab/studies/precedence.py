@@ -62,7 +62,7 @@ SHARES = {  # Texts for sentences: what a setting achieved, and the name of the 
     CONFIRMED: ("confirmed {} of its handoffs before the next one began", "the share of confirmed handoffs"),
     VALID: ("has a valid run in {} of the pairs", "the share of valid runs"),
 }
-KEPT_RUNS = 64  # Runs are kept, because the baseline of a pair is often also that of the next pair.
+KEPT_RUNS = 64  # Runs are cached, because consecutive pairs often have the same baseline.
 # verdicts that state why two settings are not paired
 OTHER_BROADCASTS, USES_RUN = "not paired", "processes use the run"
 UNPAIRED = {
@@ -135,7 +135,7 @@ class Objection(NamedTuple):
     """The reason why a setting must not be called better."""
 
     why: str
-    is_settled: bool  # False if the data show neither that its shares are lower nor that they are as good
+    is_settled: bool  # False if the data do not show whether its shares are lower or equally good
 
 
 class Delivered:

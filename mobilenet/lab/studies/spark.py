@@ -4,7 +4,7 @@ Model     Executors use the Python of this process and import nothing from the c
           the package itself. A task whose process dies is tried again; task.py records the run that killed the process,
           and limits the number of attempts. A session of the caller is used as it is: it receives the package if a
           worker lacks it, and is not changed otherwise.
-Errors    StudyError if pyspark or Java is missing, if the master does not answer, or for a session of Spark Connect.
+Errors    StudyError if pyspark or Java is missing, if the master does not answer, or if the session uses Spark Connect.
 Source    ours: docs/guide/studies.md
 """
 
@@ -57,7 +57,7 @@ def _settings(master: str, is_local: bool, memory: str, java_options: str) -> di
         "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={_scratch()}"',
         # Otherwise Spark would create the warehouse in the current folder.
         "spark.sql.warehouse.dir": str(_scratch() / "warehouse"),
-        # Up to this number of paths, listing them without a job is faster.
+        # Up to this number of paths, it is faster to list them without a job.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }

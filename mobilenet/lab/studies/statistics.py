@@ -39,12 +39,12 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 Samples = tuple[Values, Values | None]  # one sample, or two that are compared
 
-# Growth of a backlog over half a window, relative to its mean, above which no mean exists. A backlog that began empty
-# has 2/3.
+# Growth of a backlog over half a window, relative to its mean, above which no mean exists. The value is 2/3 for a
+# backlog that grows steadily from zero.
 RUNS_AWAY = 0.25
 ENOUGH_TO_BE_SURE = 5  # number of replications that are needed before a configuration may be said to have no mean
 MOST_PAIRS = 1_000_000
-# When the number of further replications is estimated, they shall find the present difference with this probability.
+# The estimated number of further replications would detect the present difference with this probability.
 POWER = 0.8
 
 
@@ -135,7 +135,7 @@ def _mean_and_ends(values: Values, other: Values | None, confidence: float) -> t
 
 def t_test(values: Values, other: Values | None = None, at: float = 0.0, side: str = "two-sided") -> float:
     """Return the p value of the t test that the mean equals `at`. With `other`, return that of Welch's test that the
-    mean exceeds the other mean by `at`. The result is certain if the values have no spread.
+    mean exceeds the other mean by `at`. If the values do not vary, the p value is 0 or 1.
     """
     from scipy import stats
 
@@ -252,7 +252,7 @@ def _hall(y: float, skewness: float, n: int) -> float:
     return 3 / a * (math.cbrt(1 + a * (y - a / 6)) - 1)
 
 
-RARE = 0.05  # outcomes in a smaller share of the runs may be missed, unless another share is given
+RARE = 0.05  # default: outcomes that occur in a smaller share of runs may be missed
 LEAST_RARE, MOST_RARE = 0.001, 0.5  # limits of that share
 ENOUGH = 8  # With at least this many contradicting runs, the variance is reliable.
 OF_RARE = 0.25  # share of the error for outcomes that are not rare but have not been seen

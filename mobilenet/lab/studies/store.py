@@ -3,7 +3,8 @@
 Model     study.yaml                      the study with its defaults; it is written last, so if it exists, the
                                           configurations do as well
           configurations/c000/            the effective scenario of each configuration, with the files it names
-          configurations/factors.yaml     the levels that they were made of: study.yaml repeats them anywhere else
+          configurations/factors.yaml     the levels from which they were made; without this file, study.yaml counts
+                                          as an ordinary study
           runs.parquet, runs.csv          one row per planned run and its state: planned, done or failed
           runs/c000-r0001/                run directories; complete or absent
           measured/                       the measurements of the runs, in parts of many runs (parts.py)
@@ -101,7 +102,7 @@ class Store:
         return self.path / "failed"
 
     def clear_notes(self) -> None:
-        """Make the study plan again the runs that failed or were in progress."""
+        """Remove all notes about runs that failed or were in progress, so that they are planned again."""
         for folder in (self.failed, self.path / "starting"):
             for note in folder.iterdir():
                 remove(note)

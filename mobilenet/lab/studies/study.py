@@ -3,7 +3,7 @@
 Model     run_study creates the table of runs, makes the runs, aggregates them and compares the levels. Each result is
           on disk before the next step begins. Another call makes only what is missing. compare_study reads only the
           tables and does not need Spark.
-Errors    ScenarioError for the file. StudyError for the directory, for Spark, or for a metric that does not exist.
+Errors    ScenarioError if the file is invalid. StudyError for an unusable directory or Spark, or an unknown metric.
 Source    ours: docs/guide/studies.md
 """
 

@@ -15,7 +15,7 @@ Model     Spark groups the rows of each configuration and aggregates them. The u
                     warm-up was found
           infinite  the number of runs that left too many messages undelivered to reach a percentile of delays
                     (registry.SURVIVAL); the percentile is infinite then, and its mean is null
-Units     Seconds and messages; the names show which.
+Units     Times are in seconds, and sizes of buffers in messages.
 Source    ours: docs/guide/studies.md
 """
 

@@ -1,4 +1,4 @@
-"""Compute the total loss of a link between two places.
+"""Compute the total loss of a link between two points.
 
 Model     The path loss is computed from the exact distance. Shadowing and walls are evaluated between the two points
           rounded to half metres. With umi, walls only decide whether there is a line of sight: there is one if the link
@@ -79,7 +79,7 @@ class LinkBudget:
         # For each distance in whole centimetres: there is a line of sight if the chance of the path is below this
         # number.
         self._in_sight: list[int] | None = sight_table(reach_m) if self._sights is not None else None
-        # This import takes a tenth of a second, which runs with the unit disk do not need to spend.
+        # Imported here, because it takes a tenth of a second and runs with the unit disk do not need it.
         from scipy.special import ndtr
 
         self._chances: list[int] = np.rint(SURE * ndtr(np.arange(-CLIP, CLIP + 1) / ONE)).astype(np.int64).tolist()

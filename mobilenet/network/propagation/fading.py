@@ -34,14 +34,14 @@ class Fading:
         """Return the gain for `u`, a uniform integer from 0 to 2^32 - 1 that was drawn for this frame and this
         receiver.
         """
-        # The interval: u divided by 2^32 / PIECES.
+        # The index of the interval is u divided by 2^32 / PIECES.
         return (self._near if distance_m < self._near_m else self._far)[u >> 18]
 
 
 @cache
 def gains_cdb(m: float) -> list[int]:
     """Return the gains of the equally likely intervals in increasing order."""
-    # This import takes a tenth of a second, which runs without fading do not need to spend.
+    # Imported here, because it takes a tenth of a second and runs without fading do not need it.
     from scipy.special import gammaincinv
 
     powers = gammaincinv(m, (np.arange(PIECES) + 0.5) / PIECES) / m

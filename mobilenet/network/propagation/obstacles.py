@@ -70,7 +70,7 @@ def _read(path: Path) -> Shapes:
 
 
 def _are_lonlat(shapes: Shapes, origin: Anchor | None) -> bool:
-    """Decide whether those numbers are degrees for which the file does not declare the unit."""
+    """Decide whether numbers are degrees if the file does not declare their unit."""
     unsaid = [shape for shape in shapes.all if shape.lonlat is None]
     corners = [[corner for ring in shape.rings for corner in ring] for shape in unsaid]
     everything = np.array([corner for each in corners for corner in each])

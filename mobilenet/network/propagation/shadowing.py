@@ -149,7 +149,7 @@ def _vectors(draw: np.random.Generator, decorrelation_m: float) -> list[tuple[fl
     for part, u in enumerate(draw.random(WAVES).tolist()):
         if part % 4 == 0:
             x, y = _direction(draw)
-        longer = (WAVES - part - u) / WAVES  # share of the spectrum
+        longer = (WAVES - part - u) / WAVES  # fraction of the spectrum
         turns = math.sqrt(1 / (longer * longer) - 1) / decorrelation_m * GRID_M / (2 * PI)
         vectors.append((turns * x, turns * y))
         x, y = (x - y) * SQRT_HALF, (x + y) * SQRT_HALF  # rotate the direction by an eighth of a turn

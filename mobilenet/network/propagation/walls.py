@@ -121,7 +121,7 @@ class Walls:
                     edge.last_query = query
                     turn: i64 = dx * edge.ey - dy * edge.ex
                     start: i64 = dx * (edge.y - ay) - dy * (edge.x - ax)
-                    if (start >= 0) == (start + turn >= 0):  # both ends lie on one side of the line
+                    if (start >= 0) == (start + turn >= 0):  # both ends lie on the same side of the line
                         continue
                     begin: i64 = edge.ex * (ay - edge.y) - edge.ey * (ax - edge.x)
                     if (begin >= 0) == (begin - turn >= 0):
@@ -162,7 +162,9 @@ class Walls:
                 self._cells[row * self._columns + column].edges.append(edge)
 
     def _measure_depths(self) -> None:
-        """Measure the depth at the corner of each cell, row by row from the western border, where the depth is 0."""
+        """Determine how many buildings contain the corner of each cell, row by row from the western border, where the
+        number is 0.
+        """
         for row in range(self._rows):
             y: i64 = self._south + row * self._width
             depth: i64 = 0

@@ -3,11 +3,11 @@
 Model     There is no carrier sense, no back-off and no retransmission. A broadcast frame, or a frame without
           `acknowledged`, is finished when it has left, and the next one follows without a gap. A frame with
           `acknowledged` blocks the queue. The receiver's acknowledgement is out of band: it takes no time, is never
-          lost, and comes in the instant in which the last bit arrives. Without it, the sender gives up the frame
+          lost, and comes at the instant at which the last bit arrives. Without it, the sender gives up the frame
           `timeout_ns` after it sent the first bit, but not before a receiver could have received all of the frame. Lost
           frames are not repaired; the layers above must send again. All datagrams are sent like broadcasts. INET would
-          acknowledge them as well, which made the delay of paper/static.yaml 0.4 and 8 % longer on two seeds. In full
-          duplex, a sender also receives. Otherwise, sending aborts a reception, as with every other MAC.
+          acknowledge them as well. With two seeds, this made the delay of paper/static.yaml 0.4 % and 8 % longer. In
+          full duplex, a sender also receives. Otherwise, sending aborts a reception, as with every other MAC.
 Units     Times are integer nanoseconds.
 Source    the behaviour of AckingMac in INET 4 as its documentation has it (no real medium access, optional
           acknowledgement out of band); own code. Wilhelm, Arantes and Sens (2020) name no MAC, that it was this one is
@@ -99,8 +99,8 @@ class Acking(Mac):
         self._in_air = None
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """Hand up a frame that is addressed to this node. No acknowledgement is sent, because the sender has it
-        already.
+        """Hand up a frame that is addressed to this node. No acknowledgement is sent, because the sender has already
+        received it.
         """
         if frame.to is self._transceiver:
             self._transceiver.hand_up(frame)

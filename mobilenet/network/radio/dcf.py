@@ -95,7 +95,7 @@ class Dcf(Mac):
         self._slots = 0
         self._attempts = 0
         self._eifs_until = NEVER
-        self._not_before = NEVER  # no slot counts before this time, the timeout of a missing ACK
+        self._not_before = NEVER  # slots count only from this time on, which is the timeout of a missing ACK
         self._frozen_at = NEVER  # when the count of slots last stopped
         self._before_freeze = (0, 0)
 

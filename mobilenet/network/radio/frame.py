@@ -92,7 +92,7 @@ class Frame:
         self.start_ns = 0
         self.x_m = self.y_m = 0.0  # with sinr: the position from which it was sent
         self.receivers: list[Transceiver] = []  # nodes in reach, sorted by index
-        self.outcomes: list[int] = []  # one for each receiver, in the same order
+        self.outcomes: list[int] = []  # the outcome at each receiver, in the same order
         self.delays_ns: list[int] = []  # propagation delay to each receiver
         # If frames are observed: the lowest SINR at each receiver, or NEVER if it did not receive the frame.
         self.sinrs_cdb: list[int] = []

@@ -2,8 +2,8 @@
 
 Model     There is one drop-tail queue. Its first frame is the one that the MAC is currently sending. How the MAC sends
           depends on its kind: dcf.py (802.11's CSMA/CA) or acking_mac.py (no carrier sense at all). The medium calls
-          `on_sent` when all receivers have had a frame of this MAC, and `take_unicast` for each node that received an
-          acknowledged frame. It calls the other three methods only while the transceiver is contending.
+          `on_sent` when a frame of this MAC has ended at all receivers, and `take_unicast` for each node that received
+          an acknowledged frame. It calls the other three methods only while the transceiver is contending.
 Units     Times are integer nanoseconds, and the length of the queue is in frames.
 Source    ours: docs/models/radio.md
 """
@@ -54,7 +54,7 @@ class Mac(Deadline):
         return True
 
     def _repeats(self, frame: Frame) -> bool:
-        """Return whether the MAC repeats the frame unsolicited."""
+        """Return whether the MAC sends unsolicited repetitions of the frame."""
         return False
 
     def take_turn(self) -> None:
@@ -70,7 +70,7 @@ class Mac(Deadline):
     # --- called by the medium
 
     def on_sent(self, frame: Frame) -> None:
-        """Handle the end of a frame of this MAC, which all receivers have had by now."""
+        """Handle the end of a frame of this MAC. It has ended at all receivers by now."""
 
     def take_unicast(self, frame: Frame, end: int) -> None:
         """Handle an ACK or an acknowledged frame that ended here at `end`, whether it is addressed to this node or to

@@ -54,7 +54,7 @@ class Medium:
         self.acks = 0
         self.ack_bytes = 0
         self.retries = 0
-        self.group_retries = 0  # repetitions of broadcast frames that were not requested
+        self.group_retries = 0  # unsolicited repetitions of broadcast frames
         self.queue_drops = 0
         self.given_up = 0  # frames for which no acknowledgement arrived
         self._started = 0
@@ -79,7 +79,7 @@ class Medium:
         """Add the node to this medium."""
 
     def observe(self, observer: Observer | None) -> None:
-        """Pass each frame to an observer from now on, as soon as all receivers have had it."""
+        """Pass each frame to an observer from now on, as soon as it has ended at all receivers."""
         self._observer = observer
 
     def start(self, frame: Frame, before: Frame | None = None) -> None:
@@ -120,9 +120,9 @@ class Medium:
             frame.outcomes[i] = outcome
 
     def settle(self, frame: Frame) -> bool:
-        """Return whether the addressee has received the frame. This is called in the instant in which the last bit
-        arrives there. Later events cannot change the outcome, so it is decided now, before the last receiver has the
-        frame.
+        """Return whether the addressee has received the frame. This is called at the instant at which the last bit
+        arrives there. Later events cannot change the outcome, so it is decided now, before the frame has ended at the
+        last receiver.
         """
         assert frame.to is not None
         i = frame.receivers.index(frame.to)
@@ -152,7 +152,9 @@ class Medium:
         return loss > 0 and self._impaired_draws[index].random() < loss
 
     def _decide(self, frame: Frame) -> None:
-        """Decide the outcomes that are unknown until the last bit has arrived. There are none in models by distance."""
+        """Decide the outcomes that are unknown until the last bit has arrived. Models in which distances decide have no
+        such outcomes.
+        """
 
     def finish(self, frame: Frame) -> None:
         """Finish a frame that has ended at every receiver: count it, hand it up, and let the MACs continue."""

@@ -106,6 +106,6 @@ class RadioModel(ABC):
         self, kernel: Kernel, neighbours: Neighbours, service: Service, seed: int, observer: Observer | None,
         listens: bool,
     ) -> Medium:  # fmt: skip
-        """Return the medium of one run. `observer` is called with each frame when all receivers have had it. For
+        """Return the medium of one run. `observer` is called with each frame when it has ended at all receivers. For
         `listens`, see Medium.
         """

@@ -25,7 +25,8 @@ from pydantic import Field, model_validator
 
 from mobilenet.parameters import Parameters
 
-FEWEST_ATTEMPTS = 4  # attempts of the MAC at each frame; its back-offs are random, but the timeouts of TCP are not
+# minimum number of times that the MAC should try each frame; its back-offs are random, but the timeouts of TCP are not
+FEWEST_ATTEMPTS = 4
 FEWEST_RETRANSMISSIONS = 4
 
 

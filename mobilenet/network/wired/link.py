@@ -3,10 +3,10 @@
 Model     Store and forward. A message waits until the earlier messages are on the wire, needs size / bandwidth to get
           there, and arrives one propagation delay later. Messages are not lost, unless the wire is cut by hand. A cut
           link holds the messages that are sent over it, in order, until it is repaired, and messages that were sent
-          before the cut arrive. Alternatively, a cut link loses both. An impaired link has a longer delay, but messages
-          do not overtake each other: when the delay becomes shorter again, a message does not arrive before the
-          previous one. An impaired link may also lose messages at random. They take their time on the wire all the
-          same.
+          before the cut arrive. Alternatively, a cut link loses all of these messages. An impaired link has a longer
+          delay, but messages do not overtake each other: when the delay becomes shorter again, a message does not
+          arrive before the previous one. An impaired link may also lose messages at random. Lost messages still occupy
+          the wire like all others.
 Units     Times are integer nanoseconds, sizes are bytes (headers included), and bandwidths are bits per second.
 Source    ours: docs/models/wires.md
 """
@@ -36,7 +36,7 @@ class RandomLoss:
 
 
 class Wire:
-    """The messages on their way over a link, in order. They can only be lost all together. The link then gets a new
+    """The messages on their way over a link, in order. They can only be lost all at once. The link then gets a new
     wire.
     """
 

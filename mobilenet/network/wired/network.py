@@ -116,7 +116,7 @@ class WiredNetwork:
         self.kernel = kernel
         self.stations = stations
         self.links: dict[Edge, Link] = {}
-        # The links again, by station and neighbour.
+        # The same links, by station and neighbour.
         self._outgoing: list[dict[int, Link]] = [{} for _ in range(stations)]
         self._near = near
         self._hops: dict[int, list[int]] = {}  # next hops of each station that has forwarded a message
@@ -136,9 +136,7 @@ class WiredNetwork:
         self._on_hop = on_hop if first is None else _both(first, on_hop)
 
     def attach(self, station: int, receive: Receive) -> None:
-        """Attach a station. Its `receive(source, message)` is called with the messages that other stations send to
-        it.
-        """
+        """Attach a station. Its `receive(source, message)` is called with the messages that are sent to it."""
         self._receive[station] = receive
 
     @property

@@ -1,1 +1,3 @@
-"""The IP packets of real software, as they passed the network devices of nodes: packets, TCP segments, connections."""
+"""The IP packets of real software, as they passed the network devices of nodes: packets, TCP segments and
+connections.
+"""

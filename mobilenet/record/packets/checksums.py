@@ -13,11 +13,14 @@ from mobilenet.record.packets.segments import TCP, is_fragment
 ICMP, UDP = 1, 17
 NAMES = {ICMP: "ICMP", TCP: "TCP", UDP: "UDP"}
 NO_CHECKSUM = b"\0\0"  # in UDP, this means that there is no checksum
-SHORTEST = 20  # the size of an IP header without options; with options, TCP and UDP may use another destination
+# the size of an IP header without options; options may change the destination with which TCP and UDP compute checksums
+SHORTEST = 20
 
 
 def wrong_checksum(packet: bytes) -> str | None:
-    """Return the protocol whose checksum is wrong, or None if a single packet does not show a wrong one."""
+    """Return the protocol whose checksum is wrong, or None if a single packet is not enough to detect a wrong
+    checksum.
+    """
     if len(packet) < SHORTEST:
         return None
     head = (packet[0] & 15) * 4
@@ -35,7 +38,7 @@ def wrong_checksum(packet: bytes) -> str | None:
 
 
 def _is_right(data: bytes) -> bool:
-    """Return whether the ones' complement sum of the words is a multiple of 0xFFFF, as it is if the checksum is
+    """Return whether the ones' complement sum of the words is a multiple of 0xFFFF, which means that the checksum is
     right.
     """
     return int.from_bytes(data + bytes(len(data) % 2), "big") % 0xFFFF == 0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.record.packets.segments import ACK, SYN, Segment, near, segment_in
 
-LONG_NS = 200_000_000  # a stall counts from this length on: the shortest timeout of TCP in Linux
+LONG_NS = 200_000_000  # the minimum length of a stall: the shortest timeout of TCP in Linux
 
 
 class RoundTrip(NamedTuple):
@@ -43,14 +43,14 @@ class Sending:
         self.sent_bytes = 0
         self.sent_again_bytes = 0
         self.acknowledged = 0  # the offset up to which bytes are acknowledged
-        self.acknowledged_ns: list[int] = []  # the times of progress ...
-        self.offsets: list[int] = []  # ... and the offsets that were acknowledged at these times
+        self.acknowledged_ns: list[int] = []  # the times at which bytes were acknowledged ...
+        self.offsets: list[int] = []  # ... and the offsets up to which they were acknowledged
         self.round_trips: list[RoundTrip] = []
         self.longest_stall = Stall(at_ns, 0)
         self.stalls: list[Stall] = []  # the stalls of at least LONG_NS
         self._sent = 0  # the offset up to which bytes were sent
-        self._timed: list[tuple[int, int]] = []  # (end of bytes that were sent once, time)
-        self.waits_since_ns: int | None = None  # since when bytes are outstanding without progress
+        self._timed: list[tuple[int, int]] = []  # (end of bytes that were sent only once, time)
+        self.waits_since_ns: int | None = None  # the time since which bytes are outstanding without progress
 
     def send(self, segment: Segment, at_ns: int) -> None:
         self.last_ns = at_ns
@@ -122,7 +122,7 @@ class Connection:
 
 
 def connections_of(packets: Iterable[PassedPacket]) -> list[Connection]:
-    """Return the connections of a run, in the order of their beginnings."""
+    """Return the connections of a run in the order in which they began."""
     connections: list[Connection] = []
     sendings: dict[tuple[object, object], Sending] = {}
     latest: dict[frozenset[object], Connection] = {}

@@ -1,8 +1,8 @@
-"""The present connections of one node, from the packets that pass its device.
+"""The current connections of one node, derived from the packets that pass its network device.
 
-Model     packets are added one after the other, and what is known of a connection changes with each. What the node
-          sends is measured as in connections.py. Of what it receives, only the copies that arrive are known. Its other
-          packets are counted by protocol, ports and peer
+Model     packets are added one after the other, and each updates its connection. Segments that the node sends are
+          measured as in connections.py. Segments to the node are known only if they arrive. Packets of other protocols
+          are counted by protocol, ports and peer
 Units     integer nanoseconds, bytes
 Source    RFC 9293, 3.3.2; ours: docs/guide/live.md
 """
@@ -17,7 +17,7 @@ from mobilenet.record.packets.connections import Sending
 from mobilenet.record.packets.labels import name_of, ports_of
 from mobilenet.record.packets.segments import ACK, FIN, RST, SYN, Segment, near, segment_in
 
-RECENT_NS = 2 * SECOND  # over which throughput is measured
+RECENT_NS = 2 * SECOND  # throughput is measured over this time
 ENDED = ("closed", "reset")
 
 
@@ -37,7 +37,8 @@ class Flow:
         self.key = key
         self.begun_ns = self.last_ns = at_ns
         self.packets = [0, 0]  # sent, received
-        self.bytes = [0, 0]  # payload bytes; for TCP, those acknowledged, and those received for the first time
+        # payload bytes; TCP counts sent bytes when they are acknowledged, and received bytes when they first arrive
+        self.bytes = [0, 0]
         self.sending: Sending | None = None  # for TCP only
         self.received_again_bytes = 0
         self._expected: tuple[int, int] | None = None  # the peer's first sequence number, and the offset after its data
@@ -47,7 +48,7 @@ class Flow:
 
     @property
     def state(self) -> str:
-        """The state in one word, or nothing for protocols other than TCP."""
+        """Return the state in one word, or an empty string for protocols other than TCP."""
         if self.sending is None and self._expected is None:
             return ""
         if self._reset:
@@ -112,7 +113,7 @@ class Device:
     def __init__(self, node: str, address: bytes) -> None:
         self.node = node
         self._address = address
-        self.flows: dict[Key, Flow] = {}  # flows with the latest packets come last
+        self.flows: dict[Key, Flow] = {}  # ordered by the time of their last packet
 
     def add(self, packet: bytes, at_ns: int) -> None:
         """Count a packet that passes, in either direction."""
@@ -129,5 +130,5 @@ class Device:
 
 
 def protocol_of(flow: Flow) -> str:
-    """Return the name of its protocol."""
+    """Return the name of the flow's protocol."""
     return name_of(flow.key.protocol)

@@ -28,7 +28,7 @@ class PassedPacket(NamedTuple):
 
 
 class Mismatch(Exception):
-    """The captures contradict the events. The message explains how in one sentence."""
+    """The captures contradict the events. The message explains the contradiction in one sentence."""
 
 
 def packets_of(events: Columns, captures: Captures) -> Iterator[PassedPacket]:

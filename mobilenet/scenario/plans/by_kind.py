@@ -29,8 +29,8 @@ class Plans(Protocol):
 
         `heard_every_s`: within this time, a reachable host is almost certainly heard and answered. `gap_after_s`: a
         host may have a gap after this silence. It is 0 if a gap is possible at any time, because connections can be
-        lost at any time, and null if there are never gaps. `broadcast`: null if broadcasts have no promise. For
-        processes it is the order of delivery, which may be "none".
+        lost at any time, and null if there are never gaps. `broadcast`: null if nothing is promised about broadcasts.
+        For processes it is the order of delivery, which may be "none".
         """
 
     def measures(self, scenario: Any) -> list[str]:

@@ -33,7 +33,7 @@ class Places(NamedTuple):
 
 
 class KnownProtocol(NamedTuple):
-    """A protocol with promises beyond its order. Custom protocols are never known in this sense."""
+    """A protocol that promises more than its order of delivery. Custom protocols never count as known."""
 
     checks: str  # the module whose CHECKS judge these promises
     parameters: Any  # the parameters of the protocol in the scenario
@@ -55,10 +55,10 @@ class Radio(NamedTuple):
     least_loss: float  # the lowest random loss at any time
     most_loss: float
     acknowledges: bool  # whether the MAC may acknowledge frames
-    least_retries: int  # least number of retries before the MAC gives up a frame; 0: the MAC never retries
+    least_retries: int  # minimum number of retries before the MAC gives up a frame; 0: the MAC never retries
     suspects: bool  # whether stations may suspect each other
     always_up: bool  # no node ever crashes, appears late or disappears, and no radio is switched off
-    queue_frames: int  # most frames that wait in a node's radio
+    queue_frames: int  # maximum number of frames that wait in a node's radio
     around_bytes: int  # size of the headers of a frame
     least_airtime_ns: int  # airtime of the shortest frame
     group_retries: int = 0  # number of times that a station's MAC repeats each broadcast frame with data
@@ -83,6 +83,6 @@ class ProcessPlan(NamedTuple):
     """The known facts about a run of plain processes."""
 
     completes: bool  # whether each broadcast of a correct source is complete when the run is at rest
-    hop_ns: int  # least time of a message over one link, from sending to handling
+    hop_ns: int  # shortest time of a message over one link, from sending to handling
     distances: Sequence[Sequence[int]] | None  # number of links between any two processes; None: at least one
     loses: bool = False  # whether the network may lose messages

@@ -50,8 +50,8 @@ JOIN, VANISH, CHANGE, BY_HAND = range(4)  # the order of requests in the same na
 
 
 def known_protocol(protocol: Any) -> KnownProtocol | None:
-    """Return the protocol and the module that judges its own promises, or None if the protocol makes no such
-    promises.
+    """Return the protocol with the module that judges its promises beyond the order of delivery, or None if there are
+    no such promises.
     """
     checks = declaration_of(protocol).checks
     return KnownProtocol(checks, protocol) if isinstance(checks, str) else None

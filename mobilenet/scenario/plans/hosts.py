@@ -31,7 +31,7 @@ from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.track_mobility import Tracks, import_tracks
 
 TAKES_AWAY = ("crash", "leave", "drag", "impair")
-# expected number of all broadcasts; with fewer, it may happen that members do not broadcast at all
+# If fewer broadcasts than this are expected in total, members may happen not to broadcast at all.
 FEW_BROADCASTS = 10.0
 
 
@@ -191,7 +191,7 @@ def _members_after_s(scenario: Scenario) -> float:
 
 
 def _share_up(scenario: Scenario, hosts: int) -> float:
-    """Return the average share of time for which a host is up."""
+    """Return the average fraction of the time for which a host is up."""
     end_ns = ns(scenario.duration_s)
     down = outages(scenario.faults, scenario.seed, hosts, end_ns)
     lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
@@ -205,7 +205,7 @@ def _least_rate_per_s(scenario: Scenario) -> float:
 
 
 def _share_of_members(scenario: Scenario, members_s: float) -> float:
-    """Return the share of the hosts' time, from `members_s` on, in which churn allows them to be members."""
+    """Return the fraction of the hosts' time after `members_s` in which churn allows them to be members."""
     joins_s, end_s, present = joins_after_s(scenario), scenario.duration_s, scenario.hosts.count or 0
     plan = changes(scenario.churn, scenario.seed, present, ns(end_s))
     since = {host: members_s for host in range(present) if host not in plan.absent_at_start}
@@ -222,12 +222,12 @@ def _share_of_members(scenario: Scenario, members_s: float) -> float:
 
 
 def _share_joining(scenario: Scenario, hosts: int) -> float:
-    """Return the share of hosts that stay up long enough to join, before they crash or the run ends."""
+    """Return the fraction of hosts that stay up long enough to join, before they crash or the run ends."""
     joins_ns = ns(joins_after_s(scenario))
     up_since_ns, joining = dict.fromkeys(range(hosts), 0), set()
     for outage in outages(scenario.faults, scenario.seed, hosts, ns(scenario.duration_s)):
         if outage.host is None:
-            continue  # at regular times, any one of the hosts in a cell
+            continue  # this outage can affect any host in a cell
         if outage.at_ns - up_since_ns[outage.host] >= joins_ns:
             joining.add(outage.host)
         up_since_ns[outage.host] = outage.at_ns + outage.lasts_ns
@@ -236,8 +236,8 @@ def _share_joining(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_untouched(scenario: Scenario, hosts: int) -> float:
-    """Return the share of hosts that interventions do not crash, send away, move or impair, and whose station keeps its
-    radio on.
+    """Return the fraction of hosts that interventions do not crash, send away, move or impair, and whose station keeps
+    its radio on.
     """
     by_hand = scenario.interventions
     touched = {one.host for one in by_hand if isinstance(one, Drag | Impair | OfHost) and one.do in TAKES_AWAY}
@@ -246,8 +246,8 @@ def _share_untouched(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_placed(scenario: Scenario) -> float:
-    """Return the largest share of hosts' assumed positions that can lie in a cell. Errors are normally distributed on
-    both axes.
+    """Return the largest possible fraction of hosts' assumed positions that lie in a cell. Errors are normally
+    distributed on both axes.
     """
     error_m = scenario.hosts.attachment.error_m
     if not error_m:

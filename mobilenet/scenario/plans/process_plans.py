@@ -1,5 +1,5 @@
-"""What must the record of a scenario of processes show? Crashes and broadcasts, the actions of the detector and of the
-protocol, and the least time that the network takes.
+"""Derive what the record of a scenario of processes must show: crashes, broadcasts, the actions of the detector and of
+the protocol, and the shortest time that the network takes.
 
 Model     crashes are those that are listed, and those that are drawn from the stream "faults". Broadcasts are drawn
           from a separate stream for each process. The simulation schedules the same times. For plug-ins and programs,
@@ -80,7 +80,7 @@ def process_plan(scenario: ProcessScenario) -> ProcessPlan:
 
 
 def _hop_ns(scenario: ProcessScenario) -> int:
-    """Return the least time of a message over one link, from its sending until the receiver has it."""
+    """Return the shortest time of a message over one link, from its sending until the receiver has it."""
     network = scenario.network
     if isinstance(network, AbstractNetwork):
         return ns(network.send) + ns(network.link) + ns(network.reception) + ns(network.hand_over)
@@ -91,7 +91,7 @@ def _hop_ns(scenario: ProcessScenario) -> int:
 
 def _distances(scenario: ProcessScenario) -> list[list[int]] | None:
     """Return the number of links on a shortest path between any two processes. Return None if it is always one, or if
-    it is not computed for so many processes.
+    there are too many processes to compute it.
     """
     network, n = scenario.network, scenario.processes
     if not isinstance(network, WiredNetwork) or network.edges is None or n > MOST_ROUTED:

@@ -19,7 +19,7 @@ from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessSc
 
 def declared_manifest(scenario: ProcessScenario) -> dict[str, Any]:
     """Return the entries for processes in the manifest, and values for the entries about hosts. `below_crashes` is the
-    number of crashes from which the promises do not hold. `may_hold` is the buffer that may stay filled, because its
+    number of crashes at which the promises cease to hold. `may_hold` is the buffer that may stay filled, because its
     messages may wait for others that were lost with crashed processes.
     """
     protocol = scenario.protocol

@@ -21,9 +21,10 @@ from mobilenet.world.interventions import Impair, Interval
 
 UNHEARD_IS_RARER_THAN = 1e-6
 OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program", "ip": "a program"}
-# share of the heartbeats of one host; verify/evidence.py uses the bound only if a run lost little
+# fraction of one host's heartbeats that may be lost under load; verify/evidence.py uses the bound only if the run lost
+# few frames
 LOST_UNDER_LOAD = 0.5
-MOST_LOSS = 0.2  # highest random loss; beyond it, heartbeats arrive too rarely for a useful bound
+MOST_LOSS = 0.2  # highest random loss for which there is a bound; beyond it, heartbeats arrive too rarely
 
 
 class Rest(NamedTuple):

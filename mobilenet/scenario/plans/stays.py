@@ -1,9 +1,9 @@
 """When does a host appear, when is it first asked to join, and when is it asked to leave for good?
 
-Model     a host that is present from the beginning is asked to join within the protocol's spread, and a later one when
-          it appears. A host that is initially absent because of churn is not asked. A host is asked to leave before its
-          track ends; if that comes first, it is not asked to join. The simulation and the verifier's plans share this
-          module
+Model     a host that is present from the beginning is asked to join within the time over which the protocol spreads the
+          first joins. A host that appears later is asked when it appears. A host that is initially absent because of
+          churn is not asked. A host is asked to leave before its track ends; if that comes first, it is not asked to
+          join. The simulation and the verifier's plans share this module
 Units     integer nanoseconds
 Errors    none
 Source    ours: docs/models/world.md

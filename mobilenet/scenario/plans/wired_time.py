@@ -47,8 +47,8 @@ def longest_way(scenario: Scenario) -> int:
 
 
 def _ways(scenario: Scenario) -> tuple[int, int]:
-    """Return the number of links to the farthest station, first from the station in the middle, and then from the worst
-    one.
+    """Return the number of links to the farthest station, first from the most central station, and then from the least
+    central one.
     """
     backbone, count = scenario.stations.backbone, scenario.station_count
     positions_m = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor).tolist()

@@ -36,7 +36,7 @@ from mobilenet.simulation.observer import Observer
 
 MOST_NODES = 200  # up to this number of nodes, distances are computed for every frame
 PAIRS = ("pairs", "addressed_pairs", "ack_pairs", "addressed_ack_pairs")  # pairs counted by the medium
-LATE_NS = 8  # tolerance for an ACK; for the 3 km limit see docs/models/radio.md
+LATE_NS = 8  # tolerance for late ACKs, which the range limit of 3 km bounds (docs/models/radio.md)
 
 
 class Air(Observer):
@@ -61,14 +61,14 @@ class Air(Observer):
         # A frame is over when its last receiver has it. It may disturb nodes that are farther away until this much
         # later.
         self._travels_ns = ceil(self._interference_m / SPEED_OF_LIGHT_M_PER_NS)
-        # When frames of a sender follow each other without a gap, the medium forgets the end of a frame that still
-        # travels.
+        # When frames of a sender follow each other without a gap, the medium forgets the end of a frame that is still
+        # travelling.
         self._after_ns = max(self._difs_ns, self._travels_ns)
         self._unseen_ns = 0 if self._is_dcf else ceil(self._range_m / SPEED_OF_LIGHT_M_PER_NS)
         self._is_full_duplex = not self._is_dcf and wireless.full_duplex
         self._is_changed_by_hand = bool(simulation.scenario.interventions)
         self._nodes: dict[Transceiver, Node] = {}
-        self._recent: deque[Flight] = deque()  # in the order in which they ended
+        self._recent: deque[Flight] = deque()  # recent flights, in the order in which they ended
         # the last frame that a node has to acknowledge, and when it arrived
         self._acknowledged: dict[Transceiver, tuple[Frame, int]] = {}
         self._tallies: dict[str, Counter[int]] = {name: Counter() for name in PAIRS}
@@ -109,7 +109,7 @@ class Air(Observer):
         transceiver.hand_up = look_and_hand_up
 
     def _require_all_handed_up(self) -> None:
-        """Require that the last frame was handed up wherever it should be, except repetitions that the MAC drops."""
+        """Require that all due nodes handed up the last frame, except repetitions that the MAC drops."""
         frame = self._last
         for node in self._due:
             if frame is not None and self._numbers.get((node, frame.sender), (-1, None))[0] != frame.number:
@@ -242,8 +242,8 @@ class Air(Observer):
             flight.others.append(other)
 
     def _times_of(self, other: Flight, node: Transceiver, within_m: float) -> Times | None:
-        """Return when a frame arrives at a node, or None if the node is farther away than this or its distance is not
-        known.
+        """Return when a frame arrives at a node. Return None if the node is farther away than `within_m`, or if its
+        distance is not known.
         """
         d2 = (other.near or {}).get(node)
         if not self._is_disk or d2 is None or d2 > within_m * within_m or within_m < 0:
@@ -252,7 +252,7 @@ class Air(Observer):
         return other.start_ns + delay_ns, other.end_ns + delay_ns
 
     def _check_sender(self, flight: Flight, other: Flight) -> None:
-        """Check that a node sends one frame at a time, and that a MAC with carrier sense sends after a silence of
+        """Check that a node sends one frame at a time, and that a MAC with carrier sense sends only after a silence of
         DIFS.
         """
         sender, start_ns = flight.sender, flight.start_ns

@@ -23,7 +23,7 @@ from mobilenet.simulation.observer import Event, Observer
 from mobilenet.world.trajectory import Leg, Trajectory
 
 LEAST_NS = 100 * MILLISECOND
-CLOSE_M = 1e-3  # times are rounded to whole nanoseconds
+CLOSE_M = 1e-3  # tolerance for positions, because times are rounded to whole nanoseconds
 NEARLY = 1e-6  # tolerance for two distances that differ only by rounding
 
 Place = tuple[float, float]

@@ -25,7 +25,7 @@ from mobilenet.simulation.processes.wires import WireNetwork
 
 
 class Checks:
-    """The checks of one run: the base class for runs of hosts and for runs of processes."""
+    """The base class for the checks of one run, whether of hosts or of processes."""
 
     # called for each message sent, and for each message received
     hooks: tuple[OnMessage | None, OnMessage | None] = None, None
@@ -34,7 +34,7 @@ class Checks:
         self._faults = Faults()
 
     def run(self, parts: Any, progress: Progress | None) -> Outcome:
-        """Run a simulation from its parts, and check it while it runs."""
+        """Run the simulation that has these parts, and check it while it runs."""
         raise NotImplementedError
 
     def require_no_fault(self) -> None:

@@ -1,4 +1,5 @@
-"""Check messages among processes: each one was sent, arrives once, in order if links keep it, and not too soon.
+"""Check messages among processes: each one was sent, arrives once and not too soon, and in order if links keep the
+order.
 
 Units     integer nanoseconds, bytes
 Source    ours: docs/protocols/vcube.md

@@ -41,7 +41,8 @@ class Power:
         self._fading = fading_of(wireless)
         self._gains = KeyedDraws(scenario.seed, "fading")
         is_formula = wireless.shadowing is None and wireless.obstacles is None
-        self._has_formula = is_formula and wireless.path_loss.model != "umi"  # umi depends on lines of sight
+        # the formulas of umi also depend on lines of sight
+        self._has_formula = is_formula and wireless.path_loss.model != "umi"
 
     def _arrives_cdbm(self, flight: Flight, node: Transceiver, place: Place) -> float:
         wireless, sender, distance_m = self._wireless, flight.sender, dist(flight.place, place)

@@ -1,4 +1,4 @@
-"""Check that TCP hands up the messages that the other end of the connection has sent: in order, and each one once.
+"""Check that TCP hands up the messages of the other end of the connection in order, without gaps or repetitions.
 
 Model     a message is the same object at both ends. Its position among the messages that arrive must be its position
           among those that the sender passed to this connection. This is not checked once the sender has discarded

@@ -98,7 +98,7 @@ class StepNetwork:
 
 
 class Lane:
-    """A lane: the messages of one protocol, with a send server for each process, and the receivers."""
+    """Carries the messages of one protocol. A lane has a send server and a receiver for each process."""
 
     def __init__(self, network: StepNetwork) -> None:
         self._network = network
@@ -127,7 +127,7 @@ class Lane:
 
     @property
     def last_measured_ns(self) -> int:
-        """The end of the last reception."""
+        """The time at which the last reception ended."""
         return max(0, self.last_ns - self._network.hand_over_ns)
 
     def attach(self, i: int, receive: Receive) -> None:

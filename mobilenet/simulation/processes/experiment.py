@@ -1,11 +1,12 @@
-"""A scenario of processes, run and recorded.
+"""Run a scenario of processes, and record the run.
 
 Model     an experiment builds the network, the detectors and the protocol, carries out crashes, mistakes and
-          broadcasts, and records. It ends when all planned events have taken place, no message of the protocol is in
-          transit, and all live processes have empty buffers (except one that the protocol may hold forever). If there
-          is a detector, all live processes must also know all crashes; the detector never stops its background
-          traffic. The condition is checked once per time unit
-Counts    the network counts messages, and the packet network also counts who received what when. Protocols do not count
+          broadcasts, and records all events. It ends when all planned events have taken place, no message of the
+          protocol is in transit, and all live processes have empty buffers (except one that the protocol may hold
+          forever). If there is a detector, all live processes must also know all crashes; the detector never stops its
+          background traffic. The condition is checked once per time unit
+Counts    the network counts messages, and the packet network also records the time of each reception. Protocols have no
+          counters
 Units     integer nanoseconds; 1 time unit is 1 s
 Errors    ScenarioError: a perfect detector suspects a live process, because its timeout is too short; a run that makes
           no progress
@@ -328,7 +329,7 @@ class Experiment:
         if self.packets is not None:
             return {"messages": self.packets.counters(), "detector": None}
         names = Counter[str]()
-        for kind, count in self.lane.kinds.items():  # the names of two kinds may differ only in case
+        for kind, count in self.lane.kinds.items():  # counts are added if the names of two kinds differ only in case
             names[kind.__name__.lower()] += count
         return {
             "messages": {

@@ -1,14 +1,14 @@
 """The packet network of the causal paper: an output queue per node, and links with random delays.
 
-Model     a packet takes t_pc of processing (latency only), and waits for the one output queue of its sender, whose head
-          holds it for t_t. Then it takes the delay of its link. This delay is drawn for each packet from a normal
-          distribution, cut off at 0, or drawn once for each link and fixed. Links do not keep order where delays are
-          drawn for each packet. Packets are never lost
+Model     a packet takes t_pc of processing (latency only), and waits in the single output queue of its sender. At the
+          head of the queue it takes t_t, and then the delay of its link. This delay is drawn for each packet from a
+          normal distribution, cut off at 0, or drawn once for each link and fixed. Links do not keep order where delays
+          are drawn for each packet. Packets are never lost
 Counts    packets and bytes, and the time of each reception. The protocols have no counters of their own. A packet has
           the attributes `messages` and `size_bytes`
 Slots     time is divided into slots of 2^30 ns. Packets that arrive after the current slot stay unsorted until their
-          slot begins: hundreds of thousands are in flight at once, and a heap of that size would access main memory
-          for every comparison. Results do not depend on slots: packets that arrive at the same instant do so in the
+          slot begins: hundreds of thousands are in flight at once, and a heap of that size would access main memory for
+          every comparison. Results do not depend on slots: packets that arrive at the same instant are received in the
           order of sending, after the events that were due at that instant when its slot began
 Units     integer nanoseconds
 Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: docs/protocols/vcube.md
@@ -58,7 +58,7 @@ class PacketNetwork:
         self._receive: list[Any] = [None] * n
         self._slots: dict[int, list[Any]] = {}  # number -> (arrival, receiver, sender, packet) in the order of sending
         self._by_bytes: dict[int, int] = {}  # size -> number of packets sent
-        # number of messages in a packet, unless it is one -> number of packets sent
+        # number of messages in a packet -> number of packets sent; packets with one message are left out
         self._by_messages: dict[int, int] = {}
         # message -> time of its broadcast. The key is hashed by identity, which is faster than hashing its name.
         self._begun: dict[Any, int] = {}

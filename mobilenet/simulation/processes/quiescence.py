@@ -1,4 +1,4 @@
-"""Which processes were not at rest when a run ended, for which reason, and is a delivery missing?
+"""Which processes were not at rest when a run ended, and why? Is a delivery missing?
 
 Model     the reasons correspond to the conditions that decide whether a run is at rest.
           A message is due at each process that is up, if its source is up or another process that is up has delivered

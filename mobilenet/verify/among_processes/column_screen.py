@@ -17,7 +17,7 @@ from mobilenet.record.table import Table
 from mobilenet.verify.among_processes.properties import ProcessJudge
 
 NEVER: Final = np.iinfo(np.int32).max
-MOST_CELLS: Final = 100_000_000  # cells of the table at most
+MOST_CELLS: Final = 100_000_000  # the maximum number of cells in the table
 
 
 class ScreenedProcesses(ProcessJudge):

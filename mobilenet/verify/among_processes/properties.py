@@ -21,7 +21,7 @@ class ProcessJudge:
         self._bits: dict[str, int] = {}  # message -> its bit in sets
         self._names: list[str] = []
         self._past: list[int] = []  # for each message, the set of messages that precede it causally
-        self._own: dict[str, int] = {}  # process -> number of its broadcasts
+        self._own: dict[str, int] = {}  # process -> number of broadcasts that it has made
         self._has: dict[str, int] = {f"p{i}": 0 for i in range(manifest["processes"])}
         self._next: dict[tuple[str, str], int] = {}  # (process, source) -> the next number to deliver
         self._completed: list[tuple[str, int, dict[str, int]]] = []

@@ -4,10 +4,11 @@ Model     all events except deliveries are rare, and pass through the judge one 
           events, are checked host by host. They are correct if every delivered message was broadcast before, and if no
           host delivers a message twice or while it is not a member. Where order is required, a host must also deliver
           the messages of each sender that it is entitled to without a gap, and the whole past of a message before it.
-          Then no such message comes too late either, because a host has the past of everything that it has. Older
-          messages, to which a host is not entitled, must not be in the past of what it has
-Shapes    known: int32 (messages, senders), for each message the number of messages of each sender that causally precede
-          it or are it; blocks of deliveries (at most BLOCK, senders)
+          Then no such message comes too late either, because a host has delivered the past of each message that it has
+          delivered. Older messages, to which a host is not entitled, must not be in the past of messages that it has
+          already delivered
+Shapes    known: int32 (messages, senders), for each message, the number of messages of each sender that causally
+          precede it, including itself; blocks of deliveries (at most BLOCK, senders)
 Source    Mattern (1988), as there; ours: docs/verdicts-and-metrics.md, docs/performance.md
 """
 
@@ -35,7 +36,7 @@ class ScreenedBroadcast(BroadcastJudge):
         checks: frozenset[str],
         reach: Reach | None = None,
     ) -> None:
-        """Prepare the columns. `checks`: the checks that are wanted."""
+        """Prepare the columns. `checks`: the names of the requested checks."""
         super().__init__(events, gap_after_s, heard_every_s, reach=reach)
         self._table = events
         self._checks = checks
@@ -51,7 +52,7 @@ class ScreenedBroadcast(BroadcastJudge):
         self._places = {name: i for i, name in enumerate(message.words)}
         count = len(message.words)
         self._sender, self._position = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
-        # a message that was never broadcast comes after all rows
+        # for a message that was never broadcast, a row after all rows
         self._broadcast_row = np.full(count, len(event.codes), np.int32)
         self._known = np.zeros((count, len(self._senders)), np.int32) if "causal_order" in checks else None
         self._clock_counts: dict[str, int] = {}  # host -> number of deliveries in its clock
@@ -124,12 +125,13 @@ class ScreenedBroadcast(BroadcastJudge):
             return False
         if self._known is None:
             return True
-        has = np.zeros(len(self._senders), np.int32)  # for each sender, the messages that precede those up to `heard`
+        # for each sender, the number of messages that precede the deliveries up to `heard`
+        has = np.zeros(len(self._senders), np.int32)
         heard = 0
         steps = self._entitlements.get(name, [])
         edges = [*np.searchsorted(rows, [row for row, _ in steps]).tolist(), len(rows)]
         if edges[0] > 0:
-            return False  # it delivered before it was entitled to anything
+            return False  # the host delivered a message before it was entitled to any
         for (_, entitled), begin, end in zip(steps, edges[:-1], edges[1:], strict=True):
             due = entitled.astype(np.int32)
             for first in range(begin, end, BLOCK):
@@ -159,8 +161,8 @@ class ScreenedBroadcast(BroadcastJudge):
         return bool((known <= before[1:]).all())
 
     def _old_ones_fit(self, before: np.ndarray, block: np.ndarray, is_old: np.ndarray, has: np.ndarray) -> bool:
-        """Return whether no older message precedes one that was delivered before it. `before`: the deliveries between
-        those that `has` includes and the block. `has` is updated.
+        """Return whether no older message is delivered after a message that depends on it. `before`: the deliveries
+        between those that `has` includes and the block. `has` is updated.
         """
         assert self._known is not None
         old = np.flatnonzero(is_old)
@@ -171,7 +173,7 @@ class ScreenedBroadcast(BroadcastJudge):
         return bool((pasts[old, self._sender[block[old]]] <= self._position[block[old]]).all())
 
     def missing_deliveries(self) -> Iterator[str]:
-        """Yield nothing, because the host has delivered all that is required."""
+        """Yield nothing, because each host has delivered all required messages."""
         return iter(())
 
     def _has_everything(self, host: Host) -> bool:

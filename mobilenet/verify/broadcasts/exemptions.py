@@ -50,7 +50,7 @@ def messages_given_up(events: Columns, forgotten: set[int]) -> set[str]:
         if event == "deliver":
             if message in sent:
                 delivered.add(message)
-        # any other name is reported by another check
+        # messages with any other name are reported by another check
         elif event == "broadcast" and message == f"{node}:{numbers.get(node, 0)}":
             numbers[node] = numbers.get(node, 0) + 1
             sent[message] = row

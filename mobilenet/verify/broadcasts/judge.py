@@ -48,7 +48,7 @@ class Violation(Exception):
 
 
 class Host:
-    """One host's part of the trace so far."""
+    """The state of one host, according to the trace so far."""
 
     __slots__ = (
         "clock", "crashed", "delivered", "entitled", "last_handoff", "member", "name", "next", "past_of_delivered",
@@ -191,7 +191,7 @@ class BroadcastJudge:
                 f"{host.name} delivers {name} twice:\n  {first}\n  {self._when()}\n  {host.last_handoff}",
             )
         past = self._past[key]
-        asks_order = self._asks_order and "causal_order" not in self.violations  # only the first one is reported
+        asks_order = self._asks_order and "causal_order" not in self.violations  # only the first violation is reported
         problem = self._order_problem(host, key, past) if asks_order else None
         sender, position = key
         host.delivered[key] = self._row
@@ -296,7 +296,7 @@ class BroadcastJudge:
 
     def _order_problem(self, host: Host, key: MessageKey, past: np.ndarray) -> str | None:
         sender, position = key
-        # too late, because the host has delivered a message that depends on it
+        # the message comes too late, because the host has delivered a message that depends on it
         if host.past_of_delivered[sender] > position:
             late = next(k for k in host.delivered if self._past[k][sender] > position)
             return self._overtaken(host, late, key)
@@ -307,8 +307,8 @@ class BroadcastJudge:
         return self._overtaken(host, key, (o, int(host.next[o])))
 
     def _overtaken(self, host: Host, late: MessageKey, early: MessageKey) -> str:
-        """Return in words how `late` overtook `early`, which the host should have delivered first. It has delivered
-        `late`.
+        """Return in words how `late`, which the host has delivered, overtook `early`, which it should have delivered
+        first.
         """
         first, second = self._name(early), self._name(late)
         delivered = self._when(host.delivered.get(late))

@@ -66,7 +66,7 @@ class Reach:
 def _stretches(times: np.ndarray, distances: np.ndarray, plan: HostPlan, end_ns: int, range_m: float) -> list[Stretch]:
     """Return when the host is certainly in range, as intervals that do not touch."""
     metres_per_ns = plan.speed_mps / SECOND
-    walks = np.minimum(times, end_ns)  # the time at which it stopped walking
+    walks = np.minimum(times, end_ns)  # hosts stop walking at `end_ns`
     farthest = (distances[:-1] + distances[1:] + metres_per_ns * np.diff(walks)) / 2
     spans = [
         (int(times[i]), int(times[i + 1]))

@@ -7,10 +7,10 @@ Checks    no host joins or leaves without a request, or more often than it was r
 Model     the requests follow from the scenario, or are in the record (`asked`) if processes of users make them. A
           request is repeated until it is fulfilled, and the last request counts. When the next request comes, a host
           may still fulfil the previous one: a leaving host waits until its own messages are accepted. A host that is
-          asked to join has not been asked to leave before. For a while after all stations forgot it, a host is a member
-          that may refuse (see exemptions.py). For custom protocols only joins and leaves are judged, because they may
-          refuse broadcasts, and a request is passed to them once. If such a host was up and in coverage from the
-          request to the end, it should have fulfilled the request, unless its code refuses or losses prevent it
+          asked to join has not been asked to leave before. For a while after all stations forgot a host, it is a member
+          that may refuse broadcasts (see exemptions.py). For custom protocols only joins and leaves are judged, because
+          they may refuse broadcasts, and a request is passed to them once. If such a host was up and in coverage from
+          the request to the end, it should have fulfilled the request, unless its code refuses or losses prevent it
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -59,12 +59,12 @@ class _Host:
         self.wish: str | None = None  # the last request
         self.may_join = self.may_leave = False
         self.is_member, self.is_up, self.is_covered, self.is_forgotten = False, True, False, False
-        self.reachable_ns: int | None = None  # since when the host has been up and in coverage
+        self.reachable_ns: int | None = None  # the time since which the host has been up and in coverage
         self.last_row: int | None = None  # the row of its last join or leave
-        self.leave_known_ns = 0  # from when on the host must know of a request to leave
+        self.leave_known_ns = 0  # the host must know of a request to leave from this time on
 
     def hear(self, now_ns: int, row: int) -> None:
-        """Take account of the requests that the host has had so far."""
+        """Update the state for the requests that the host has had so far."""
         wishes = self._requests
         while self._next < len(wishes) and wishes[self._next].at_ns <= now_ns and wishes[self._next].row < row:
             at_ns, self.wish, _ = wishes[self._next]
@@ -104,7 +104,7 @@ class _Host:
 
 
 class Obedience(NamedTuple):
-    """The first action of a host without a request, and the first request that a host did not fulfil."""
+    """The first action that a host took without a request, and the first request that a host did not fulfil."""
 
     unasked: str | None = None
     ignored: str | None = None

@@ -14,9 +14,9 @@ from mobilenet.record.table import Columns, Table, by_code, rows_where
 
 
 def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
-    """Yield each row with its number, without broadcasts, and without a host's deliveries that repeat its last event.
+    """Yield each row with its number, without broadcasts and repeated deliveries at a host (same station and session).
 
-    What a host may deliver changes only with its other events, so a repeated delivery fits if the first one does.
+    What a host may deliver changes only with its other events, so a repeated delivery is valid if the first one is.
     """
     table = Table.of(events)
     event = table.column("event")

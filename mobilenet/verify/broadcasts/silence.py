@@ -1,4 +1,4 @@
-"""How long was a host silent? The judge of gaps needs the answer.
+"""Find out for how long a host was silent, which decides whether it may have a gap.
 
 Model     a station that gives up on a host records it (`expire`). The network adds how long that station had received
           nothing from the host. This must be at least T, and the station must be the one that the host was with: any
@@ -10,7 +10,7 @@ Model     a station that gives up on a host records it (`expire`). The network a
           matters because a host may walk out of reach, without any event, between two updates of the attachment. A host
           that was reachable for `heard_every_s` without interruption was certainly heard in that time, and got an
           answer, whatever happened to single frames; the run promises that. The last moment at which it was certainly
-          heard is therefore `heard_every_s` before the end of the last such interval, or the time when it last left
+          heard is therefore `heard_every_s` before the end of the last such interval, or the time when it last left.
           T = 0 is the promise of a protocol over connections, which can be lost at any time. Any gap is then allowed,
           and stations need not record anything
 Units     integer nanoseconds
@@ -25,7 +25,7 @@ from mobilenet.engine.clock import SECOND
 from mobilenet.verify.broadcasts.reach import Reach
 
 Aspect = Literal["up", "covered", "connected", "answered"]
-MARGIN_NS = 1000  # because silences are recorded as decimal fractions
+MARGIN_NS = 1000  # tolerance, because silences are recorded as decimal fractions
 
 
 class Silence:
@@ -47,8 +47,8 @@ class Silence:
     )
 
     def __init__(self, host: str, after_ns: int | None, heard_every_ns: int, reach: Reach | None) -> None:
-        """Start without silence. `after_ns`: T, or None if gaps are not allowed. `reach`: None means that a host in
-        coverage is always within reach.
+        """Prepare the state of a host. `after_ns`: T, or None if gaps are not allowed. `reach`: None means that a host
+        in coverage is always within reach.
         """
         self._host = host
         self._after_ns = after_ns
@@ -60,14 +60,14 @@ class Silence:
             "connected": False,
             "answered": True,
         }
-        self._since: int | None = None  # since when the host is reachable according to the events
+        self._since: int | None = None  # the time since which the host is reachable according to the events
         # earlier intervals that were long enough: from, to, with which station
         self._spans: list[tuple[int, int, str | None]] = []
         self._left_ns = 0
-        self.confirmed_by: str | None = None  # the station that it was last with ...
-        self._confirmed_ns = 0  # ... and since when
+        self.confirmed_by: str | None = None  # the last station that confirmed a session of the host ...
+        self._confirmed_ns = 0  # ... and the time since which it has been this station
         self._given_up_ns: int | None = None
-        self._given_up_since_ns = 0  # when the silence began that made a station give up on the host
+        self._given_up_since_ns = 0  # when the silence began because of which a station gave up on the host
 
     # --- what is seen of the host
 
@@ -85,7 +85,7 @@ class Silence:
         self.confirmed_by, self._confirmed_ns = station, now_ns
 
     def on_leave(self, now_ns: int) -> None:
-        """Note the leave, after which stations learn nothing new about the host."""
+        """Record the leave, after which stations do not hear from the host."""
         self.set("connected", False, now_ns)
         self._spans.clear()
         self._left_ns = now_ns

@@ -55,7 +55,7 @@ class _KnownFacts:
         self._stations = manifest["stations"]
         self._payload_bytes = manifest.get("payload_bytes", 0)
         self._stored: dict[str, Any] = {}
-        self._sent_messages: set[tuple[str, str, Any, str]] = set()  # (sender, how, receiver, message)
+        self._sent_messages: set[tuple[str, str, Any, str]] = set()  # (sender, kind of transmission, receiver, message)
         self._texts: dict[int, str] = {}
         chosen = events.column("event").rows("in_coverage", "out_of_coverage")
         names = ("node", "time_ns", "station")
@@ -78,7 +78,7 @@ class _KnownFacts:
             self._sent_messages.add((line.node, how, to if type(to) is int else None, self._text(what)))
 
     def _text(self, what: dict[str, Any]) -> str:
-        """Return the same object for all equal lines."""
+        """Return the encoded message of a line. It is cached, because equal lines share one object."""
         text = self._texts.get(id(what))
         if text is None:
             text = self._texts[id(what)] = encode(what.get("message"))

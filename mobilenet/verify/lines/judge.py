@@ -37,7 +37,7 @@ PROGRAM = "program"  # the protocol of scenarios in which nodes are programs
 SAYS = {"deliver": "deliver", "complete": "complete", "joined": "join", "left": "leave", "gap": "gap"}
 REPORTED_EVENTS = ("recover", "suspect", "trust")  # events that are recorded and also sent to programs
 MEANWHILE = ("sent", "dropped")  # events that a node may receive while its answer takes effect
-What = tuple[str, int, str, str]  # node, time, event, subject
+What = tuple[str, int, str, str]  # node, time, event, and the message, session or process that it concerns
 
 
 class Line(NamedTuple):
@@ -168,7 +168,9 @@ def _events_problem(rows: list[Line], events: Table) -> str | None:
 
 
 def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
-    """Yield the events that the lines report. The answer to a broadcast, or to an event in between, may refuse it."""
+    """Yield the events that the lines report. A broadcast may be refused by the answer, or after an event in
+    between.
+    """
     offered: dict[str, What] = {}
     for at_ns, node, _, is_action, line in rows:
         kind = line["do" if is_action else "ev"]
@@ -207,7 +209,7 @@ def _name(node: str, message: Any) -> str:
 
 
 def _nodes(manifest: dict[str, Any], events: Table, expected: Expectations | None) -> set[str]:
-    """Return all nodes that can have lines. Only the scenario knows the number of imported hosts."""
+    """Return all nodes that can have lines. The number of imported hosts follows only from the scenario."""
     processes = {f"p{number}" for number in range(manifest.get("processes", 0))}
     hosts = {word for word in events.column("node").words if word[:1] == "h"}
     planned = len(expected.hosts) if expected is not None and expected.hosts is not None else 0

@@ -76,7 +76,7 @@ def _of_hosts(
     counts: Counter[tuple[str, str]], counters: dict[str, Any], quiescent: bool,
     expected: Expectations | None, copies: int,
 ) -> Iterator[str]:  # fmt: skip
-    """Yield the totals that differ. `copies`: how often stations send each frame; receivers report one of them."""
+    """Yield the totals that differ. `copies`: how often stations send each frame; receivers report one copy."""
     radio, wired = counters["radio"], counters["wired"]
     for side in ("host", "station"):
         kinds = counters["by_message_type"][side].values()

@@ -26,15 +26,15 @@ from mobilenet.record.table import Table
 
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 HANDOFFS = ("handoff_start", "handoff_end")
-Report = tuple[int, str, str, str]  # time, node, event, subject
+Report = tuple[int, str, str, str]  # time, node, event, and its session or host
 
 
 class _Node:
     """The state of a node according to the lines so far."""
 
     def __init__(self) -> None:
-        self.member, self.handoff = False, None  # the session of a handoff in progress
-        self.joins = False  # a request to join is not yet followed by a request to leave
+        self.member, self.handoff = False, None  # the session of a handoff in progress, or None
+        self.joins = False  # whether the last request was to join
         self.begin()
 
     def begin(self) -> None:

@@ -81,7 +81,7 @@ class Timers:
         return None
 
     def _first_missed(self, node: str, at_ns: int) -> str | None:
-        """Return the first timer of that node that was due before then, with its time."""
+        """Return the first timer of that node that was due before this time, with the time at which it was due."""
         heap, running = self._latest[node], self._running[node]
         while heap and heap[0][0] < at_ns:
             latest_ns, name = heappop(heap)

@@ -25,8 +25,8 @@ class Direction:
         self.sent = bytearray()  # bytes by offset, which is 0 for the first byte after the SYN
         # for each byte: 1 if it was sent, 0 if it never passed the device, 2 if it was sent with different values
         self.is_sent = bytearray()
-        self.arrived_to = 0  # the offset up to which everything, including FIN, has arrived at the other device
-        self._ahead: dict[int, int] = {}  # start -> end of the bytes that have arrived beyond it
+        self.arrived_to = 0  # the offset up to which all bytes, and the FIN, have arrived at the other device
+        self._ahead: dict[int, int] = {}  # start -> end of the bytes that have arrived beyond this offset
         self._near = 0  # the last offset, which resolves wrapped sequence numbers
         self.fin: int | None = None  # the offset of its FIN
 
@@ -35,15 +35,15 @@ class Direction:
         return near(number, self.first, self._near)
 
     def _part(self, segment: Segment) -> tuple[int, bytes]:
-        """Return the offset of the segment's first byte, and its bytes. A keep-alive byte before the first byte is left
-        out.
+        """Return the offset of the segment's first byte, and its bytes. A keep-alive byte before the start of the
+        stream is omitted.
         """
         start = self.offset(segment.number + bool(segment.flags & SYN))
         return max(0, start), segment.payload[max(0, -start) :]
 
     def send(self, segment: Segment) -> None:
-        """Note a segment that passes the sender's device. Earlier bytes may have been lost before the device. Bytes may
-        change when they are sent again, because sendfile(2) sends what the file contains at that time.
+        """Record a segment that passes the sender's device. Earlier bytes may have been lost before the device. Bytes
+        may differ when they are sent again, because sendfile(2) sends what the file contains at that time.
         """
         start, payload = self._part(segment)
         if not payload and not segment.flags & FIN:
@@ -63,7 +63,7 @@ class Direction:
             self.fin = end
 
     def arrive(self, segment: Segment) -> str | None:
-        """Note a segment that passes the receiver's device. Return what is wrong with it, or None."""
+        """Record a segment that passes the receiver's device. Return what is wrong with it, or None."""
         start, payload = self._part(segment)
         end = start + len(payload)
         known, sent = self.is_sent[start:end], self.sent[start:end]
@@ -90,7 +90,7 @@ class Connections:
         self._reached: dict[tuple[End, End], list[Direction]] = {}
 
     def take(self, one: PassedPacket, segment: Segment) -> str | None:
-        """Note a segment that passes a device. Return what is wrong with it, or None."""
+        """Process a segment that passes a device. Return what is wrong with it, or None."""
         key = segment.source, segment.to
         if not one.is_sent:
             direction = self._sent_in.get(one.name)

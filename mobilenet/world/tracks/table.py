@@ -3,7 +3,7 @@
 Model     The first line contains the names of the columns, in any order and in upper or lower case. Additional columns
           are ignored. The separator is the comma, the semicolon or the tab, whichever is most frequent in the first
           line.
-Units     The names of the columns show the units. The defaults are metres and seconds.
+Units     The names of the columns state the units. The defaults are metres and seconds.
 Errors    ScenarioError, such as `tracks.csv:17:3: ...` for line 17, third column.
 Source    RFC 4180, UTF-8
 """

@@ -48,7 +48,7 @@ def pack(place: Path, *words: str | Path, archive: str = "x.zip") -> dict[str, b
 
 
 def refusal(place: Path, *words: str | Path) -> str:
-    """Return the line with which the command refuses an archive. Without arguments, the archive is `x.zip`."""
+    """Return the error line that the command prints when it rejects an archive, by default `x.zip`."""
     return one_line(mobilenet("artefact", *(words or ("check", "x.zip")), place=place), 2)
 
 
@@ -69,8 +69,8 @@ def zip_files(
     more: Mapping[str, bytes] | None = None,
     listed: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write an archive of `files` and then of `more` files, with correct checksums. `listed` replaces parts of the file
-    list.
+    """Write an archive that contains `files`, followed by `more`, with correct checksums. `listed` replaces parts of
+    the file list.
     """
     document = json.loads(checksums(files, versions())) | (listed or {})
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file:

@@ -190,9 +190,7 @@ SCHEDULES = "claims: {safe: {relation: no_violation, schedules: 2, protocol: bes
 
 
 def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
-    """The test covers all steps from the claims file to the check. They do not need Spark, so the test runs in this
-    process.
-    """
+    """The test runs in this process, because none of the steps from the claims file to the check needs Spark."""
     (tmp_path / "safe.yaml").write_text(SCHEDULES)
     assert mobilenet("claims", "safe.yaml", "-q", place=tmp_path).returncode == 0
     assert follow(tmp_path, "artefact", "safe.yaml", "-o", "x.zip") == [["artefact", "check", "x.zip"]]
@@ -234,7 +232,7 @@ def test_archive_metadata_state_the_versions_behind_the_tables(
 
 
 def test_an_archive_stores_highly_compressible_files_as_is(tmp_path: Path) -> None:
-    """If they were compressed, archives could exceed the limit of compression that the check accepts."""
+    """If such files were compressed, an archive could exceed the compression ratio that the check accepts."""
     write(tmp_path / "x.zip", {"zeros": b"0" * 1_000_000, "text": b"word " * 100}, {"mobilenet": "1"})
     with open_archive(tmp_path / "x.zip") as artefact:
         artefact.verify()

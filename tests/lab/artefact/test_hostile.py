@@ -66,7 +66,7 @@ def change_bytes(change: Callable[[bytearray], None]) -> Callable[[Path], None]:
 
 
 def understate(data: bytearray) -> None:
-    """Make the file list state a size that is smaller than the unpacked one."""
+    """Make the file list understate the unpacked size of a file."""
     struct.pack_into("<L", data, data.index(b"PK\x01\x02") + SIZE_AT, 1)
 
 
@@ -223,7 +223,6 @@ def test_studies_and_claims_can_only_use_files_in_the_archive(tmp_path: Path) ->
 
 
 def test_an_archive_is_verified_again_when_it_is_extracted(tmp_path: Path) -> None:
-    """The unpacked content is compared with the checksums again."""
     zip_files(tmp_path / "x.zip")
     with open_archive(tmp_path / "x.zip") as artefact:
         artefact.verify()
@@ -254,7 +253,7 @@ def test_code_in_an_archive_is_not_read_without_permission(tmp_path: Path) -> No
     assert done.returncode == 4 and "needs --allow-code, as it runs gossip.py:Gossip" in done.stdout, done
     assert done.stdout.splitlines()[-1] == "Next: mobilenet artefact check right.zip --allow-code"
     done = mobilenet("artefact", "check", "x.zip", place=tmp_path)
-    # The metadata of the archive may not match, either.
+    # The exit code is 1 if the metadata of the archive do not match the changed plug-in.
     assert done.returncode in (1, 4) and "needs --allow-code" in done.stdout, done
     assert not mark.exists()
     for name in ("gossip.py", "scenario.yaml"):

@@ -128,7 +128,7 @@ def test_an_archive_is_reproduced_exactly_in_another_clone(place: Path, clone: P
     assert outcomes[THEIRS].startswith("not run")
     assert "needs --allow-code, as it runs gossip.py:Gossip" in outcomes[THEIRS]
     assert done.stdout.splitlines()[-1].endswith("all.zip --allow-code")
-    # The cache shows that the code of the clone ran.
+    # The compiled files show that the code of the clone ran.
     assert clone is None or any(clone.rglob("simulation/__pycache__/*.pyc"))
 
 

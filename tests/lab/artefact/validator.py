@@ -27,7 +27,7 @@ COMMAND = Path(sys.executable).with_name("rocrate-validator")
 
 
 class FromFile(HTTPAdapter):
-    """An adapter that answers each request with the context."""
+    """An HTTP adapter that answers every request with the JSON-LD context."""
 
     def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
         package = importlib.util.find_spec("rocrate")

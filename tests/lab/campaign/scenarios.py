@@ -31,9 +31,9 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from .values import Values
 
 SHIPPED = Path(mobilenet.__file__).parents[1] / "scenarios"
-WILD = 0.03  # Share of scenarios with many non-default keys. Their verdict is often unknown.
-FEW = 0.015  # In all other scenarios, this share of the keys of a group is drawn.
-SHARES = (0.05, 0.1, 0.2)  # In the scenarios with many non-default keys, one of these shares is drawn.
+WILD = 0.03  # Fraction of scenarios with many non-default keys. Their verdict is often unknown.
+FEW = 0.015  # fraction of the keys of a group that is drawn in all other scenarios
+SHARES = (0.05, 0.1, 0.2)  # In a scenario with many non-default keys, one of these fractions of the keys is drawn.
 RADIO_SHARE = 0.02  # With more keys at an extreme value, no node would receive any frames.
 # A single extreme value among these can silence a radio.
 LINK_BUDGET = ("tx_dbm", "station_tx_dbm", "preamble_rssi_dbm", "noise_figure_db")
@@ -45,7 +45,7 @@ WILD_INTERVALS_S = (0.05, *INTERVALS_S)  # At 50 ms, a cell of six hosts would b
 BROADCASTS = ("all_to_all", "best_effort", "causal", "causal_reliable", "disjoint_paths", "reliable")
 GROUPS = {"mobile_causal": "MobileCausal", "tcp_flooding": "TcpFlooding"}
 GROUPS |= {name: parameters.__name__ for name, parameters in PARAMETERS.items()}
-REPAIR_SHARE = 0.15  # If messages are repaired, this share of the keys of repairs is drawn.
+REPAIR_SHARE = 0.15  # fraction of the repair keys that is drawn if messages are repaired
 Document = dict[str, Any]
 
 
@@ -244,8 +244,8 @@ def _protocol(random: Random, values: Values, folder: Path) -> Document:
 
 
 def _add_repairs(random: Random, document: Document) -> None:
-    """Turn on repairs in every second mobile broadcast, with some of the keys of repairs. Every second one of these
-    scenarios repeats group frames. A separate stream keeps all other draws unchanged.
+    """Turn on repairs with probability 1/2, and draw some of their keys. With DCF, half of these scenarios also repeat
+    group frames. A separate stream keeps all other draws unchanged.
     """
     if random.random() < 0.5:
         return
@@ -258,8 +258,8 @@ def _add_repairs(random: Random, document: Document) -> None:
 
 
 def _add_silences(random: Random, document: Document) -> None:
-    """Let every second broadcast with repairs give up hosts that are cut off for longer than `expiry_s`. Such a
-    scenario also loses frames and acknowledgements, and records its frames or messages.
+    """With probability 1/2, set `expiry_s` so that hosts which are cut off for longer are given up. Such a scenario
+    also loses frames and acknowledgements, and records its frames or messages.
     """
     if random.random() < 0.5:
         return

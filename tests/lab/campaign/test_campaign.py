@@ -22,7 +22,7 @@ GOOD = ("valid", "unknown", "cut_off", "not_drawn")
 def test_random_campaign_runs_report_no_violation(seed: int, tmp_path: Path) -> None:
     result = one(seed, tmp_path)
     assert result["outcome"] in GOOD, result
-    # A directory remains only for inspection.
+    # The directory of a run is kept only if its verdict needs inspection.
     assert bool(list(tmp_path.iterdir())) == (result["outcome"] == "unknown")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-RADIOTAP = {0: "Q", 1: "B", 2: "B", 3: "HH", 4: "H", 5: "b", 6: "b"}  # radiotap fields of the bits below 7
+RADIOTAP = {0: "Q", 1: "B", 2: "B", 3: "HH", 4: "H", 5: "b", 6: "b"}  # bit -> struct format of its radiotap field
 TYPES = {32: "power_dbm", 33: "sinr_db", 48: "host", 49: "session", 50: "message", 51: "held_back_by"}
 TYPES |= {52: "seq", 53: "ack", 54: "window"}
 OUTCOMES = (
@@ -21,7 +21,7 @@ OUTCOMES = (
 
 
 class Sniffed(NamedTuple):
-    """A frame as it was read from a capture."""
+    """A frame read from a capture."""
 
     at_ns: int
     on_air_bytes: int  # bytes from the MAC header to the FCS
@@ -36,7 +36,7 @@ class Sniffed(NamedTuple):
     duration_us: int
     addresses: list[str]
     sequence: int | None
-    own: dict[str, Any]  # header of mobilenet
+    own: dict[str, Any]  # fields of the mobilenet header
 
 
 def sniff(path: Path) -> list[Sniffed]:

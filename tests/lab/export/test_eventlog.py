@@ -41,7 +41,7 @@ def ns(time: Decimal | str) -> int:
 
 
 def node_of(log: list[LoggedEvent]) -> dict[int, str]:
-    """Return the node of each module, by the names of the modules that the first event creates."""
+    """Return the name of each node by module ID, from the modules that the first event creates."""
     (network, *nodes) = log[0].of("MC")
     assert (network["n"], network["cm"]) == ("Net", "1") and all(one["pid"] == network["id"] for one in nodes)
     letters = {"host": "h", "accessPoint": "s", "process": "p"}
@@ -145,7 +145,7 @@ def test_an_eventlog_made_from_causes_contains_their_sends(scenario: Path, tmp_p
 
 
 def test_each_send_is_nested_in_the_event_that_caused_it(tmp_path: Path) -> None:
-    """The test checks each send with a recorded cause, one by one."""
+    """The test checks every send that has a recorded cause."""
     run, log, _ = export(tmp_path, FIRST, *KEYS, RECORDS["messages"], RECORDS["causes"])
     causes, messages = [*table(run, "causes").itertuples()], [*table(run, "messages").itertuples()]
     sent = {(row.start_ns, row.node): row for row in causes if row.step == "sent"}

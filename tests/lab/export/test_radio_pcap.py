@@ -192,7 +192,7 @@ def test_captured_frames_state_their_message_without_causes(tmp_path: Path) -> N
 
 
 def test_the_radio_export_accepts_hosts_from_tracks(tmp_path: Path) -> None:
-    """The scenario of tracks does not state a number of hosts."""
+    """A scenario with tracks does not state the number of hosts."""
     tracks = FIRST.parent / "own_tracks.yaml"
     api.run(tracks, out=tmp_path / "run", overrides=["record.frames=true", "duration_s=10", "warmup_s=0"])
     assert len(export_radio(tmp_path / "run", "--node", "h1")) > 10

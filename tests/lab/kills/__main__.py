@@ -78,7 +78,7 @@ def prepare(inputs: Path) -> None:
 
 
 def report(name: str, seed: int, times: int, inputs: Path, folder: Path) -> int:
-    """Kill a command this many times. Print the trials that had problems, and return their number."""
+    """Kill a command repeatedly. Print the trials that had problems, and return their number."""
     began = time.monotonic()
     trials = Trials(COMMANDS[name], inputs / "work", folder)
     counts: Counter[str] = Counter()

@@ -1,9 +1,9 @@
 """Kill a command at random moments, inspect the files that it leaves, and call the command again.
 
 Model     The working folder of a trial is a copy of the inputs, and each trial has a separate temporary folder. The
-          command runs in a process group, which is killed as a whole. Undisturbed calls determine the moments: one half
-          lie anywhere within such a call, more often near the end; the other half follow a call that opens or renames a
-          file.
+          command runs in a process group, which is killed as a whole. Undisturbed calls determine the moments: half of
+          them lie anywhere within such a call, more often near the end; the others follow a call that opens or renames
+          a file.
 Checks    Each file under its final name is the same as before, the same as after an undisturbed call, or complete in
           its format. A command that reads the files never ends with a traceback. Calling the same command again gives
           the same result, or reports in one line what is in the way. After that, neither other files nor processes
@@ -42,9 +42,9 @@ MARK = "MOBILENET_KILLS"  # environment variable of all processes of a trial
 ENDS_WITHIN_S = 20.0  # time allowed for processes that outlive the group, such as those of Spark
 LONGEST_S = 240.0
 ATTEMPTS = 3  # A command may end before the chosen moment, so a trial makes up to three attempts.
-# These files of a study are named after the runs of a task, and the tasks differ after an interruption.
+# The names of these files depend on how the runs are divided into tasks, which changes after an interruption.
 PARTS = "measured/"
-TIMED = "manifest.json"  # This file contains a wall time, which may be equal by chance.
+TIMED = "manifest.json"  # The wall time in this file may be equal in two calls by chance.
 OF_PROCESSES = re.compile(r"(^|/)__pycache__/|\.pyc$")  # caches of Python next to plug-ins
 
 
@@ -223,7 +223,7 @@ class Trials:
             killed = finish(start(self._command.words, place), place, began, moment_s)
             if killed.code is None:
                 break
-            # The machine was less busy than during the measurement.
+            # The command ended early, because the machine was less busy than during the measurement.
             moment_s *= killed.took_s / max(self.whole.call.took_s, moment_s)
         problems = list(self._remaining_processes(place))
         problems += self._half_written(place)
@@ -290,7 +290,7 @@ def is_crash(done: Call) -> bool:
 
 
 def fault_of(name: str, content: bytes, whole: bytes | None) -> str | None:
-    """Return in what way a file is incomplete, or None if it is complete."""
+    """Return a description of how a file is incomplete, or None if it is complete."""
     if whole is not None and len(content) < len(whole) and whole.startswith(content):
         return f"has only the first {len(content)} of {len(whole)} bytes"
     try:

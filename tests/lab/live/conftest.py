@@ -98,7 +98,7 @@ class Talk:
         return self.until_state(lambda one: one["is_over"])
 
     def job(self) -> dict[str, Any]:
-        """Return the first job after it has finished."""
+        """Wait until the first job has finished, and return it."""
         over = ("done", "failed")
         state = self.until_state(lambda one: one.get("jobs", [{}])[0].get("state") in over)
         return dict(state["jobs"][0])

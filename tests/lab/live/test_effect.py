@@ -45,7 +45,7 @@ def wait_for(job: Job) -> Job:
 @pytest.mark.long
 def test_a_sentence_gives_the_delay_that_a_crash_caused(desk: Desk) -> None:
     desk.session.play(29)
-    desk.session.do("crash", host="h5")  # happens later than the moment that is shown
+    desk.session.do("crash", host="h5")  # This crash is after the period for which the effect is estimated.
     job = wait_for(desk.jobs.effect(desk.session.scenario, 6, 0, 6))
     assert job.state == "done", job.text
     difference_of = {each["metric"]: each for each in job.result["differences"]}
@@ -103,7 +103,7 @@ def test_the_effect_on_delay_is_given_per_host_and_per_cell() -> None:
         (3, "h2", "broadcast", None, "h2:1"),  # not counted, because it is before the intervention
         (4, "h0", "crash", None, None),
         (5, "h2", "broadcast", None, "h2:2"),
-        (6, "h0", "handoff_end", "s1", None),  # h0 returns from another cell to this one.
+        (6, "h0", "handoff_end", "s1", None),  # After the crash, h0 is in another cell.
         (6, "h3", "deliver", None, "h2:1"),
         (6, "h3", "deliver", None, "h2:2"),
         (7, "h1", "deliver", None, "h2:2"),
@@ -121,7 +121,7 @@ def test_the_effect_on_delay_is_given_per_host_and_per_cell() -> None:
     itself, cell = (dict(zip(metrics, (mean, 1.0), strict=True)) for metrics, mean in ((THERE, 4.0), (CELL, 1.0)))
     assert outcome(events, crash, 10) == whole | itself | cell
     assert outcome(events, OfStation(at_s=4, do="radio_off", station="s1"), 10) == whole | {CELL[0]: 3.0, CELL[1]: 1.0}
-    leave = OfHost(at_s=2, do="leave", host="h1")  # Actions of h1 itself at that time do not matter.
+    leave = OfHost(at_s=2, do="leave", host="h1")  # The cell of h1 counts although h1 leaves it at this time.
     assert outcome(events, leave, 10)[CELL[0]] == (1 + 4 + 3) / 3
     alone = OfHost(at_s=4, do="crash", host="h1")  # h1 is not in a cell.
     assert outcome(events, alone, 10) == whole | {THERE[0]: 2.0, THERE[1]: 1.0}
@@ -171,7 +171,7 @@ def test_at_most_four_jobs_run_at_once_without_duplicates(desk: Desk) -> None:
     jobs.effect(scenario, 6, 0, 300)
     with pytest.raises(ScenarioError, match="the effect of the crash of h3 at 8 s is already being estimated"):
         jobs.effect(scenario, 6, 0, 300)
-    jobs.effect(scenario, 6, 0, 301)  # This is a different question.
+    jobs.effect(scenario, 6, 0, 301)  # This job differs in the number of worlds.
     jobs.effect(scenario, 6, 1, 300)
     jobs.save(scenario, Path("runs/mine"), (0, ""))
     with pytest.raises(ScenarioError, match="4 jobs are in progress"):
@@ -187,7 +187,7 @@ def test_replications_without_a_value_are_not_compared() -> None:
     runs = pd.DataFrame(rows, columns=["replication", "configuration"])
     runs["deliveries"] = 10.0 * runs["replication"]
     comparisons = compare_worlds(runs)
-    # The delay is missing, because the runs do not have it.
+    # The runs do not contain a delay, so there are no pairs to compare.
     assert comparisons[0] == {"metric": "delivery_delay_mean_s", "pairs": 0}
     assert comparisons[1] == {"metric": "deliveries", "pairs": 4, "difference": 0.0, "low": 0.0, "high": 0.0}
     loss = Loss(at_s=4, do="loss", loss=0.5)

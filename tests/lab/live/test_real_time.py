@@ -112,7 +112,8 @@ def test_the_live_page_plays_a_real_time_run(tmp_path: Path) -> None:
             page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
             words = "[...document.querySelectorAll('button')].map(button => button.textContent)"
             offered = set(window.value(words))
-            assert {"Crash", "Recover"} <= offered  # does not include what is impossible in real time
+            # The page offers these actions because they are possible in real time.
+            assert {"Crash", "Recover"} <= offered
             virtual = {"Step to the next", "Add a host", "what effect did it have?", "Broadcast", "Continue from here"}
             assert not offered & virtual
             assert window.value("[document.querySelector('.mn-speed'), document.querySelector('.mn-save')]"

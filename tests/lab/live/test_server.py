@@ -243,7 +243,7 @@ def test_many_commands_do_not_delay_the_next_state(talk: Talk) -> None:
     begun_s = time.monotonic()
     for _ in range(5):
         talk.state()
-    # The five states take about 0.25 s. Earlier, each command delayed a state by 50 ms.
+    # The five states take about 0.25 s. In an earlier version, each command delayed a state by 50 ms.
     assert time.monotonic() - begun_s < 2
 
 
@@ -404,7 +404,7 @@ def test_the_live_server_rejects_a_flood_of_commands(served_to_all: Server) -> N
         assert "error" not in replies[-1]
         errors = [reply["error"] for reply in replies if "error" in reply]
         assert set(errors) == {"more than 100 messages a second: further messages in this second are dropped"}
-        assert len(errors) <= 3  # one for each second in which the thousand commands were handled
+        assert len(errors) <= 3  # at most one error for each second in which the thousand commands were handled
         assert len(replies) - len(errors) <= 301
 
 
@@ -490,7 +490,7 @@ def test_an_unresponsive_listener_does_not_delay_the_shutdown(served: Server) ->
         talk.play_out()
         began_s = time.monotonic()
         code, out, _ = served.end()
-        # The server must not wait for the default of 10 s in which a listener may close its connection.
+        # By default, the server would wait up to 10 s for a listener to close its connection.
         assert time.monotonic() - began_s < 4
     assert code == 0
     assert "is in runs/" in out

@@ -1,4 +1,6 @@
-"""Tests that a live session is a run: after any interventions, running its scenario gives the same events."""
+"""Tests that a live session is equivalent to a run: after any interventions, running its scenario gives the same
+events.
+"""
 
 from __future__ import annotations
 

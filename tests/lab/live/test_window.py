@@ -381,7 +381,7 @@ def test_the_field_stays_visible_when_the_diagram_opens(served: Server) -> None:
                    "document.querySelector('.mn-space').getBoundingClientRect().top")  # fmt: skip
         before = float(window.value(lowest))
         page.click_on(".mn-fold-space")
-        page.until(f"{lowest} > {before} + 10")  # The field uses the free space again.
+        page.until(f"{lowest} > {before} + 10")  # The map uses the free space again.
         assert window.value("document.querySelector('.mn-space canvas').clientHeight") == 0
         page.evaluate(f"{APP}.select(null)")
         page.until("document.querySelector('.mn-space').hidden")
@@ -400,7 +400,7 @@ def test_panels_in_a_narrow_window_cover_no_station(width: int, height: int, ser
         window.play_to(3)
         assert window.value(seen)
         for chosen in ("{kind: 'host', id: 1}", "{kind: 'message', id: 0}", "{kind: 'station', id: 2}", "null"):
-            # A card covers part of the field, and later frees the space again.
+            # A card covers part of the map, and later frees the space again.
             page.evaluate(f"{APP}.select({chosen})")
             page.until(seen)
         before = window.value(f"{APP}.map.getZoom()")

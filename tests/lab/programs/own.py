@@ -84,7 +84,7 @@ def processes(folder: Path, program: str, protocol: dict[str, Any] | None = None
 
 
 def of_node(samples: Path, out: Path, node: str, **overrides: Any) -> Run:
-    """Run nodes for Maelstrom whose source text is `node`."""
+    """Run nodes for Maelstrom that consist of the source code `node`."""
     (samples / f"{out.name}.py").write_text(node)
     changes = {"protocol.command": ["python3", "maelstrom.py", "python3", f"{out.name}.py"]}
     return run(samples / "maelstrom.yaml", out=out, allow_code=True, overrides=changes | overrides)

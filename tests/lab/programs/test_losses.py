@@ -119,5 +119,5 @@ def test_undelivered_messages_do_not_accumulate_in_the_causes(loses: bool, tmp_p
     assert experiment.causes is not None
     travelling = experiment.causes._travelling
     sent_at = experiment.recording.tables()["causes"]["time_ns"]
-    latest = experiment.kernel.now - 3 * 10**9  # The messages of the detectors never end.
+    latest = experiment.kernel.now - 3 * 10**9  # The failure detectors never stop sending messages.
     assert all(sent_at[row] > latest for copies in travelling.values() for row, *_ in copies), travelling

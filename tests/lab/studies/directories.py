@@ -56,9 +56,7 @@ def manifests(place: Path) -> dict[Path, int]:
 
 
 def kill(*words: object, place: Path, runs: int) -> dict[Path, int]:
-    """Kill a command with one worker, and its Java process, as soon as this many runs are complete. Return these
-    runs.
-    """
+    """Kill a command with one worker, and its Java process, as soon as `runs` runs are complete. Return these runs."""
     process = subprocess.Popen(
         [*COMMAND, *map(str, words), "--workers", "1", "--quiet"],
         cwd=place, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

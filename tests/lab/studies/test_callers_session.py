@@ -129,7 +129,7 @@ def test_workers_without_mobilenet_receive_a_copy(tmp_path: Path) -> None:
 
 
 class RemoteSession:
-    """Appears to be a session of Spark Connect. A real one would need libraries that `make setup` does not install."""
+    """A stand-in for a session of Spark Connect, which would need libraries that `make setup` does not install."""
 
     __module__ = "pyspark.sql.connect.session"
 

@@ -153,9 +153,7 @@ def test_a_study_reports_a_run_that_kills_its_process(tmp_path: Path) -> None:
 
 
 def test_a_study_reports_that_none_of_its_runs_succeeded(tmp_path: Path) -> None:
-    """The rule of the study asks for more replications, but the tables do not contain a row whose precision could be
-    computed.
-    """
+    """The rule of the study asks for more replications, but the precision cannot be computed from empty tables."""
     rule = "replications: {min: 2, max: 4, until: {metric: delivery_delay_mean_s, relative_half_width: 0.1}}\n"
     file = gossip_study(tmp_path, "self.heard: set[MessageId] = set()", "raise RuntimeError('no')", rule)
     result = run(file, tmp_path / "out", allow_code=True)
@@ -171,7 +169,7 @@ def test_sufficiently_precise_configurations_get_no_more_runs(tmp_path: Path) ->
     result = run(file, out, standings.append)
     n = pd.read_csv(out / "tables" / "runs.csv").groupby("configuration").size()
     assert result.failed == [] and n.min() < n.max() <= 9
-    whole = tables_of(out)  # When the study resumes, its first rounds do not use the later parts.
+    whole = tables_of(out)  # When the study resumes, its first rounds must not use the results of later rounds.
     run(file, out)
     assert tables_of(out) == whole
     later = [standing for standing in standings if standing.round == n.max() // 3]

@@ -1,4 +1,4 @@
-"""Tests that compute the handoffs of runs row by row, and of the percentiles of handoffs."""
+"""Tests of the handoff rows of runs, and of the percentiles of handoffs."""
 
 from __future__ import annotations
 

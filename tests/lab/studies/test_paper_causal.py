@@ -1,4 +1,4 @@
-"""Tests of the numbers of the causal paper: which of them agree with the printed ones, and that complete runs are not
+"""Tests of the comparison between results and the numbers printed in the causal paper. Complete runs are not
 repeated.
 """
 

@@ -109,7 +109,7 @@ Change = Callable[[Runs], None]
 
 
 def now(experiment: str, protocol: str, n: int = N, **values: float) -> Change:
-    """Return a change that sets other values in the table."""
+    """Return a change that replaces values in the table."""
     return lambda runs: runs.table[experiment, protocol, n].update(
         {name.replace("_valid", " valid"): value for name, value in values.items()}
     )
@@ -222,7 +222,7 @@ FALSE_BY: dict[str, Change] = {
     "random_messages_all": now(RANDOM, V, messages=13),
     "random_messages_dpath": now(RANDOM, V, messages=13),
 }
-TRUE_BY: dict[str, Change] = {  # statements about other sizes, of which the opposite holds here
+TRUE_BY: dict[str, Change] = {  # changes that make a statement about other sizes true; without them, it is false
     "all_above_vcube": now(FREE, A, latency=3.0),
     "all_above_dpath": now(FREE, A, latency=2.6),
     "all_higher_big_t0": now(T0, A, latency=12.1),

@@ -1,5 +1,5 @@
-"""Tests of studies of programs on Spark. They work as for any protocol, and a program that is missing on any worker is
-reported.
+"""Tests of studies of programs on Spark. Such studies work as for any other protocol, and a program that is missing on
+a worker is reported.
 """
 
 from __future__ import annotations

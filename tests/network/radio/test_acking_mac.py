@@ -1,8 +1,8 @@
 """Tests of the MAC without carrier sense against traces computed by hand, in nanoseconds.
 
 At 1 Mb/s a datagram of 100 bytes takes 96 + 8 * (100 + 8 + 20 + 16) = 1248 us, and a TCP segment of 100 bytes takes 64
-us less. Propagation takes 334 ns over 100 m, 400 ns over 120 m, 167 ns over 50 m, and 100 ns over 30 m. The MAC gives a
-unicast frame up if it has not been acknowledged after 100 ms.
+us less. Propagation takes 334 ns over 100 m, 400 ns over 120 m, 167 ns over 50 m, and 100 ns over 30 m. The MAC gives
+up a unicast frame that has not been acknowledged after 100 ms.
 """
 
 from __future__ import annotations
@@ -599,7 +599,7 @@ def test_the_acking_mac_agrees_with_a_simple_model(
         for (_, before), (start, _) in itertools.pairwise(mine):
             assert ends[before] <= over[before] <= start
 
-    # The outcome of each frame, and the time of this outcome.
+    # Compute the outcome of each frame, and the time of this outcome.
     given_up = 0
     for _, time, what, name in reports:
         if name not in air.frames:

@@ -1,9 +1,9 @@
 """Tests that compute every counter of the radio a second time, and the metrics derived from it, without the code of the
 counters.
 
-Model     pairs come from the table of frames. A tap between a node and its MAC adds what that table lacks: it sees
-          each attempt when the attempt is over, including attempts that no node could hear, and how the MAC finishes
-          each frame
+Model     Receivers are counted in the table of frames. A tap between a node and its MAC adds what that table lacks: it
+          sees each attempt when the attempt is over, including attempts that no node could hear, and how the MAC
+          finishes each frame
 Source    docs/run-directory.md, the table of counters
 """
 
@@ -292,4 +292,4 @@ def test_a_frame_is_heard_by_at_most_all_other_nodes() -> None:
     tables = recording.tables()
     row = metrics(tables["events"], tables["samples"], recording.document(), manifest)
     assert row["nodes_within_reach_per_frame"] == 2
-    assert row["potential_receivers_per_frame"] == pytest.approx(4, abs=0.1)  # this metric has not changed
+    assert row["potential_receivers_per_frame"] == pytest.approx(4, abs=0.1)

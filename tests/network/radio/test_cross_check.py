@@ -1,8 +1,8 @@
 """Tests of the radio against INET 4.5 and ns-3 3.44 under the same load of beacons (scenarios/radio_check.yaml).
 
-Measured there in 60 s: INET sent 21 366 frames, with 11.4 to 12.0 receivers in range and 4.0 to 5.0 % of pairs lost,
-half of them never attempted. ns-3 sent 21 096 to 21 307 frames, with 11.6 to 12.7 receivers in range and 2.1 to 2.9 %
-of pairs lost. Its preamble detection sometimes saves one of two colliding frames.
+In 60 s, INET sent 21 366 frames, with 11.4 to 12.0 receivers in range and 4.0 to 5.0 % of pairs lost; half of the lost
+pairs were never attempted. ns-3 sent 21 096 to 21 307 frames, with 11.6 to 12.7 receivers in range and 2.1 to 2.9 % of
+pairs lost. Its preamble detection sometimes saves one of two colliding frames.
 """
 
 from __future__ import annotations

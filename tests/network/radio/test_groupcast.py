@@ -91,7 +91,7 @@ def test_a_recovered_host_accepts_a_copy_as_a_new_frame() -> None:
     a.send_at_us(0, "A")
     air.at_us(FRAME + 10, b.mac.reset)
     air.run_us(20_000)
-    assert [name for _, name in b.received] == ["A", "A"]  # in a run, the network also discards the state of the host
+    assert [name for _, name in b.received] == ["A", "A"]  # In a run, a crash also clears the state of the host.
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])

@@ -124,7 +124,7 @@ def test_random_loss_is_applied_at_its_rate() -> None:
 @given(seed=st.integers(0, 10**6), nodes=st.integers(2, 12), frames=st.integers(2, 30))
 def test_a_frame_is_received_only_if_no_other_frame_overlaps_it(seed: int, nodes: int, frames: int) -> None:
     """All arrivals are checked independently: a frame is received if and only if no other frame overlapped it and its
-    receiver was neither sending nor locked on another frame.
+    receiver was neither sending nor locked onto another frame.
     """
     stream = Stream(seed, "test")
     air = Air("g_mixed", 24)

@@ -3,8 +3,8 @@ broadcast.
 
 Unicast is compared with Bianchi, Performance Analysis of the IEEE 802.11 Distributed Coordination Function (2000), with
 W = 32, m = 5 and basic access. Payloads have 1500 bytes after 8 + 28 bytes of headers. Broadcast is compared with a
-slotted model with frozen counters, without retries, for payloads of 100 bytes. The numbers are shares: of channel time
-that carries payload, and of frames that collide.
+slotted model with frozen counters, without retries, for payloads of 100 bytes. The results are the share of channel
+time that carries payload, and the share of frames that collide.
 """
 
 from __future__ import annotations

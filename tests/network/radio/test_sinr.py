@@ -200,7 +200,7 @@ def test_combined_energy_is_sensed_while_both_signals_last() -> None:
     """At B, each signal is 1 dB below the threshold, and both together are 2 dB above it."""
     distance_m = 10 ** ((20.4 + 63 - 40.05) / 30)  # -63 dBm
     for preamble_sinr_db, nodes in ((60 - 10, 2), (60 - 10, 1)):
-        air = SinrAir(preamble_sinr_db=preamble_sinr_db)  # B detects no preamble with this setting
+        air = SinrAir(preamble_sinr_db=preamble_sinr_db)  # With this setting, B does not detect any preamble.
         b = air.node(0)
         senders = [air.node(distance_m * (1 if k == 0 else -1)) for k in range(nodes)]
         for k, sender in enumerate(senders):

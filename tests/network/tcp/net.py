@@ -1,4 +1,4 @@
-"""A hostile network between nodes that crash, and the properties that TCP must keep on it."""
+"""A hostile network between nodes that crash, and the properties that TCP must guarantee on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HASTY = TcpParameters(rto_max_s=2.0, max_retransmissions=4, connect_timeout_s=5.
 
 
 class Net:
-    """A network that loses, repeats and delays a share of the segments at random, which also reorders them."""
+    """A network that randomly loses, repeats and delays segments, and thereby also reorders them."""
 
     def __init__(
         self, seed: int, loss: float, repeat: float, least_ms: float, jitter_ms: float, late: float = 1.0
@@ -54,8 +54,9 @@ class Node:
         self.number = len(net.nodes)
         self.parameters = parameters
         self.welcomes = welcomes
-        self.names_sent: dict[int, list[Any]] = {}  # own incarnation -> names
-        self.heard: dict[tuple[int, int], list[Any]] = {}  # (incarnation of the sender, own incarnation) -> names
+        self.names_sent: dict[int, list[Any]] = {}  # incarnation of this node -> names
+        # (incarnation of the sender, incarnation of this node) -> names
+        self.heard: dict[tuple[int, int], list[Any]] = {}
         self.events: list[tuple[str, int]] = []  # (kind of event, peer)
         self.links: list[Link] = []  # links that are open
         self.counts = Counts()
@@ -177,11 +178,10 @@ def check_crashes(
     late: float,
     outages: list[tuple[int, float, float]],
 ) -> tuple[Node, Node]:
-    """Check connections across crashes. Node a keeps connecting to b, both nodes send, and each of them may crash
-    meanwhile.
+    """Check connections across crashes. Node a keeps connecting to b, both nodes send, and either of them may crash.
 
     Segments live for up to `jitter_ms`. `outages` contains (node, time in seconds, duration). The messages that a link
-    hands up must be a prefix of those that were sent on its other end, whatever segments cross meanwhile. If the nodes
+    hands up must be a prefix of those that were sent on its other end, even if old segments arrive late. If the nodes
     are patient, the last messages over the last pair of links must also arrive.
     """
     parameters = PATIENT if patient else HASTY
@@ -202,7 +202,7 @@ def check_crashes(
     a.on_closed_hook = lambda link: net.kernel.after(100 * MILLISECOND, connect)
     for number in range(200):
         net.kernel.at(number * 150 * MILLISECOND, chatter)
-    for time_s in (35, 100, 1000):  # so that an end notices when the other end is gone
+    for time_s in (35, 100, 1000):  # Sending at these times reveals that the other end is gone.
         net.kernel.at(time_s * SECOND, chatter)
     for who, when_s, for_s in outages:
         node = net.nodes[who]

@@ -87,14 +87,15 @@ def test_congestion_avoidance_adds_one_segment_per_round_trip() -> None:
 
 
 def test_newreno_repairs_two_losses_without_a_timeout() -> None:
-    """RFC 6582, 3.2: ten segments, the first and the fourth are lost, four more to send.
+    """RFC 6582, 3.2: ten segments are sent, the first and the fourth are lost, and four more are sent later.
 
-    1100  two duplicates: limited transmit of two new ones. The third: ssthresh = 10000 / 2 (the two do not count),
-          window = 5000 + 3000, the first again. Five more inflate it to 13000, which 12 in flight leave room for one
-          more.
-    1200  two duplicates, from the limited ones: 15000, room for the last. Then a partial acknowledgement of 3000:
-          window 15000 - 3000 + 1000, the fourth again. One duplicate.
-    1300  one duplicate, then all is acknowledged: min(5000, max(0, 1000) + 1000).
+    1100  For each of the first two duplicates, limited transmit sends a new segment. The third sets ssthresh to 10000
+          / 2 (without these two segments) and the window to 5000 + 3000, and the first segment is sent again. Five more
+          duplicates increase the window to 13000, which allows one segment in addition to the 12 in flight.
+    1200  Two duplicates, caused by limited transmit, increase the window to 15000, and the last segment is sent. Then
+          3000 bytes are acknowledged: the window is 15000 - 3000 + 1000, and the fourth segment is sent again. One
+          duplicate follows.
+    1300  After one more duplicate, everything is acknowledged: the window is min(5000, max(0, 1000) + 1000).
     """
     wire = WatchedWire(tcp(initial_window_segments=10), lose(("a", 1), ("a", 3001))).open()
     wire.steps.clear()
@@ -139,7 +140,7 @@ def test_a_full_acknowledgement_deflates_the_window_to_ssthresh() -> None:
 
 def test_reno_recovery_stops_at_the_first_new_acknowledgement() -> None:
     """RFC 5681, 3.2, with the same losses as above: recovery ends at 1200 with a window of 5000. Two duplicates are not
-    enough for another one, so the timeout at 1500 repairs the second loss.
+    enough for another recovery, so the timeout at 1500 repairs the second loss.
     """
     wire = WatchedWire(tcp(initial_window_segments=10, recovery="reno"), lose(("a", 1), ("a", 3001))).open()
     wire.steps.clear()
@@ -177,8 +178,8 @@ def test_the_first_partial_acknowledgement_restarts_the_timer() -> None:
 
 
 def test_fast_retransmit_restarts_the_timer() -> None:
-    """RFC 6298, 5: the next timeout is a full timeout away. The copy sent at 1290 is lost and sent again at 1590, not
-    at 1300.
+    """RFC 6298, 5: the timer then runs for a full timeout. The copy sent at 1290 is lost and sent again at 1590, not at
+    1300.
     """
     wire = Wire(tcp(initial_window_segments=5), lose(("a", 1), ("a", 1))).open()
     wire.a.say(0)

@@ -193,7 +193,7 @@ def test_an_ack_delay_equal_to_the_minimum_timeout_is_handled() -> None:
     adapted. With 0.1 s there is no such retransmission.
 
     One way takes 5 ms. After the handshake SRTT is 10, RTTVAR 5 and RTO 200. The first sample that includes the delay
-    is 210, after which they are 35, 53.75 and 250.
+    is 210, after which the three values are 35, 53.75 and 250.
     """
     wire = Wire(tcp(delayed_ack_s=0.2), delay_ns=5 * MILLISECOND).open()
     for k in range(20):

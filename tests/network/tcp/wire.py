@@ -148,8 +148,8 @@ class Wire:
 
 
 def lose(*lost: tuple[str, int], delay_ms: float = 50) -> Fate:
-    """Return a fate that loses each of these segments once, where a segment is given as (sender, first byte). All
-    others take `delay_ms`.
+    """Return a fate that loses each of these segments once, where a segment is given as (sender, first byte). All other
+    segments take `delay_ms`.
     """
     left = list(lost)
 

@@ -1,6 +1,6 @@
 """Mutants of `repair: selective`. An edit breaks one rule in each of them.
 
-Model     REPAIRS: name -> (label, what is wrong, flavour of the schedules or None for all, edits)
+Model     REPAIRS: name -> (label, what is wrong, kind of schedules, or None for all kinds, edits)
 Source    docs/protocols/repair.md; used by test_repairs.py
 """
 

@@ -1,6 +1,6 @@
 """Mutants of the mobile causal broadcast. Each of them undoes one repaired rule in the lines that carry its label.
 
-Model     RULES: name -> (label, what is wrong, flavour of the schedules or None for all, edits)
+Model     RULES: name -> (label, what is wrong, kind of schedules, or None for all kinds, edits)
 Source    docs/protocols/mobile-causal.md, Deviations; used by mutants.py
 """
 

@@ -14,13 +14,13 @@ Checks    R1      a message for one node is sent as a unicast frame
           R3b     a heartbeat is a unicast frame
           R4      a station sends an ack_C only within `report_s` after a host has repeated a message
           R5      a number that another host of the same station has also exists for this host
-          R6      if the MAC gave an App_hs up at once, the host sends it again after `retry_s`, then after twice that
+          R6      if the MAC gave up an App_hs at once, the host sends it again after `retry_s`, then after twice that
                   time, and so on up to I(x). A new session starts again with `retry_s`. A message from a station to one
                   host waits no longer than that
-          R8      after `cell_copies` copies for the cell, a message is sent to single hosts
-          R9      first copies go one by one to a single host, or to at most `few_hosts` hosts of which one has lacked
-                  more than `lossy_share`, while there is no other copy in the queue. Then each of them gets its own
-                  copy
+          R8      after `cell_copies` copies for the cell, a message is sent to individual hosts
+          R9      first copies are sent to individual hosts only if there is one host, or if there are at most
+                  `few_hosts` hosts and one of them has lacked more than `lossy_share`, and while no other copy is in
+                  the queue. Then each of these hosts gets a separate copy
 Errors    Untrue, which ends the run
 Source    docs/protocols/repair.md
 """
@@ -33,7 +33,7 @@ from mobilenet.engine.clock import ns
 from mobilenet.protocols.mobile_causal.messages import AppCo, AppHs, AppOne, AppSh, Have
 from mobilenet.protocols.mobile_causal.stream import CELL
 
-FIRST = 0.2  # share of report_s: the shortest wait before a first report
+FIRST = 0.2  # shortest wait before a first report, as a fraction of report_s
 QUEUE_NS = ns(0.1)  # longer than any copy waits for earlier copies
 MANY = 100  # window size so large that no copy waits for the next round
 

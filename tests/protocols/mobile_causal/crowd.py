@@ -1,4 +1,4 @@
-"""Scenes with one station, a host that answers and a host that does not, for windows, backlog and silence.
+"""Scenes for windows, backlog and silence, with one station, a host that answers, and a host that does not.
 
 Model     each function plays one scene and returns what is wrong with it, or None
 Source    F14 in docs/protocols/mobile-causal.md

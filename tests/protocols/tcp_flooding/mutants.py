@@ -5,7 +5,7 @@
 Model     the scenarios are those that the swarm draws for the radio, with this protocol. A mutant is caught when the
           verdict is `violated`. If a run raises an exception, the verifier has not caught the mutant, and the search
           continues. A mutant is a subclass if a whole handler changes, and an edit of a few lines in a fresh copy of
-          the package (tests/edits.py) if a clause changes
+          the package (tests/protocols/edits.py) if a clause changes
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests that the labels R1 to R13 stand in the code where the rules act, in its headers, and in the document."""
+"""Tests that the labels R1 to R13 occur in the code of the rules, in its headers, and in the document."""
 
 import re
 

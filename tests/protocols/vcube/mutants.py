@@ -1,11 +1,12 @@
-"""Mutants of the broadcasts over VCube: each of them reopens one hole in the printed algorithms, or one misreading of
-them, and shows how long the verifier takes to notice.
+"""Mutants of the broadcasts over VCube. Each of them brings back a fault of the printed algorithms, or a misreading of
+them.
 
 Model     mutants are subclasses of the protocols with a few lines each. They play the swarm's schedules of their
           protocol, one seed after the other, until a run is violated or raises. Mutants that only reorder or delay
           messages break no promise: a pinned scene detects them instead
 Run       python -m tests.protocols.vcube.mutants [name ...] [--limit N]
-          prints for each mutant its hole, the number of schedules, the seed that caught it, and what was violated
+          prints for each mutant its fault, the number of schedules until the verifier noticed it, the seed that caught
+          it, and what was violated
 Source    the rules by line: headers of the protocols; ours: docs/protocols/vcube.md
 """
 
@@ -109,7 +110,7 @@ class OnlyNewOnes(BestEffortBroadcast):
 
 
 class Overtakes(BestEffortBroadcast):
-    """Sends a message that is too long before the list that waits in front of it (l.37-38 as printed)."""
+    """Sends a message that is too long before the messages that wait in front of it (l.37-38 as printed)."""
 
     def _check_bundle(self, c: Tree | Ack, k: int) -> None:
         if c.size_bytes >= self._max_payload_bytes:
@@ -281,7 +282,7 @@ class ByOwnEntries(CausalLayer):
 
 
 class Mutant(NamedTuple):
-    hole: str  # the hole as described in the header of the protocol
+    hole: str  # the fault as described in the header of the protocol
     protocol: str
     where: Any  # module that builds the protocol
     of: str  # name of the class that is replaced

@@ -162,8 +162,8 @@ class Hands:
     [(CausalBroadcast, {}), (CausalBroadcast, {"release": "message"}), (PrintedCausalBroadcast, {})],
 )
 def test_the_causal_example_of_the_paper_is_reproduced(kind: type, options: dict[str, str]) -> None:
-    """In the section on aggregation, process 2 broadcasts three messages and process 0 one after them. The second
-    message is the last to reach process 4.
+    """In the section on aggregation, process 2 broadcasts three messages and process 0 then broadcasts one message. The
+    second message is the last to reach process 4.
     """
     two, zero, six, four = (Hands(kind, me, 8, **options) for me in (2, 0, 6, 4))
     for _ in range(3):

@@ -1,6 +1,6 @@
 """Tests with random crashes during sends, and with false suspicions where they are allowed.
 
-A run is rejected if a hole of the printed algorithms is reopened.
+Runs that show a fault of the printed algorithms must be rejected.
 """
 
 from __future__ import annotations
@@ -182,8 +182,8 @@ def test_a_repeated_message_that_overtook_is_delivered_once(kind: type, delivere
 
 @pytest.mark.parametrize(("kind", "heir"), [(BestEffortBroadcast, [(3, "Tree")]), (DroppedTooEarly, [])])
 def test_a_message_is_buffered_while_another_parent_waits(kind: type, heir: list[tuple[int, str]]) -> None:
-    """Message m comes from 2 and 4. Process 1 acknowledges, which completes m for 2. Then 2 crashes, which should have
-    forwarded m for 4.
+    """Message m comes from 2 and 4. Process 1 acknowledges, which completes m for 2. Then process 2, which should have
+    forwarded m for 4, crashes.
     """
     hands = Hands()
     process = kind(hands, 8)

@@ -1,5 +1,5 @@
-"""Tests that each reopened hole of the printed algorithms is rejected by a scene or within a few schedules of the
-swarm.
+"""Tests that each mutant with a fault of the printed algorithms is rejected by a scene, or within a few schedules of
+the swarm.
 
 The command `python -m tests.protocols.vcube.mutants` tries all of them from seed 0. Its table is in
 docs/protocols/vcube.md.

@@ -94,8 +94,8 @@ def representative(n: int) -> float:
     """Simulate only p0 with NO-AGGR while all processes broadcast at once. By symmetry, what p0 sends on link b also
     arrives at p0 from link b.
 
-    Times are in tenths. Each message takes 1 at the server of p0, and the copy of the partner is handled 10 later. The
-    last 1 is not counted.
+    Times are in tenths of a time unit. The server of p0 needs 1 for each message, and the copy that comes from the
+    partner is handled 10 later. The last 1 is not counted.
     """
     d = n.bit_length() - 1
     queue: list[tuple[int, int, str, int]] = []

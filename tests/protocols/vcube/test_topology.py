@@ -21,7 +21,7 @@ from mobilenet.protocols.vcube.topology import (
 def parent_without_faults(i: int, root: int) -> int:
     """Return the parent of i in the tree of `root`, without faults and for n a power of two.
 
-    The parent is i with the lowest bit flipped in which i and `root` differ.
+    The parent differs from i only in the lowest bit in which i and `root` differ.
     """
     differing = i ^ root
     return i ^ (differing & -differing)

@@ -104,8 +104,8 @@ def test_control_messages_flush_waiting_bundles() -> None:
 
 
 def test_a_directed_send_waits_for_an_earlier_broadcast() -> None:
-    """Line 7 of the reliable broadcast: the second broadcast starts only when the first one has been acknowledged, but
-    x already names it.
+    """Line 7 of the reliable broadcast: the second broadcast starts only after the first has been acknowledged, but the
+    directed send x already depends on the second broadcast.
     """
     world = World("vcube_reliable", 2, 1)
     notes = [Note(0, None, 50), Note(1, None, 50), Note(2, 1, 0)]

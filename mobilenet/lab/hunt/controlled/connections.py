@@ -1,12 +1,12 @@
 """Connections that a test drives by hand: a message on a channel waits until the driver lets it through.
 
-Model     A channel has two ends, and a queue of messages in transit in each direction. A node asks for it, and it
-          opens when the driver opens it, provided that the other node accepts it; messages may be sent before. It
-          closes at one end at a time: when the network breaks it (`break_off`), or when the driver lets a reset of the
-          other end through. Messages in transit to or from a closed end are lost. Over the radio, a pair of nodes may
-          have several channels one after the other, of which only the newest counts. Two neighbours on the backbone
+Model     A channel has two ends, and a queue of messages in transit in each direction. A node requests it. It opens
+          when the driver calls `open`, provided that the other node accepts it; messages may be sent before that. Each
+          end closes separately: when the network breaks the channel there (`break_off`), or when the driver passes on a
+          reset of the other end. Messages in transit to or from a closed end are lost. Over the radio, a pair of nodes
+          may have several channels one after the other, of which only the newest counts. Two neighbours on the backbone
           have one channel
-Errors    RuntimeError for a message that is sent after the end; KeyError for two nodes without a channel
+Errors    RuntimeError if a message is sent on a closed channel; KeyError if two nodes have never had a channel
 Source    ours; the interface is Channel, ChannelClient and Channels of mobilenet/protocols/port.py
 """
 
@@ -30,7 +30,7 @@ class End:
         self.other: End
         self.sent: deque[Any] = deque()
         self.taken = 0
-        self.incoming = 0  # no message waits at this end for earlier bytes
+        self.incoming = 0  # always 0: messages do not wait at this end for earlier bytes
         self.closed = False
 
     @property
@@ -149,7 +149,7 @@ class Connections:
         return passed
 
     def break_off(self, a: str, b: str, reason: str = "retransmissions") -> None:
-        """End the channel from a to b at a, which is notified. Node b does not notice."""
+        """Close the channel from a to b at node a, and notify node a. Node b does not notice."""
         self.links[a, b][0].breaks(reason)
 
     def pass_resets(self) -> None:
@@ -164,7 +164,7 @@ class Connections:
         return bool(self.opening or self.resets or any(here.sent for here, _ in self.links.values()))
 
     def settle(self) -> None:
-        """Let all channels open and all messages arrive, including those that this causes."""
+        """Let all channels open and all messages arrive, including those that result from this."""
         while self.is_under_way:
             self.open()
             for a, b in list(self.links):

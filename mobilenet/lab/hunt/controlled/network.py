@@ -74,7 +74,7 @@ def matching_packets(
 
 class WiredMessage(NamedTuple):
     source: int
-    to: int | None  # None: to all stations
+    to: int | None  # None stands for all stations.
     message: Any
 
 
@@ -163,7 +163,7 @@ class Network:
         self._step(f"h{host}", ("recover",))
 
     def _associate(self, host: int, cell: int | None) -> None:
-        """Notify the stations, in the same order as a simulation run, before the host itself notices."""
+        """Notify the stations that a host has changed its cell, in the same order as in a simulation run."""
         before, self._associated[host] = self._associated.get(host), cell
         for station, hook in association_changes(before, cell):
             if hasattr(self.nodes[f"s{station}"].protocol, hook):
@@ -228,7 +228,7 @@ class Network:
     # --- shortcuts
 
     def flush(self) -> None:
-        """Let everything in transit arrive, and everything that this causes. Frames arrive only in their own cell."""
+        """Deliver everything in transit, and everything that results. Frames arrive only in their own cell."""
         while True:
             self.connections.settle()
             if self.air:

@@ -20,7 +20,7 @@ from mobilenet.protocols.port import MessageId
 class Transmission(NamedTuple):
     """A radio frame, or a message for the wire."""
 
-    to: int | None  # None: to all nodes in range, or to all other stations
+    to: int | None  # None stands for all nodes in range, or for all other stations.
     message: Any
 
 
@@ -71,7 +71,7 @@ class HasNow(Protocol):
 
 
 class Clock:
-    """The clock of one node, or of several nodes."""
+    """A clock of one node, or one that several nodes share."""
 
     __slots__ = ("now",)
 
@@ -80,7 +80,7 @@ class Clock:
 
 
 class Timer:
-    """A timer, armed or not. It fires only when the driver fires it."""
+    """A timer that fires only when the driver fires it."""
 
     __slots__ = ("_clock", "action", "deadline_ns", "number")
 
@@ -106,7 +106,7 @@ class Timer:
 
 
 class ControlledPort:
-    """The port of a station, and the common part of the port of a host."""
+    """The port of a station, and the base class of the ports of hosts and processes."""
 
     def __init__(
         self,
@@ -116,9 +116,7 @@ class ControlledPort:
         effects: EffectHandler,
         new_timer: Callable[[Callable[[], None]], Any] | None = None,
     ) -> None:
-        """Set up the port. A driver whose timers fire by themselves passes `new_timer`; other timers wait for
-        `Timer.fire`.
-        """
+        """Set up the port. If `new_timer` is not given, a timer fires only when the driver fires it."""
         self.me = me
         self.uniform = uniform
         self.effects = effects
@@ -141,7 +139,7 @@ class ControlledPort:
         return low + int(self.uniform(0, 1) * (high - low + 1))
 
     def die(self) -> None:
-        """End the life of the node after a crash: its timers stop."""
+        """Stop all timers of the node, because it has crashed."""
         for timer in self.timers:
             timer.stop()
 
@@ -189,7 +187,7 @@ class ControlledProcessPort(ControlledPort):
 
 
 class ControlledWire:
-    """The port of a station to the other stations."""
+    """The port through which a station sends messages to other stations."""
 
     def __init__(self, port: ControlledPort) -> None:
         self._port = port

@@ -48,7 +48,7 @@ class Processes:
         self._sent = 0
         self._effects = [Effects() for _ in range(n)]
         self._ports = [ControlledProcessPort(i, self.clock, midpoint, self._effects[i]) for i in range(n)]
-        # None: the process has crashed
+        # None stands for a process that has crashed.
         self.protocols: list[BroadcastProtocol | None] = [make(port, n) for port in self._ports]
         for i in range(n):
             self._take(i)

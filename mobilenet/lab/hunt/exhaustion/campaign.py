@@ -20,7 +20,7 @@ from .case import Case
 from .search import Progress, Result, Search
 from .trace import lines_of, trace_of
 
-LONGEST = 40  # Longest trace that is printed, in lines.
+LONGEST = 40  # Maximum number of lines of a trace that is printed.
 
 
 class CaseProgress(NamedTuple):

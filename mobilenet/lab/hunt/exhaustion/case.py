@@ -22,24 +22,25 @@ class Case:
     name: str
     roles: type[Declaration]
     parameters: Any
-    cells: tuple[int, ...]  # the first cell of each host
-    messages: tuple[int, ...]  # how many messages each host may broadcast
+    cells: tuple[int, ...]  # the cell in which each host begins
+    messages: tuple[int, ...]  # maximum number of messages that each host may broadcast
     parents: tuple[int, ...] = ()  # the tree of stations: parents[i] is the neighbour of station i+1 towards station 0
-    moves: int = 0  # changes of cell, of all hosts together
-    movers: tuple[int, ...] = (0,)  # the hosts that move
+    moves: int = 0  # maximum number of cell changes, over all hosts
+    movers: tuple[int, ...] = (0,)  # the hosts that may change their cell
     crashes: int = 0
     # The search begins when all hosts are members, each has delivered one message of every host, and nothing is in
     # transit.
     joined: bool = True
     leaves: int = 0
-    joins: int = 0  # how often hosts that have left may join again
-    # Types of messages that may change the state of their receiver only a limited number of times.
+    joins: int = 0  # how many times hosts may join again after leaving, over all hosts
+    # Types of messages whose effects are limited: see `repeats`.
     counted: tuple[str, ...] = ()
-    # A counted message may change the state once. Copies of old ones may do so `repeats` times in total.
+    # Each message of a counted type may change its receiver once. Messages that have already done this may change their
+    # receiver again, `repeats` times in total.
     repeats: int = 3
     step_ns: int = 10_000_000  # The clock of a node advances by this much before each input: see local.py.
-    forget: Forget = nothing  # Names the attributes that no longer matter: see encoding.py.
-    single_owner: bool = False  # At most one station serves a host.
+    forget: Forget = nothing  # names the attributes that no longer matter: see encoding.py
+    single_owner: bool = False  # whether to check that at most one station serves a host
 
     @property
     def stations(self) -> int:

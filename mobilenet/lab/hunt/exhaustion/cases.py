@@ -40,12 +40,12 @@ SELECTIVE = PARAMETERS.model_copy(
     }
 )  # fmt: skip
 ROLES = MobileCausal
-COUNTED = ("Join", "Init", "Leave")  # A station opens a request for each Join and each Init.
+COUNTED = ("Join", "Init", "Leave")  # The search limits these messages: for example, each Join opens a request.
 
 
 def mobile_case(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
     """Return a case of the mobile causal broadcast."""
-    repeats = others.pop("repeats", 2 * len(cells) + 1)  # The timer of each host fires twice, and one frame is copied.
+    repeats = others.pop("repeats", 2 * len(cells) + 1)  # for two timeouts per host and one copied frame
     parameters = others.pop("parameters", PARAMETERS)
     return Case(
         name,

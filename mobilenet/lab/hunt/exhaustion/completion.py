@@ -43,7 +43,7 @@ class Completion:
 
     def join_all(self) -> State:
         """Return a state in which all hosts are members and nothing is in transit. Each host has delivered a message of
-        every host, so that numbers do not begin at 0.
+        every host, so the numbers of later messages do not begin at 0.
         """
         space = self._space
         first = space.first()
@@ -71,7 +71,7 @@ class Run:
         return (*self.nodes, self._wired, self.history)
 
     def to_rest(self, good: set[State]) -> list[State]:
-        """Return the states on the way. Each of them comes to rest if it loses all frames in the air."""
+        """Return the states on the way to rest. Each of them also comes to rest if all frames in the air are lost."""
         space, passed = self._space, [self.state]
         for host in range(space.hosts):
             facts = space.nodes[host].facts[self.nodes[host]]

@@ -21,7 +21,7 @@ from typing import Any
 
 from mobilenet.lab.hunt.controlled.port import ControlledPort, ControlledWire, Timer
 
-# Clocks start here. No other number in a protocol is as large, except a few sentinels that are far larger.
+# Clocks start at this time. No other number in a protocol is as large, except a few sentinels that are far larger.
 EPOCH = 10**15
 SPAN = 10**13
 PLAIN = frozenset((str, float, bool, type(None), bytes))
@@ -37,7 +37,7 @@ def nothing(value: Any) -> Container[str]:
 def encode(value: Any, opaque: Any = None, forget: Forget = nothing) -> Any:
     """Return a value as nested tuples.
 
-    `opaque` is an object that never changes (the parameters of the protocol); it is written as a word. `forget`
+    `opaque` is an object that never changes (the parameters of the protocol), so its contents are not encoded. `forget`
     returns, for an object, the names of the attributes whose values no longer matter.
     """
     return _Encoder(opaque, forget).encode(value)
@@ -108,7 +108,7 @@ class _Encoder:
         if isinstance(value, ControlledPort | ControlledWire):
             return ("port",)
         if isinstance(value, MethodType):
-            # Each access to a method creates a new object, so the owner of the method is what counts.
+            # Each access to a method creates a new object, so a method is identified by its function and its owner.
             return ("method", value.__func__.__qualname__, self.encode(value.__self__))
         if isinstance(value, FunctionType):
             cells = value.__closure__ or ()

@@ -36,7 +36,7 @@ class Standing(NamedTuple):
 
 
 class History(NamedTuple):
-    """The part of the past that later checks still need."""
+    """Holds the past events that later checks need."""
 
     messages: tuple[MessageId, ...]  # identifiers, in the order of broadcasting
     pasts: tuple[int, ...]  # the causal past of each message
@@ -123,9 +123,7 @@ def _after_leave(history: History, host: int, event: tuple[Any, ...]) -> History
 
 
 def _gap(history: History, host: int, event: tuple[Any, ...]) -> History:
-    """Raise Violation. A host has a gap only after a station has given it up, and in these cases stations never do
-    so.
-    """
+    """Raise Violation. A host has a gap only after a station has given it up, which does not happen in these cases."""
     raise Violation("gaps", f"h{host} has a gap, although no station gave up on it")
 
 

@@ -3,9 +3,9 @@
 Model     An event of the network changes one node. Therefore the states and the inputs of each node are numbered, and
           a table (state, input) -> (state, effects) is filled on demand. The code of the protocol runs only for an
           entry that is missing: a new node gets the inputs that led to the state, and then the new input
-Time      Each node has a separate clock, which advances by `step_ns` before each input. This is more than every
-          timeout of the protocol except the long ones (silence, cookies, expiry), which must be longer than a whole
-          execution. Therefore everything that waited for a moment may happen at the next input, and all clock readings
+Time      Each node has a separate clock, which advances by `step_ns` before each input. This is more than every timeout
+          of the protocol except the long ones (silence, cookies, expiry), which must be longer than a whole execution.
+          Therefore everything that was waiting for a certain time may happen at the next input, and all clock readings
           that a node holds between two inputs lie in the past. A comparison with the present cannot distinguish them,
           so the encoding leaves them out. Timers fire when the explorer decides
 Errors    none: an exception of a handler becomes an effect (`error`), which the caller treats as a violation
@@ -52,7 +52,7 @@ class Messages(Numbering):
     def __init__(self) -> None:
         super().__init__()
         self.origins: list[tuple[int, int, int, str, int]] = []
-        # Keyed by the identity of the message, because an input holds the same object.
+        # The key is the identity of the message, because inputs contain the same object.
         self._places: dict[int, int] = {}
 
     def enter(self, key: Any, message: Any, origin: tuple[int, int, int, str, int]) -> int:
@@ -63,12 +63,12 @@ class Messages(Numbering):
         return number
 
     def find(self, message: Any) -> int:
-        """Return the number of a message. The message must be one of these items, not an equal object."""
+        """Return the number of a message. It must be the numbered object itself, not an equal one."""
         return self._places[id(message)]
 
 
 class StepEffects(NamedTuple):
-    """The effects of one step, in which numbers stand for messages."""
+    """The effects of one step. Messages are given by their numbers."""
 
     radio: tuple[tuple[int | None, int], ...]  # pairs (receiver or None, message)
     wired: tuple[tuple[int | None, int], ...]
@@ -87,7 +87,7 @@ class Facts(NamedTuple):
     cell: int | None
     armed: tuple[int, ...]
     settled: bool
-    out: bool  # for a host: not a member, with nothing left to send
+    out: bool  # for a host: whether it is not a member and has nothing left to send
     buffered: int  # number of messages in all buffers of the node
     serves: int  # for a station: a bit mask, in which bit h is set if it serves host h
 

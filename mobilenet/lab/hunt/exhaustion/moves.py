@@ -1,10 +1,10 @@
 """List the events that may happen at one node, given its state and the frames that have been sent to it.
 
-Model     space.py explains the events. The moves of a node depend only on its state, except those over the wire:
-          frames that change something, timers, and the events of a host. Frames that have no effect on the node are
-          left out
-Shapes    Sets of frames are bit masks. A frame is a receiver and an input of this receiver; frames are numbered over
-          all nodes
+Model     space.py explains the events. Apart from messages over the wire, the moves of a node follow from its state and
+          from the frames sent to it. They are arrivals of frames, timers, and the events of a host. Frames that have no
+          effect on the node are left out
+Shapes    Sets of frames are bit masks. A frame consists of a receiver and an input of this receiver. Frames are
+          numbered over all nodes
 Errors    none: an exception of a handler is part of the move
 Source    ours
 """
@@ -21,21 +21,21 @@ FREE, REPEAT, MOVE, CRASH, LEAVE, JOIN, BROADCAST = range(7)
 
 
 class Move(NamedTuple):
-    """A possible event at one node. Everything but the link follows from the state of the node."""
+    """A possible event at one node, with its cost and its effects."""
 
     node: int
     input_number: int
     cost: int
     becomes: int
     sends: int  # bit mask of the frames that the move sends
-    uses: int  # the counted frame that takes effect in this move
+    uses: int  # bit of the counted frame that takes effect in this move, or 0
     wired: tuple[tuple[int | None, int], ...]
     story: tuple[tuple[Any, ...], ...]
     error: str | None
 
 
 class Moves:
-    """The moves of all nodes of a case: first the hosts, then the stations."""
+    """The moves of all nodes of a case. Hosts are numbered first, and then stations."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -71,7 +71,7 @@ class Moves:
         return [move for move in self.find(node, local, frames & mask, used & mask) if _only_sends(move, local)]
 
     def moves_of(self, node: int, local: int, air: int, used: int) -> tuple[tuple[Move, ...], int]:
-        """Return the moves of a node, and the frames sent by the moves whose only effect is to send."""
+        """Return the moves of a node that do more than send frames, and the frames that its other moves send."""
         mask = self.masks[node]
         key = (local, air & mask, used & mask)
         entry = self._known[node].get(key)
@@ -120,7 +120,7 @@ class Moves:
             yield self._plain(node, local, ("join",), JOIN)
         if case.messages[node]:
             move = self._plain(node, local, ("broadcast", 1), BROADCAST)
-            if move.story:  # An empty story means that the host refused the broadcast.
+            if move.story:  # If there are no events, the host has refused the broadcast.
                 yield move
 
     def _is_counted(self, node: int, input_number: int) -> bool:

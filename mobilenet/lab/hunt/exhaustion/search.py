@@ -135,7 +135,7 @@ class Search:
     def _enter(self, state: State, before: KeptState | None, step: Step | None, breadth: bool) -> None:
         if (
             self.mirror is not None and not breadth
-        ):  # A trace follows one host, so a breadth-first search does not replace a state by its mirror image.
+        ):  # A trace needs the same hosts throughout, so a breadth-first search does not use mirror images.
             state = self.mirror.choose(state)
         key, budget, frames, used = state[:-3], state[-3], state[-2], state[-1]
         known = self._entries.get(key)

@@ -1,15 +1,16 @@
 """The states of a whole network, and the events that may happen in each state.
 
-Model     Radio: a frame may arrive at its receiver at any time after it was sent, any number of times, in any order,
-          or never. A frame that a station sends to its cell may arrive at any host, wherever the host is by then.
-          Losses, copies, delays and overhearing are therefore unbounded, and a frame that was sent once need not be
-          sent again: the radio is the set of all frames ever sent. Frames of the types in `case.counted` are an
-          exception: a station opens a request with a new number for each of them, so the search would never end. Each
-          of them may change its receiver's state, or make it send on the wire, once; beyond that, old ones may do so
-          `case.repeats` times in all. With one host, three repeats include every execution in which the timer that
-          repeats such frames fires twice and one frame is copied; with two hosts, five repeats do. Wire: see wires.py.
-          Timers: each armed timer may fire at any time, any number of times. Hosts: they move, crash, leave, join
-          again and broadcast within the bounds of the case; a host that is down may recover at any time
+Model     Radio: a frame may arrive at its receiver at any time after it was sent, any number of times, in any order, or
+          never. A frame that a station sends to its cell may arrive at any host, wherever the host is by then. Losses,
+          copies, delays and overhearing are therefore unbounded, and a frame that was sent once need not be sent again:
+          the radio is the set of all frames ever sent. Frames of the types in `case.counted` are an exception: a
+          station opens a request with a new number for each of them, so the search would never end. Each of them may
+          change its receiver's state, or make it send on the wire, once. Frames that have already had such an effect
+          may have it again, `case.repeats` times in total. With one host, three repeats include every execution in
+          which the timer that repeats such frames fires twice and one frame is copied. With two hosts, five repeats are
+          needed for this. Wire: see wires.py. Timers: each armed timer may fire at any time, any number of times.
+          Hosts: they move, crash, leave, join again and broadcast within the bounds of the case; a host that is down
+          may recover at any time
 Reduction Frames that can be sent without any other change (a heartbeat, the answer to a repeated request) are sent at
           once, as often as this adds a frame. This loses no behaviour: everything that could happen before can still
           happen
@@ -154,7 +155,7 @@ class Space:
         return self._normal(after, node, move.sends & ~state[-2])
 
     def _normal(self, after: list[int], moved: int, new: int) -> State:
-        """Return the state after a change of a node and after new frames, with all frames added that can be sent
+        """Return the state after a node has changed and new frames were sent, with all frames added that can be sent
         without any other change.
         """
         air, used, masks, moves_of = after[-2], after[-1], self.moves.masks, self.moves.moves_of

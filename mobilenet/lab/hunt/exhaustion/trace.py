@@ -1,4 +1,4 @@
-"""The steps to a violation, as lines to read and as steps to repeat.
+"""The steps that lead to a violation, as text for people and as inputs that can be repeated.
 
 Model     The search immediately sends every frame that can be sent without any other change (space.py). A trace shows
           only those of these frames that a later step needs. To find them, the trace follows the frames from the
@@ -32,7 +32,7 @@ class Line(NamedTuple):
     node_input: Input
     link: tuple[int, int] | None  # the link of a message that arrived over the wire
     again: bool = False  # whether the node had already received this frame
-    completing: bool = False  # whether this step follows after the end of the faults
+    completing: bool = False  # whether this step comes after the faults have ended
 
 
 class Trace(NamedTuple):
@@ -178,7 +178,7 @@ def lines_of(case: Case, trace: Trace) -> list[str]:
         )
         if not line.completing:
             lines.append(f"{len(lines) + 1:3}  {words(line)}{upcalls}")
-        elif upcalls:  # Of the steps without faults, only the upcalls are shown.
+        elif upcalls:  # After the faults have ended, only steps that cause upcalls are shown.
             lines.append(f"{len(lines) + 1:3}  without faults: {words(line)}{upcalls}")
     return [*lines, f"     {trace.violation.check}: {trace.violation.explanation}"]
 

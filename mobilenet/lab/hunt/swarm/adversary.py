@@ -37,7 +37,7 @@ class Air:
     duplicate: float = 0.0
     late: float = 0.0  # probability that a packet takes up to late_ns instead of delay_ns
     overhear: float = 0.0
-    drop: float = 0.0  # probability that the sender's own queue is full
+    drop: float = 0.0  # probability that the queue of the sender is full
     delay_ns: int = 5 * MILLISECOND
     late_ns: int = 2000 * MILLISECOND
 
@@ -50,7 +50,7 @@ class _Packet(NamedTuple):
     to: int
     sender: int
     message: Any
-    addressed: bool  # whether it is for one receiver, rather than for all hosts in the cell of its sender
+    addressed: bool  # whether the packet is meant for this receiver, rather than overheard by it
 
 
 class Adversary:
@@ -67,7 +67,7 @@ class Adversary:
         hosts: int,
         invariant: Callable[[Sequence[Any], Any], None] | None = None,
     ) -> None:
-        """Build the network. `invariant` is called after a message, and raises if the stations violate an invariant."""
+        """Build the network. `invariant` is called after each message to a station, and raises if it is violated."""
         self.kernel = kernel
         self.recording = recording
         self.events = recording.events
@@ -91,7 +91,7 @@ class Adversary:
         self._last_packet_ns: dict[tuple[int, int], int] = {}
         self._effects = [HostEffects(self, h) for h in range(hosts)]
         self._ports = [self._new_port(h) for h in range(hosts)]
-        self.hosts: list[Any] = [self._new_host(h) for h in range(hosts)]  # None: the host has crashed
+        self.hosts: list[Any] = [self._new_host(h) for h in range(hosts)]  # None stands for a host that has crashed.
 
     def _new_station(self, s: int, seed: int, count: int) -> Any:
         stream = Stream(seed, "swarm/station", f"s{s}")
@@ -174,7 +174,7 @@ class Adversary:
             self._throw(_Packet(self._at_station, to, h, message, True))
 
     def _around(self, h: int, message: Any) -> None:
-        """Send a broadcast of a host to its station. Every other node may or may not overhear it."""
+        """Send a broadcast of a host to its station. Any other node may overhear it."""
         cell = self.cells[h]
         for s in range(len(self.stations)):
             if s == cell or self._is_overheard():
@@ -215,7 +215,7 @@ class Adversary:
         return not dropped
 
     def _tell_host(self, h: int, host: Any, message: Any, dropped: bool) -> None:
-        if host is not None and self.hosts[h] is host:  # The packet is not for a later life of the host.
+        if host is not None and self.hosts[h] is host:  # A later life of the host is not notified.
             if dropped:
                 host.on_dropped(message)
             else:

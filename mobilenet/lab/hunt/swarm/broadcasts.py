@@ -3,8 +3,8 @@ VCube, or a plug-in.
 
 Model     There are 2-20 processes, and their number need not be a power of two. They use the network of the protocol's
           paper, with several sources and messages; in half of the schedules, links do not preserve order. Most crashes
-          hit a process in the middle of a send: soon after one of its broadcasts, or after a message of another
-          process has reached it. Protocols that allow false suspicions get planned ones and, in some schedules,
+          hit a process in the middle of a send: soon after one of its broadcasts, or after a message of another process
+          has reached it. Protocols that allow false suspicions get planned false suspicions and, in some schedules,
           timeouts that are too short. Bundling delays, small bundles and packets, and single trees also occur
 Within    Each protocol gets only what it allows. Best effort and VCube-RB run with any n, and DPath-RB with powers of
           two. Best effort has a perfect detector, and DPath-RB has none. The causal broadcast has no crashes. The
@@ -36,8 +36,8 @@ from mobilenet.scenario.processes import OwnBroadcast
 Values = dict[str, Any]
 # The promise that a message is delivered if fewer than log2 n processes crash.
 BELOW_DIMENSION = "correct_source_below_dimension"
-HOP = 1.1  # time units
-PATIENCE = 3000.0  # time units, if the end of a run cannot be predicted
+HOP = 1.1  # in time units
+PATIENCE = 3000.0  # duration of a run whose end cannot be predicted, in time units
 
 
 def draw(seed: int, protocol: str, own: OwnBroadcast | None = None) -> ProcessScenario:
@@ -140,7 +140,7 @@ def _faults(stream: Stream, values: Values, latest: float, below_dimension: bool
 
 
 def _instant(stream: Stream, i: int, plan: list[tuple[float, int]], n: int, send: float, latest: float) -> float:
-    """Return the time at which process i crashes, which is mostly while messages wait in its send server."""
+    """Return the time at which process i crashes, usually while messages wait in its send server."""
     own = [time for time, source in plan if source == i]
     children = (n - 1).bit_length() * send
     if own and stream.chance(0.4):

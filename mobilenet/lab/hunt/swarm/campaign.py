@@ -3,7 +3,7 @@
 Model     Each seed determines a schedule. An even seed plays on the adversary's network, which is hostile and has no
           physics; an odd seed plays on the real medium access and radio. TCP-flooding plays only on the radio, as does
           every protocol over a MAC that is not DCF. Broadcasts over VCube play among processes (broadcasts.py). Each
-          run is recorded into a run directory, and is judged only from that. If a built-in protocol raises an
+          run is recorded into a run directory, and is judged only from this directory. If a built-in protocol raises an
           exception or its self-checks fail, the self-checks are violated. If a plug-in raises an exception or ends its
           run, the result is unknown
 Shapes    Result.explanation names the violated properties, or explains why the answer is unknown; otherwise it is
@@ -122,7 +122,7 @@ def judge_seed(
 def _error_in_words(error: Exception) -> str:
     """Return the message of an error, and the line of code that raised it."""
     if isinstance(error, ScenarioError):
-        return str(error)  # The message already contains the position.
+        return str(error)  # The message already contains the line number.
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{class_of(error)}: {text_of(error)} ({Path(place.filename).name}:{place.lineno})"
 

@@ -85,7 +85,7 @@ class HostEffects:
         self._held = []
 
     def release(self, message: MessageId | None) -> None:
-        """Record the broadcast of this message, and then the deliveries that were held back. None: the host refused."""
+        """Record a broadcast (None: it was refused), and then the deliveries that were held back."""
         if message is not None:
             self._add("broadcast", message=name_of(message))
         held, self._held = self._held, None

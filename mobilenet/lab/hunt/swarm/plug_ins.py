@@ -1,4 +1,4 @@
-"""Custom protocols in a swarm: decide where a protocol plays, and what is drawn for it.
+"""Custom protocols in a swarm: choose the networks and the experiments for each protocol.
 
 Model     A custom protocol is a class, named as `path/to/file.py:Class`, or a set of programs, given as the group
           `protocol` of a scenario in JSON. A broadcast among processes plays in the same experiments as those over
@@ -36,10 +36,10 @@ Kind = Literal["hosts", "hosts over connections", "processes"]
 
 
 class PlugIn(NamedTuple):
-    """A plug-in for hosts and stations, as it plays one schedule on the adversary's network."""
+    """A plug-in for hosts and stations that plays one schedule on the adversary's network."""
 
     reference: str  # path/to/file.py:Class, or the group that declares the programs
-    scene: Scenario  # A scene with the protocol, which locates the files that the protocol names.
+    scene: Scenario  # a scenario with this protocol, whose folder contains the files of the protocol
     declaration: type[Declaration]
     settings: Any
     parties: Parties
@@ -50,7 +50,7 @@ class PlugIn(NamedTuple):
         return self.parties.as_played(self.scene).protocol  # type: ignore[return-value]
 
     def end(self) -> None:
-        """End the schedule and stop the parties of the plug-in."""
+        """End the schedule, and stop the hosts and stations of the plug-in."""
         self.parties.end(0)
 
 
@@ -102,7 +102,7 @@ def scene_of(seed: int, protocol: str, radio: scenes.Radio = "dcf") -> Scenario:
 
 
 def kept_scene(protocol: OwnProtocol | OwnProgram, directory: Path) -> Scenario:
-    """Return the scene of a plug-in in the run of a schedule, using the copies of its files in the run directory."""
+    """Return the scene for a plug-in in a run directory, using the copies of its files there."""
     if isinstance(protocol, OwnProtocol):
         return _scene(1, inline({"class": protocol.reference}), directory)
     return _scene(1, inline(protocol.model_dump(include={"command", "promises"})), directory)

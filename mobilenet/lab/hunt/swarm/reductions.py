@@ -1,6 +1,6 @@
 """The steps that reduce a scenario, for each kind of scenario.
 
-Units     seconds, as the names show
+Units     seconds
 Errors    none
 Source    ours: docs/guide/programs.md
 """
@@ -18,16 +18,16 @@ from mobilenet.scenario import ProcessScenario, Scenario
 
 Changes = dict[str, Any]  # dotted key -> value
 NAME = r"\b[hp]\d+:\d+\b"  # name of a broadcast, such as h0:3
-MOST_DRAWN, ROOM_S = 4, 0.05  # most broadcasts in one diagram; margin around a moment, in seconds
-SAFE_DRAIN_S = 5.0  # a violation that concerns deliveries shows within this time
-SEEDS_OF_THE_NAMED = 40  # The search can try many seeds, because a run with so few broadcasts is short.
-# If one host is removed, all others move differently, so it may take many seeds until the mistake occurs again.
+MOST_DRAWN, ROOM_S = 4, 0.05  # maximum number of broadcasts in one diagram; margin around a time, in seconds
+SAFE_DRAIN_S = 5.0  # A violation that concerns deliveries becomes apparent within this time.
+SEEDS_OF_THE_NAMED = 40  # Many seeds can be tried, because a run with only the named broadcasts is short.
+# If one host is removed, all others move differently, so it may take many seeds until the violation occurs again.
 SEEDS_OF_FEW_HOSTS = 8
-SEEDS_AT_LAST = (16, 40)  # tried only as long as trials are left
+SEEDS_AT_LAST = (16, 40)  # numbers of additional seeds, tried only while trials are left
 
 
 class Search(Protocol):
-    """What the reductions need of the search."""
+    """The part of a search that the reductions use."""
 
     scenario: Any  # the smallest scenario so far
     events: pd.DataFrame  # events of the run that violates the property
@@ -74,7 +74,7 @@ class OfHosts:
         )
         self._those_named(payload_bytes)
         for key, value in (("churn", None), ("faults", None), ("wireless.loss", 0.0)):
-            # The search tries these last, because the mistake becomes rare if they were what made it likely.
+            # The search tries these last, because the violation may become rare without churn, faults or losses.
             self._search.attempt({key: value})
         if self._search.scenario.faults is not None:
             self._search.attempt({"faults": {"schedule": "explicit", "outages": self._outages()}})
@@ -143,7 +143,7 @@ class OfHosts:
                 high = middle
 
     def _at_last(self) -> bool:
-        """Return whether the run can begin earlier or needs fewer hosts, trying more and more seeds."""
+        """Try, with more and more seeds, to begin earlier or to remove hosts. Return whether this succeeded."""
         first = SEEDS_OF_FEW_HOSTS
         for seeds in SEEDS_AT_LAST:
             if self._earlier(seeds, first):
@@ -154,8 +154,8 @@ class OfHosts:
         return False
 
     def _those_who_act(self, others: Sequence[int], seeds: int, first: int) -> bool:
-        """Return whether the scenario can be reduced to the hosts that the lists name, and a few other hosts. `others`
-        holds the numbers of other hosts to try.
+        """Try to keep only the hosts that the lists name, and a few other hosts. `others` contains the numbers of other
+        hosts to try. Return whether this succeeded.
         """
         scenario = self._search.scenario
         count, named = scenario.hosts.count or 0, sorted(self._names())
@@ -216,8 +216,8 @@ class OfHosts:
     @staticmethod
     def around(explanation: str, events: pd.DataFrame) -> str:
         """Return the options with which `mobilenet spacetime` shows the violation, or an empty string if it cannot be
-        drawn. The options select the broadcasts that the explanation names, with all their deliveries. If it names only
-        messages that were not broadcast, they select the times in the explanation.
+        drawn. The options select the broadcasts that the explanation names, with all their deliveries. If none of these
+        messages was broadcast, the options select the times in the explanation.
         """
         at = re.search(r" at (h\d+)", explanation) or re.search(r"\b(h\d+)\b(?!:)", explanation)
         times_s = [float(time_s) for time_s in re.findall(r" at (\d+\.\d+) s", explanation)]

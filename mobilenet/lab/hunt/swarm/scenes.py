@@ -3,9 +3,9 @@
 Model     2-4 stations stand a little too near to each other, or too far apart. 1-6 hosts move to and fro over the
           borders of their cells, half of the time in a small box around a border. The scenario has loss, short outages
           that hit handoffs, churn, busy hosts, slow wires, small windows and small queues; a quarter of the scenarios
-          have the T extension. The settings of the other protocol and of the other MAC come from a separate stream, so
-          that all other values of a seed stay the same
-Units     metres, seconds, milliseconds, Mb/s, as the names show
+          have the T extension. The settings of TCP flooding and of the MAC `acking` come from separate streams, so that
+          all other values of a seed stay the same
+Units     metres, seconds, milliseconds, Mb/s
 Errors    none: the drawn scenario is valid
 Source    ours: docs/architecture.md
 """
@@ -74,8 +74,8 @@ def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radi
 
 
 def _stations(stream: Stream, range_m: float) -> tuple[tuple[float, float], ...]:
-    """Return stations in a row or in a square. Beyond 1.7 ranges a square has a hole in its middle, and beyond 2 ranges
-    the cells do not touch.
+    """Return stations in a row or in a square. If they are more than 1.4 ranges apart, a square has a hole in its
+    middle; at more than 2 ranges, the cells do not touch.
     """
     spacing_m = range_m * stream.uniform(0.6, 2.6)
     shape = stream.one_of(((0, 0), (1, 0), (2, 0), (3, 0)), ((0, 0), (1, 0), (0, 1), (1, 1)))
@@ -149,8 +149,8 @@ def _acking(seed: int, dcf: Values) -> Values:
 
 
 def _sinr(seed: int, dcf: Values) -> Values:
-    """Return the keys of a radio with SINR. Preambles are detected up to the range at this power, and the rate works at
-    that distance.
+    """Return the keys of a radio with SINR. Its power is such that preambles are detected up to the range. Its rate
+    works at that distance.
     """
     stream = Stream(seed, "swarm/sinr")
     exponent, preamble_rssi_dbm = stream.uniform(2.5, 3.3), stream.one_of(-82.0, -82.0, -70.0)

@@ -1,11 +1,11 @@
 """Draw a small scenario from one seed and run it: first with faults, then to a fault-free completion, and then check
 the final state.
 
-Model     A schedule has 2-4 stations in a tree, 2-4 hosts, a kind of trouble (FLAVOURS), and a list of timed actions
+Model     A schedule has 2-4 stations in a tree, 2-4 hosts, a mixture of faults (FLAVOURS), and a list of timed actions
           for each host. The last host stays in its cell and remains a member, so that at least one host broadcasts in
           the end. After the last action the faults stop: every host is up and in coverage, and late packets arrive. In
           some schedules old packets arrive once more. Finally, each member broadcasts once more
-Units     integer nanoseconds; seconds where a name shows it
+Units     integer nanoseconds; seconds in names that end in _s
 Shapes    PlayedSchedule.recording: events, counters, and at the end a sample of every buffer
 Errors    only AssertionError from the self-checks of the protocol
 Source    ours: docs/architecture.md
@@ -40,12 +40,12 @@ class Flavour:
 
     broadcast: float = 8
     move: float = 4
-    hole: float = 1  # leave coverage, and return later
+    hole: float = 1  # leave coverage for a while
     crash: float = 0.7
     leave: float = 0.3
     hurry: float = 0.3  # probability that the next action follows within the duration of a handoff
-    pause_s: float = 0.25  # mean time between actions that do not hurry
-    outage_s: float = 0.4  # mean duration of a hole, of a crash, and of an absence
+    pause_s: float = 0.25  # mean pause between two actions
+    outage_s: float = 0.4  # mean duration of a gap in coverage, of a crash, and of an absence from the group
     wire_s: float = 0.03  # longest delay of a link, in seconds
     loss: float = 0.5  # highest probability that a packet is lost
     late: float = 0.1  # highest probability of a late packet
@@ -95,7 +95,7 @@ class Schedule:
     first_cells: tuple[int, ...]
     actions: tuple[tuple[int, int, str, int], ...]  # (time, host, action, cell), in the order of time
     replay_every_ns: int  # 0: old packets do not arrive again
-    late_replays: int  # how often old packets arrive again after the network has settled
+    late_replays: int  # number of old packets that arrive again after the network has settled
     backbone: str = "tree"  # "tree", or the name of a broadcast over VCube, which plays the same schedule
 
     @property
@@ -111,7 +111,7 @@ class PlayedSchedule:
     network: Adversary
     simulated_ns: int
     quiescent: bool
-    not_at_rest: tuple[str, ...]  # descriptions of the nodes that are not at rest
+    not_at_rest: tuple[str, ...]  # reasons why the network is not at rest
 
 
 def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs: bool = False) -> Schedule:
@@ -160,8 +160,8 @@ def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs:
 
 
 def _parameters(stream: Stream, f: Flavour) -> MobileCausalParameters:
-    """Return parameters with shorter times than in a radio network, so that more happens. T is well above the
-    heartbeat.
+    """Return parameters with shorter times than in a radio network, so that more events happen in a run. T is much
+    longer than the heartbeat.
     """
     return MobileCausalParameters(
         window=(150, 150, 8, 3)[stream.below(4)],
@@ -223,8 +223,8 @@ def run(
     check: bool = True,
     layer: Layer | None = None, own: PlugIn | None = None,
 ) -> PlayedSchedule:  # fmt: skip
-    """Play a schedule with the mobile causal broadcast or with the parties of a plug-in. The given classes replace the
-    built-in ones, and `layer` replaces the correct layer above VCube.
+    """Play a schedule with the mobile causal broadcast or with a plug-in. The given classes replace the built-in ones,
+    and `layer` replaces the correct layer above VCube.
     """
     recording = Recording()
     network = Adversary(

@@ -5,7 +5,7 @@ Model     The random events of the run are written as lists (which host broadcas
           candidate is run and judged like any scenario, without knowledge of its protocol. The search begins with the
           broadcasts and hosts that the explanation names, and then cuts the lists by delta debugging. Each removal
           changes the random draws of the remaining parts, so a candidate may be played with several seeds
-Units     seconds, as the names show
+Units     seconds
 Errors    RunError for a run that does not violate a property, or does not violate it again
 Source    Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), algorithm ddmin; which parts
           are made smaller is ours: docs/guide/programs.md
@@ -121,7 +121,7 @@ class Shrinking:
 
     @property
     def to_look_at(self) -> Sequence[str]:
-        """The changes with which the run can be drawn. They do not alter what happens."""
+        """The changes that make it possible to draw the run. They do not alter what happens in the run."""
         changes: Sequence[str] = self._kind.to_look_at
         return changes
 

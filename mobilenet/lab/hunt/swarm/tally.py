@@ -3,7 +3,7 @@
 Model     Each packet that leaves a queue is a frame, and each attempt to deliver it to a receiver is a pair. A pair
           may be duplicated, so that for each kind of pair
               pairs_in_range + duplicated = received + lost + in_flight
-          There are no collisions, no MAC ACKs and no headers: bytes are those of the messages
+          Collisions, MAC ACKs and headers do not exist here, so only the bytes of the messages are counted
 Units     packets, bytes
 Errors    none
 Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md

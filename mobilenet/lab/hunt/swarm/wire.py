@@ -25,9 +25,9 @@ class Wires:
     """The backbone of a schedule, and the delays of its links."""
 
     parents: Sequence[int]  # parents[i] is the neighbour of station i+1 towards station 0
-    slowest_ns: Sequence[int]  # slowest_ns[i] is the longest delay of that link
+    slowest_ns: Sequence[int]  # slowest_ns[i] is the longest delay of the link between station i+1 and parents[i].
     kind: str = "tree"  # "tree", or the name of a broadcast over VCube
-    layer: Layer | None = None  # replaces the correct layer above VCube, if it is given
+    layer: Layer | None = None  # If given, this layer replaces the correct layer above VCube.
 
 
 class Backbone:
@@ -42,7 +42,7 @@ class Backbone:
         self._last = dict.fromkeys(self._routes.links, 0)
         self._slowest = {(a, b): wires.slowest_ns[max(a, b) - 1] for a, b in self._last}
 
-    is_at_rest = True  # Messages in transit are counted by the tally instead.
+    is_at_rest = True  # The tally counts the messages in transit instead.
 
     def send(self, at: int, to: int | None, message: Any) -> None:
         """Send a message of a station to another one, or to all others (None)."""

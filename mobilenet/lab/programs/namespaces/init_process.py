@@ -36,7 +36,7 @@ CLONE_ALL = 0x10000000 | 0x40000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x0
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 1 << 12, 1 << 14, 1 << 18
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
-CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21  # they would permit tracing process 1, and unmounting what hides files
+CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21  # With these, a program could trace process 1, or unmount what hides files.
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFMTU = 0x8913, 0x8914, 0x8916, 0x891C, 0x8922
 IFF_UP, IFF_MULTICAST = 0x1, 0x1000
@@ -195,8 +195,8 @@ def allow_ordinary_users(group: int) -> None:
 
 
 def hide_files(order: Order, folders: list[tuple[int, str]]) -> None:
-    """Mount empty file systems over the user's files, and then mount `folders` in them: the first one writable, the
-    others read-only. The descriptor of each folder was opened before.
+    """Mount empty file systems over the user's files, and then mount `folders` in them, the first of them writable and
+    the others read-only. The descriptor of each folder was opened before.
     """
     size = f"size={order['output_mb']}m,mode=1777"
     for path in dict.fromkeys(os.path.realpath(path) for path in (*HIDDEN, order["home"])):
@@ -270,7 +270,7 @@ def limit(order: Order) -> None:
 
 
 def over_limit(order: Order) -> str | None:
-    """Return the limit that the processes exceed together, or None. Shared pages count once only if necessary."""
+    """Return the limit that the processes together exceed, or None. For memory, try a fast upper bound first."""
     own = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
     if len(own) > order["processes"]:
         return "processes"

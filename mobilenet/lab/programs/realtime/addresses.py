@@ -27,7 +27,7 @@ class Addresses:
         self._port = port
         self._first = first
         self.flat = flat
-        self._block = ExitStack()  # contains the folder with the hosts files until close()
+        self._block = ExitStack()  # holds the folder with the hosts files until close()
         self._folder: Path | None = None
 
     def of(self, host: int, peer: int) -> str:

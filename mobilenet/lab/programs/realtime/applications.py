@@ -30,8 +30,8 @@ from mobilenet.lab.programs.realtime.pace import Pace
 from mobilenet.protocols.port import MessageId
 from mobilenet.simulation.parties import Parties, ProgramError, RealTime
 
-# Most chunks of lines that are read from one program before the network continues, because a program may write as fast
-# as it is read.
+# Maximum number of chunks of lines that are read from one program before the network continues. A program may write as
+# fast as it is read.
 CHUNKS_AT_ONCE = 256
 LOOKED_AFTER_S = 0.1  # time between two checks for programs that have failed
 QUIET_NS = 1_000_000_000  # Programs are at rest if no packets or lines have come for this time.
@@ -80,7 +80,7 @@ class Exchange(Protocol):
         """Return the datagrams that programs have sent. `ready` contains the sources that can be read."""
 
     def note_entry(self, one: SentDatagram) -> None:
-        """Note that a datagram enters the emulated network now."""
+        """Record that a datagram enters the emulated network now."""
 
     def hand_over(self, name: str, datagram: Any) -> bool:
         """Pass a packet to the program of a node. Return whether the program could take it."""
@@ -144,7 +144,7 @@ class Applications(Parties):
         self._stations.append(station)
 
     def begin(self, node: Any) -> None:
-        """Let the program of the node communicate from now on, and start it unless the user does so."""
+        """Let the program of the node communicate from now on. Start the program, unless the user does that."""
         name = node.name
         self._nodes[name] = node
         child = self._exchange.start(name)
@@ -190,7 +190,7 @@ class Applications(Parties):
                 self._stirred_ns = self._now()  # The program may still write a few lines.
 
     def is_quiet(self) -> bool:
-        """Return whether there was no input for a while, and no program remains to be stopped."""
+        """Return whether no input has come for a while, and no program remains to be stopped."""
         self._to_stop = [name for name in self._running if self.will_stop and self._exchange.signal(name, 0)]
         return not self.not_at_rest()
 
@@ -270,9 +270,7 @@ class Applications(Parties):
                 return
 
     def _room(self, name: str, count: int) -> int | None:
-        """Return how many of these bytes of standard output are kept, or None for all of them. The others are
-        discarded.
-        """
+        """Return how many of these bytes of standard output to keep, or None for all of them. Discard the others."""
         most = self._settings.most_output_bytes
         before = self._written.get(name, 0)
         self._written[name] = before + count
@@ -289,8 +287,8 @@ class Applications(Parties):
                 return
 
     def _see_who_failed(self) -> None:
-        """Report programs that have failed. A program may end before its host does, but must not fail. The output does
-        not show whether a program still runs: the program may close it, and children of the program may keep it open.
+        """Report programs that have failed. A program may end before its host does, but must not fail. The state of the
+        output does not show this: a program may close its output and continue, and its children may keep it open.
         """
         now_s = time.monotonic()
         if now_s < self._look_s:

@@ -24,8 +24,8 @@ IP_PKTINFO = 8  # The constant of Linux, which Python does not define before 3.1
 IP_RECVERR = 11
 INFO = struct.Struct("@i4s4s")  # interface, local address, destination
 MOST_BYTES = 65_507  # largest datagram
-MOST_PLACES = 1000  # most earlier addresses that are remembered for a pair of hosts
-AT_ONCE = 256  # most datagrams before the network continues
+MOST_PLACES = 1000  # maximum number of earlier addresses that are remembered for a pair of hosts
+AT_ONCE = 256  # maximum number of datagrams before the network continues
 RECEIVE_BUFFER_BYTES = 1 << 22
 Place = tuple[str, int]  # address and port of a program's socket
 
@@ -39,13 +39,13 @@ class Gateway:
         self._addresses = addresses
         self._hosts = hosts
         self._own_port = own_port
-        # (host, peer) -> the place from which the program of the host last sent to this peer
+        # (host, peer) -> the address from which the program of the host last sent to this peer
         self._spoke: dict[tuple[int, int], Place] = {}
-        self._last: dict[int, Place] = {}  # host -> the place from which its program last sent to any host
-        # (host, peer) -> the earlier places from which the program sent
+        self._last: dict[int, Place] = {}  # host -> the address from which its program last sent to any host
+        # (host, peer) -> the earlier addresses from which the program sent
         self._left: dict[tuple[int, int], set[Place]] = {}
         self.claimed_twice: set[int] = set()  # hosts for which several programs send at the same time
-        # (sender by its own address, sender by the destination address), where these differ
+        # (sender by its own address, sender by the destination address), if these differ
         self.renamed: set[tuple[int, int]] = set()
         self.from_outside = 0
         self.misaddressed = 0
@@ -85,7 +85,7 @@ class Gateway:
                     data, notes, _, source = each.recvmsg(MOST_BYTES, socket.CMSG_SPACE(INFO.size))
                 except BlockingIOError:
                     break
-                except ConnectionRefusedError:  # An earlier datagram was refused.
+                except ConnectionRefusedError:  # The receiver refused an earlier datagram.
                     continue
                 if not source[0].startswith("127."):
                     self.from_outside += 1
@@ -135,8 +135,8 @@ class Gateway:
 
     def hand_over(self, source: int, to: int, data: bytes) -> bool:
         """Deliver a datagram to the program of a host, from the address by which the program knows the sender. Try its
-        `own_port`, then the place from which it last sent to this sender, then the place from which it last sent to any
-        host. Return False if none of these takes the datagram.
+        `own_port`, then the address from which it last sent to this sender, then the address from which it last sent to
+        any host. Return False if none of these takes the datagram.
         """
         name = socket.inet_aton(self._addresses.of(to, source))
         ours = self._from.get(name) or self._from[None]
@@ -149,7 +149,7 @@ class Gateway:
         ours = _new_socket()
         try:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
-        except PermissionError:  # This happens before Linux 5.7.
+        except PermissionError:  # Before Linux 5.7, this requires special permission.
             ours.close()
             return None
         ours.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
@@ -190,7 +190,7 @@ def _destination(notes: list[tuple[int, int, bytes]]) -> bytes:
 
 
 def _send(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
-    """Return whether a socket at this place has taken the datagram. The loopback interface reports a refusal
+    """Return whether a socket at this address has taken the datagram. The loopback interface reports a refusal
     immediately.
     """
     for _ in range(2):  # A first attempt may report the error of an earlier datagram.
@@ -205,7 +205,7 @@ def _send(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
 
 
 def _refusals(ours: socket.socket) -> set[Place]:
-    """Return the places that have refused datagrams of this socket since the last call."""
+    """Return the addresses that have refused datagrams of this socket since the last call."""
     places: set[Place] = set()
     while True:
         try:

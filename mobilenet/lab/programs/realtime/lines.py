@@ -6,8 +6,7 @@ Model     The lines come from standard output or from a file that grows; only co
           is not interrupted
 Units     bytes; seconds of CPU time
 Errors    ProgramError: an expression that takes too long, or does not find a number. ScenarioError: a sender that does
-          not exist. Then the numbers of all senders are doubtful, and so is the record; therefore the run is not
-          stored
+          not exist. In this case the numbers of all senders may be wrong, so the run is not stored
 Source    ours: docs/guide/real-time.md
 """
 
@@ -31,7 +30,7 @@ from mobilenet.simulation.parties import ProgramError
 
 CHUNK_BYTES = 65_536
 LONGEST_LINE_BYTES = 1 << 20
-LONGEST_NUMBER = 12  # most digits of a number
+LONGEST_NUMBER = 12  # maximum number of digits in a number
 LONGEST_SEARCH_S = 1.0  # CPU time for all lines that one program has written since the last search
 
 
@@ -94,7 +93,7 @@ class Expressions:
 
 
 def _whole(host: int, text: bytes | None, line: bytes) -> int:
-    """Return the number that a group of an expression has matched. Raise ProgramError if it is not a number."""
+    """Return the number that a group of an expression has matched. Raise ProgramError if the text is not a number."""
     if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
         what = "nothing" if text is None else _in_words(text)
         raise ProgramError(
@@ -145,10 +144,10 @@ class Log:
         there = path.stat() if path is not None and is_file(path) else None
         self.is_missing = path is not None and there is None
         self._inode = None if there is None else there.st_ino
-        self._read_bytes = 0 if there is None else there.st_size  # skips the output of an earlier run
+        self._read_bytes = 0 if there is None else there.st_size  # This skips the output of an earlier run.
 
     def more(self) -> bytes:
-        """Return the new contents of the file, or all of them if the file was written anew."""
+        """Return what was added to the file, or everything if the file was replaced."""
         assert self.path is not None
         try:
             status = self.path.stat()

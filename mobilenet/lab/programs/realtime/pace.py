@@ -2,7 +2,7 @@
 
 Model     Emulated time 0 is the beginning of the run. The emulation sleeps until its next event is due or input
           arrives. Then it handles all events that are due, and input takes effect at the current time. The lateness of
-          such a batch is the time from the moment at which its first event was due until the whole batch is done
+          such a batch is the time between the moment at which its first event was due and the end of the batch
 Units     nanoseconds of the monotonic clock
 Errors    FellBehind: the emulation is later than allowed; ProgramError: the run was asked to end
 Source    Linux: prctl(2), PR_SET_TIMERSLACK; ours: docs/guide/real-time.md
@@ -26,7 +26,7 @@ MILLISECOND = 1_000_000
 LONGEST_SLEEP_NS = 50 * MILLISECOND  # time between two checks of files
 RECENT = 500  # number of batches that count as recent
 PR_SET_TIMERSLACK = 29
-DEFAULT_SLACK = 0  # stands for the default of the thread
+DEFAULT_SLACK = 0  # makes Linux use the default slack of the thread
 
 
 class FellBehind(ProgramError):
@@ -34,7 +34,7 @@ class FellBehind(ProgramError):
 
 
 class Pace:
-    """The pace of a run. `take` is called when input may have arrived."""
+    """Makes emulated time follow the wall clock. `take` is called when input may have arrived."""
 
     def __init__(self, take: Callable[[], None], options: RealTime) -> None:
         self._options = options
@@ -63,7 +63,7 @@ class Pace:
         """Sleep until the next event is due or input arrives. Return the time up to which the emulation may continue,
         at most `until_ns`.
         """
-        if self._begun_ns is None:  # The events at the beginning, including the starts of programs, do not take time.
+        if self._begun_ns is None:  # The events at the beginning, including the starts of programs, are not measured.
             return now_ns
         if by := self._options.stopped():
             raise ProgramError(f"stopped by {by} at {now_ns / 1e9:.3f} s", is_input=False)
@@ -71,7 +71,7 @@ class Pace:
         left_ns = min(target_ns - self._elapsed_ns(), LONGEST_SLEEP_NS)
         self._set_slack(1)
         try:
-            # The selector itself would wait for a whole number of milliseconds.
+            # The selector itself can only wait for a whole number of milliseconds.
             select.select([self._selector], [], [], max(0, left_ns) / 1e9)
         finally:
             self._set_slack(DEFAULT_SLACK)

@@ -37,7 +37,7 @@ Counts = dict[str, int]  # numbers of stations and of hosts
 
 
 class RelayedPrograms(Applications):
-    """Hosts with programs attached, and the stations that relay between them."""
+    """Provides hosts with programs attached, and the stations that relay between them."""
 
     def declaration(self, protocol: Any) -> type[Declaration]:
         applications = self

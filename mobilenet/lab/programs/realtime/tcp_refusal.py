@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from mobilenet.lab.programs.realtime.addresses import Addresses
 
-AT_ONCE = 16  # Most connections before the network continues, because a program may try again and again.
+AT_ONCE = 16  # Maximum number of connections before the network continues, because a program may try again and again.
 ANSWER = b"mobilenet carries UDP alone: no TCP here\n"
 
 

@@ -35,7 +35,7 @@ from mobilenet.record.pcap import CAPTURES, Capture
 from mobilenet.scenario.ip import Ip
 
 HEADER_BYTES = 20
-AT_ONCE = 16  # most packets of one device before the network continues
+AT_ONCE = 16  # maximum number of packets of one device before the network continues
 MASK = "255.255.0.0"
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
 OVERFLOW_ID = 65_534  # An unprivileged user. If the emulator runs as root, programs run as this user.
@@ -202,7 +202,7 @@ class Tunnels:
         for _ in range(AT_ONCE):
             try:
                 data = os.read(device, 65_536)
-            except OSError:  # The device does not have another packet.
+            except OSError:  # The device does not have further packets.
                 return
             if len(data) < HEADER_BYTES or data[0] >> 4 != 4:
                 self._drop("malformed", name)
@@ -294,8 +294,8 @@ def shell_command() -> list[str]:
 def users_for(user: int, is_root: bool) -> dict[str, Any]:
     """Return the pairs of users inside and outside the namespaces of a node, and the user as which its programs run.
 
-    An ordinary user has the same ID inside, or is root there. If the system's root sets up a node, the programs run as
-    an unprivileged user outside, so that they cannot do what only root can.
+    An ordinary user has the same ID inside, or is root there. If root sets up a node, its programs run as an
+    unprivileged user outside, so they do not have the permissions of root.
     """
     if user:
         inside = 0 if is_root else user

@@ -50,7 +50,7 @@ class SearchResult:
     fails_at: Number | None
     points: dict[Number, ValueJudgement]
     runs: int
-    # also set if the time ran out, in which case the budget is the number of runs that were made
+    # True also if the time limit was reached. The budget is then the number of runs that were made.
     is_over_budget: bool = False
     failed: int = 0  # number of runs that failed
 

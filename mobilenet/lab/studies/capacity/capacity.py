@@ -5,8 +5,8 @@ Model     In each round, the search (search.py) requests the runs that it needs 
           resumes where it stopped, and the number of workers does not affect the answer. A decision uses exactly the
           runs of its look, even if more runs exist. When the time limit has passed, a search ends after its current
           look. The answer is the same as that of a search whose budget is the number of runs made so far.
-Errors    ScenarioError for an invalid question. StudyError for directories, for Spark, and for metrics that the runs do
-          not have.
+Errors    ScenarioError for an invalid question. StudyError if a directory or Spark cannot be used, or if the runs do
+          not have a required metric.
 Source    ours: docs/guide/capacity.md
 """
 

@@ -2,16 +2,16 @@
 
 Model     The decision is a sequential test at fixed looks (after 10, 14, 20, 28, ... runs). At each look, there is a
           confidence interval for the mean of every requirement. The error is divided among looks, sides and
-          requirements, so that all intervals of a point hold together. A point holds as soon as every interval ends
-          before limit + tolerance. It fails as soon as one interval begins beyond limit - tolerance. If both are true
-          of an interval, its mean decides. A point is therefore decided at the latest when the intervals are as narrow
-          as the tolerance. A point also fails if its backlog grows without bound (statistics.grows, with part of the
-          error), and it does not hold as long as the backlog grows by the rule of studies, at 1 %. A bound of an
-          interval counts only if enough runs contradict it, or if such runs are rare. A metric that only some runs have
-          is judged by those runs. As long as they are too few, the test continues until it is certain that such runs
-          are rare.
+          requirements, so that all intervals of a point are valid at the same time. A point holds as soon as every
+          interval ends before limit + tolerance. It fails as soon as one interval begins beyond limit - tolerance. If
+          both are true of an interval, its mean decides. A point is therefore decided at the latest when the intervals
+          are as narrow as the tolerance. A point also fails if its backlog grows without bound (statistics.grows, with
+          part of the error), and it does not hold as long as the backlog grows by the rule of studies, at 1 %. A bound
+          of an interval counts only if enough runs contradict it, or if such runs are rare. A metric that only some
+          runs have is judged by those runs. As long as they are too few, the test continues until it is certain that
+          such runs are rare.
 Shapes    `rows` contains the metrics of each run, ordered by replication.
-Errors    None. A requirement with too few values has a state of its own, NO_DATA.
+Errors    None. A requirement with too few values has the state NO_DATA.
 Source    Jennison, Turnbull, Interim analyses: the repeated confidence interval approach, J. R. Stat. Soc. B (1989);
           Batur, Kim (2010) for the tolerance; docs/guide/capacity.md
 """
@@ -47,7 +47,7 @@ from mobilenet.lab.studies.statistics import (
 from mobilenet.metrics.registry import NEVER, limits
 
 Row = Mapping[str, float]
-OF_BACKLOG = 0.05  # The test of the backlog gets this share of the error. The growth of a backlog soon becomes clear.
+OF_BACKLOG = 0.05  # share of the error for the test of the backlog, whose growth soon becomes apparent
 ENOUGH_VALUES = 5  # An interval of the mean needs at least this many runs with the metric.
 
 
@@ -122,8 +122,8 @@ class ValueJudgement(NamedTuple):
 
 
 class Judge:
-    """Judges values of the key. `error` is the probability of a wrong decision outside the tolerance, at any one point
-    and in any one direction. `rare` is the share of runs below which outcomes may be missed.
+    """Judges values of the key. `error` is the probability of a wrong decision outside the tolerance, at any single
+    value and in any single direction. `rare` is the share of runs below which outcomes may be missed.
     """
 
     def __init__(self, requirements: Sequence[Requirement], error: float, rare: float = RARE) -> None:
@@ -134,7 +134,7 @@ class Judge:
         self._error_of_backlog = OF_BACKLOG * error
 
     def judge(self, rows: Sequence[Row], before: ValueJudgement | None = None) -> ValueJudgement:
-        """Look at the runs at the fixed looks until the point is decided. `before` is an earlier judgement from the
+        """Judge the runs at the fixed looks until the value is decided. `before` is an earlier judgement, based on the
         first of these runs.
         """
         judgement = before or ValueJudgement(State.OPEN, 0, look(0))

@@ -54,8 +54,8 @@ class Question:
     budget: int = BUDGET  # maximum number of runs
     seed: int = 1
     set: tuple[str, ...] | Mapping[str, Any] = ()
-    rare: float = RARE  # outcomes in a smaller share of the runs may be missed
-    minutes: float = math.inf  # limit of wall time; a search that reaches it ends like one with a smaller budget
+    rare: float = RARE  # outcomes that occur in a smaller share of runs may be missed
+    minutes: float = math.inf  # limit of wall time; at this limit, a search ends as if its budget were used up
     is_command: bool = False  # whether error messages name options of the command line
 
     @property

@@ -28,7 +28,7 @@ _AT_MOST = ("<=", "<", "≤")
 
 class Requirement(NamedTuple):
     """A limit on the mean of a metric. The requirement certainly holds if the mean is better than the limit by
-    `tolerance`, and certainly fails if the mean is worse by as much.
+    `tolerance`, and certainly fails if the mean is worse by the same amount.
     """
 
     metric: str

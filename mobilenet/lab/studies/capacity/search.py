@@ -3,14 +3,14 @@
 Model     Values are numbered 0 to `last` in ascending order. The search first looks at both ends and at the quarter
           points, so that the data show the direction, and also requirements that hold only in the middle of the range.
           Then it bisects: it examines the middle between a value that holds and one that fails. An end that is hard to
-          decide does not delay the search: the middle between this end and the next decided value is examined in turn
-          with the end, and the one with fewer runs comes first. This is probabilistic bisection in which each question
-          is answered by a sequential test with a small error, so that the median of the posterior is that middle. The
-          choice of values depends only on decisions. As long as all decisions are right, the values outside of the
-          tolerance that can be chosen are known in advance: the first values, and one for each halving on either side
-          of the threshold. So the error is divided among `claims` of them. This is valid whatever the dependence
+          decide does not delay the search: the search alternates between this end and the middle between the end and
+          the next decided value; the one with fewer runs comes first. This is probabilistic bisection in which each
+          question is answered by a sequential test with a small error, so that the median of the posterior is that
+          middle. The choice of values depends only on decisions. As long as all decisions are right, the values outside
+          of the tolerance that can be chosen are known in advance: the first values, and one for each halving on either
+          side of the threshold. So the error is divided among `claims` of them. This is valid whatever the dependence
           between values, so the same random worlds may serve all values.
-Shapes    `judged` maps a value to its judgement so far. A value that is missing in it has not been run.
+Shapes    `judged` maps a value to its judgement so far. A value that is missing from it has not been run.
 Source    Horstein (1963); Waeber, Frazier, Henderson, Bisection search with noisy responses, SIAM J. Control Optim.
           (2013); ours: docs/guide/capacity.md
 """

@@ -1,7 +1,7 @@
 """Describe the result of a capacity search in words: one sentence with the answer, and a report in Markdown.
 
 Model     The answer comes first. Its evidence at the values on both sides of the threshold follows, and then what
-          remains unknown. Numbers of metrics are reported with intervals that hold at all looks together.
+          remains unknown. Metrics are reported with intervals that are valid for all looks together.
 Units     Values have the unit of the key; means have the unit of their metric.
 Source    ours: docs/guide/capacity.md
 """
@@ -186,7 +186,7 @@ def sentences(result: SearchResult) -> list[str]:
 
 
 def _had(result: SearchResult) -> list[str]:
-    """Return how many runs had each metric that was missing in some of them."""
+    """For each metric that some runs did not have, return how many runs had it."""
     lines = []
     for place, one in enumerate(result.question.requirements):
         own = [judged.estimates[place] for judged in result.points.values() if judged.estimates]

@@ -80,7 +80,7 @@ class Outcome:
     path: Path
     name: str
     error: float
-    rare: float  # outcomes in a smaller share of the runs may be missed
+    rare: float  # outcomes that occur in a smaller share of runs may be missed
     seed: int
     answers: tuple[AnsweredClaim, ...]
     runs: int

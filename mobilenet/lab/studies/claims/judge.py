@@ -2,12 +2,12 @@
 
 Model     There are looks after 10, 14, 20, 28, ... runs. At each look, every test of a question has bounds for the mean
           of its combination (questions.py). Each bound uses the share of the error that belongs to this question, test
-          and look, so that all bounds of a file hold together. A claim holds as soon as all its means are within their
-          bounds and their intervals end below bound + margin. It does not hold as soon as one mean is beyond its bound
-          and its interval begins above bound - margin. A bound of a mean counts only if enough replications contradict
-          it, or if replications that contradict it are rare (statistics.py). A replication contradicts a bound if its
-          combination is on the other side of 0. If a backlog grows without bound, no mean exists: an upper bound does
-          not hold then, and other claims remain undecided.
+          and look, so that all bounds of a file are valid at the same time. A claim holds as soon as all its means are
+          within their bounds and their intervals end below bound + margin. It does not hold as soon as one mean is
+          beyond its bound and its interval begins above bound - margin. A bound of a mean counts only if enough
+          replications contradict it, or if replications that contradict it are rare (statistics.py). A replication
+          contradicts a bound if its combination is on the other side of 0. If a backlog grows without bound, no mean
+          exists: an upper bound does not hold then, and other claims remain undecided.
 Shapes    `rows` contains the metrics of each run of a configuration, ordered by replication.
 Errors    None. With too few values, a question remains undecided and the judgement states the reason.
 Source    Jennison, Turnbull (1989), Hall (1992) for the bounds, Fieller (1954) for ratios; docs/guide/claims.md
@@ -107,9 +107,9 @@ def judge(
 
 
 def _comparable(question: Question, rows: Runs, test: Inequality, common: Common | None) -> Runs:
-    """Return the rows for a test. A delay at two places is computed over the deliveries that both places made, unless
-    both delivered everything that they owed, and either owed the same or are not paired. Raise NotPaired if such a
-    delay, or a percentile that includes messages that are still waiting, cannot be compared.
+    """Return the rows for a test. Delays at two places are computed over the deliveries that both places made. The rows
+    are used unchanged if both delivered everything that they owed, and either owed the same or are not paired. Raise
+    NotPaired if delays, or percentiles that include waiting messages, cannot be compared.
     """
     metric, never = question.words.of_delays(question.metric), question.metric.startswith(NEVER)
     if common is None or test.other is None or (metric is None and not never):
@@ -216,7 +216,7 @@ def _without_ratio(sides: Sequence[Side | None]) -> str | None:
 
 
 def _of_zero(failing: Sequence[Side]) -> str:
-    """Return the explanation that the larger mean is 0 if this is so, and an empty string otherwise."""
+    """Return an explanation if the larger mean is 0, and otherwise an empty string."""
     is_zero = any(side.test.is_strict and side.mean_of_other == 0 for side in failing)
     return "the mean that should be the larger one is 0" if is_zero else ""
 
@@ -229,7 +229,7 @@ def _unbounded_judgement(question: Question, n: int, sides: tuple[Side | None, .
 
 class Side(NamedTuple):
     """Contains a test with the values of its places, by replication. `other` is None if the test has only one place.
-    `below` and `above` are the allowances of the bounds of its combination. If `error` is None, all replications have
+    `below` and `above` are the allowances for unseen outcomes in its bounds. If `error` is None, all replications have
     the same value.
     """
 

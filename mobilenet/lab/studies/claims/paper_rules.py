@@ -1,4 +1,4 @@
-"""Judge claims about numbers or sentences of a paper, each by a rule of its own instead of a relation.
+"""Judge claims about numbers or sentences of a paper, each by a separate rule instead of a relation.
 
 Model     Such rules (lab/studies/papers/) exist for claims that refer to single messages and processes, or to all sizes
           at once. The results of the runs are stored in OUT/PAPER.jsonl and are not computed again. A sentence that

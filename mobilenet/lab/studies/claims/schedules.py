@@ -21,7 +21,7 @@ from mobilenet.lab.studies.claims.declaration import Answer, NoViolation
 from mobilenet.lab.studies.papers.jobs import digest_of_code
 
 FILE = "schedules.jsonl"
-SECONDS_EACH = 0.025  # approximate time on one core
+SECONDS_EACH = 0.025  # approximate time of one schedule on one core, in seconds
 
 
 class ScheduleTally(NamedTuple):

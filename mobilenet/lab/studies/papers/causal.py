@@ -165,7 +165,7 @@ def _numbers(n: int, runs: Runs) -> Iterator[tuple[str, str, Values]]:
     yield from _latencies(plain, aggregated)
     for quantity, count in (("aggregated", _messages_in_company), ("delayed", lambda result: result["delayed"])):
         many, one = (np.array([count(result) for result in runs[mode]]) for mode in (AGGREGATED, SINGLE))
-        # There are too few to decide at the smallest size, where the paper reports no aggregated packets.
+        # At the smallest size, where the paper reports no aggregated packets, there are too few of them to decide.
         if many.any() and n > SMALLEST:
             yield "text", f"single_tree_fewer_{quantity}_percent", 100 * (1 - one.mean() / many.mean())
 

@@ -40,7 +40,7 @@ ALL_MISTAKEN = "p(n/2) wrongly suspected by all"
 EVERYBODY = "p0 wrongly suspects all others"
 NOTICED = "crash of the source, without a broadcast"
 V, A, D = "VCube-RB", "All-RB", "DPath-RB"
-SEND = 0.1  # value of the scenario
+SEND = 0.1  # time to send one message in the scenario
 SIMILAR = 0.1
 SIGNS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below "), ">": (operator.gt, "above "), "≤": (operator.le, "at most "),

@@ -26,7 +26,7 @@ from mobilenet.lab.studies.spark import spark_session
 from mobilenet.lab.studies.study import run_study
 from mobilenet.record.atomic_files import in_place_of
 
-ENDS_WITHIN_S = 120  # includes the time to write the archive
+ENDS_WITHIN_S = 120  # time limit in seconds, which includes the time to write the archive
 STUDY = """
 scenario: {scenario}
 set: {{duration_s: 2, warmup_s: 0}}

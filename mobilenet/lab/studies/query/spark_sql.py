@@ -72,8 +72,8 @@ def _with_table(runs: Runs, view: View) -> list[int]:
 
 
 class Views(Mapping[str, "DataFrame"]):
-    """Contains the views by name. Each view is created at the first access. `folder` must be visible to all workers
-    while the views are in use.
+    """Contains the views by name. Each view is created on first access. `folder` must be visible to all workers while
+    the views are in use.
     """
 
     def __init__(self, runs: Runs, session: SparkSession, folder: Path) -> None:

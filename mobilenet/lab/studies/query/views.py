@@ -96,7 +96,7 @@ def _buffers(run: Path) -> pa.Table:
     declared = buffers_of(manifest, run_kind(manifest).buffers)
     samples = read_table(run, "samples").to_pandas()
     pairs = zip(samples.node, samples.quantity, strict=True)
-    # Of processes, only buffers are sampled.
+    # For processes, only buffers are sampled.
     kept = samples[[node[0] == "p" or quantity in declared.get(node[0], ()) for node, quantity in pairs]]
     kept = kept.sort_values(["node", "quantity", "time_ns"], kind="stable")
     following = kept.groupby(["node", "quantity"], sort=False)["time_ns"].shift(-1)

@@ -144,8 +144,8 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
 
 
 def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
-    """Return a path loss whose reach equals the range of the disk to the centimetre, so that hosts walk on the same
-    ground. The reference loss is shifted by less than a hundredth of a dB, so that the loss passes a rounding step of a
+    """Return a path loss whose reach equals the range of the disk to the centimetre, so that hosts move in the same
+    area. The reference loss is shifted by less than a hundredth of a dB, so that the loss passes a rounding step of a
     hundredth just beyond `range_m`.
     """
     usual = BANDS.get(mode, {}).get("reference_loss_db", PathLossParameters.model_fields["reference_loss_db"].default)

@@ -3,8 +3,8 @@
 Model     OUT/disk, OUT/capture, ... are directories of studies, each with its tables, comparison and runs. They differ
           only in the radio, so replication 3 has the same random world in each of them. Another call with the same
           directory makes the runs that are missing. Adding or removing a radio does not affect the other radios.
-Errors    ScenarioError for the file, the radios and their combination, before anything is run. StudyError for
-          directories and for Spark.
+Errors    ScenarioError before any run, if the file, a radio or their combination is invalid. StudyError if a directory
+          or Spark cannot be used.
 Source    ours: docs/guide/robust.md
 """
 

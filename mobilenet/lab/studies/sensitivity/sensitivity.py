@@ -3,8 +3,8 @@
 Model     The factor `point` has a level for each distinct point of the trajectories. Each level sets all keys. So each
           replication has the same random world at every point, and a screening that was killed resumes where it
           stopped. The trajectories are determined by the seed. sensitivity.csv contains the ranking by every metric.
-Errors    ScenarioError for an invalid question. StudyError for directories, for Spark, and for metrics or means that
-          are missing.
+Errors    ScenarioError for an invalid question. StudyError if a directory or Spark cannot be used, or if a metric or a
+          mean is missing.
 Source    ours: docs/guide/sensitivity.md
 """
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mobilenet.network.radio.neighbours import Neighbours
 
 NARROW_M = 10.0
-# A rate has to reach this share of the cell; it is below 1 because losses are in whole hundredths of a dB.
+# A rate has to reach this fraction of the cell's radius. It is below 1 because losses are in whole hundredths of a dB.
 REACHES = 0.999
 
 

@@ -1,4 +1,4 @@
-"""Tests of the network that is driven by a test: what it guarantees to protocols, and what its driver may do."""
+"""Tests of the network in which a test chooses every event: what it guarantees, and which events it allows."""
 
 from __future__ import annotations
 

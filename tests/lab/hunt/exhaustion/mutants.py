@@ -61,7 +61,7 @@ class FoundViolation(NamedTuple):
     case: Case | None  # None if no violation was found
     check: str
     lines: tuple[str, ...]
-    unfinished: tuple[str, ...]  # cases for which the time was not sufficient
+    unfinished: tuple[str, ...]  # cases that could not be searched completely in the given time
 
 
 def explore(name: str, seconds: float, cases: Sequence[Case] = TRIED) -> FoundViolation:

@@ -93,7 +93,7 @@ are not among the results above are used only for mutants.
 
 
 def page(cases: list[str], mutants: list[str]) -> Iterator[str]:
-    command = ["git", "log", "-1", "--format=%h", "--", "mobilenet"]  # commit of the code that was run
+    command = ["git", "log", "-1", "--format=%h", "--", "mobilenet"]  # finds the last commit that changed the package
     commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     head = HEAD.format(commit=commit, date=time.strftime("%Y-%m-%d"), python=platform.python_version())
     for paragraph in head.split("\n\n"):
@@ -108,7 +108,7 @@ def page(cases: list[str], mutants: list[str]) -> Iterator[str]:
 
 
 def _case_table(cases: str) -> Iterator[str]:
-    """Yield the rows of the cases of the paper's protocol. Cases with the same result share a table."""
+    """Yield the lines of the tables on the paper's protocol. Cases with the same result share a table."""
     matches = list(CASE.finditer(cases))
     if len(matches) != len(re.findall(r"^\w+: .*; initially, ", cases, re.MULTILINE)):
         raise SystemExit("cases.txt: a case has another form than the pattern CASE")

@@ -65,7 +65,7 @@ def test_exhaustive_search_counts_states_and_transitions(
         ),
         (toy(Host, Invents), "creation", 0),
         (toy(messages=(1, 1)), "delivery", 2),  # h0 broadcasts and delivers the message, but h1 never receives it.
-        # A message passes h0, s0 and h1, and the answer to it returns through s0. h0 delivers the answer first.
+        # A message travels from h0 through s0 to h1. The answer returns through s0, and h0 delivers it first.
         (
             toy(Host, Repeats, messages=(1, 1)),
             "causal_order",

@@ -2,7 +2,7 @@
 
 Model     A host sends each message to its station repeatedly until the message comes back, and only then sends the next
           one. A station repeats everything that it receives to its cell. With one host the protocol is correct; with
-          two hosts it does not keep the order of messages.
+          two hosts it does not preserve the order of messages.
 Source    ours
 """
 

@@ -43,10 +43,10 @@ def test_random_broadcast_scenarios_vary_in_size_and_workload(protocol: str) -> 
 
 
 class Overtakings:
-    """Counts how many messages a process receives before an earlier message on the same link."""
+    """Counts the messages that a process receives before a message that was sent earlier on the same link."""
 
     def __init__(self) -> None:
-        self._sent: dict[tuple[int, int, int], list[int]] = {}  # (sender, receiver, message) -> number of each copy
+        self._sent: dict[tuple[int, int, int], list[int]] = {}  # (sender, receiver, message) -> numbers of its copies
         self._numbers: Counter[tuple[int, int]] = Counter()
         self._latest: dict[tuple[int, int], int] = {}
         self.count = 0

@@ -111,8 +111,8 @@ def test_an_assertion_in_the_protocol_counts_as_a_violation(monkeypatch: pytest.
 
 
 def violate(monkeypatch: pytest.MonkeyPatch, *violated: int) -> list[dict[str, str]]:
-    """Make the runs of these seeds violated, and return the list to which the options of each campaign will be
-    added.
+    """Let a simulated campaign report violations for these seeds. Return the list to which the options of each campaign
+    will be added.
     """
     asked: list[dict[str, str]] = []
 

@@ -1,4 +1,4 @@
-"""Regression tests for bugs that campaigns found in the simulator. Without its fix, each run raises an error, or its
+"""Regression tests for bugs that campaigns found in the simulator. Without the fix, a run raises an error, or its
 verdict is violated or unknown.
 """
 

@@ -1,5 +1,5 @@
-"""Tests of custom protocols in a swarm. They are judged by the promises that their classes declare, and broken ones are
-found.
+"""Tests of custom protocols in a swarm: they are judged by the promises that their classes declare, and faulty
+protocols are detected.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def edit(file: str, folder: Path, old: str, new: str) -> str:
 
 
 def findings(results: list[Result]) -> list[str]:
-    """Return the findings in the results. A run that raised an exception has ERROR in front."""
+    """Return the findings in the results. Findings of runs that raised an exception begin with ERROR."""
     ended = {"violated": "", "ended with an error": "ERROR "}
     return [ended[result.answer] + result.explanation for result in results if result.answer in ended]
 

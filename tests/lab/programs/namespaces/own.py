@@ -15,7 +15,7 @@ import pytest
 from mobilenet.api import Run, run
 from mobilenet.simulation.parties import RealTime
 
-# An ordinary user runs these tests separately.
+# As root, these tests are skipped if an ordinary user runs them separately.
 APART = os.getuid() == 0 and bool(os.environ.get("MOBILENET_NAMESPACES_APART"))
 MUST = bool(os.environ.get("MOBILENET_REQUIRE_NAMESPACES"))
 SBIN = f"{os.environ['PATH']}:/usr/sbin:/sbin"

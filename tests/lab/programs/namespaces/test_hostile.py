@@ -67,8 +67,8 @@ def test_misbehaving_programs_do_not_disturb_other_cells(tmp_path: Path) -> None
 def test_an_emulator_that_corrupts_packets_is_detected(
     fault: Callable[[Any, str, Packet], object], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The faulty emulator changes a byte of packets, sends them to another host, or repeats them, either unchanged or
-    with another number.
+    """The faulty emulator changes a byte in each packet, sends packets to another host, or repeats packets, either
+    unchanged or with another number.
     """
     skip_without("ping")
     sound = Applications.hand_over

@@ -27,7 +27,7 @@ from tests.lab.programs.namespaces.test_nothing_is_left import MARK, processes_w
 
 pytestmark = USUAL
 DURATION_S = 6.0
-LONGEST_S = 40  # limit for a whole run outside of pytest, because pytest has its own timeout
+LONGEST_S = 40  # time limit for a run outside of pytest, which has its own timeout
 TOOLS = ("ping", "iperf3", "curl", "mosquitto", "mosquitto_pub", "mosquitto_sub", "redis-server", "redis-cli", "socat")
 BROKER = "exec mosquitto -c broker.conf"
 WEB = "exec python3 -m http.server 80"

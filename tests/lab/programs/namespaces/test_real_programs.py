@@ -119,7 +119,7 @@ def test_a_download_survives_handoffs_a_crash_and_a_cut_wire(tmp_path: Path) -> 
     assert done.metrics["crashes"] == 1
     assert done.verdict == "valid"
     usual = Path("/proc/self/timerslack_ns").read_text()
-    # The emulator sleeps for a shorter time than usual. Its programs must not.
+    # Only the emulator sleeps for a shorter time than usual. Its programs sleep for the usual time.
     assert output_of(done, "h1") == 2 * usual
 
 

@@ -107,8 +107,8 @@ def test_the_size_of_a_datagram_includes_header_and_payload() -> None:
     st.integers(0, STATIONS - 1),
 )
 def test_the_relay_never_routes_a_datagram_in_a_loop(visits: list[int], order: list[int], entry: int) -> None:
-    """Stations learn of a visit at any time, but in the order of the messages from each sender. A datagram passes each
-    station at most once. Once all stations know all visits, the datagram arrives.
+    """A station may learn of a visit at any time, but receives the messages of each sender in order. A datagram passes
+    each station at most once. Once all stations know all visits, the datagram arrives.
     """
     ports = [Port(number) for number in range(STATIONS)]
     stations = [RelayStation(port, Wire(port)) for port in ports]  # type: ignore[arg-type]

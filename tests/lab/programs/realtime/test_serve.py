@@ -257,7 +257,7 @@ def test_serve_accepts_programs_that_were_started_elsewhere(tmp_path: Path) -> N
     protocol |= {"logs": "log{me}.txt", "own_port": None}  # type: ignore[dict-item]
     path = scenario(tmp_path, None, duration_s=2, protocol=protocol)
     port = port_of(path)
-    (tmp_path / "log0.txt").write_text("sent 99\n")  # remains from an earlier run
+    (tmp_path / "log0.txt").write_text("sent 99\n")  # a file left by an earlier run
     with subprocess.Popen(command_for(path), stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None
         assert f"Host 0 sends to host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
@@ -334,7 +334,7 @@ def test_a_program_that_fails_ends_the_run(code: str, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_program_that_closes_its_output_causes_no_delay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []  # records questions about how a program ended, because the answer may take a while
+    asked: list[object] = []  # records calls of `failure`, which may take a while
     monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
     code = "__import__('os').close(1); open(f'closed-{me}', 'w').close()\nwhile True: time.sleep(1)"
     done = talk(tmp_path, code, duration_s=3, protocol={"stop": {"after_s": 60}})
@@ -566,7 +566,7 @@ def test_serving_a_saved_run_again_logs_to_the_new_directory(tmp_path: Path) -> 
     assert status == 4, output  # Messages were not delivered, so the verdict is unknown.
     before = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
     status, output = command("serve", tmp_path / "one" / "scenario.yaml", "--allow-code", "--out", tmp_path / "two")
-    assert status == 4, output  # Here, too, messages were not delivered.
+    assert status == 4, output  # Messages were not delivered.
     assert {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()} == before
     assert (tmp_path / "two" / "log1.txt").read_text() == "broadcast 0\n" and "log0.txt" not in before
     assert (Run(tmp_path / "two").events["event"] == "broadcast").sum() == 1
@@ -585,7 +585,7 @@ def test_programs_without_promises_stop_after_the_active_part(tmp_path: Path) ->
 
 
 def test_programs_without_output_are_stopped_too(tmp_path: Path) -> None:
-    """One program ends at SIGTERM, after a last line. The other ends only at SIGKILL."""
+    """One program prints a last line and ends at SIGTERM. The other ends only at SIGKILL."""
     quiet = "import signal\ndef end(*_): say('broadcast 0'); sys.exit()\n"
     quiet += "signal.signal(signal.SIGTERM, signal.SIG_IGN if me == 1 else end)\nwhile True: time.sleep(0.05)\n"
     done = talk(tmp_path, quiet, duration_s=2.0, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)

@@ -52,7 +52,7 @@ def test_the_check_of_searches_recognizes_wrong_answers() -> None:
 
 
 def test_without_splitting_the_error_too_many_searches_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With this distribution, a procedure that spends the whole error at each look at each value is wrong too often."""
+    """With this distribution, a procedure that allows the full error at each look at each value is wrong too often."""
     monkeypatch.setattr("mobilenet.lab.studies.capacity.feasibility.share_of_look", lambda number: 1.0)
     # Without this change, the searches would need more runs.
     monkeypatch.setattr("mobilenet.lab.studies.statistics.is_rare", lambda *_: True)

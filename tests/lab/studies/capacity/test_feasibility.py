@@ -72,7 +72,7 @@ def at_least(limit: float) -> Judge:
         (BOTH, rows(0.5, ratio=0.99), State.HOLDS, 10, True),
         (BOTH, rows(0.5, ratio=0.5), State.FAILS, 10, True),
         (BOTH, rows(2.0), State.FAILS, 10, True),
-        # A decision needs runs that contradict it, or so many runs that contradicting ones would have been seen.
+        # A decision needs contradicting runs, or so many runs that contradicting runs would have been seen.
         (IN_SEARCH, rows(0.5, 400, 0.01), State.HOLDS, 156, True),
         # The eighth long run has the number 36, but other runs may take even longer.
         (IN_SEARCH, LONG, State.HOLDS, 156, True),
@@ -210,7 +210,7 @@ def test_a_metric_present_in_half_of_the_runs_is_usually_decided() -> None:
 
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 def test_the_capacity_search_accounts_for_rare_long_runs(share: float) -> None:
-    """The delay is about 0.5 s, and longer in a share of the runs. Its mean is 1.5 s."""
+    """The delay is about 0.5 s, except in a fraction `share` of the runs, where it is longer. Its mean is 1.5 s."""
     wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
     for seed in range(50):
         stream = generator(seed, "long runs", str(share))
@@ -221,7 +221,7 @@ def test_the_capacity_search_accounts_for_rare_long_runs(share: float) -> None:
 
 
 def test_rare_extremes_are_detected_behind_runs_over_the_limit() -> None:
-    """Most runs are at 0.8 or 1.06, and 6 % of them are longer by 5. The mean is thus about 1.2."""
+    """Most delays are 0.8 or 1.06, and 6 % are longer by 5. The mean is thus about 1.2."""
     wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
     for seed in range(50):
         stream = generator(seed, "farther", "0")

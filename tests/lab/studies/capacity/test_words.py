@@ -52,7 +52,7 @@ def search_result(
 
 @pytest.fixture
 def two() -> SearchResult:
-    """Return a search with two requirements. At 0.1, only the delay fails."""
+    """Return a search with two requirements. At the value 0.1, only the requirement on the delay fails."""
     judge = Judge((DELAY, RATIO), 0.004, rare=0.6)
     return search_result({0.0: judge.judge(rows(0.5, 0.8)), 0.1: judge.judge(rows(2.0, 0.8))}, 0.0, 0.1, DELAY, RATIO)
 

@@ -128,7 +128,6 @@ def test_an_answer_is_clear_only_if_it_lies_beyond_the_margin() -> None:
 
 
 def test_a_claim_agrees_with_the_mean_even_if_the_margin_is_wide() -> None:
-    """The answer agrees even if the margin is wide."""
     for mean in np.linspace(0.5, 1.5, 41):
         answer = judge_claim(question(at_most(1.0, 10.0)), spread(float(mean), 0.3)).answer
         assert answer is (HOLDS if mean <= 1 + 1e-9 else FAILS)
@@ -295,7 +294,7 @@ def test_a_claim_depends_only_on_the_runs_it_mentions() -> None:
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 @pytest.mark.parametrize("is_difference", [True, False])
 def test_a_mean_near_zero_is_not_mistaken_for_zero(share: float, is_difference: bool, jitter: float) -> None:
-    """The mean of A is 0.5, and the mean of B is 1. B is 0, or nearly 0, except in a share of the runs."""
+    """The mean of A is 0.5, and the mean of B is 1. B is 0 or nearly 0, except in a fraction `share` of the runs."""
     test = Inequality(A, B, False, False, 0.3, 0.05) if is_difference else below(A, B)
     truth, wrong, metric = FAILS if is_difference else HOLDS, 0, "delivery_delay_mean_s"
     for seed in range(20):
@@ -311,7 +310,7 @@ def test_a_mean_near_zero_is_not_mistaken_for_zero(share: float, is_difference: 
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 @pytest.mark.parametrize("relation", ["within", "difference", "ratio"])
 def test_claims_account_for_rare_extreme_runs(share: float, relation: str) -> None:
-    """The mean of A is 1.5: it is about 0.5, except in a share of the runs. The mean of B is 1."""
+    """A is about 0.5, except in a fraction `share` of the runs, and its mean is 1.5. The mean of B is 1."""
     tests = {
         "within": at_most(1.0), "difference": Inequality(A, B, False, True, 0.0, 0.1), "ratio": below(A, B),
     }  # fmt: skip

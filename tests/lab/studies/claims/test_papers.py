@@ -91,7 +91,7 @@ def test_claims_of_the_bundling_paper_have_documented_answers() -> None:
     failures = failing("bundling")
     free = {name for name in failures if ".free." in name and name[0] in "34"}
     small = {name for name in free if int(name.split(".")[1]) <= 128}
-    assert small == {"3.32.NO-AGGR.free.latency"}  # This is the only cell that differs.
+    assert small == {"3.32.NO-AGGR.free.latency"}  # Only this cell differs.
     assert {name for name in free if ".SMALL" in name} == {"3.1024.SMALL10.free.latency"}
     assert {name for name in free if ".NO-AGGR." in name} == small
     shared = {name for name in failures if name.startswith("2.")}
@@ -124,7 +124,7 @@ def test_claims_of_the_causal_paper_have_documented_answers() -> None:
 
 
 def test_the_verdicts_of_a_paper_become_claim_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A claim that holds only in part is answered as not holding. Each largest size is judged once."""
+    """A claim that holds only in part fails. A paper is judged only once for each largest size."""
     verdicts = {"goal": "hold", "best_trees": "hold in part", "best_once": "fail", "higher_all_t1": "not checked"}
     calls = []
 

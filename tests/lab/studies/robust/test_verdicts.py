@@ -25,7 +25,7 @@ BASE = np.full(6, 5.0) + NOISE[::-1]
 
 
 def finding(effect: float | None, metric: str = "gaps", spread: float = 1.0) -> Finding:
-    """Return the finding on a level with this difference from the baseline. If `effect` is None, the level does not
+    """Return a finding on a level that differs from the baseline by `effect`. If `effect` is None, the level does not
     have a mean.
     """
     made = Finding({}, "new", "old", metric, "unstable")

@@ -24,8 +24,8 @@ def _no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def responses(points: np.ndarray, important: list[int], chance: np.random.Generator, noise: float) -> np.ndarray:
-    """Return responses to three important keys. One of them has a nonlinear effect, and another one has an effect only
-    together with the first key. Worlds differ, with a skewed distribution.
+    """Return responses to three important keys. The first one has a linear effect, the second one a quadratic effect,
+    and the third one an effect only together with the first. The noise in the worlds has a skewed distribution.
     """
     x = points / (LEVELS - 1)
     a, b, c = (x[..., key] for key in important)
