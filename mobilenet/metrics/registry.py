@@ -1,8 +1,8 @@
 """All metrics by name, each with a description for users.
 
 Model     groups of metrics are declared where they are computed, and collected here. A buffer of a plug-in is described
-          by the name of its quantity. Another unlisted metric (such as one of an older version) is described by its
-          name, with spaces. Custom metrics (custom.py) have their own description and unit
+          by the name of its quantity. Any other metric that is not listed, such as one of an older version, is
+          described by its name, with spaces. Custom metrics (custom.py) have their own description and unit
 Units     s, bytes, t.u. as declared
 Source    ours: docs/verdicts-and-metrics.md
 """

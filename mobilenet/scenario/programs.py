@@ -154,7 +154,7 @@ def _not_executable(program: Path) -> str | None:
 
 
 class Program(Parameters):
-    """The keys for programs that both kinds of scenarios have."""
+    """The keys for programs. Both kinds of scenarios have them."""
 
     name: Literal["program"] = "program"
     files: LoadedFiles

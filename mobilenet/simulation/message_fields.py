@@ -1,4 +1,4 @@
-"""Read from a protocol's message what the record notes about it: its host, and the application message that it carries.
+"""Extract the subject of a protocol's message for the record: its host, and the application message that it carries.
 
 Model     protocols name the fields of their messages freely. Only the names `host`, `ses` (or the `ses` of a request
           `rq`) and `id` have a meaning here; all other fields are recorded as detail. If an envelope (a segment, a

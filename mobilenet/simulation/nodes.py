@@ -1,7 +1,7 @@
-"""Nodes, which connect protocols with the network through ports. The parts for hosts only are in hosts.py.
+"""Nodes, which connect protocols with the network through ports. The code that only hosts need is in hosts.py.
 
 Model     a node runs handlers to completion, one at a time. A crash takes away everything except the stable store:
-          handlers, timers and the radio's queue. The protocol's calls of its port are recorded here as events of the
+          handlers, timers and the radio's queue. The protocol's calls to its port are recorded here as events of the
           run, and buffer sizes are sampled whenever a handler has changed them.
 Units     integer nanoseconds, bytes
 Source    ours: docs/architecture.md

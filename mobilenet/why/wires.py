@@ -95,8 +95,8 @@ class OnLinks(InOrder):
         held_ns, events = np.asarray(record.time_ns)[rows], np.asarray(record.events_before)[rows]
         bits = 8 * (np.asarray(record.size_bytes)[rows].astype(np.int64) + self._header_bytes)
         last_ns, work_ns = np.zeros_like(held_ns), -(-bits * SECOND // self._bits_per_s)
-        # The last cut before each row counts. A message that a cut loses is never on the link, and the cut empties the
-        # link.
+        # For each row, the last cut that began before it decides. A cut that loses messages empties the link, and
+        # messages that are put on the link during such a cut never get onto it.
         cuts = [Cut(NONE, NONE, 0, False), *self._cuts.of(record.node[first], record.to[first])]
         begins, ends, ends_ns, loses = (np.array(column) for column in zip(*cuts, strict=True))
         which = np.searchsorted(begins, events) - 1

@@ -116,7 +116,7 @@ def test_yaml_bombs_are_rejected_quickly() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_parsed_or_rejected_in_one_line(data: bytes) -> None:
+def test_any_bytes_are_parsed_or_rejected_with_one_line(data: bytes) -> None:
     try:
         parse(data, "f.yaml")
     except ScenarioError as error:

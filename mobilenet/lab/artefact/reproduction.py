@@ -195,7 +195,7 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
     try:
         return list(answers_in((folder / MARK).read_bytes())["claims"])
     except (OSError, ValueError, RecursionError):
-        raise ArtefactError(f"{folder / MARK}: expected the answers to claims") from None
+        raise ArtefactError(f"{folder / MARK}: expected the file that `mobilenet claims` writes") from None
 
 
 def _runs(part: Part) -> int:

@@ -4,7 +4,7 @@ Model     Names have the form that INET gives them: a module (`Net.host[12].wlan
           and, after a colon, which statistic of it was recorded (`packetDropIncorrectlyReceived:count`). A station of
           mobilenet is called an access point there, because what IEEE 802.11 calls a station is a host in mobilenet.
           The attribute `title` describes a metric in words, and `key` is its name in the files of mobilenet
-Units     as the names in the files of mobilenet end, in the spelling of OMNeT++: B for bytes
+Units     those of the names in mobilenet's files, in the spelling of OMNeT++: B for bytes
 Source    OMNeT++ 6.1, Simulation Manual, appendix "Result File Formats"; names of INET 4.5
 """
 

@@ -154,7 +154,7 @@ def _recover(down: Iterable[str], end_ns: int) -> Iterator[tuple[int, str, str, 
 
 
 def _missing_gap_problem(events: Table) -> str | None:
-    """Return the first host that was given up and got no gap by the end of the first handoff that began later."""
+    """Return the first host that was given up and had no gap by the end of its next handoff."""
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "gap", "expire")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     members: set[str] = set()

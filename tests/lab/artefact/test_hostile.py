@@ -213,8 +213,11 @@ def test_studies_and_claims_can_only_use_files_in_the_archive(tmp_path: Path) ->
         ({**STUDY, "studies/a/study.yaml": LEVELS % b"[1, 2]"}, "2 configurations, but the archive contains 1"),
         ({**STUDY, "studies/a/study.yaml": LEVELS % MANY}, "1000000000000 configurations, but the archive contains 1"),
         ({**{name.replace("c000", "c001"): data for name, data in STUDY.items()}}, f"{SCENARIO}: missing from the"),
-        ({"claims/c/claims.yaml": b"claims: {}\n", "claims/c/claims.json": b"[]"}, "expected the answers to claims"),
-        ({"claims/c/claims.yaml": b"claims: {}\n"}, "expected the answers to claims"),
+        (
+            {"claims/c/claims.yaml": b"claims: {}\n", "claims/c/claims.json": b"[]"},
+            "expected the file that `mobilenet claims` writes",
+        ),
+        ({"claims/c/claims.yaml": b"claims: {}\n"}, "expected the file that `mobilenet claims` writes"),
         ({"studies/a/study.yaml": b"\xff"}, "studies/a/study.yaml:1: not UTF-8 text"),
     ):
         zip_files(tmp_path / "x.zip", files)

@@ -2,13 +2,13 @@
 
 Model     Values are numbered 0 to `last` in ascending order. The search first looks at both ends and at the quarter
           points, so that the data show the direction, and also requirements that hold only in the middle of the range.
-          Then it bisects: it examines the middle between a value that holds and one that fails. An end that is hard to
-          decide does not delay the search: the search alternates between this end and the middle between the end and
-          the next decided value; the one with fewer runs comes first. This is probabilistic bisection in which each
-          question is answered by a sequential test with a small error, so that the median of the posterior is that
-          middle. The choice of values depends only on decisions. As long as all decisions are right, the values outside
-          of the tolerance that can be chosen are known in advance: the first values, and one for each halving on either
-          side of the threshold. So the error is divided among `claims` of them. This is valid whatever the dependence
+          Then it bisects: it examines the midpoint of a value that holds and one that fails. An end that is hard to
+          decide does not delay the search. The search then alternates between this end and the midpoint of the end and
+          the next decided value, and continues with the one that has fewer runs. This is probabilistic bisection: a
+          sequential test with a small error answers each question, and the median of the posterior is the midpoint. The
+          choice of values depends only on decisions. As long as all decisions are right, the values outside of the
+          tolerance that can be chosen are known in advance: the first values, and one for each halving on either side
+          of the threshold. So the error is divided among `claims` of them. This is valid whatever the dependence
           between values, so the same random worlds may serve all values.
 Shapes    `judged` maps a value to its judgement so far. A value that is missing from it has not been run.
 Source    Horstein (1963); Waeber, Frazier, Henderson, Bisection search with noisy responses, SIAM J. Control Optim.
@@ -120,8 +120,8 @@ def _decided_values(judged: Mapping[int, ValueJudgement]) -> list[int]:
 
 
 def _turns(judged: Mapping[int, ValueJudgement]) -> int:
-    """Return how many times the requirements certainly begin or cease to hold along the key. Two neighbouring decisions
-    certainly differ if neither depends on the tolerance, or if one of them is beyond the tolerance.
+    """Return how often the requirements change from holding to failing, or back, along the key. A change between two
+    decided values counts only if neither decision depends on the tolerance, or if one is beyond the tolerance.
     """
     decided = [judged[value] for value in _decided_values(judged)]
     sequences = [

@@ -264,8 +264,8 @@ class Side(NamedTuple):
 
 
 def _side(metric: str, rows: Runs, test: Inequality, error: Error | None) -> Side | None:
-    """Return the values of the replications that have the metric in all places of the test. Return None if there are
-    too few, or if a difference would be infinity minus infinity.
+    """Return the values of the replications that have the metric in every configuration of the test. Return None if
+    there are too few, or if a difference would be infinity minus infinity.
     """
     own, other = rows[test.value], rows[test.other] if test.other is not None else None
     if metric.startswith(NEVER):  # a run without a value never delivered this share

@@ -213,7 +213,7 @@ def _lock(node: Transceiver, serial: int, last: int, d2: float) -> None:
 
 
 def _note_locked(node: Transceiver) -> None:
-    """Record that the locked frame is in the air. This is postponed if a frame arrives in silence."""
+    """Extend the time in which the medium is busy at this node to the end of the locked frame."""
     if node.lock_until > node.air_until:
         node.air_until = node.lock_until
 

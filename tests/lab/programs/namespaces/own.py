@@ -15,7 +15,7 @@ import pytest
 from mobilenet.api import Run, run
 from mobilenet.simulation.parties import RealTime
 
-# As root, these tests are skipped if an ordinary user runs them separately.
+# The continuous integration runs these tests as an ordinary user, and sets this variable so that root skips them.
 APART = os.getuid() == 0 and bool(os.environ.get("MOBILENET_NAMESPACES_APART"))
 MUST = bool(os.environ.get("MOBILENET_REQUIRE_NAMESPACES"))
 SBIN = f"{os.environ['PATH']}:/usr/sbin:/sbin"
