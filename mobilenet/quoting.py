@@ -49,7 +49,7 @@ def pluralize(number: int, what: str) -> str:
 
 
 def there_are(count: int, what: str, letter: str = "") -> str:
-    """Write `there is only 1 host, h0`, `there are 3 hosts, h0 to h2` or `there are no hosts`. Without a letter,
+    """Return `there is only 1 host, h0`, `there are 3 hosts, h0 to h2` or `there are no hosts`. Without a letter,
     numbers replace the names.
     """
     if count == 0:

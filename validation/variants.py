@@ -21,7 +21,7 @@ from typing import Any
 
 from mobilenet.scenario import Scenario
 from mobilenet.verify.judge import overall
-from tests.protocols.tcp_flooding.judged import measure
+from tests.protocols.tcp_flooding.verdicts import measure
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 FLOODING = "protocol.name=tcp_flooding"

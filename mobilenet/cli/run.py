@@ -80,7 +80,7 @@ def run(
 
 @contextmanager
 def offering_force() -> Iterator[None]:
-    """If the target exists, explain how to replace it."""
+    """Explain how to replace the target if it exists."""
     from mobilenet.record.writer import AlreadyThere
 
     try:

@@ -90,7 +90,7 @@ def _end(result: Any) -> None:
 
 @contextmanager
 def keeping_what_is_done() -> Iterator[None]:
-    """If a study is stopped or loses Spark, report that its finished runs are kept."""
+    """Report that finished runs are kept if a study is stopped or loses Spark."""
     from mobilenet.lab.studies.batch import JobLost
     from mobilenet.lab.studies.java import is_without_java
 
@@ -111,7 +111,7 @@ def keeping_what_is_done() -> Iterator[None]:
 
 @contextmanager
 def while_spark_lives(early: str) -> Iterator[None]:
-    """If Spark ends during work whose partial results are not kept, report this with the message `early`."""
+    """Report the message `early` if Spark ends during work whose partial results are not kept."""
     from mobilenet.lab.studies.batch import JobLost
     from mobilenet.lab.studies.java import is_without_java
     from mobilenet.parameters import ScenarioError

@@ -144,7 +144,7 @@ class BaseHost(_Base):
 
 
 class BaseStation(_Base):
-    """A support station that does nothing. Protocols derive from it."""
+    """The base class of stations. Derived classes implement `on_wired` and `on_receive`."""
 
     def __init__(self, port: StationPort, wired: WiredPort, settings: Any, stations: int) -> None:
         super().__init__(port)

@@ -55,7 +55,7 @@ class Watch:
         self._due_ns = [0] * len(observers)
         self._listeners = [o for o in observers if type(o).on_event is not Observer.on_event]
         self._next_row = 0
-        self._untold: list[tuple[Any, ...]] = []  # rows of the current slice that have been moved into batches
+        self._pending: list[tuple[Any, ...]] = []  # rows that the listeners have not received yet
 
     def restart(self, now_ns: int) -> None:
         """Begin a new slice for every observer."""
@@ -78,16 +78,16 @@ class Watch:
     def keep_rows(self) -> None:
         """Copy the rows that the observers receive at the end of the slice, before the rows are moved into batches."""
         if self._listeners:
-            self._untold += self._events.rows(self._next_row)
+            self._pending += self._events.rows(self._next_row)
         self._next_row = len(self._events)
 
     def _tell_events(self) -> None:
         self.keep_rows()
-        for row in self._untold:
+        for row in self._pending:
             event = Event(*row)
             for observer in self._listeners:
                 observer.on_event(event)
-        self._untold.clear()
+        self._pending.clear()
 
 
 class Totals(Observer):

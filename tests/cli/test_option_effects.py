@@ -26,7 +26,7 @@ from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.study import compare_study
 from tests.cli.command import mobilenet
 from tests.conftest import FIRST, ROOT, SCENARIOS
-from tests.lab.studies.test_handed_on import make
+from tests.lab.studies.test_moved_studies import make
 
 GOSSIP = str(SCENARIOS / "own_protocol" / "gossip.yaml")
 FLOOD = str(SCENARIOS / "programs" / "flood.yaml")

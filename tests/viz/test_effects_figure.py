@@ -22,7 +22,7 @@ from mobilenet.lab.studies.study import compare_study
 from mobilenet.viz import study_tables as study_tables_module
 from mobilenet.viz import style
 from tests.conftest import SCENARIOS
-from tests.lab.studies.test_handed_on import make
+from tests.lab.studies.test_moved_studies import make
 from tests.viz.overlap import overlapping
 
 DELAY = "delivery_delay_mean_s"

@@ -1,5 +1,6 @@
-"""Tests that `why` finds a planted cause and no other cause. The command `python -m tests.why.planted 200` draws many
-of them.
+"""Tests that `why` finds a planted cause and no other cause. The command `python -m tests.why.random_causes 200` draws
+many
+of these causes.
 """
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from mobilenet.why.kinds import KINDS
-from tests.why.planted import CAUSES, PlantedCause, draws
+from tests.why.random_causes import CAUSES, PlantedCause, draws
 
 
 @pytest.fixture(scope="module")

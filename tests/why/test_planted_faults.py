@@ -1,6 +1,6 @@
 """Tests that `why` names each planted intervention and fault, in random scenarios and in cases that users reported.
 
-The command `python -m tests.why.planted_faults 20` draws each of them in every setting.
+The command `python -m tests.why.random_faults 20` draws each of them in every setting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.why import kinds
 from mobilenet.world.faults import Faults
 from mobilenet.world.interventions import AnyIntervention
-from tests.why.planted_faults import DRAWS, FAULTS, HARMLESS, NEEDED, describe, rotated_draws
+from tests.why.random_faults import DRAWS, FAULTS, HARMLESS, NEEDED, describe, rotated_draws
 from tests.why.test_stories import parts, replay
 
 TARGETS = {"at_s", "do", "host", "link", "station", "to_m"}

@@ -25,7 +25,7 @@ from mobilenet.why.shares import counted_deliveries, shares
 from mobilenet.why.stories import recorded_stories
 from mobilenet.why.stretches import Stretch
 from tests.cli.command import FIRST
-from tests.lab.studies.test_handed_on import make
+from tests.lab.studies.test_moved_studies import make
 
 SVG = Look((".svg",))
 

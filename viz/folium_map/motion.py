@@ -212,8 +212,8 @@ def _station(run: Record, number: int) -> str:
 
 
 def _interruptions_ns(run: Record) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the deliveries before and after each handoff with an interruption, by host and beginning of the
-    handoff.
+    """Return the times of the last delivery before and the first one after each handoff that has an interruption, by
+    host and beginning of the handoff.
     """
     fold = EventFold(read_coded(run.folder, "events"), 0, round(1e9 * end_s(run)) + 1)
     return {

@@ -141,7 +141,7 @@ class LiveSession:
     # --- going on
 
     def play(self, until_s: float | None = None) -> None:
-        """Play to this time, or to the end if no time is given. A violation stops the run earlier."""
+        """Play to this time, or to the end if no time is given. In virtual time, a violation stops it."""
         self.play_ns(2**62 if until_s is None else instant_ns("play", until_s))
 
     def play_ns(self, until_ns: int) -> None:

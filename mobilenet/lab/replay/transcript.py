@@ -32,8 +32,8 @@ class Line(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The first difference between two runs of programs. `number` is the position of the line, from 1, among all lines
-    that one life of a node sent or received.
+    """The first difference between two runs of programs. `number` is the position of the line, from 1, among the lines
+    that the node sent, or received, in the same life.
     """
 
     node: str

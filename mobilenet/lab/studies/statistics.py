@@ -314,7 +314,7 @@ def assumption(rare: float) -> str:
 
 
 def _largest_share(n: int, seen: int, error: float) -> float:
-    """Return the largest share for which `seen` or fewer of n runs occur with a probability of `error`."""
+    """Return the largest share for which at most `seen` of n runs show an outcome with probability `error`."""
     from scipy.special import betaincinv
 
     return 1.0 if seen >= n else float(betaincinv(seen + 1, n - seen, 1 - error))

@@ -302,8 +302,8 @@ def _was_just_begun(path: Path) -> bool:
 
 
 def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None] = lambda line: None) -> Study:
-    """Return the study with the number of replications in its directory, if that is larger and the caller gave no
-    number.
+    """Return the study with the number of replications in its directory, if that is larger. The study is unchanged if
+    the caller gave a number, if either study has a stopping rule, or if they differ otherwise.
     """
     if study.has_given_replications or not (path / "study.yaml").is_file():
         return study

@@ -269,8 +269,8 @@ class Air(Observer):
             self._note(flight, sender, f"is sent {start_ns - times[1]} ns after {other}, before DIFS is over")
 
     def _check_losses(self, flight: Flight) -> None:
-        """Check that another transmission explains each loss that is recorded as a collision. All overlapping frames
-        have been compared by now.
+        """Check that another transmission explains each loss that is recorded as collision, never_attempted or
+        half_duplex. All overlapping frames have been compared by now.
         """
         for node, outcome in flight.outcomes.items():
             if outcome in (COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX) and node not in flight.excused:

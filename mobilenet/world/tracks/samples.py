@@ -226,9 +226,9 @@ class RecordedSamples:
         )
 
     def require_one_kind_of_coordinates(self) -> None:
-        """Raise an error if most coordinates are metres and some are probably degrees, as in a file that was combined
-        from two. Files of ns-2 and BonnMotion are not checked, because they are in metres by definition, and (0, 0) is
-        common in them.
+        """Raise an error if some coordinates are certainly metres and others probably degrees, as in a file that was
+        combined from two. Files of ns-2 and BonnMotion are not checked, because they are in metres by definition, and
+        (0, 0) is common in them.
         """
         if self.lonlat or self.format in ("ns2", "bonnmotion"):
             return

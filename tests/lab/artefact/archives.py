@@ -17,7 +17,7 @@ from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import Store
 from tests.cli.command import mobilenet, one_line
 from tests.conftest import FIRST, SCENARIOS
-from tests.lab.studies.test_handed_on import make
+from tests.lab.studies.test_moved_studies import make
 
 FILES = {"README.md": b"# A study\n", "studies/a/study.yaml": b"scenario: configurations/c000/scenario.yaml\n"}
 LOSS = {

@@ -21,7 +21,7 @@ from mobilenet.record.stamp import commit
 from tests.cli.command import everything_below, mobilenet
 from tests.cli.test_printed_commands import follow
 from tests.conftest import FIRST, ROOT
-from tests.lab.studies.test_handed_on import make
+from tests.lab.studies.test_moved_studies import make
 
 from .archives import make_loss, pack, refusal, unzip
 from .validator import issues

@@ -30,7 +30,7 @@ from mobilenet.record import reader
 from mobilenet.record.reader import RunError
 from tests.cli.command import mobilenet, one_line
 from tests.conftest import FIRST, ROOT
-from tests.lab.export.sniffed import OUTCOMES, Sniffed, sniff
+from tests.lab.export.radiotap_reader import OUTCOMES, Sniffed, sniff
 
 PAGE = ROOT / "docs" / "guide" / "radio-capture.md"
 KNOWN = ["record.messages=true", "record.causes=true"]

@@ -18,7 +18,7 @@ from mobilenet.lab.studies.declaration import Study
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import load_scenario
 from tests.conftest import SCENARIOS
-from tests.lab.studies.test_handed_on import handed_on
+from tests.lab.studies.test_moved_studies import handed_on
 
 NODE = """#!/usr/bin/env python3
 import os, sys

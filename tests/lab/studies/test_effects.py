@@ -21,7 +21,7 @@ from mobilenet.lab.studies.sentences import effect_name, effects_conclusion
 from mobilenet.metrics.registry import OF_PROCESSES
 from tests.conftest import SCENARIOS
 from tests.lab.studies.directories import of_runs
-from tests.lab.studies.test_handed_on import make
+from tests.lab.studies.test_moved_studies import make
 
 A, B, C = "wireless.loss", "hosts.count", "protocol.window"
 LEVELS = {A: [0, 0.1], B: [10, 20, 30], C: [4, 8]}

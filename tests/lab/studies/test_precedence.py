@@ -38,7 +38,7 @@ from mobilenet.lab.studies.study import compare_study
 from mobilenet.metrics.registry import OF_HOSTS
 from tests.conftest import FIRST, SCENARIOS
 from tests.lab.studies.directories import of_runs
-from tests.lab.studies.test_handed_on import make
+from tests.lab.studies.test_moved_studies import make
 
 GOSSIP = SCENARIOS / "own_protocol" / "gossip.yaml"
 LOSES = {"label": "gossip", "class": "gossip.py:Gossip", "promises": "best_effort", "settings": {"times": 1}}

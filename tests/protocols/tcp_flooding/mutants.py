@@ -23,7 +23,7 @@ from mobilenet.protocols.tcp_flooding.messages import App, Attach, Closed, Moved
 from mobilenet.protocols.tcp_flooding.spacing import HostLink
 from tests.protocols.edits import Edit, mutate
 
-from .judged import judge
+from .verdicts import judge
 
 SHARED = ("messages", "parameters", "stable_storage")  # the network and the scenarios use these modules
 LIMIT = 3000

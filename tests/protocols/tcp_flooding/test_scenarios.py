@@ -17,8 +17,8 @@ from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.judge import overall
 from tests.conftest import SCENARIOS
 
-from .judged import measure
 from .mutants import MUTANTS, hunt
+from .verdicts import measure
 
 RARE = {
     "stale_return",

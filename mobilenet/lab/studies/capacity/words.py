@@ -186,7 +186,7 @@ def sentences(result: SearchResult) -> list[str]:
 
 
 def _had(result: SearchResult) -> list[str]:
-    """For each metric that some runs did not have, return how many runs had it."""
+    """Return how many runs had each metric that some runs lacked."""
     lines = []
     for place, one in enumerate(result.question.requirements):
         own = [judged.estimates[place] for judged in result.points.values() if judged.estimates]

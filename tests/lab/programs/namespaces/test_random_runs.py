@@ -23,7 +23,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
 from tests.lab.programs.namespaces.own import USUAL, play, scenario, skip_without
-from tests.lab.programs.namespaces.test_nothing_is_left import MARK, processes_with
+from tests.lab.programs.namespaces.test_cleanup import MARK, processes_with
 
 pytestmark = USUAL
 DURATION_S = 6.0

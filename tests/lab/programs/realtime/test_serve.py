@@ -29,7 +29,7 @@ from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
 from tests.lab.programs.own import alive, wait_until
 from tests.lab.programs.realtime.own import ON_LINUX, port_of, scenario, serve, talk
-from tests.lab.programs.test_looking_closer import command
+from tests.lab.programs.test_replay_and_shrink import command
 
 pytestmark = ON_LINUX
 SAMPLE = Path(__file__).parents[4] / "scenarios" / "programs" / "udp.yaml"

@@ -130,7 +130,7 @@ def test_most_screenings_find_the_three_effective_keys(repetitions: int, tmp_pat
 
 
 def scenario(seconds: list[float]) -> dict[str, object]:
-    planted = Path(__file__).with_name("planted.py")
+    planted = Path(__file__).with_name("ten_settings.py")
     return {
         "seed": 1, "duration_s": 4,
         "stations": {"layout": {"shape": "points", "points_m": [[0, 0]]}},

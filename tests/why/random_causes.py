@@ -1,6 +1,6 @@
 """Plant a cause of delay in random scenarios, and check that `why` names it.
 
-    python -m tests.why.planted 200        # scenarios; prints a table, and each scenario that failed
+    python -m tests.why.random_causes 200        # scenarios; prints a table, and each scenario that failed
 
 Model     hosts stand near stations in a chain. Two runs have the same world, except that only one has the cause. A
           scenario counts if the mean delays differ by more than 20 % and by two standard errors. The means include

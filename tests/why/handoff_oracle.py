@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.why.second import Event, Piece, Row, Run, Stretch, clip, join, leg_between
+from tests.why.oracle import Event, Piece, Row, Run, Stretch, clip, join, leg_between
 
 # timer -> kind of the waits that it ends; waits for all other timers have the kind `timer`
 KINDS = {"TCP retransmission": "retransmission"}

@@ -1,8 +1,8 @@
 """Plant each intervention and fault in random scenarios, and check that its kind has the largest share of the added
 delay.
 
-    python -m tests.why.planted_faults 20          # draws of each fault in every setting; prints a table
-    python -m tests.why.planted_faults 20 cut      # draws of this fault only
+    python -m tests.why.random_faults 20          # draws of each fault in every setting; prints a table
+    python -m tests.why.random_faults 20 cut      # draws of this fault only
 
 Model     hosts stand near stations in a chain. Two runs have the same world, except that only one has the fault. Each
           delivery of one run is compared with the delivery of the other run that has the same sender, receiver and
@@ -31,7 +31,7 @@ from mobilenet.why import kinds
 from mobilenet.why.stories import Stories
 from tests.lab.programs.own import AROUND
 from tests.lab.programs.test_losses import AGAIN
-from tests.why.planted import Document, World, stories_of
+from tests.why.random_causes import Document, World, stories_of
 
 FAR_M = 5000.0  # far from all stations
 DRAWS = 20

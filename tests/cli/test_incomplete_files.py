@@ -24,7 +24,7 @@ from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.task import perform_runs
 from mobilenet.record.atomic_files import in_place_of, partial_path, remove_dead, write_whole
 from mobilenet.record.writer import recover, run_directory
-from tests.lab.studies.test_handed_on import make
+from tests.lab.studies.test_moved_studies import make
 
 from .command import FIRST, ROOT, everything_below, mobilenet, one_line
 

@@ -34,7 +34,7 @@ from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import percentage
 from tests.lab.studies.directories import of_runs
-from tests.lab.studies.test_handed_on import make
+from tests.lab.studies.test_moved_studies import make
 from tests.lab.studies.test_precedence import (
     COMPARISON,
     DELAY,

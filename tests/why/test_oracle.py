@@ -1,4 +1,4 @@
-"""Tests that mobilenet's implementation of docs/models/causes.md agrees with the slow implementation in second.py."""
+"""Tests that mobilenet's implementation of docs/models/causes.md agrees with the slow implementation in oracle.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mobilenet.why.stories import recorded_stories
 from tests.cli.command import mobilenet as command
 from tests.conftest import SCENARIOS
 from tests.lab.programs.realtime.own import PORTS
-from tests.why.second import join, stretches
+from tests.why.oracle import join, stretches
 
 RUNS: dict[str, tuple[str, ...]] = {  # scenario -> overrides
     "first.yaml": (),

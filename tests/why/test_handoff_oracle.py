@@ -12,8 +12,8 @@ from mobilenet.scenario import load_scenario
 from mobilenet.why.handoffs import Interruptions
 from mobilenet.why.stories import recorded_stories
 from tests.conftest import SCENARIOS
-from tests.why.second import Stretch, join
-from tests.why.second_handoffs import Key, interruptions
+from tests.why.handoff_oracle import Key, interruptions
+from tests.why.oracle import Stretch, join
 
 SHORT = ["duration_s=25", "warmup_s=5", "record.causes=true"]
 RUNS: dict[str, tuple[str, ...]] = {  # scenario -> additional overrides
