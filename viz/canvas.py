@@ -1,7 +1,6 @@
-"""A figure that belongs to its caller: pyplot does not keep it, and notebooks show it with any backend.
+"""Create figures outside pyplot, which belong to their caller and are shown in notebooks with any backend.
 
-Model     pyplot would keep each figure until it is closed, and choosing a backend for it would change the caller's
-          backend
+Model     pyplot would keep each figure until it is closed, and would change the caller's backend
 Source    ours: docs/architecture.md, "Decisions"
 """
 

@@ -1,7 +1,7 @@
-"""The bounds that claims require of measured values, for figures of claims and of the studies that answer them.
+"""The bounds that claims require of measured values, for figures of claims and studies.
 
-Shapes    the rows of claims.json, one for each claim
-Errors    OSError, ValueError for missing or damaged answers
+Shapes    There is one row for each claim, as in claims.json
+Errors    OSError or ValueError for missing or damaged answers
 Source    mobilenet/lab/studies/claims/answer.py
 """
 

@@ -2,7 +2,7 @@
 
     python -m mobilenet.viz.comparison STUDY [-o FILE]
 
-Model     there are two metrics in each row. The upper panel shows the mean of each level with its t interval over
+Model     There are two metrics in each row. The upper panel shows the mean of each level with its t interval over
           replications, with one position for each combination of the other factors. The lower panel shows the ratio to
           the baseline with its interval, and the margin of equivalence as a band. An unstable configuration has no
           mean, and is marked on the upper edge of both panels

@@ -1,6 +1,6 @@
-"""Draw the pictures of `mobilenet why`: the deliveries of a message, interruptions, or the delays of one or two runs.
+"""Draw the pictures of `mobilenet why`: the deliveries of a message, interruptions, or the delays of runs.
 
-Errors    RecordError for a suffix of another file type, or a file that cannot be written
+Errors    RecordError for another file type, or a file that cannot be written
 Source    ours: docs/models/causes.md
 """
 

@@ -1,6 +1,6 @@
-"""Write pictures and pages atomically. Several files from one call appear together.
+"""Write pictures and pages atomically. All files of one call appear together.
 
-Model     as in mobilenet/record/atomic_files.py; missing folders are created
+Model     Files are written as in mobilenet/record/atomic_files.py, and missing folders are created
 Errors    RecordError, one line, for an unknown suffix, a directory, or a file that cannot be written
 Source    ours: docs/run-directory.md
 """

@@ -1,6 +1,6 @@
 """Logarithmic vertical axes for values with outliers.
 
-Model     such an axis cannot show a value of zero or less, which is therefore below its lower edge
+Model     Values of zero or less are below the lower edge of such an axis
 Source    ours: docs/guide/pictures.md
 """
 

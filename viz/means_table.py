@@ -1,7 +1,7 @@
 """Write the means of a study as a table for papers, in LaTeX and Markdown.
 
-Model     the table has a row for each configuration and a column for each metric: the mean and half of its interval,
-          with the digits that the interval justifies. LaTeX needs the package booktabs
+Model     The table has a row for each configuration and a column for each metric: the mean and half of its interval,
+          with the digits that the interval justifies. LaTeX needs the package booktabs.
 Units     the units of the metrics, which the column heads state
 Source    ours: docs/guide/pictures.md
 """

@@ -1,8 +1,7 @@
-"""Draw the effects of a comparison on several radios, next to each other, with the verdict on each comparison.
+"""Draw the effects of a comparison on several radios next to each other, with the verdicts.
 
-Model     there is a panel for each metric, a row for each comparison, and in it a mark with an interval for each radio.
-          Significant effects are filled, and others hollow. Ratios have a logarithmic axis, and differences a linear
-          one
+Model     Each metric has a panel, each comparison a row, and each radio a mark with an interval. Significant effects
+          are filled, and others hollow. Ratios have a logarithmic axis, and differences a linear one.
 Source    ours: docs/guide/robust.md
 """
 

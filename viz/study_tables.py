@@ -1,8 +1,8 @@
 """Read and check the tables of a finished study, for reports and figures.
 
-Model     only the tables that are shown are read: summary, buffers, delays, runs, comparison
-Errors    StudyError, one line with the file, if this is not the directory of a study, if the study is not finished, or
-          if a file is damaged
+Model     Only the tables that are shown are read: summary, buffers, delays, runs, comparison
+Errors    StudyError with one line that names the file, for a directory that is not a finished study, or for a damaged
+          file
 Source    mobilenet/lab/studies/tables.py; ours: docs/guide/studies.md
 """
 

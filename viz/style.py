@@ -1,7 +1,7 @@
-"""The style of all figures: colours, axes, and pages whose bytes are the same for the same run.
+"""The style of all figures: colours, axes, and files whose bytes are the same for the same run.
 
-Model     the palette of Okabe and Ito, which colour-blind people can distinguish, and line styles that differ without
-          colours. There is no grid where a band or a line already guides the eye, and every axis has its unit
+Model     The palette is that of Okabe and Ito, which colour-blind people can distinguish. Line styles differ without
+          colours. There is no grid where a band or a line already guides the eye, and every axis has its unit.
 Source    Okabe, Ito, Color universal design (2008)
 """
 

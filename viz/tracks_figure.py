@@ -1,9 +1,9 @@
-"""Draw tracks before any simulation: where hosts go, how fast, when they are in reach, and expected handoffs.
+"""Draw tracks before a simulation: where hosts go and how fast, when they are in reach, and expected handoffs.
 
-Model     the left side shows cells, tracks, and a mark for each expected handoff. The right side shows the share of
-          time at each speed, and the numbers of hosts that exist and that are in reach over time. Lines and areas are
-          interrupted where a host has no samples for a long time. The area under the curve is therefore the host time
-          in the table of the inspection. A single sample is a dot
+Model     The left side shows cells, tracks, and expected handoffs. The right side shows the share of time at each
+          speed, and over time the numbers of hosts that exist and that are in reach. Lines and areas are interrupted
+          where a host has no samples for a long time, so the area under the curve is the host time in the table of the
+          inspection. A single sample is a dot.
 Units     metres, metres per second, seconds
 Source    ours: docs/guide/tracks.md
 """

@@ -1,12 +1,11 @@
 """Parameters of the radio of all nodes.
 
-Model     MODELS contains the keys of each model of reception. Some keys have a meaning for only one kind of MAC (ONLY),
-          or for only some models. Any other MAC or model rejects them, and they do not appear among the values of the
-          scenario.
+Model     MODELS contains the keys of each model of reception. Some keys belong to only one kind of MAC (ONLY), or to
+          only some models. Other MACs and models reject them.
 Units     Distances are in metres, rates in Mb/s, powers in dBm, ratios in dB, sizes in frames or bits, and times in
           milliseconds.
-Errors    pydantic.ValidationError for a rate that the mode does not have, for a range within the communication range,
-          and for a key of another MAC or model.
+Errors    pydantic.ValidationError for a rate that the mode does not have, for an interference or detection range below
+          the communication range, and for a key of another MAC or model.
 Source    IEEE 802.11-2016 for modes and rates; INET 4.2's AckingMac and unit disk radio for the defaults of acking,
           except its bit rate, which is inferred (docs/validation/paper.md); ours: docs/models/radio.md
 """

@@ -1,7 +1,7 @@
-"""A schedule of the swarm's adversary, as it is stored in the scenario.yaml of its run.
+"""A schedule of the swarm's adversary, as stored in the scenario.yaml of its run.
 
-Model     a schedule is drawn from its seed, and played with its backbone and its protocol. The other keys inform
-          readers and the verifier, which derives from them what the run promises
+Model     The seed determines the schedule, which is played with its backbone and protocol. The other keys inform
+          readers and the verifier, which derives from them what the run promises.
 Units     probabilities, and seconds or nanoseconds; each name of a time states its unit
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/validation/trust.md

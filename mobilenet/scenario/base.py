@@ -1,4 +1,4 @@
-"""The common part of all kinds of scenarios: they are read from a file, changed by options, and know the file's folder.
+"""The common part of all kinds of scenarios: reading from a file, and changes by options.
 
 Model     bytes → nodes with their line numbers → overrides → the model → checks that involve several groups
 Errors    ScenarioError, one line for each problem

@@ -1,6 +1,6 @@
 """The keys of a scenario for programs that use UDP and run in real time.
 
-Model     host A reaches host B at an address that belongs to this pair, regardless of the program that runs on B
+Model     Host A reaches host B at an address that belongs to this pair, whatever program runs on B
 Units     ports
 Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/real-time.md

@@ -1,11 +1,10 @@
-"""How long do the tests of the failure detector take on a network? The module computes the shortest sufficient timeout
-and the number of tests, and whether the detector ever stops making mistakes.
+"""Compute the shortest sufficient timeout of the failure detector, its number of tests, and whether its mistakes ever
+stop.
 
-Model     all processes begin a round together, no process has crashed, and the links carry nothing else. On the
-          abstract network an answer waits for the tests of the process that answers, because both use the same send
-          server. No shorter timeout is therefore sufficient; with crashes or traffic, a longer one may be needed
+Model     All processes begin a round together, no process has crashed, and the links carry nothing else. On the
+          abstract network, an answer waits for the tests of the process that answers, because both use the same send
+          server. With crashes or traffic, a longer timeout may be needed.
 Units     time units; messages
-Errors    none
 Source    ours: docs/protocols/vcube.md
 """
 

@@ -1,10 +1,7 @@
-"""Turn each of pydantic's errors into one readable line: where it is, which key is wrong and why, and what would be
-right.
+"""Turn each of pydantic's errors into one readable line: the position, the key, the reason, and what would be right.
 
-Model     a location in the values is followed through the nodes of the file. Elements of the location that only name
-          a branch of a union are skipped
-Units     none
-Errors    none
+Model     An error's location is followed through the nodes of the file. Elements that only name a branch of a union are
+          skipped.
 Source    ours: docs/guide/scenarios.md
 """
 

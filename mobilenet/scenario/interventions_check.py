@@ -1,7 +1,7 @@
-"""Check the interventions of a scenario: everything that they name exists, and they do not contradict each other.
+"""Check that the interventions of a scenario name existing things and do not contradict each other.
 
 Units     seconds, metres
-Errors    none: problems are yielded
+Errors    Problems are yielded, not raised
 Source    ours: docs/models/world.md, "By hand"
 """
 

@@ -1,7 +1,7 @@
 """The keys of a scenario for real software: programs in network namespaces, whose IP packets travel over the network.
 
-Model     each host is a machine with an address, a name and a device mob0. Host hN has the address network + N + 1, and
-          station sN has network + 128.0 + N + 1. Stations without a program have no address
+Model     Each host is a machine with an address, a name and a device mob0. Host hN has the address network + N + 1, and
+          station sN has network + 128.0 + N + 1. Stations without a program have no address.
 Units     bytes; limits are in megabytes of 1024² bytes
 Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/real-software.md

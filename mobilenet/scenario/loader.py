@@ -1,8 +1,8 @@
-"""Load a scenario of any kind from a file, a dictionary or an existing scenario, and apply changes to it.
+"""Load a scenario of any kind from a file, a dictionary or an existing scenario, and change it.
 
-Model     text → nodes with their line numbers, with the requested changes (yaml_reader.py) → values, and checks that
-          involve several groups (base.py). Messages name changes in the form in which the caller wrote them: as
-          arguments in Python, or as options of the command line (`as_options`)
+Model     The text becomes nodes with line numbers, to which changes are applied (yaml_reader.py), and then values,
+          whose groups are checked together (base.py). Messages name changes as the caller wrote them: as arguments in
+          Python, or as options of the command line (`as_options`).
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/guide/scenarios.md
 """

@@ -1,7 +1,7 @@
-"""A scenario of hosts and stations: everything that determines a run, checked before the run begins.
+"""A scenario of hosts and stations, which determines a run and is checked before the run begins.
 
-Model     the keys of mobile_keys.py, and the checks of preflight.py that involve several of them. Files that the
-          scenario names are searched for in its folder.
+Model     mobile_keys.py defines the keys, and preflight.py checks several of them together. Files that the scenario
+          names are searched for in its folder.
 Errors    ScenarioError, one line for each problem: `dynamic.yaml:14: wireless.range: unknown key; did you mean
           'range_m'?`
 Source    ours: docs/guide/scenarios.md

@@ -1,8 +1,8 @@
 """The keys of a scenario of hosts and stations.
 
-Model     these classes combine the parameter groups of the world, the radio, the backbone and the protocol. They are
-          frozen. preflight.py checks combinations of keys
-Units     the last part of each name states the unit
+Model     These classes combine the parameters of the world, the radio, the backbone and the protocol. preflight.py
+          checks combinations of keys.
+Units     The last part of each name states the unit
 Source    ours: docs/guide/scenarios.md
 """
 

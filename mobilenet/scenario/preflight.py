@@ -1,11 +1,10 @@
 """Check a scenario for problems that involve several groups of keys.
 
-Model     files exist, stations and hosts that are named exist, the backbone connects the stations, and the run is not
-          far larger than the user could have intended. The estimated size is the sum of the messages on links for the
-          first joins, deliveries (each host receives each message), messages between stations, and a few small events
-          for each node and second. If tables of frames or messages are recorded, their rows are added: for each of
-          these frames, a row for each node in range. The drain is estimated separately, because its length is not known
-          here
+Model     Named files, stations and hosts must exist, the backbone must connect the stations, and the run must not be
+          far larger than the user could have intended. The estimated size is the sum of messages on links for the first
+          joins, deliveries (each host receives each message), messages between stations, and a few small events for
+          each node and second. If frames or messages are recorded, each frame adds a row for each node in range. The
+          drain is estimated separately, because its length is not known here.
 Units     events of the simulation, or rows that are written
 Errors    ScenarioError, all problems at once
 Source    ours: docs/guide/scenarios.md

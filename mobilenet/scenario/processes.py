@@ -1,7 +1,6 @@
-"""A scenario of processes on an abstract network or on wires, without radio and movement. It is recognised by the key
-`processes`.
+"""A scenario of processes on an abstract network or on wires, recognised by the key `processes`.
 
-Model     network, detector, crashes, workload and protocol, combined in one frozen object
+Model     The scenario combines network, detector, crashes, workload and protocol in one frozen object
 Units     time units (t.u.), 1 t.u. is 1 s of simulated time; bytes
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/protocols/vcube.md

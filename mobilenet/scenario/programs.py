@@ -1,7 +1,7 @@
-"""The keys of a scenario for programs as nodes: commands, and facts that are not known without running the programs.
+"""The keys of a scenario for programs as nodes: commands, and facts that the programs themselves would reveal only when
+run.
 
-Model     there is one command for each role. Words of a command that name files next to the scenario are copied with
-          the scenario
+Model     There is one command for each role. Files next to the scenario that a command names are copied with it.
 Units     seconds
 Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/programs.md

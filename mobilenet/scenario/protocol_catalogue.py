@@ -1,4 +1,4 @@
-"""The protocols of hosts and stations that come with mobilenet. To add a protocol, declare it and list it here.
+"""The built-in protocols of hosts and stations. To add a protocol, declare it and list it here.
 
 Source    ours: docs/protocols/mobile-causal.md
 """

@@ -1,8 +1,7 @@
-"""The group `protocol` of a scenario: one model for each protocol of the catalogue, and one for a plug-in.
+"""The group `protocol` of a scenario: one model for each built-in protocol, and one for a plug-in.
 
-Model     a model has the parameters of a protocol and its name, and those of TCP if the protocol needs connections.
-          `declaration_of` returns what the protocol declares (promises, needs, buffers), without running the code of
-          a plug-in
+Model     A model has the name and the parameters of a protocol, and those of TCP if the protocol needs connections.
+          `declaration_of` returns what the protocol declares (promises, needs, buffers), without running a plug-in.
 Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/scenarios.md
 """

@@ -1,8 +1,8 @@
 """Describe the radio of a run in one line that can be quoted in a paper.
 
-Model     for a study, the line describes the radio of the first configuration, and lists the keys that differ between
+Model     For a study, the line describes the radio of the first configuration, and lists the keys that differ between
           configurations
-Errors    none: if the buildings of a file cannot be counted, the file is named instead
+Errors    If the buildings of a file cannot be counted, the line names the file instead
 Source    ours: docs/guide/pictures.md
 """
 

@@ -1,6 +1,6 @@
-"""The declarations of a scenario about programs that run in real time, on any network.
+"""The keys of a scenario for programs that run in real time, on any network.
 
-Model     the broadcasts and deliveries of programs are read from their output: two regular expressions select the lines
+Model     Two regular expressions select the lines of a program's output that report its broadcasts and deliveries
 Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/real-time.md
 """

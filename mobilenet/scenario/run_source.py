@@ -1,6 +1,6 @@
-"""Read scenario.yaml of a run directory, which is a scenario or a schedule of the swarm's adversary.
+"""Read the scenario.yaml of a run directory: a scenario, or a schedule of the swarm's adversary.
 
-Model     a schedule is recognised by `network: adversary`
+Model     A schedule is recognised by `network: adversary`
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/run-directory.md, docs/validation/trust.md
 """

@@ -1,7 +1,7 @@
 """Create a first scenario for a user's tracks.
 
-Model     the run lasts as long as the tracks, but at most LONGEST_S. Without sites, cells cover the area of the tracks
-Errors    ScenarioError if that would be too many cells
+Model     The run lasts as long as the tracks, but at most LONGEST_S. Without sites, cells cover the area of the tracks.
+Errors    ScenarioError if the area needs too many cells
 Source    ours: docs/guide/tracks.md
 """
 

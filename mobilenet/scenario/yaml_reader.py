@@ -1,9 +1,8 @@
 """Read YAML strictly into nodes with their line numbers, and change the values of nodes.
 
-Model     only a small part of YAML 1.2 is accepted: mappings, lists and scalars of the core schema.
-          Refused: duplicate keys, anchors, aliases, merge keys, tags, several documents, depth above 20, files
-          above 1 MB, NaN and infinity, and whatever YAML 1.1 reads differently: yes, on, 010, 12:30:45, 1_000
-Units     none
+Model     Only a small part of YAML 1.2 is accepted: mappings, lists and scalars of the core schema. Refused are
+          duplicate keys, anchors, aliases, merge keys, tags, several documents, depth above 20, files above 1 MB, NaN,
+          infinity, and whatever YAML 1.1 reads differently: yes, on, 010, 12:30:45, 1_000.
 Errors    ScenarioError, `file.yaml:14: what is wrong`; lines are counted from 1
 Source    YAML 1.2.2, chapter 10.3 (core schema); ruamel.yaml cuts the text into events
 """

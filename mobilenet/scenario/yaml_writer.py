@@ -1,9 +1,7 @@
 """Write a scenario as YAML, with all defaults filled in.
 
-Model     the strict loader reads the result back into equal values. Mappings are blocks, short mappings and lists take
-          one line, and every string is quoted unless it is a plain word
-Units     none
-Errors    none
+Model     The strict loader reads equal values back. Short mappings and lists take one line, and every string is quoted
+          unless it is a plain word.
 Source    ours: docs/guide/scenarios.md
 """
 

@@ -1,11 +1,10 @@
-"""How do stations reach each other? The paper's tree and the VCube broadcasts have one common interface.
+"""Connect the stations: one interface for the paper's tree and the VCube broadcasts.
 
-Model     tree: see wired/tree.py. VCube: each station runs one process of the broadcast, with the causal layer above
-          it, and all messages of both travel on the links. Stations never fail. The detector of vcube_reliable sends
-          real tests on the same links, and corrects its false suspicions. It never stops its background traffic by
-          itself: the run stops it when everything else is at rest
+Model     The tree is described in wired/tree.py. With VCube, each station runs one process of the broadcast, with the
+          causal layer above it, and their messages travel on the links. Stations never fail. The detector of
+          vcube_reliable sends real tests on the same links, and corrects its false suspicions. Its background traffic
+          never stops by itself: the run stops it when everything else is at rest.
 Units     the scenario's units in the interface, integer nanoseconds and bytes inside
-Errors    none: the scenario has been checked before
 Source    ours: docs/models/wires.md, docs/models/backbone.md
 """
 

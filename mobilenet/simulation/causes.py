@@ -1,11 +1,10 @@
-"""The log of causes: which reception, timer or wired message made a node send, and which messages did it send?
+"""The log of causes, which records why each message was sent.
 
-Model     a handler runs when a frame has been received, when a frame of the node has left or is given up, when a timer
-          fires, or when a message arrives over a wire. Each of these is a row, and so is everything that a handler
-          sends: its `cause` is the row of the handler. Rows are only appended, so that a row is identified by its
-          number. What happens to a node from outside (a new cell, a crash, a broadcast of the application) has no row,
-          and its consequences have the cause -1. A run without the log has no overhead: nodes and links then call their
-          usual functions
+Model     A handler runs when a frame has been received, has left or is given up, when a timer fires, or when a message
+          arrives over a wire. Each handler is a row of the log, and so is everything that it sends: the `cause` of a
+          message is the row of its handler. Rows are only appended, so their numbers identify them. External events (a
+          new cell, a crash, a broadcast of the application) have no row, and their consequences have the cause -1.
+          Without the log, nodes and links call their usual functions, so there is no overhead.
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/causes.md
 """

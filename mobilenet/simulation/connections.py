@@ -1,8 +1,7 @@
-"""Connections as a protocol sees them: TCP over acknowledged unicast on the radio, and over the links of the backbone.
+"""Provide connections to protocols: TCP over acknowledged unicast on the radio, or over the backbone.
 
-Model     a node has an endpoint for each of its networks, and upcalls go to the listener. On the radio, a segment is
-          one acknowledged unicast frame; on a wire it crosses one link.
-          A crash discards all connections without notice
+Model     A node has an endpoint for each of its networks. On the radio, a segment is one acknowledged unicast frame. On
+          a wire, a segment crosses one link. A crash discards all connections without notice.
 Units     integer nanoseconds; bytes of the headers below TCP (TCP's own 20 are part of the segment)
 Source    ours: docs/models/tcp.md
 """

@@ -1,8 +1,8 @@
-"""The counts of a run: frames and messages by kind and outcome, on the radio and on wires.
+"""Count the frames and messages of a run by kind and outcome, on the radio and on wires.
 
-Model     the medium and the links count continuously. This module turns their counts into samples (running totals, so
-          that any window can be measured afterwards), counters.json, and on demand a row for each frame or message and
-          each of its receivers
+Model     The medium and the links count continuously. This module turns their counts into samples and counters.json.
+          Samples are running totals, so any window can be measured. On demand, each frame or message and each of its
+          receivers is a row.
 Units     integer nanoseconds, bytes
 Source    ours: docs/run-directory.md
 """

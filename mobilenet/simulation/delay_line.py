@@ -1,7 +1,7 @@
-"""The delay line through which frames of an impaired host pass on their way to the MAC.
+"""The delay line that delays the frames of an impaired host on their way to the MAC.
 
-Model     each frame enters the MAC's queue after the delay that is set when the host sends it, and never before an
-          earlier frame. The line holds any number of frames. A crash empties it
+Model     Each frame enters the MAC's queue after the delay that is set when the host sends it, and never before an
+          earlier frame. A crash empties the line.
 Units     integer nanoseconds
 Source    ours: docs/models/world.md, "By hand"
 """

@@ -1,9 +1,8 @@
-"""A mobile host: the upcalls of its protocol become events of the run, and the environment acts on the protocol.
+"""A mobile host, which connects its protocol with its environment and records the protocol's upcalls as events.
 
-Model     a host is present or absent, up or crashed, in a cell or out of coverage; it is a member once its protocol has
-          joined. A crash takes away everything except the stable store and what was recorded. A host that is up is
-          associated with the station of its cell. The association persists while the host is down, because a station
-          does not notice a crash
+Model     A host is present or absent, up or crashed, and in a cell or out of coverage. It is a member once its protocol
+          has joined. A crash leaves only the stable store and what was recorded. A host that is up is associated with
+          the station of its cell. The association survives a crash, because a station does not notice the crash.
 Units     integer nanoseconds, bytes
 Errors    TypeError where a protocol passes something other than a whole number or a MessageId
 Source    ours: docs/architecture.md

@@ -1,9 +1,8 @@
-"""Apply interventions to the infrastructure, which never fails by itself: links between stations, and radios.
+"""Apply interventions to links between stations and to radios, which never fail by themselves.
 
-Model     a cut or a switch is recorded when it takes effect. Cutting a link or switching off a radio a second time
-          changes nothing. At the end of the active part, everything is repaired and no impairment remains. A station
-          whose radio is off continues to run, and its wires work: its frames are lost, it receives none, and its hosts
-          stay in its cell. A frame that is in the air is not stopped
+Model     Interventions are recorded when they take effect. Repeating one changes nothing. At the end of the active
+          part, everything is repaired. A station whose radio is off continues to run, and its wires work, but its
+          frames are lost, it receives none, and its hosts stay in its cell. A frame in the air is not stopped.
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """

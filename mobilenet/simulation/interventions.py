@@ -1,8 +1,7 @@
-"""Apply interventions: the changes to a run that are made by hand.
+"""Apply interventions, the changes to a run that are made by hand.
 
-Model     each intervention is a simpy process that waits for its time. It acts after everything else in its nanosecond.
-          It therefore does not matter whether the scenario contained it from the beginning or it was added during
-          the run
+Model     Each intervention is a simpy process, which acts after everything else in its nanosecond. It therefore does
+          not matter whether an intervention is in the scenario or is added during the run.
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """

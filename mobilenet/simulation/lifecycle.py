@@ -1,7 +1,7 @@
 """The life of hosts as seen from outside: they appear, join, broadcast, crash, recover, leave, and disappear.
 
-Model     each behaviour is a simpy process. Its times depend only on the scenario and its seed, and not on the
-          protocol. Its order among simultaneous events is fixed from the beginning
+Model     Each behaviour is a simpy process. Its times depend only on the scenario and its seed, not on the protocol.
+          Its order among simultaneous events is fixed from the beginning.
 Units     integer nanoseconds
 Source    ours: docs/architecture.md, "A run"
 """

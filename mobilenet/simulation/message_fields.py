@@ -1,11 +1,11 @@
-"""Extract the subject of a protocol's message for the record: its host, and the application message that it carries.
+"""Extract the host and the application message that a protocol's message refers to, for the record.
 
-Model     protocols name the fields of their messages freely. Only the names `host`, `ses` (or the `ses` of a request
-          `rq`) and `id` have a meaning here; all other fields are recorded as detail. If an envelope (a segment, a
-          bundle, a stamped message) contains one message, its subject is that of the message. A class with
-          `has_no_body` names other messages, but does not carry them. A field with one of these names but another type
-          is recorded as detail, too. The detail shows nested lists and envelopes up to a depth of 10. Deeper values,
-          lists that contain themselves, and lists beyond the limit of size are shown only by their class
+Model     Protocols name the fields of their messages freely. Only the names `host`, `ses` (or the `ses` of a request
+          `rq`) and `id` have a meaning here. All other fields, and fields with such a name but another type, are
+          recorded as detail. An envelope (a segment, a bundle, a stamped message) with a single message takes the
+          fields of this message. A class with `has_no_body` names other messages without carrying them. The detail
+          shows nested lists and envelopes up to a depth of 10. Deeper values, lists that contain themselves, and
+          oversized lists are shown only by their class.
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None
 Source    ours: docs/run-directory.md
 """

@@ -1,8 +1,8 @@
-"""One run of hosts and stations: a network and a protocol are built from a scenario, run, and drained.
+"""Build a run of hosts and stations from a scenario, run it, and drain it.
 
-Model     workload, faults, churn and movement stop at duration_s. Then crashed hosts recover, all hosts stand still,
-          and hosts out of coverage are moved to the nearest covered position. The run goes on until it is quiescent
-          (all buffers are empty, and no message is in flight, on the radio or on a wire) or drain_s is over
+Model     Workload, faults, churn and movement stop at duration_s. Then crashed hosts recover, all hosts stand still,
+          and hosts out of coverage are moved to the nearest covered position. The run ends when it is quiescent (all
+          buffers are empty, and no message is in flight), or when drain_s is over.
 Units     integer nanoseconds inside; the scenario's units in the interface
 Errors    ScenarioError for errors that appear only when the parts are combined, and for a run that makes no progress
 Source    ours: docs/architecture.md, docs/models/world.md

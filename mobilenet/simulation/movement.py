@@ -1,11 +1,11 @@
 """Turn the trajectories of hosts into positions, cells and bins of the spatial index.
 
-Model     each host walks the legs of its trajectory. A crashed host stands still, and continues from there after its
-          recovery. A tick checks all hosts together that may have entered another cell, or another bin of the spatial
-          index, since their last check. Positions between ticks are exact; only changes of cell take effect at a tick.
+Model     Each host walks the legs of its trajectory. A crashed host stands still, and continues from there after its
+          recovery. A tick checks together all hosts that may have entered another cell, or another bin of the spatial
+          index. Positions between ticks are exact; only changes of cell take effect at a tick.
 Units     integer nanoseconds; metres; metres per nanosecond inside, m/s in the interface
-Shapes    one entry for each host: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64
-          (n,) with -1 for no cell, due int64 (n,): neither cell nor bin of the host can change before this time
+Shapes    One entry for each host: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64
+          (n,) with -1 for no cell, due int64 (n,): the host cannot change its cell or bin before this time
 Source    ours: docs/models/world.md
 """
 

@@ -1,8 +1,8 @@
-"""Nodes, which connect protocols with the network through ports. The code that only hosts need is in hosts.py.
+"""Nodes, which connect protocols with the network through ports.
 
-Model     a node runs handlers to completion, one at a time. A crash takes away everything except the stable store:
-          handlers, timers and the radio's queue. The protocol's calls to its port are recorded here as events of the
-          run, and buffer sizes are sampled whenever a handler has changed them.
+Model     A node runs handlers to completion, one at a time. A crash erases everything except the stable store:
+          handlers, timers and the radio's queue. The protocol's calls are recorded here as events of the run, and
+          buffer sizes are sampled whenever a handler has changed them. Code for hosts only is in hosts.py.
 Units     integer nanoseconds, bytes
 Source    ours: docs/architecture.md
 """

@@ -1,8 +1,8 @@
-"""An observer watches a run in progress: examples are the recorder of totals, a progress bar and a live window.
+"""Observers, which watch a run in progress: the recorder of totals, a progress bar or a live window, for example.
 
-Model     a run is divided into slices of simulated time. Before each slice an observer receives the events since the
-          last one, in order of occurrence, and then the time. Observers do not slow down the hot path and do not affect
-          the run, which has the same fingerprint with and without them
+Model     A run is divided into slices of simulated time. Before each slice, an observer receives the events since the
+          last slice, in order of occurrence, and then the time. Observers do not slow down the hot path and do not
+          change the fingerprint of the run.
 Units     integer nanoseconds
 Example   class Deliveries(Observer):
               count = 0

@@ -1,8 +1,7 @@
-"""Load the simpy processes of users, and begin each of them when its host appears.
+"""Load the simpy processes of users, and begin each one when its host appears.
 
-Model     each process has an environment, which counts seconds, and begins when its host has appeared. It receives the
-          arguments that its signature names, and observes the run only through `run`. It does not act after the active
-          part
+Model     Each process has an environment, which counts seconds. It receives the arguments that its signature names, and
+          observes the run only through `run`. It does not act after the active part.
 Units     integer nanoseconds; the environments count seconds
 Errors    ScenarioError, one line, for a function that does not fit the declaration
 Source    ours: docs/guide/simpy.md

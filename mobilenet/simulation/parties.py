@@ -1,8 +1,8 @@
-"""The parties of a run: the code of its protocol, or programs in other processes, for which the lab is responsible.
+"""The parties of a run: the code of its protocol, or programs in other processes.
 
-Model     if a scenario's protocol is listed in PROVIDERS, that module of the lab provides the parties. The core uses
-          only the methods that Parties declares. In other runs, the code of the protocol runs inside the simulation
-Errors    ScenarioError: real time is requested for another protocol, or missing for programs that run in real time
+Model     If PROVIDERS lists the scenario's protocol, the named module of the lab provides the parties. The core uses
+          only the methods that Parties declares. In other runs, the protocol runs inside the simulation.
+Errors    ScenarioError if real time is requested for another protocol, or is missing for programs that need it
 Source    ours: docs/architecture/lab.md
 """
 

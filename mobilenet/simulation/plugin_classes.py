@@ -1,8 +1,8 @@
-"""Check before a run that the class of a plug-in has everything that its scenario needs.
+"""Check before a run that a plug-in's class has everything that its scenario needs.
 
-Model     the network calls the hooks of a class by name, with positional arguments. So each hook must exist and accept
-          that many arguments, and the attributes of the class must have the expected types. The behaviour of the hooks
-          is not checked before the run
+Model     The network calls the hooks of a class by name, with positional arguments. Each hook must accept that many
+          arguments, and the attributes of the class must have the expected types. The behaviour of hooks is not
+          checked.
 Errors    ScenarioError, one line: the file and line of the class or hook, what is wrong, and what would be right
 Source    ours: docs/guide/plug-ins.md
 """

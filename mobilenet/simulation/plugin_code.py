@@ -1,9 +1,9 @@
-"""Code that does not come with mobilenet: when it may run, how it is loaded, and which errors are attributed to it.
+"""Load code that does not come with mobilenet, if it is allowed to run, and attribute errors to it.
 
-Model     a scenario names code as `file.py:Name` in its own folder, or by the name under which an installed package
-          offers it. The code runs only with permission: a caller that starts a run from outside calls `require_allowed`
-          first. A file is read and run once for each run, so that two runs do not share state
-Errors    ScenarioError, one line: code that is not allowed, that cannot be read, or that fails during a run
+Model     A scenario names code as `file.py:Name` in its own folder, or by the name under which an installed package
+          offers it. A caller that starts a run from outside must first call `require_allowed`. Each run reads and
+          executes a file once, so that two runs do not share state.
+Errors    ScenarioError with one line, for code that is not allowed, cannot be read, or fails during a run
 Source    ours: docs/guide/plug-ins.md
 """
 

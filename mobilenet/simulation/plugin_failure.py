@@ -1,8 +1,8 @@
-"""What was a plug-in doing when it failed? The simulated time, the node, and the message or timer that it handled.
+"""Find out what a plug-in was doing when it failed: the simulated time, the node, and the message or timer.
 
-Model     everything is read from the frames of the traceback. The outermost frame in a plug-in's file, or in a class
-          that plug-ins derive from, is the hook that was called, and its arguments show what it handled. Runs without a
-          failure have no overhead, because nothing is recorded in advance
+Model     Everything is read from the traceback, so runs without a failure have no overhead. The outermost frame in a
+          plug-in's file, or in a class that plug-ins derive from, is the hook that was called. Its arguments show what
+          it handled.
 Units     integer nanoseconds inside, seconds in texts
 Source    ours: docs/guide/plug-ins.md
 """

@@ -1,4 +1,4 @@
-"""The settings that a scenario passes to its own code. They are checked by the class that the code declares for them.
+"""Check the settings that a scenario passes to custom code against the class that the code declares for them.
 
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/guide/plug-ins.md

@@ -1,9 +1,9 @@
-"""The plug-ins of a run of hosts and stations: protocol and mobility model.
+"""Load the plug-ins of a run of hosts and stations: a protocol or a mobility model.
 
-Model     the class of a protocol contains the declarations that protocols/declaration.py lists, and the classes of host
-          and station. The class of a mobility model resembles those of world/mobility.py. Their settings are checked
-          as strictly as a scenario's keys
-Errors    ScenarioError, one line: a class that is not a protocol or mobility model, or whose declaration makes no sense
+Model     The class of a protocol contains the declarations that protocols/declaration.py lists, and the classes of host
+          and station. The class of a mobility model resembles those of world/mobility.py. Settings are checked as
+          strictly as keys.
+Errors    ScenarioError with one line, for a class of another kind, or for a declaration that makes no sense
 Source    ours: docs/guide/plug-ins.md
 """
 

@@ -1,7 +1,7 @@
-"""The objects that users' processes receive: hosts on which they act, the world, and the run if they may observe it.
+"""The objects that users' processes receive: hosts, the world, and the run if they may observe it.
 
-Model     an action takes place within the call and returns no information about the run. A process without `run`
-          therefore depends only on the scenario and its seed. A process can wait only for events of its environment
+Model     An action takes place within the call and returns no information about the run. A process without `run`
+          therefore depends only on the scenario and its seed. A process can wait only for events of its environment.
 Units     metres, seconds, bytes
 Errors    ValueError for a position, a speed or a payload that the scenario does not allow, and for unknown names
 Source    ours: docs/guide/simpy.md

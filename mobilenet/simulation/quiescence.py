@@ -1,6 +1,7 @@
-"""Which hosts and stations were not at rest when a run ended, and why? The record of events may not show this.
+"""Explain which hosts and stations were not at rest when a run ended.
 
-Model     the reasons correspond to the conditions that decide whether a run is at rest
+Model     The reasons correspond to the conditions that decide whether a run is at rest. The record of events may not
+          show them.
 Units     messages
 Source    ours: docs/run-directory.md
 """

@@ -1,8 +1,8 @@
 """Store a scenario with its run: the effective values, and copies of the files that it names.
 
-Model     a run can be repeated from its directory, even if the directory is moved. In the stored scenario, a file name
-          is the name of its copy, and the files that a pattern matched are listed, because in the directory the
-          pattern would match files of the run itself
+Model     A run can be repeated from its directory, even if the directory is moved. In the stored scenario, a file name
+          is the name of its copy. A pattern is replaced by the list of files that it matched, because in the directory
+          it would match files of the run itself.
 Errors    ScenarioError for files that cannot be copied
 Source    ours: docs/run-directory.md
 """

@@ -1,5 +1,5 @@
-"""The world, which protocols cannot see: the ground, the stations, the movement of hosts, crashes, joins and leaves,
-and the messages that applications send.
+"""The world, which protocols cannot see: the ground, the stations, the hosts' movement, crashes and membership, and the
+messages of applications.
 
-Knows       The world uses the engine and tracks. It does not depend on networks, protocols or scenarios.
+Knows       The world depends on the engine and on tracks, but not on networks, protocols or scenarios.
 """

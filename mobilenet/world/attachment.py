@@ -1,10 +1,10 @@
 """Decide which station a host uses.
 
-Model     The rule is geometric and does not use beacons: a host uses the nearest station within range. It keeps its
-          station while that station is in range and no other station is nearer by at least the hysteresis. A walking
-          host may use a position with an error, which is drawn again on each tick. Near the middle between two
-          stations, such a host changes back and forth between them, as real hosts do. A stationary host knows its
-          position exactly. The error depends only on the host and the tick.
+Model     The rule is geometric and does not use beacons. A host uses the nearest station within range. It keeps this
+          station while it is in range and no other station is nearer by at least the hysteresis. The position of a
+          walking host may have an error, which is drawn again on each tick and depends only on the host and the tick.
+          Near the midpoint between two stations, such a host changes back and forth, as real hosts do. A stationary
+          host knows its position exactly.
 Units     Distances are in metres.
 Shapes    stations are float64 (m, 2). hosts are float64 (n, 2). cells are int64 (n,), with -1 for hosts out of range.
 Source    ours: docs/models/world.md

@@ -1,10 +1,9 @@
 """Decide when hosts join and leave during the run.
 
-Model     Changes are random, or they are listed. At random, a member leaves after an exponential time and returns after
-          an exponential time, and some hosts are not members at the beginning. A list is complete for the hosts that it
-          contains. A host whose first entry is `join` is not a member at the beginning. Membership does not change
-          after the active part of the run. Hosts from imported tracks also join and leave with their tracks, in
-          addition to these changes.
+Model     Changes are random or listed. Random: some hosts are not members at the beginning, and members leave and
+          return after exponential times. Listed: the list is complete for the hosts that it contains, and a host whose
+          first entry is `join` is not a member at the beginning. Membership does not change after the active part of
+          the run. Hosts from imported tracks also join and leave with their tracks.
 Units     Parameters are in seconds, and changes in integer nanoseconds.
 Source    ours: docs/models/world.md
 """

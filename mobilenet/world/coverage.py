@@ -1,8 +1,8 @@
-"""The area that the cells cover, and the area in which hosts may walk.
+"""The area that the cells cover, and its part in which hosts may walk.
 
-Model     A cell is a disk. Queries about single points are answered exactly, from distances. Shapes consist of polygons
-          with 128 corners that are inscribed in the disks, so every point of a shape is covered. (The rim outside the
-          polygon is at most 4 cm wide for a radius of 120 m.)
+Model     A cell is a disk. Queries about single points use exact distances. Shapes consist of polygons with 128 corners
+          inscribed in the disks, so every point of a shape is covered. (For a radius of 120 m, the polygon omits a rim
+          of at most 4 cm.)
 Units     Distances are in metres, and areas in square metres.
 Shapes    stations are float64 (n, 2).
 Errors    ScenarioError if the area in which hosts walk is empty.

@@ -1,10 +1,9 @@
 """Decide when hosts crash, and how long they are down.
 
 Model     `paper`: at regular intervals, one host in the cell of a given station crashes, and each outage is longer than
-          the previous one. The host is chosen at the time of the crash, among the hosts that are attached to the
-          station, by a number that was drawn for the outage. `explicit`: outages are listed. `random`: each host
-          crashes after an exponential uptime, and is down for an exponential time. Hosts do not crash after the end of
-          the active part of the run, but outages may extend beyond it.
+          the previous one. A number that was drawn in advance chooses the host among those attached to the station at
+          that time. `explicit`: outages are listed. `random`: uptimes and outages are exponential. Hosts do not crash
+          after the active part of the run, but outages may extend beyond it.
 Units     Parameters are in seconds, and outages in integer nanoseconds.
 Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020), Section
           V.C, for `paper`; ours: docs/models/world.md

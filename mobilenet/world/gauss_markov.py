@@ -1,10 +1,9 @@
 """Gauss-Markov mobility: each velocity depends on the previous one.
 
 Model     On each step, each component of the velocity becomes v' = alpha v + sqrt(1 - alpha^2) sigma n, where n is
-          standard normal. sigma is chosen such that the mean speed has the configured value. The speed is Rayleigh
-          distributed, and is limited to five times the mean, which one step in 300 million would exceed. The border
-          reflects the step and the velocity like a mirror. The initial position is uniform, and the initial velocity
-          has the stationary distribution.
+          standard normal, and sigma is chosen to give the configured mean speed. The speed is Rayleigh distributed. It
+          is limited to five times the mean, which only one step in 300 million would exceed. The border reflects hosts
+          like a mirror. The initial position is uniform, and the initial velocity has the stationary distribution.
 Units     Distances are in metres, speeds in metres per second, and times in seconds. Legs use integer nanoseconds.
 Shapes    edges of the area are float64 (k,), with separate arrays for their beginnings and vectors.
 Source    Liang, Haas: Predictive distance-based mobility management (1999), in two independent dimensions without drift

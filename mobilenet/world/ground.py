@@ -1,9 +1,9 @@
 """The area in which hosts walk.
 
-Model     The area is a polygon, or several. A point is drawn uniformly: points are drawn from the bounding box until
-          one lies inside the area. If the box is nearly empty, because cells are far apart, this would take too long.
-          In this case, a polygon is drawn first, with a probability proportional to its area, and then a point from the
-          bounding box of this polygon. Two points that see each other always lie in the same polygon.
+Model     The area consists of one or more polygons. To draw a point uniformly, points are drawn from the bounding box
+          until one lies inside the area. If the box is nearly empty, a polygon is first drawn in proportion to its
+          area, and then a point from its own bounding box. Two points that see each other always lie in the same
+          polygon.
 Units     Distances are in metres.
 Errors    ScenarioError if the area is too narrow to place a host in it.
 Source    ours: docs/models/world.md

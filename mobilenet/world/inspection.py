@@ -1,12 +1,11 @@
-"""Describe imported tracks, and what cells would see of them, before a simulation.
+"""Describe imported tracks before a simulation, and what cells would see of them.
 
-Model     A host is present from one sample to the next, unless there is a gap between them. Each uninterrupted presence
-          is a span; a single sample is a span of length zero. Host time is the total length of all spans, and the
-          picture shows the same spans. For the statistics of cells, the position of each host is evaluated every step_s
-          (1 s, or more if this would exceed MOST_LOOKS evaluations), by linear interpolation within spans. A handoff is
-          expected if the cell of a host differs from its previous cell, even after a time out of reach. The cell is
-          determined by the rule of attachment.py, or by that of the given scenario. Joins, leaves and ticks are not
-          modelled, so a run has slightly fewer handoffs. Errors of position are not modelled either.
+Model     A host is present between two samples, unless there is a gap. Each uninterrupted presence is a span, and host
+          time is the total length of all spans. For the statistics of cells, the position of each host is interpolated
+          every step_s (1 s, or more if this would exceed MOST_LOOKS evaluations). A handoff is expected if the cell of
+          a host differs from its previous cell, even after a time out of reach. The cell is determined by the rule of
+          attachment.py, or by that of the given scenario. Joins, leaves and ticks are not modelled, so a run has
+          slightly fewer handoffs. Errors of position are not modelled either.
 Units     Times are in seconds, and distances in metres.
 Errors    ScenarioError, see tracks/.
 Source    ours: docs/guide/tracks.md

@@ -1,12 +1,9 @@
-"""Interventions in a run at given times. They are made by hand, or listed in a scenario.
+"""Interventions in a run at given times, made by hand or listed in a scenario.
 
-Model     Each intervention takes effect at its time, after all other events of that nanosecond. If there are two at the
-          same time, the first one in the list takes effect first, and they must not concern the same host. An
-          impossible intervention has no effect. An example is the crash of a host that is already down, which only the
-          run can reveal. A host that was crashed by hand stays down until it is recovered by hand, or until the active
-          part ends. The same applies to a link that was cut, until it is repaired, and to a station whose radio was
-          switched off. A host or a link that was impaired remains in this state until the impairment is changed, or
-          until the active part ends.
+Model     An intervention takes effect after all other events of its nanosecond. Simultaneous interventions take effect
+          in the order of the list, and must not concern the same host. An impossible intervention has no effect: only
+          the run can reveal, for example, that a host to be crashed is already down. A crash, a cut link, a radio that
+          is switched off and an impairment last until they are undone by hand, or until the active part ends.
 Units     Parameters are in seconds and metres, and times in integer nanoseconds.
 Source    ours: docs/models/world.md
 """

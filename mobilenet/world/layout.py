@@ -1,7 +1,7 @@
 """Determine the positions of the stations.
 
 Model     A hexagon numbers its centre first, and then the stations ring by ring, counter-clockwise from the east. A
-          grid is numbered row by row from the south-west. A list and a file keep their order.
+          grid is numbered row by row from the south-west. Lists and files keep their order.
 Units     Distances are in metres.
 Shapes    positions are float64 (n, 2).
 Errors    ScenarioError for a file that cannot be read, with the line.

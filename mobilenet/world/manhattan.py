@@ -1,12 +1,12 @@
 """Manhattan mobility: hosts drive on a grid of streets.
 
 Model     Streets run from west to east and from south to north, at equal distances. There is a street between two
-          crossings if its whole width lies in the area. A host keeps to its lane on the right, and draws a speed for
-          each block. Where four streets meet, it goes straight on, left or right with the configured probabilities. At
-          other crossings, it chooses each direction except the one back with the same probability. At a dead end, it
-          turns round. Each street is therefore left as often as it is entered at each crossing, and all directions of
-          all streets are equally likely. The initial state is drawn among them in proportion to the time that each one
-          takes, as in random_waypoint.
+          crossings if its whole width lies in the area. Hosts keep to the lane on the right, and draw a speed for each
+          block. Where four streets meet, a host goes straight on, left or right with the configured probabilities. At
+          other crossings, all directions except the one back are equally likely. At a dead end, the host turns round.
+          At each crossing, each street is therefore left as often as it is entered, and all directions of all streets
+          are equally likely. The initial state is drawn in proportion to the time that each direction takes, as in
+          random_waypoint.
 Units     Distances are in metres, speeds in metres per second, and times in seconds. Legs use integer nanoseconds.
 Errors    ScenarioError if the area does not contain a block, or contains too many.
 Source    ETSI TR 101 112 (UMTS 30.03, 1998), annex B; 3GPP TR 37.885 (2019), 6.1.2, for lanes; Aschenbruck et al.:

@@ -1,13 +1,13 @@
 """The trajectories of all hosts of a scenario.
 
-Model     All hosts use the same mobility model. Each host draws from its own random stream ("mobility", its name), and
-          so does each group of hosts. A model is a class of parameters with `speed_limit_mps`, which hosts never
-          exceed, and `walk(ground)`, which returns a function from the stream of a host to the legs that the host
-          follows. To add a model, write such a class and include it in `Mobility`. The class of a plug-in
-          (`hosts.mobility.class`) has the same form, but does not need to be registered.
+Model     All hosts use the same mobility model. Each host and each group of hosts has its own random stream
+          ("mobility", its name). A model is a class of parameters with `speed_limit_mps`, which hosts never exceed, and
+          `walk(ground)`, which returns a function from a random stream to the legs of a host. To add a model, write
+          such a class and include it in `Mobility`. A plug-in (`hosts.mobility.class`) has the same form, but is not
+          registered.
 Units     Distances are in metres, and times in seconds or integer nanoseconds.
-Errors    ScenarioError for a file that cannot be used, for an area that is too narrow to walk in, and for a plug-in
-          whose hosts walk faster than the scenario allows.
+Errors    ScenarioError for an unusable file, for an area that is too narrow to walk in, and for a plug-in whose hosts
+          walk faster than the scenario allows.
 Source    ours: docs/models/world.md
 """
 

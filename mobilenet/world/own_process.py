@@ -1,7 +1,7 @@
-"""The declaration of a user's process: a generator function in a file, and the hosts on which it acts.
+"""The declaration of a user's process: a generator function in a file, and the hosts on which the process acts.
 
-Model     `check` and the verifier do not load code. The declaration therefore contains what they need: the maximum
-          speed of hosts, and whether the process observes the run.
+Model     `check` and the verifier do not load code. They learn from the declaration how fast hosts may move, and
+          whether the process observes the run.
 Units     Speeds are in metres per second.
 Source    ours: docs/guide/simpy.md
 """

@@ -1,12 +1,11 @@
-"""Random waypoint mobility. By default, it is in the steady state from the beginning; a uniform start can be requested.
+"""Random waypoint mobility, which starts in the steady state unless a uniform start is requested.
 
 Model     A host walks straight to a point that is drawn uniformly from those that it can reach without leaving the
-          area, pauses, and draws the next point. The chain of waypoints is reversible. In equilibrium, a pair of
-          successive waypoints is uniform over all pairs that see each other. A random moment falls into a leg and its
-          pause with a probability proportional to their duration, and is uniform within them. The initial state is
-          therefore drawn as follows. First, a pair of points is drawn, and rejected unless they see each other. Then a
-          speed and a pause are drawn. Everything is accepted only with the probability (their duration) / (the longest
-          possible duration). Finally, a moment within this duration is drawn.
+          area, pauses, and draws the next point. In equilibrium, two successive waypoints are uniform over all pairs
+          that see each other, because the chain is reversible. A random moment falls into a leg and its pause with a
+          probability proportional to their duration. The initial state is therefore drawn by rejection. A pair of
+          points is drawn until they see each other, then a speed and a pause. They are accepted with the probability
+          (their duration) / (the longest possible duration). Finally, a moment within this duration is drawn.
 Units     Distances are in metres, and times in seconds. Legs use integer nanoseconds.
 Errors    ScenarioError if the area is too narrow to place a host in it.
 Source    Le Boudec, Vojnovic: Perfect simulation and stationarity of a class of mobility models (INFOCOM 2005)

@@ -1,11 +1,10 @@
 """Reference point group mobility, in which hosts move in groups.
 
 Model     The centre of each group follows random waypoint mobility. Each host has a reference point, which is uniform
-          in a disk around the centre and moves with the centre. At regular intervals, the host draws a distance and a
-          direction from this point, both uniform. It moves there at a constant velocity, which is added to the velocity
-          of the group. The distance of a host from the centre is therefore at most the sum of both radii, and the
-          centre keeps this distance from the border. The initial state is the steady state: that of random waypoint for
-          the centre, and a random moment between two draws for the host.
+          in a disk around the centre and moves with it. At regular intervals, the host draws a distance and a direction
+          from this point, both uniform, and moves there at a constant velocity relative to the group. A host is never
+          farther from the centre than the sum of both radii, and the centre keeps this distance from the border. The
+          initial state is the steady state.
 Units     Distances are in metres, speeds in metres per second, and times in seconds. Legs use integer nanoseconds.
 Errors    ScenarioError if the area is too small for a group.
 Source    Hong, Gerla, Pei, Chiang: A group mobility model for ad hoc wireless networks (MSWiM 1999)

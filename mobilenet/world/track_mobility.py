@@ -1,10 +1,9 @@
-"""Imported movement: the positions of hosts over time, as other programs record them.
+"""Imported movement: the positions of hosts over time, as recorded by other programs.
 
-Model     Hosts move straight at a constant speed from sample to sample. They are numbered in the order of their first
-          lines. A host appears at its first sample, and asks to leave shortly before its last sample. At its last
-          sample it stops, until it has left. A host does not leave if the end of the run cuts its track, or if its
-          track consists of waypoints (ns-2, BonnMotion, ONE), since it then remains at the last waypoint. A track that
-          is too short for joining and leaving is skipped and counted.
+Model     Hosts move straight at a constant speed between samples. They are numbered in the order of their first lines.
+          A host appears at its first sample, asks to leave shortly before its last one, and then waits there until it
+          has left. A host stays if the end of the run cuts its track, or if the track consists of waypoints (ns-2,
+          BonnMotion, ONE). A track that is too short for joining and leaving is skipped and counted.
 Units     Times are in seconds, and distances in metres. Legs use integer nanoseconds.
 Errors    ScenarioError with file, line and column.
 Source    ours: docs/models/world.md, docs/guide/tracks.md; tracks/ reads the files

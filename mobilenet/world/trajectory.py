@@ -1,8 +1,7 @@
-"""The trajectory of a host, which all mobility models produce.
+"""The trajectory of a host, which every mobility model produces.
 
-Model     From the moment at which it appears, a host follows straight legs at constant speeds. Legs are computed one by
-          one when they are needed. Their times count only while the host moves: the legs of a crashed host are
-          suspended.
+Model     A host follows straight legs at constant speeds from the moment at which it appears. Legs are computed when
+          they are needed. Their times count only while the host moves: a crash suspends them.
 Units     Times are integer nanoseconds, distances are in metres, and speeds in metres per second.
 Source    ours: docs/models/world.md
 """

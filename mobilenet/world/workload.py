@@ -1,7 +1,7 @@
 """Decide when hosts broadcast messages.
 
-Model     Each host broadcasts independently of the others: at exponential intervals, at equal intervals with a random
-          phase, at the times in a list, or never.
+Model     Each host broadcasts independently: at exponential intervals, at equal intervals with a random phase, at
+          listed times, or never.
 Units     Parameters are in seconds, and times in integer nanoseconds.
 Source    ours: docs/models/world.md
 """

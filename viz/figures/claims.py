@@ -1,9 +1,9 @@
 """Draw the answers to claims: each measured value with its interval, next to the required value.
 
-Model     there is a row for each claim with a value and a bound, and MOST_ROWS rows in a figure. Values of all units
-          share one axis: each is divided by the required value, or by the middle of two bounds. Values that are not
-          above 0 are drawn on the left edge
-Units     the axis has no unit; numbers at the right edge have the units of the claims
+Model     Each claim with a value and a bound has a row, with at most MOST_ROWS rows in a figure. All values share one
+          axis, on which they are divided by the required value, or by the midpoint of two bounds. Values that are not
+          above 0 are drawn on the left edge.
+Units     The axis has no unit. Numbers at the right edge have the units of the claims
 Errors    StudyError if the directory has no answers, or damaged ones
 Source    ours: docs/guide/pictures.md
 """

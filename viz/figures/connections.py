@@ -1,7 +1,6 @@
 """Draw the TCP connections of real software: throughput with stalls and handoffs, and round-trip times at handoffs.
 
-Model     there is a lane for each connection, and all lanes have the same scale. If there are too many connections,
-          those with the longest stalls are drawn
+Model     All connections have lanes of the same scale. If there are too many, those with the longest stalls are drawn.
 Units     seconds, bytes per second
 Source    ours: docs/guide/real-software.md
 """

@@ -1,8 +1,8 @@
 """Draw the main effects and interactions of a factorial study, in order of size.
 
-Model     there is a panel for each metric, and a row for each effect, with the largest at the top: its mean with the
-          interval over replications. Interactions have hollow marks. The right column shows how the same levels change
-          the delivery ratio, if they do. Effects that may be 0 (adjusted p at or above 1 - confidence) are grey
+Model     Each metric has a panel. Each effect has a row with its mean and the interval over replications, with the
+          largest at the top. Interactions have hollow marks. The right column shows how the same levels change the
+          delivery ratio, if they do. Effects that may be 0 (adjusted p at or above 1 - confidence) are grey.
 Units     the units of the metrics
 Source    ours: docs/guide/studies.md
 """

@@ -1,7 +1,6 @@
-"""Draw the paths of hosts, and the positions of their handoffs.
+"""Draw the paths of hosts, and where handoffs were confirmed.
 
-Model     the figure shows cells and stations, buildings, the tracks of all hosts, and a mark where a handoff was
-          confirmed
+Model     The figure shows cells and stations, buildings, the tracks of all hosts, and a mark for each confirmed handoff
 Units     metres of the scenario's plane
 Source    after Figure 2 of Wilhelm, Arantes, Sens (2020); the layout is ours: docs/guide/pictures.md
 """

@@ -1,9 +1,9 @@
 """Draw the reception of frames by distance, for runs that recorded their frames.
 
-Model     a pair is a frame and a node other than its sender that exists when the frame begins, at their distance at
-          that time. Between two recorded positions, a node is assumed to be on the straight line. Both radio models are
-          therefore measured in the same way. A frame that reaches no node is not in the table, and is therefore
-          ignored. ACKs of the MAC are ignored, too
+Model     The figure counts pairs of a frame and another node that exists when the frame begins, by their distance at
+          that time. Nodes are assumed to move straight between recorded positions. Both radio models are therefore
+          measured in the same way. Frames that reach no node are not in the table, and are missing here. ACKs of the
+          MAC are ignored.
 Units     metres, shares
 Source    ours: docs/guide/pictures.md
 """

@@ -1,12 +1,11 @@
 """Draw the mean of a metric at each level of a factor, with its interval.
 
-Model     there is one line for each combination of the other factors, and one panel for each metric: the requested
-          metrics, otherwise those that the study compares, otherwise the delay and its cost. If all levels are numbers
-          without labels, the axis is numeric. A level without a value interrupts its line. An unstable level has no
-          mean, and is marked on the upper edge and in the legend. A value that claims require of a mean is a hollow
-          mark
+Model     Each metric has a panel, and each combination of the other factors a line. Without requested metrics, the
+          panels show those that the study compares, or else the delay and its cost. If all levels are numbers without
+          labels, the axis is numeric. A level without a value interrupts its line. An unstable level has no mean, and
+          is marked on the upper edge and in the legend. A hollow mark is a value that claims require of a mean.
 Units     those of the metrics and of the factor
-Errors    StudyError for a metric that was not measured, or a factor that the study does not have
+Errors    StudyError for a metric that was not measured, or a factor that does not exist
 Source    ours: docs/guide/pictures.md
 """
 

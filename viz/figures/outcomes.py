@@ -1,9 +1,9 @@
-"""Draw why frames were lost: the share of each reason.
+"""Draw why frames were lost, as the share of each reason.
 
-Model     a reception is a frame and a node within its reach: with unit_disk a node in range, with sinr a node that
-          would detect its preamble on a silent medium. If frames are recorded, it is a row of frames.parquet, and there
-          are bars for each kind of sender. Otherwise, the running totals of the network count all receptions, and those
-          of frames that are for the node. They have no senders, and do not include ACKs of the MAC
+Model     A reception is a frame and a node within its reach: with unit_disk a node in range, with sinr a node that
+          would detect its preamble on a silent medium. If frames were recorded, the rows of frames.parquet are counted,
+          with bars for each kind of sender. Otherwise, the network's running totals are used: all receptions, and those
+          of frames for the node. They have no senders, and do not include ACKs of the MAC.
 Units     shares
 Source    ours: docs/guide/pictures.md
 """

@@ -1,6 +1,7 @@
-"""The data from which the figures of a run are drawn, and the time axis that most of them share.
+"""The data for the figures of a run, and the time axis that most figures share.
 
-Model     the axis goes from 0 to duration_s (for processes, to the end of the run); each mean covers 1/200 of this time
+Model     The axis goes from 0 to duration_s (for processes, to the end of the run). Each mean covers 1/200 of this
+          time.
 Units     seconds; in runs of processes time units
 Source    ours: docs/guide/pictures.md
 """

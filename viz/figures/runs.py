@@ -1,8 +1,8 @@
 """Draw the figures of one run: buffers, delays, frames on the air, and handoffs.
 
-Model     each figure is a function that draws a record into axes. `run_figures` draws the figures for which the run has
-          data. Buffers and rates are means over 1/200 of the time each. The warm-up and the times in which a node is
-          down are shaded. Delays are those of messages that were broadcast between warmup_s and duration_s
+Model     `run_figures` draws the figures for which the run has data. Buffers and rates are means over 1/200 of the time
+          each. The warm-up and the times in which a node is down are shaded. Delays are those of messages that were
+          broadcast between warmup_s and duration_s.
 Units     seconds, messages, frames; in runs of processes time units instead of seconds
 Source    buffers, messages and delays after Figures 6 to 8 of Wilhelm, Arantes, Sens (2020); the layout is ours:
           docs/guide/pictures.md

@@ -1,8 +1,7 @@
 """Draw the parts of delays: a bar for each run or level, or a row for each delivery of one message.
 
-Model     each cause of delay has the same colour in all pictures. Bars follow the path of a message, from the sender to
-          the receiver. Hatched parts were spent waiting for another message. A cross marks the end of a frame that was
-          lost
+Model     Each cause of delay has the same colour in all pictures. Bars follow the path of a message from the sender to
+          the receiver. Hatched parts were spent waiting for another message. A cross marks the end of a lost frame.
 Units     shares of the delay; milliseconds, for processes time units
 Source    ours: docs/models/causes.md
 """

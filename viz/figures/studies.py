@@ -1,11 +1,11 @@
-"""Draw the figures of a study: means of levels, the comparison, the distribution of delays, and buffers over time.
+"""Draw the figures of a study: means, the comparison, the distribution of delays, and buffers over time.
 
-Model     figures are drawn from the tables of the study, and not from its runs. Each configuration has a line, with a
-          band for the interval over replications. If there are more than MOST_BANDS bands, each has its own panel. With
-          more than MOST_LINES configurations, a study of two factors has no figures with a line for each configuration,
-          and a study of more factors has only the figure of effects
+Model     Figures are drawn from the tables of the study. Each configuration has a line, with a band for the interval
+          over replications. More than MOST_BANDS bands get separate panels. With more than MOST_LINES configurations, a
+          study of two factors has no figures with such lines, and a study of more factors has only the figure of
+          effects.
 Units     the units of the tables
-Errors    StudyError for a study that is unfinished or damaged, and for metrics and factors that it does not have
+Errors    StudyError for an unfinished or damaged study, and for unknown metrics and factors
 Source    ours: docs/guide/pictures.md
 """
 

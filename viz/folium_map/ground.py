@@ -1,7 +1,7 @@
 """The stationary parts of a folium map: cells, walls, holes, wires, stations, and a heat map of buffers.
 
-Model     each part is a named feature group of the map. If a run lacks a part, the map has no group for it. If the
-          radio model uses power, cells are a picture of the best station in each square
+Model     Each part is a named feature group of the map. A part that a run lacks has no group. If the radio model uses
+          power, cells are a picture of the best station in each square.
 Units     metres; buffers in entries
 Source    ours: docs/guide/folium.md
 """

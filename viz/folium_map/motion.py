@@ -1,9 +1,8 @@
 """The moving parts of a folium map: hosts and handoffs on a time line, and all tracks and handoffs.
 
-Model     a host is a point for each time step. A host that stays in the same place and the same state is one point for
-          all of these steps. The length of a step depends on the number of points that a page permits. A handoff
-          appears on the time line when it begins, and remains for a while. `All handoffs` shows them regardless of the
-          time
+Model     A host is a point for each time step. Steps in which its place and state do not change share one point. The
+          length of a step depends on the number of points that a page permits. A handoff appears on the time line when
+          it begins, and remains for a while. `All handoffs` shows all of them at any time.
 Units     milliseconds of simulated time on the time line, which begins at 0; metres
 Source    ours: docs/guide/folium.md
 """

@@ -1,8 +1,8 @@
-"""Make a folium figure whose page needs no network: the scripts and styles that folium links to become part of it.
+"""Make a folium figure whose page needs no network, by including the scripts and styles that folium links to.
 
-Model     folium writes its page on request, with links to scripts and styles. Links to files in viz/vendor are replaced
-          by the contents of the files. Other links remain, because plug-ins that a user adds may need a network. Layers
-          that are added after the layer control appear in the control, too
+Model     folium writes its page on request. Links to files in viz/vendor are then replaced by their contents. Other
+          links remain, because plug-ins that a user adds may need a network. Layers that are added after the layer
+          control appear in the control, too.
 Source    ours: docs/guide/folium.md
 """
 

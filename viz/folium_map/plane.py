@@ -1,7 +1,7 @@
 """Transform positions of a run into positions on a folium map, and escape texts for its page.
 
 Units     metres in the plane; on the map degrees of WGS84 or, without an origin, metres again
-Shapes    `locations`: one row for each position, in the order of folium: latitude and longitude, or y and x
+Shapes    `locations` has one row for each position, in folium's order: latitude and longitude, or y and x
 Source    ours: docs/guide/folium.md
 """
 

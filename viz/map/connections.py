@@ -1,7 +1,7 @@
 """The TCP connections of real software, for the cards of a map.
 
-Model     a page contains at most MOST connections, those with the most bytes. Throughput is a mean over 1/BINS of the
-          run
+Model     A page contains at most MOST connections, those with the most bytes. Throughput is a mean over 1/BINS of the
+          run.
 Units     seconds, bytes; bytes per second
 Shapes    `rates` of each connection begins at the bin `first`
 Errors    RunError for captures that are damaged or contradict the events

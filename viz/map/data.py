@@ -1,8 +1,8 @@
 """The data of a map, as one JSON document of compact columns.
 
-Model     the document contains all positions (rounded to a centimetre), all handoffs, and all other events except
-          broadcasts and deliveries. Messages: see messages.py. For buffers, it contains the largest value in each bin
-          of time, with as many bins as VALUES permits
+Model     The document contains all positions (rounded to a centimetre), all handoffs, and all other events except
+          broadcasts and deliveries, which messages.py adds. For buffers, it contains the largest value in each bin of
+          time, with as many bins as VALUES permits.
 Units     centimetres in tracks, nanoseconds for moments, otherwise the unit at the end of each name
 Shapes    tracks: hosts one after the other. Host i has tracks.count[i] positions, at the consecutive moments of
           `moments_ns` from tracks.first[i] on, or at the moments in tracks.moment. x_cm and y_cm have the first

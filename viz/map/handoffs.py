@@ -1,10 +1,10 @@
-"""The handoffs, and the other events that a map contains completely, as columns.
+"""The handoffs and other events that a map contains completely, as columns.
 
-Model     a handoff lasts from handoff_start to the handoff_end of the same session, and is superseded by a session that
-          is opened before that. It begins at the station of the last confirmed session. Its interruption lasts from the
-          last delivery before it began to the first one after it ended, as in metrics.json
+Model     A handoff lasts from handoff_start to the handoff_end of the same session. A session that is opened before
+          that supersedes it. It begins at the station of the last confirmed session. Its interruption lasts from the
+          last delivery before its beginning to the first one after its end, as in metrics.json.
 Units     nanoseconds; -1 if there is no such time or number
-Errors    none: events that do not match are left out, and the verifier reports the reason
+Errors    Events that do not match are left out, and the verifier reports the reason
 Source    mobilenet/metrics/mobile.py; ours: docs/guide/maps.md
 """
 

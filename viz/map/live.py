@@ -1,7 +1,7 @@
-"""The map of a run in progress: the same page, with a socket from which it gets updates.
+"""The map of a run in progress: the same page, which gets updates from a socket.
 
-Model     the record so far is an ordinary run directory, and becomes the same document. Its key `live` names the
-          socket, and states how much of the record the document contains
+Model     The record so far is an ordinary run directory, and becomes the same document. The key `live` names the
+          socket, and states how much of the record the document contains.
 Units     nanoseconds, as everywhere in the document
 Source    ours: docs/guide/live.md
 """

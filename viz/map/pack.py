@@ -1,4 +1,4 @@
-"""Pack arrays for a page: columns of small numbers as base64, and JSON that cannot end its element.
+"""Pack arrays for a page: columns of small numbers as base64, and JSON that cannot end its HTML element.
 
 Shapes    a packed column is {"type": "i16", "data": base64 of its little-endian bytes};
           `Mobilenet.decode` in data.js is its inverse

@@ -1,7 +1,7 @@
-"""Make the page of a map: Leaflet, our drawing on top of it, and the data. The page makes no requests.
+"""Make the page of a map from Leaflet, a drawing on top of it, and the data. The page makes no requests.
 
-Model     data from a run never become part of markup, styles or scripts. They are JSON in a separate element, from
-          which the scripts only write text
+Model     Data from a run never become part of markup, styles or scripts. They are JSON in a separate element, and
+          scripts only write them as text.
 Units     without an origin the plane itself in metres (L.CRS.Simple), otherwise degrees on Leaflet's sphere
 Source    ours: docs/guide/maps.md
 """

@@ -1,11 +1,10 @@
 """Compute, on a grid of squares, where deliveries were delayed and where frames were lost.
 
-Model     a delivery belongs to the square in which its host is. A pair of a frame (except ACKs) and a node in range
-          belongs to the square in which the node is when the frame begins. A frame counts as lost if it collided, if
-          the receiver did not attempt it because it was receiving another frame, or if its preamble was missed, as in
-          the collision ratio
+Model     A delivery belongs to the square of its host. A pair of a frame (except ACKs) and a node in range belongs to
+          the square of the node when the frame begins. As in the collision ratio, a frame counts as lost if it
+          collided, if the receiver was busy with another frame, or if its preamble was missed.
 Units     metres, seconds
-Shapes    only squares that contain data: their column, row, value and count
+Shapes    Only squares that contain data are listed: their column, row, value and count
 Source    ours: docs/guide/maps.md
 """
 

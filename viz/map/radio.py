@@ -1,12 +1,12 @@
-"""The radio of a run at each position: walls, the best station with its power, and the links of each host.
+"""The radio of a run at each position: walls, the best station with its power, and hosts' links.
 
-Model     only for model: sinr. Power and best station are computed again from the scenario in the run directory, for
-          the middle of each square: path loss, walls and shadowing are as in the run, without fading. Links are the
-          frames that hosts received. If there are more than LINKS, the last one of each host in each `every_s` is shown
+Model     This requires model: sinr. Power and best station are computed from the scenario in the run directory for the
+          centre of each square, with path loss, walls and shadowing, but without fading. Links are the frames that
+          hosts received. If there are more than LINKS, only the last one of each host in each `every_s` is shown.
 Units     metres, whole centimetres, whole dBm below zero, tenths of a dB; moments in milliseconds, rounded up
 Shapes    power: rows from south to north; `below_dbm[i]` and `best[i]` are 255 where no station is received.
           Walls: `corners` of each ring, `rings` of each building; positions as differences, all in one column
-Errors    none: if the scenario or the file of walls cannot be read, neither power nor walls are shown
+Errors    If the scenario or the file of walls cannot be read, neither power nor walls are shown
 Source    ours: docs/guide/maps.md
 """
 

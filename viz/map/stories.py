@@ -1,7 +1,7 @@
 """Explain where the messages of the slowest deliveries spent their time, if the run recorded its causes.
 
-Model     the delay of a delivery is divided into intervals, one for each cause. A page contains at most MOST of them,
-          for the slowest deliveries, and states that the other deliveries are not explained
+Model     The delay of a delivery is divided into intervals, one for each cause. A page explains at most MOST intervals,
+          those of the slowest deliveries, and states that other deliveries are not explained.
 Units     milliseconds since the broadcast
 Shapes    `of`: message -> host -> intervals [begin, length, kind, sentence, whether the message waited for another one]
 Errors    RunError for tables that cannot be read

@@ -1,4 +1,4 @@
-"""Reports: one page about a run or a study, which is written for all readers and needs no network."""
+"""Reports on a run or a study: one page for all readers, which needs no network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limits of the models that a reader should know before believing a number. The long version is docs/models."""
+"""The limits of the models that a reader should know before believing a number. docs/models has the details."""
 
 from __future__ import annotations
 

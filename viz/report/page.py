@@ -1,7 +1,7 @@
 """The layout of all reports: the verdict, the answer in words, numbers, figures, and how to repeat the work.
 
-Model     every text from outside passes through `text`. Figures are SVG images in the page, so that no script in them
-          runs. The page makes no requests and has no script of its own
+Model     Every external text passes through `text`. Figures are SVG images, so scripts in them do not run. The page
+          makes no requests and has no scripts.
 Source    ours: docs/guide/pictures.md
 """
 

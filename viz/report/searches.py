@@ -1,6 +1,6 @@
-"""The part of a study's report on the capacity search or screening that made the study: its answer and its command.
+"""The part of a study's report on the capacity search or screening that made the study.
 
-Errors    none: an answer that is damaged, or that belongs to other runs, is left out
+Errors    An answer that is damaged, or that belongs to other runs, is left out
 Source    ours: docs/guide/capacity.md
 """
 

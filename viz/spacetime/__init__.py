@@ -1,4 +1,4 @@
-"""Space-time diagrams: hosts and stations as lines, messages as arrows, sessions as bands."""
+"""Space-time diagrams, with hosts and stations as lines, messages as arrows, and sessions as bands."""
 
 from .drawing import draw
 from .window import Window, WindowError, default_moment, window_around

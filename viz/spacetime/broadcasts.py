@@ -1,8 +1,8 @@
-"""Find the broadcasts that a recorded message carries: the one that the record names, or those in a program's message.
+"""Find the broadcasts that a recorded message carries, from the record or from the value of a program's message.
 
-Model     the record contains the value of a program's message. A pair of whole numbers in it is the name of a
-          broadcast, if a broadcast of this name was made before the message was sent
-Shapes    a tuple of names, h1:0, for each row of messages.parquet
+Model     A pair of whole numbers in a program's message is the name of a broadcast, if a broadcast of this name was
+          made before the message was sent
+Shapes    Each row of messages.parquet has a tuple of names such as h1:0
 Source    ours: docs/guide/programs.md
 """
 

@@ -1,12 +1,12 @@
-"""Draw a window of a run: time from left to right, a line for each node, an arrow for each message.
+"""Draw a window of a run, with time from left to right, a line for each node, and an arrow for each message.
 
-Model     radio messages are solid and wired ones dashed. The arrow of a lost message ends half-way, with the mark of
+Model     Radio messages are solid and wired ones dashed. The arrow of a lost message ends half-way, with the mark of
           its outcome, which the legend names and the line below explains. Sessions are bands on the host's line in the
-          colour of their station: hatched while they are being set up, filled once they are confirmed. Dots are
-          deliveries and stars broadcasts, with the name of the message next to them. Labels never overlap (labels.py);
-          messages of one kind that take the same path at nearly the same time share a label. Every arrow has the
-          identifier `message-N` in the SVG, where N is its row in messages.parquet
-Units     milliseconds from the beginning of the window on the axis; its simulated time in the caption
+          colour of their station, hatched until they are confirmed. Dots are deliveries and stars broadcasts, with the
+          name of the message. Labels never overlap (labels.py); messages of one kind that take the same path at nearly
+          the same time share a label. Every arrow has the SVG identifier `message-N`, where N is its row in
+          messages.parquet.
+Units     The axis has milliseconds from the beginning of the window, whose simulated time is in the caption
 Source    after Figure 5 of Wilhelm, Arantes, Sens (2020); the layout is ours: docs/guide/pictures.md
 """
 

@@ -1,7 +1,7 @@
-"""Place labels in a picture without overlaps. A label gets the first free position from its list, or is omitted.
+"""Place labels without overlaps. A label gets the first free position from its list, or is omitted.
 
-Model     labels and areas that must stay free (lanes, bands) are boxes in pixels, as they will be drawn. The layout of
-          the axes must be final before labels are placed
+Model     Labels and areas that must stay free (lanes, bands) are boxes in pixels. The layout of the axes must be final
+          before labels are placed.
 Source    ours: docs/guide/pictures.md
 """
 

@@ -1,4 +1,4 @@
-"""Draw the legend of a space-time diagram, which explains exactly what the picture contains.
+"""Draw the legend of a space-time diagram, which explains only what the picture contains.
 
 Source    ours: docs/guide/pictures.md
 """

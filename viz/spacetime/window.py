@@ -1,12 +1,12 @@
-"""Select the window of a run that a space-time diagram shows: its time, its nodes and its messages.
+"""Select the time, the nodes and the messages that a space-time diagram shows.
 
-Model     a window is about one host. It contains every recorded message to or from the host, and every message between
+Model     A window is about one host. It contains every recorded message to or from the host, and every message between
           stations that names it. Application messages on wires are included if the host delivers them within the
-          window. The nodes are the host, and those that send or receive one of these messages
+          window. The nodes are the host, and those that send or receive one of these messages.
 Units     integer nanoseconds
 Shapes    messages: the rows of messages.parquet, in the order of sending, with their row numbers as index
-Errors    WindowError if there is no such handoff, message, crash or host; the message lists the existing ones and what
-          to request instead
+Errors    WindowError for an unknown handoff, message, crash or host; the error lists what exists and what to request
+          instead
 Source    after Lamport, Time, clocks, and the ordering of events in a distributed system (1978), and Figure 5 of
           Wilhelm, Arantes, Sens (2020); the rules are ours: docs/guide/pictures.md
 """

@@ -1,7 +1,7 @@
-"""Explanations of the names in a space-time diagram, one short line each.
+"""Explain each name in a space-time diagram in one short line.
 
-Model     outcomes and kinds of messages are explained if they occur in the picture, except kinds whose names are clear
-          by themselves
+Model     Outcomes and kinds of messages are explained if they occur in the picture and their names are not clear by
+          themselves
 Source    mobilenet/network/radio/medium.py; mobilenet/protocols/mobile_causal/messages.py, after Wilhelm, Arantes,
           Sens (2020)
 """

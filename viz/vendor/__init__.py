@@ -1,7 +1,7 @@
-"""Scripts, styles, fonts and icons of other projects, which become part of our pages.
+"""Scripts, styles, fonts and icons of other projects, which are included in pages.
 
-Model     each library has a folder with its licence. README.md lists versions, licences and omitted files. No two files
-          have the same name, except licences
+Model     Each library has a folder with its licence. README.md lists versions, licences and omitted files. No two files
+          except licences have the same name.
 Errors    KeyError for an unknown name
 Source    README.md in this folder
 """

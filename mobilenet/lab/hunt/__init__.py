@@ -1,1 +1,1 @@
-"""Search for faults in protocols, with hostile schedules and with every order of the events of a small case."""
+"""Search for faults in protocols, with hostile schedules or with every order of events in a small case."""

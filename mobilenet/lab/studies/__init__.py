@@ -1,4 +1,4 @@
-"""Runs studies: many runs of one scenario with different factors, distributed by Spark, and their combined results."""
+"""Run studies: many runs of one scenario with different factors, distributed by Spark, and their combined results."""
 
 from mobilenet.parameters import ScenarioError
 

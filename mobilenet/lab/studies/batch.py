@@ -1,18 +1,15 @@
-"""Execute the missing runs of a study in rounds: each round is a DataFrame of planned runs, which Spark's workers carry
-out.
+"""Execute the missing runs of a study on Spark's workers, in rounds.
 
-Model     In each round, a configuration has the number of replications that the earlier rounds asked for. A
-          configuration needs no more replications when its metric has the required precision, when its backlog grows
-          without end (a mean does not exist then), or when it has reached the maximum number of the study. Every other
-          configuration gets `step` more replications. So configurations that are already precise are not run again
-          because of imprecise ones, and the number of workers does not change the result. Workers first examine the
-          runs that a killed study left behind (task.py). A partition is a batch of runs. Batches begin large and end
-          small, so that all workers finish at about the same time. Spark retries a task whose process dies. The session
-          of a caller may allow too few failures; therefore the missing runs are submitted again, up to SUBMISSIONS
-          times in all. The jobs of a study have a tag, with which they are cancelled. A program next to the scenario
-          file is copied into the folder of the study, which all workers can read. Any other program is searched for as
-          in a run: on the PATH of each worker, or at its absolute path. Absolute paths among the arguments that exist
-          on this machine must exist on the workers as well.
+Model     Each round is a DataFrame of planned runs. A configuration needs no more replications when its metric has the
+          required precision, when its backlog grows without end (a mean does not exist then), or at the maximum number
+          of the study. Every other configuration gets `step` more replications for the next round, whatever the number
+          of workers. Workers first examine the runs that a killed study left behind (task.py). A partition is a batch
+          of runs. Batches begin large and end small, so that all workers finish at about the same time. Spark retries a
+          task whose process dies. A caller's session may allow too few failures, so the missing runs are submitted up
+          to SUBMISSIONS times. The jobs of a study have a tag, with which they are cancelled. A program next to the
+          scenario file is copied into the folder of the study, which all workers can read. Any other program is
+          searched for on the PATH of each worker, or at its absolute path. Absolute paths among the arguments that
+          exist on this machine must exist on the workers as well.
 Errors    JobLost if Spark gives up. StudyError for a metric that does not exist, or for a program that a worker lacks.
           Failed runs do not raise an error; they are recorded as rows.
 Source    ours: docs/guide/studies.md, docs/guide/programs.md

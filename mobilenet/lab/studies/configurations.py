@@ -1,8 +1,8 @@
 """Expand a study into its table of runs: every combination of levels, every replication, and the seed of each run.
 
 Model     Configurations are numbered in the order of the file; the last factor varies fastest. The seed of a run
-          depends only on the seed of the study and on the replication. So replication 3 of every configuration has the
-          same random world: the same walks, broadcasts and failures (common random numbers).
+          depends only on the seed of the study and the replication. So replication 3 of every configuration has the
+          same walks, broadcasts and failures (common random numbers).
 Errors    ScenarioError with file, line and factor, for a level that makes the scenario invalid.
 Source    ours: docs/guide/studies.md
 """

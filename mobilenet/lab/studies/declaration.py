@@ -1,7 +1,7 @@
 """Define the format of a study file: the scenario, its factors, the number of replications, and the comparison.
 
-Model     A study is frozen and strict like a scenario, and the same loader reads it. Each factor has levels, and every
-          combination of levels is a configuration (configurations.py).
+Model     A study is frozen and strict like a scenario. Every combination of the levels of its factors is a
+          configuration (configurations.py).
 Units     The last part of each name states the unit.
 Errors    ScenarioError with one line for each problem, such as `study.yaml:4: factors.workload.interval_s: ...`.
 Source    ours: docs/guide/studies.md

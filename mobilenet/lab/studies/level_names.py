@@ -1,7 +1,7 @@
-"""Choose readable names for the levels of factors, for use in sentences, legends and tables.
+"""Choose readable names for the levels of factors, for sentences, legends and tables.
 
-Model     A level has the label that the study gives it. Without a label, a number follows the last part of its factor's
-          name (`loss 0.05`). A mapping has its own name, or the name of its only key (`{wireless.loss: 0.05}` is `loss
+Model     A level has its label in the study. Without a label, a number follows the last part of its factor's name
+          (`loss 0.05`). A mapping has its own name, or the name of its only key (`{wireless.loss: 0.05}` is `loss
           0.05`). Tables for programs contain the levels themselves.
 Source    ours: docs/guide/studies.md
 """

@@ -1,10 +1,9 @@
-"""Measure what one run contributes to the tables of a study: its metrics, its buffers over time, and its delays as a
-histogram.
+"""Measure one run for the tables of a study: metrics, buffers over time, and a histogram of delays.
 
-Model     Events and samples are read once. Delays are counted in bins with a constant ratio of 0.1 % between
-          neighbours. So the counts of many runs can be added in any order, and a percentile computed from them has an
-          error of less than 0.1 %. steady_state: the warm-up is what MSER-5 cuts off the series of mean delays per
-          message, in the order of their broadcasts, up to the next whole second.
+Model     Events and samples are read once. Delays are counted in bins with a constant ratio of 0.1 %. So the counts of
+          many runs can be added in any order, and percentiles have an error of less than 0.1 %. steady_state: the
+          warm-up is what MSER-5 cuts off the series of mean delays per message, in the order of their broadcasts, up to
+          the next whole second.
 Units     Times are in seconds, and sizes of buffers in messages.
 Shapes    All columns of a table have the same length (record/table.py).
 Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: docs/guide/studies.md

@@ -1,9 +1,9 @@
-"""Read the command that created a directory from the files of the directory, which may come from an untrusted source.
+"""Read the command that created a directory from its files, which may come from an untrusted source.
 
-Model     capacity.json and sensitivity.parquet contain the command in normal form. Only the options that these commands
-          write are accepted, and the scenario must be the first configuration of the directory. Every other
-          configuration must be this scenario with the levels of that configuration.
-Errors    StudyError if the text is not such a command, or if the directory does not match it.
+Model     capacity.json and sensitivity.parquet contain the command in normal form. Only options that these commands
+          write are accepted. The scenario must be the first configuration of the directory, and every other
+          configuration must be this scenario with other levels.
+Errors    StudyError if the text is not such a command, or does not match the directory.
 Source    ours: docs/guide/artefact.md; mobilenet/record/stamp.py
 """
 

@@ -1,8 +1,8 @@
-"""Do work that needs Spark when Python code requests it: in the session of the caller, or in a separate process.
+"""Do work that needs Spark for Python code: in the caller's session, or in a separate process.
 
-Model     A process has one Spark context, one Java, and the environment variables that they were started with. All of
-          these belong to the caller. So a study with a master runs in a separate process, and does not change anything
-          in the process of the caller. Its progress reports, its result and its errors come back through a pipe.
+Model     A process has only one Spark context, one Java, and the environment variables with which they were started.
+          All of these belong to the caller. So a study with a master runs in a separate process. Its progress reports,
+          its result and its errors come back through a pipe.
 Errors    Errors of the work are passed on. StudyError if the process ends unexpectedly. An exception in a progress
           report, or Ctrl-C, ends the process.
 Source    ours: docs/guide/studies.md

@@ -1,15 +1,14 @@
-"""Describe the results of a study in sentences: how a level differs from the baseline and how certain this is, what
-several factors change, and what readers must know before they trust the numbers.
+"""Describe the results of a study in sentences, with their certainty and with warnings for readers.
 
-Model     A change is reported as a ratio if there is one, since figures show ratios: in percent up to twice the value,
-          and as a factor beyond. The ratio is the geometric mean over the pairs. The sentence states this if the ratio
-          of the means differs. If the means differ in the other direction, the difference is reported instead. The test
-          is on the difference. If the test and the interval of the ratio seem to disagree, the sentence contains the
-          difference as well. The words `better` and `worse` are used only if the metric has a direction
-          (metrics/declaration.py), and only for a setting that is not behind in what it delivered (precedence.py).
-          A seed determines the walks, the broadcasts and the failures. With recorded tracks, all hosts walk as
-          recorded, whatever the seed is, unless the scenario draws a part of the tracks. A mean may not exist if the
-          backlog grows in all runs of a configuration, but there are too few runs to be sure (tables.py).
+Model     A change is reported as a ratio if there is one, as in figures: in percent up to twice the value, and as a
+          factor beyond. The ratio is the geometric mean over the pairs. The sentence states this if the ratio of the
+          means differs. If the means differ in the other direction, the difference is reported instead. The test is on
+          the difference. If it seems to disagree with the interval of the ratio, the sentence contains the difference
+          as well. The words `better` and `worse` are used only if the metric has a direction (metrics/declaration.py),
+          and only for a setting that is not behind in what it delivered (precedence.py). A seed determines the walks,
+          the broadcasts and the failures. Recorded tracks do not depend on the seed, unless the scenario draws a part
+          of them. A mean may not exist if the backlog grows in all runs of a configuration, but there are too few runs
+          to be sure (tables.py).
 Source    ours: docs/guide/studies.md
 """
 

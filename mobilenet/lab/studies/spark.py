@@ -1,9 +1,9 @@
-"""Open a Spark session, or use an existing session of the caller.
+"""Open a Spark session, or use the caller's session.
 
 Model     Executors use the Python of this process and import nothing from the current folder. A remote master receives
           the package itself. A task whose process dies is tried again; task.py records the run that killed the process,
-          and limits the number of attempts. A session of the caller is used as it is: it receives the package if a
-          worker lacks it, and is not changed otherwise.
+          and limits the attempts. A caller's session only receives the package if a worker lacks it, and is not changed
+          otherwise.
 Errors    StudyError if pyspark or Java is missing, if the master does not answer, or if the session uses Spark Connect.
 Source    ours: docs/guide/studies.md
 """

@@ -1,19 +1,18 @@
-"""Compute statistics over replications: intervals, comparisons, bounds that allow for outcomes not yet seen, warm-up,
-and trends.
+"""Compute statistics over replications: intervals, comparisons, bounds that allow for unseen outcomes, warm-up, and
+trends.
 
-Model     The unit of all statistics is the replication: one value per run, never one per message. Replications are
-          independent. The same replication of two configurations has the same random world, so differences are paired,
-          unless custom processes depend on the run. A verdict, such as "the mean is below the limit", rests on n runs,
-          of which k contradict it because their values lie on the other side of the limit. The variance does not reveal
-          outcomes that no run has had. So bounds from the variance are valid only if there were enough runs:
-          contradicting outcomes in a share of RARE of the runs would then have occurred more often than k times (the
-          exact binomial bound of Clopper and Pearson). With ENOUGH contradicting runs or more, the variance shows what
-          they are like. Only outcomes farther away than all others remain unseen, so the bound for k = 0 applies. The
-          error for this test is spent only once: for each k, only the first look with enough runs matters, so k = 0, 1,
-          2, ... get 1/2, 1/4, 1/8, ... of the error. Until there are enough runs, contradicting outcomes may have any
-          share q that is consistent with k, and any value that the metric allows: the bound is (1 - q) times the bound
-          from the variance plus q times the end of the metric's range. If the range of a metric has no such end, the
-          bound is infinite.
+Model     All statistics use one value per run, never one per message. Replications are independent. The same
+          replication of two configurations has the same random world, so differences are paired, unless custom
+          processes depend on the run. A verdict, such as "the mean is below the limit", rests on n runs. k of them
+          contradict it because their values lie on the other side of the limit. The variance does not reveal outcomes
+          that no run has had. So bounds from the variance are valid only with enough runs: contradicting outcomes in a
+          share of RARE of the runs would then have occurred more often than k times (the exact binomial bound of
+          Clopper and Pearson). With ENOUGH contradicting runs, the variance shows what they are like. Only outcomes
+          farther away than all others remain unseen, so the bound for k = 0 applies. For each k, only the first look
+          with enough runs matters. The error of this test is therefore spent only once: k = 0, 1, 2, ... get 1/2, 1/4,
+          1/8, ... of it. With too few runs, contradicting outcomes may have any share q that is consistent with k, and
+          any value that the metric allows. The bound is then (1 - q) times the bound from the variance plus q times the
+          end of the metric's range, or infinite if the range has no such end.
 Shapes    values: float64 (replications,). Pairs are two arrays of the same length, ordered by replication, paired or
           not.
 Units     Results have the unit of the values; a log-ratio is dimensionless.

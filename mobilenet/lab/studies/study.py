@@ -1,9 +1,9 @@
-"""Run a study from its file to its tables, and compare levels from the tables.
+"""Run a study from its file to its tables, and compare levels.
 
 Model     run_study creates the table of runs, makes the runs, aggregates them and compares the levels. Each result is
-          on disk before the next step begins. Another call makes only what is missing. compare_study reads only the
+          on disk before the next step begins, and another call makes only what is missing. compare_study reads only the
           tables and does not need Spark.
-Errors    ScenarioError if the file is invalid. StudyError for an unusable directory or Spark, or an unknown metric.
+Errors    ScenarioError for an invalid file. StudyError for an unusable directory or Spark, or an unknown metric.
 Source    ours: docs/guide/studies.md
 """
 

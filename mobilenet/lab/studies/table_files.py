@@ -1,9 +1,9 @@
-"""Read and write tables as NAME.parquet, and as NAME.csv for users. Each file is either complete or missing.
+"""Read and write tables as NAME.parquet, and as NAME.csv for users.
 
-Model     Pages have checksums, and a table is always read completely, so a damaged table is refused. A column with
-          values of several types is stored as text.
+Model     Each file is either complete or missing. Pages have checksums, and a table is always read completely, so a
+          damaged table is refused. A column with values of several types is stored as text.
 Shapes    TABLES lists the columns of each table besides levels and metrics.
-Errors    StudyError with one line that names the file, if it is missing, cannot be read, or lacks a column.
+Errors    StudyError with one line that names a missing, unreadable or incomplete file.
 Source    ours: docs/guide/studies.md
 """
 

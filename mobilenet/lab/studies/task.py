@@ -1,13 +1,13 @@
-"""Perform the work of a Spark worker on a batch of runs: make the runs, or check those of a study that continues.
+"""Make or check a batch of runs on a Spark worker.
 
 Model     For each run, a task leaves a complete run directory or a note with the reason why there is none. It writes
-          its measurements of these runs as a part (parts.py). Repeating a task is harmless: complete runs are not
-          computed again, and the seed determines the content. Before a run begins, its name is put into starting/. So
-          if a run kills its process, this is known when Spark gives the batch to another process, and the run is
-          skipped after ATTEMPTS such processes. A run counts if it is complete and has the right seed and the requested
-          scenario. Code from the directory is never trusted: scenarios are compared, never run.
+          its measurements as a part (parts.py). Repeating a task is harmless: complete runs are not computed again, and
+          the seed determines the content. The name of a run is put into starting/ before the run begins. So a run that
+          kills its process is recognized when Spark gives the batch to another process, and is skipped after ATTEMPTS
+          such processes. A run counts if it is complete and has the right seed and the requested scenario. Code from
+          the directory is never trusted: scenarios are compared, never run.
 Shapes    Batches of planned runs are turned into rows of COUNTED, for DataFrame.mapInArrow.
-Errors    None. Any error is recorded in the note, and does not affect the other runs.
+Errors    Any error is recorded in the note, and does not affect the other runs.
 Source    ours: docs/guide/studies.md
 """
 

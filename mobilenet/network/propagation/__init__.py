@@ -1,5 +1,4 @@
-"""The loss of a link between two points: path loss by distance, walls, shadowing by obstacles that are not drawn, and
-fading.
+"""Compute how much power a link loses: path loss, walls, shadowing and fading.
 
-Knows       The propagation uses the engine and tracks. It does not depend on frames, nodes or scenarios.
+Knows       Propagation depends on the engine and on tracks, but not on frames, nodes or scenarios.
 """

@@ -1,14 +1,13 @@
 """Compute the total loss of a link between two points.
 
-Model     The path loss is computed from the exact distance. Shadowing and walls are evaluated between the two points
-          rounded to half metres. With umi, walls only decide whether there is a line of sight: there is one if the link
-          crosses no wall. If a scenario with umi has no walls, a second random field of the same kind as the shadowing
-          is compared with 3GPP's probability of a line of sight. Nothing is received beyond `reach_m`.
-Units     Distances are in metres. Losses are integers in hundredths of a dB (cdb); a loss is negative if the gains
-          exceed the losses.
+Model     The path loss uses the exact distance. Shadowing and walls use both points rounded to half metres. In the umi
+          model, walls only decide whether there is a line of sight. If a scenario with umi has no walls, a random field
+          like that of the shadowing is compared with 3GPP's probability of a line of sight. Nothing is received beyond
+          `reach_m`.
+Units     Distances are in metres. Losses are integers in hundredths of a dB (cdb). A negative loss is a gain.
 Shapes    Arrays of points are float64 (n, 2).
-Same bits The loss from a to b equals the loss from b to a. It is the same for one link and for many, in any order of
-          calls. The cache (CachedPath) saves time and does not affect results.
+Same bits The loss is symmetric, and does not depend on the order or grouping of calls. The cache (CachedPath) does not
+          affect results.
 Source    3GPP TR 38.901 (2017), 7.4.2; ours: docs/models/propagation.md
 """
 

@@ -1,8 +1,8 @@
-"""Multipath fading: how much power a frame gains or loses at a receiver because its waves take many paths.
+"""Multipath fading: the power that a frame gains or loses at a receiver because its waves take many paths.
 
 Model     Nakagami fading: the power is gamma distributed with shape m and mean 1. A different m applies from the
-          distance `near_m` on. The distribution is divided into 2^14 equally likely intervals, and the gain in the
-          middle of an interval represents all of it.
+          distance `near_m` on. The distribution is divided into 2^14 equally likely intervals, each represented by the
+          gain at its middle.
 Units     Gains are integers in hundredths of a dB (cdb), distances are in metres, and random draws are integers below
           2^32.
 Same bits Each query looks up an integer in a table. A test compares the digests of the tables with their expected

@@ -1,12 +1,10 @@
 """Read polygons from GeoJSON.
 
-Model     The file contains a FeatureCollection, a Feature or a geometry. Polygons and MultiPolygons are read, also
-          inside GeometryCollections; points and lines are ignored. If any feature has a property `building`, as in data
-          from OpenStreetMap, then only features whose `building` has a value other than "no" are read. A third
-          coordinate is ignored. Older files have a member `crs`. If it names a coordinate system that this module
-          recognizes, it decides whether the numbers are degrees. Degrees of every system are treated as WGS 84. RFC
-          7946 does not define `crs`, and always means degrees. A `crs` of null means a plane without a position on
-          Earth.
+Model     Only Polygons and MultiPolygons are read. If any feature has a property `building`, as in data from
+          OpenStreetMap, only features whose `building` has a value other than "no" are read. Third coordinates are
+          ignored. RFC 7946 always means degrees. Older files may name a coordinate system in `crs`, which then decides
+          between degrees and metres. Degrees of every system are treated as WGS 84. A `crs` of null means a plane
+          without a position on Earth.
 Units     Coordinates are returned in the units of the file.
 Errors    ScenarioError, such as `town.geojson: feature 3 ('Town hall'): ...`. Features are counted from 1.
 Source    RFC 7946 (2016); Butler et al.: The GeoJSON Format Specification (2008) for `crs`; EPSG Geodetic Parameter

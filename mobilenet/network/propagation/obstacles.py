@@ -1,15 +1,13 @@
 """Read buildings from a file.
 
-Model     The file contains SUMO's polygons if it begins like XML, and GeoJSON otherwise. It may be compressed with
-          gzip. SUMO marks shapes that are in degrees, and so does a `crs` in GeoJSON that names a recognized system. If
-          the file does not declare the unit, and all numbers are in the range of degrees, they are taken as degrees if
-          their extent makes no sense in metres: the median polygon is less than 0.05 wide and high (in metres, a post),
-          or all polygons together measure less than 1 (a cupboard), or less than 5 while most numbers are finer than a
-          millimetre. All other numbers in the range of degrees are degrees too, as RFC 7946 requires, unless `crs` is
-          null or a corner would be farther than 1000 km from the origin. Buildings may overlap or share a wall, see
-          walls.py.
+Model     A file that begins like XML contains SUMO's polygons, and any other file GeoJSON. Both may be compressed with
+          gzip. SUMO's `geo` and GeoJSON's `crs` can declare the unit. Otherwise, coordinates within the range of
+          degrees are taken as degrees in two cases. First, their extent makes no sense in metres: the median polygon is
+          less than 0.05 wide and high, or all polygons together measure less than 1, or less than 5 while most numbers
+          are finer than a millimetre. Second, `crs` is not null and no corner would be farther than 1000 km from the
+          origin. Buildings may overlap or share a wall (walls.py).
 Units     Files are in metres or degrees. The result is in whole centimetres.
-Errors    ScenarioError, one line with the file, the polygon, the problem, and what was expected.
+Errors    ScenarioError with one line: the file, the polygon, the problem, and what was expected.
 Source    ours: docs/models/propagation.md
 """
 

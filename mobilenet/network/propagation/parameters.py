@@ -1,7 +1,6 @@
 """Parameters of a scenario that describe the path between two antennas.
 
-Model     Some keys have a meaning for only one model of path loss (ONLY). Any other model rejects them, and they do not
-          appear among the values of the scenario.
+Model     Some keys belong to only one model of path loss (ONLY). Other models reject these keys.
 Units     dB, metres, GHz
 Errors    pydantic.ValidationError for a key that belongs to another model, or for breaks that do not increase.
 Source    ns-3's defaults (LogDistancePropagationLossModel, ThreeLogDistancePropagationLossModel,

@@ -1,11 +1,10 @@
 """Path loss as a function of the length of a link, precomputed in tables.
 
 Model     log_distance is L0 + 10 n lg d. three_slope is the same in three sections. free_space is 20 lg(4 pi d /
-          lambda). umi is the street canyon of 3GPP, with a line of sight (21 lg d, or 40 lg d beyond the breakpoint)
-          and without one. A link shorter than 1 m has the loss of 1 m. 3GPP describes links between a station and a
-          host. Links between two hosts or two stations use the same formulas with two equal heights, so the breakpoint
-          between hosts is at 8 m (2.4 GHz, 1.5 m). A formula with only one height uses the lower one. 3GPP specifies
-          distances from 10 m on; its formulas are used for shorter distances as well.
+          lambda). umi is 3GPP's street canyon, with a line of sight (21 lg d, or 40 lg d beyond the breakpoint) or
+          without one. A link shorter than 1 m has the loss of 1 m. 3GPP only describes links between a station and a
+          host, from 10 m on. Its formulas are used here for all links and distances. Between two hosts, the breakpoint
+          is therefore at 8 m (2.4 GHz, 1.5 m). A formula with only one height uses the lower one.
 Units     Losses are integers in hundredths of a dB (cdb). The index of a table is the distance in whole centimetres.
 Same bits Each query looks up an integer in a table. A test compares the digests of the tables with their expected
           values.

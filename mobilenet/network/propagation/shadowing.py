@@ -1,16 +1,15 @@
-"""Shadowing by obstacles that are not drawn: a fixed number for each pair of points.
+"""Shadowing by obstacles that are not drawn: a fixed value for each pair of points.
 
 Model     The shadowing is a sum of WAVES waves over the four coordinates of the two points. It is normally distributed
-          over seeds and over points, with variance 1. If one end moves by s, the correlation with the former value is
-          exp(-s / decorrelation_m). If both ends move, it is the product of both correlations. The wave vectors of each
-          end are drawn from the spectrum of this correlation. The spectrum is divided into WAVES equally likely parts,
-          and each part supplies the length of one vector. Each group of four consecutive vectors has evenly spread
-          directions. A single world is therefore nearly as correlated as the average of all worlds. The value is
-          symmetric: if f is the sum, then g(a, b) = (f(a, b) + f(b, a)) / sqrt(2 (1 + rho)), where rho = exp(-2 |a - b|
-          / decorrelation_m) is the correlation between f(a, b) and f(b, a). For each wave, the sum of both directions
-          is one product, cos(v (a + b) + phi) cos(w (a - b)), where v and w are half the sum and half the difference of
-          its vectors at both ends. If the ends are as close together as decorrelation_m, the correlation after a move
-          is higher than stated above, because the end that moves affects both f(a, b) and f(b, a).
+          with variance 1. If one end moves by s, the correlation with the former value is exp(-s / decorrelation_m). If
+          both ends move, the correlation is the product for both ends. Wave vectors are drawn from the spectrum of this
+          correlation. The draws are stratified: each of WAVES equally likely parts of the spectrum supplies the length
+          of one vector, and every four consecutive vectors have evenly spread directions. A single world is therefore
+          nearly as correlated as the average of all worlds. The sum f is made symmetric: g(a, b) = (f(a, b) + f(b, a))
+          / sqrt(2 (1 + rho)), where rho = exp(-2 |a - b| / decorrelation_m) is the correlation between f(a, b) and f(b,
+          a). For each wave, both directions add up to one product, cos(v (a + b) + phi) cos(w (a - b)), where v and w
+          are half the sum and half the difference of the vectors at both ends. If the ends are only about
+          decorrelation_m apart, a move changes both f(a, b) and f(b, a), and the correlation is higher than stated.
 Units     Points are in whole half metres. ONE is a standard deviation, and values are clipped at CLIP. Angles are in
           units of 2^-30 turns.
 Shapes    The arrays of points a and b are int64 (n, 2).

@@ -1,4 +1,4 @@
-"""Polygons as they are read from a file, before they are checked and converted to buildings.
+"""Polygons as read from a file, before they are checked and converted to buildings.
 
 Errors    ScenarioError for too many corners.
 """

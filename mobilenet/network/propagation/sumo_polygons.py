@@ -1,9 +1,8 @@
 """Read buildings from the polygons of a SUMO file.
 
 Model     An example is <additional><poly id="1" type="building" shape="5.1,4.0 9.5,4.0 9.5,8.3" .../></additional>.
-          Only polygons whose type is `building`, or begins with `building.`, such as `building.house`, are read. The
-          tool polyconvert writes such types. With geo="true", a shape is in longitudes and latitudes. A third
-          coordinate and all other content are ignored.
+          Only polygons of the type `building`, or of a subtype such as `building.house`, are read. The tool polyconvert
+          writes such types. With geo="true", a shape is in longitudes and latitudes. Third coordinates are ignored.
 Units     Coordinates are in metres or degrees.
 Errors    ScenarioError, such as `town.poly.xml:17:5: poly '1': ...`, see world/tracks/xml.py.
 Source    Eclipse SUMO, Simulation/Shapes and data/xsd/additional_file.xsd

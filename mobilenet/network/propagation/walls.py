@@ -1,13 +1,13 @@
-"""Find the walls that the straight line between two points crosses, and the length of the line inside buildings.
+"""Find the walls that a straight line crosses, and the length of the line inside buildings.
 
-Model     Each edge of a building is a wall, and so are the edges of its courtyards. Each building counts separately:
-          where two buildings stand wall to wall, a line crosses two walls, and a metre inside two overlapping buildings
-          counts twice. Each point is treated as if it were a tiny distance to the east of its coordinates, and a far
-          smaller distance to the north. In this way, no point lies on a wall, no line runs along a wall or through a
-          corner, and a line that enters a building and leaves it again crosses an even number of walls.
+Model     Each edge of a building or of its courtyards is a wall. Buildings count separately: where two of them share a
+          wall, a line crosses two walls, and a metre inside two overlapping buildings counts twice. Each point is
+          treated as if it were shifted by a tiny distance to the east, and by a far smaller distance to the north. So
+          no point lies on a wall, no line runs along a wall or through a corner, and a line that enters and leaves a
+          building crosses an even number of walls.
 Units     Coordinates and lengths are in whole centimetres, losses in hundredths of a dB (cdb).
 Same bits Decisions depend only on products of integers below 2^63. The length inside is a sum of integers in units of
-          1/256 cm, one for each wall. The result from a to b is the same as from b to a.
+          1/256 cm, one for each wall. The result is symmetric.
 Source    Sommer, Eckhoff, German, Dressler: A Computationally Inexpensive Empirical Model of IEEE 802.11p Radio
           Shadowing in Urban Environments (2011); Edelsbrunner, Mücke: Simulation of Simplicity (1990)
 """

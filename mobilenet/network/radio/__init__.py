@@ -1,3 +1,1 @@
-"""The radio: how long a frame lasts (phy), which node may send and when (mac), which nodes hear a frame, and which
-frames collide (medium).
-"""
+"""The radio: the duration of frames (phy), access to the medium (mac), and reception and collisions (medium)."""

@@ -1,13 +1,12 @@
-"""A MAC without carrier sense: each frame is sent at once, and a unicast frame waits for a perfect acknowledgement.
+"""A MAC without carrier sense, whose unicast frames may wait for a perfect acknowledgement.
 
-Model     There is no carrier sense, no back-off and no retransmission. A broadcast frame, or a frame without
-          `acknowledged`, is finished when it has left, and the next one follows without a gap. A frame with
-          `acknowledged` blocks the queue. The receiver's acknowledgement is out of band: it takes no time, is never
-          lost, and comes at the instant at which the last bit arrives. Without it, the sender gives up the frame
-          `timeout_ns` after it sent the first bit, but not before a receiver could have received all of the frame. Lost
-          frames are not repaired; the layers above must send again. All datagrams are sent like broadcasts. INET would
-          acknowledge them as well. With two seeds, this made the delay of paper/static.yaml 0.4 % and 8 % longer. In
-          full duplex, a sender also receives. Otherwise, sending aborts a reception, as with every other MAC.
+Model     There is no carrier sense, no back-off and no retransmission. The layers above must repair losses. A broadcast
+          frame, or one without `acknowledged`, is finished when it has left. A frame with `acknowledged` blocks the
+          queue until its acknowledgement, which takes no time, is never lost, and comes when the last bit arrives. If
+          it does not come, the sender gives up the frame `timeout_ns` after the first bit, but not before a receiver
+          could have received the whole frame. Datagrams are never acknowledged. INET would acknowledge them, which made
+          the delay of paper/static.yaml 0.4 % and 8 % longer with two seeds. In full duplex, a sender also receives.
+          Otherwise, sending aborts a reception.
 Units     Times are integer nanoseconds.
 Source    the behaviour of AckingMac in INET 4 as its documentation has it (no real medium access, optional
           acknowledgement out of band); own code. Wilhelm, Arantes and Sens (2020) name no MAC, that it was this one is

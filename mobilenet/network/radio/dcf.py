@@ -2,14 +2,13 @@
 
 Model     802.11 DCF without RTS. Each frame is preceded by DIFS (EIFS after a broken frame) and a back-off of 0..CW
           slots. Idle time that has already elapsed counts, so after a long silence a frame leaves at once. When the
-          medium becomes busy, the remaining slots are kept, rounded up, and DIFS has to pass again. If a timer expires
-          in the very instant in which energy arrives, the node still sends. Because the end of every frame in the air
-          is known, deferring only moves a deadline, and polling is not necessary. Broadcast frames, and unicast frames
-          without `acknowledged`, have no ACK and no retry, and CW stays at CWmin. In groupcast with unsolicited
-          retries, a station sends each broadcast frame with data several times before its next frame, each time after a
-          back-off from CWmin. The receiver drops duplicates. An acknowledged frame is answered by an ACK after SIFS. CW
-          doubles up to CWmax, there are at most retry_limit attempts, and other nodes respect the NAV. The receiver
-          drops duplicates. After a missing ACK, slots count from the timeout.
+          medium becomes busy, the remaining slots are kept, rounded up, and DIFS has to pass again. A node whose timer
+          expires at the instant at which energy arrives still sends. The end of every frame in the air is known, so
+          deferring only moves a deadline. Broadcast frames, and unicast frames without `acknowledged`, have no ACK and
+          no retry, and CW stays at CWmin. In groupcast with unsolicited retries, a station sends each broadcast frame
+          with data several times, each time after a back-off from CWmin. An acknowledged frame is answered by an ACK
+          after SIFS. CW doubles up to CWmax, there are at most retry_limit attempts, and other nodes respect the NAV.
+          After a missing ACK, slots count from the timeout. Receivers drop duplicates.
 Units     Times are integer nanoseconds or numbers of slots.
 Source    IEEE 802.11-2016, 10.3; IEEE 802.11-2020, 10.23.2.12, for groupcast; the semantics of INET 4.5's Contention
           module; or ours: docs/models/radio.md

@@ -1,5 +1,5 @@
-"""The configuration keys of `wireless` that all models of reception share: the keys of the MACs, and the properties
-that other code reads from a model.
+"""The keys of `wireless` that all models of reception share: the keys of the MACs, and properties that other code
+reads.
 
 Units     Distances are in metres, rates in Mb/s, ratios in dB, sizes in frames or bits, and times in milliseconds.
 Source    IEEE 802.11-2016 for modes and rates; INET 4.2's AckingMac for the defaults of acking, except its bit rate,

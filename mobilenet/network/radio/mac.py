@@ -1,9 +1,9 @@
 """The MAC of every node: a queue of frames, and the response to arriving frames.
 
-Model     There is one drop-tail queue. Its first frame is the one that the MAC is currently sending. How the MAC sends
-          depends on its kind: dcf.py (802.11's CSMA/CA) or acking_mac.py (no carrier sense at all). The medium calls
-          `on_sent` when a frame of this MAC has ended at all receivers, and `take_unicast` for each node that received
-          an acknowledged frame. It calls the other three methods only while the transceiver is contending.
+Model     The MAC sends the first frame of one drop-tail queue. dcf.py (802.11's CSMA/CA) and acking_mac.py (no carrier
+          sense) decide how. The medium calls `on_sent` when a frame of this MAC has ended at all receivers, and
+          `take_unicast` for each node that received an acknowledged frame. It calls the other three methods only while
+          the transceiver is contending.
 Units     Times are integer nanoseconds, and the length of the queue is in frames.
 Source    ours: docs/models/radio.md
 """

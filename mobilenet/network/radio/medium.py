@@ -1,15 +1,14 @@
-"""The medium between a sender and all nodes that hear it. It is the base of the media of all models of reception.
+"""The medium between a sender and all nodes that hear it: the base class for all models of reception.
 
 Model     Positions are frozen for the duration of a frame. A sender cannot receive, except in full duplex. Frames are
-          lost independently at random, with an additional loss for each impaired node that sends or receives the frame.
-          The subclass decides about the outcome of a frame at each node: unit_disk/ (a distance decides) or sinr/
-          (power, noise and interference decide). Outcomes take effect when a frame starts and when the last receiver
-          has it, so the layers above receive a frame at most one propagation delay late. All comparisons between
-          frames, and all timing of the MAC, use the exact nanosecond at the node concerned.
+          lost independently at random, and impaired nodes add further losses. The subclass decides the outcome of a
+          frame at each node: by distance (unit_disk/), or by power, noise and interference (sinr/). Outcomes take
+          effect when a frame starts and when its last receiver has received it, so the layers above may receive a frame
+          up to one propagation delay late. All comparisons between frames, and all timing of the MAC, use the exact
+          nanosecond at the node.
 Units     Times are integer nanoseconds, distances are in metres, and sizes are in bytes.
 Counts    Frames are counted by kind, and pairs (frame, receiver) by outcome. The subclass defines the receivers of a
-          frame. Acknowledgements of the MAC have separate counters. Only `airtime_ns` includes them as well.
-Errors    None. Parameters are validated with the scenario.
+          frame. Acknowledgements of the MAC have separate counters, but `airtime_ns` includes them.
 Source    ours: docs/models/radio.md
 """
 

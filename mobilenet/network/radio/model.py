@@ -1,10 +1,10 @@
-"""The interface of a model of reception, with everything that the other parts of the program need from it.
+"""The interface between a model of reception and the rest of the program.
 
-Model     A model is a folder in radio/. It contains keys.py (its keys, which are registered in MODELS of
-          network/wireless.py), medium.py (which decides about the outcome of a frame at each node, and is compiled) and
-          model.py, whose class Model is a subclass of RadioModel.
+Model     A model is a folder in radio/ with three modules: keys.py (registered in MODELS of network/wireless.py),
+          medium.py (which decides outcomes, and is compiled) and model.py, whose class Model is a subclass of
+          RadioModel.
 Units     Distances are in metres.
-Errors    ScenarioError for files that are named by the keys and cannot be used.
+Errors    ScenarioError for a file that a key names and that cannot be used.
 Source    ours: docs/models/radio.md
 """
 

@@ -1,9 +1,9 @@
-"""Find the nodes that may be in range of a sender. The list is nearly exact, and takes very little time.
+"""Find the nodes that may be in range of a sender, quickly.
 
-Model     The plane is divided into square bins that are as wide as the longest range. Each node has a list of
-          candidates (a Verlet list): all nodes within the range plus a margin. The list is valid until two nodes could
-          have moved by the whole margin. The medium tests the exact distance of the candidates, so the list may contain
-          too many nodes, but it never lacks one.
+Model     The plane is divided into square bins as wide as the longest range. Each node has a list of candidates (a
+          Verlet list): all nodes within the range plus a margin. The list is valid until two nodes could have moved by
+          the whole margin. It may contain nodes out of range, whose exact distance the medium tests, but it never lacks
+          one in range.
 Units     Distances are in metres, and times are integer nanoseconds.
 Source    Verlet, Computer "Experiments" on Classical Fluids I (1967) for the margin; ours: docs/models/radio.md
 """

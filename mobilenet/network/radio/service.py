@@ -1,4 +1,4 @@
-"""Describe where hosts are served, and what a model of reception needs from the scenario to decide this.
+"""Describe where hosts are served, and what a model of reception needs to know to decide this.
 
 Units     Distances are in metres.
 Source    ours: docs/models/world.md

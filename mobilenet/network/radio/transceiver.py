@@ -1,9 +1,9 @@
-"""The state of one node on the medium: where it is, what it is receiving, and what it senses.
+"""The state of one node on the medium: its position, what it is receiving, and what it senses.
 
-Model     The medium writes the state, and the MAC reads it. A period of sensed energy is stored as three instants, so a
-          node that has no frame to send does not cause any events: the medium was idle in [idle_since, busy_from), it
-          is busy in [busy_from, busy_until), and it is idle again from busy_until on. Both ends of the busy period may
-          be in the future, because the end of a frame is known when it starts.
+Model     The medium writes the state, and the MAC reads it. Three instants describe sensed energy: the medium was idle
+          in [idle_since, busy_from), is busy in [busy_from, busy_until), and is idle again afterwards. A node without a
+          frame to send therefore causes no events. Both ends of the busy period may be in the future, because the end
+          of a frame is known when it starts.
 Units     Times are integer nanoseconds, distances are in metres, and speeds in metres per nanosecond.
 Source    ours: docs/models/radio.md
 """

@@ -1,14 +1,14 @@
 """Limit the bytes in flight with slow start, congestion avoidance, fast retransmit and fast recovery.
 
 Model     RFC 5681 in bytes. In congestion avoidance, each acknowledgement adds MSS * MSS / cwnd (equation 3), and
-          fractions are kept. Delayed acknowledgements therefore halve the growth, as in the formula of Mathis with C =
-          0.87. newreno is the impatient variant of RFC 6582; a full acknowledgement sets cwnd by its option 1. reno is
-          RFC 5681, 3.2: the first new acknowledgement ends the recovery. With none, duplicates are ignored.
+          fractions are kept. Delayed acknowledgements therefore halve the growth, as in Mathis's formula with C = 0.87.
+          newreno is the impatient variant of RFC 6582, with option 1 for a full acknowledgement. reno is RFC 5681, 3.2:
+          the first new acknowledgement ends the recovery. none ignores duplicates.
 Names     The RFCs' cwnd is window, ssthresh is threshold, SMSS is mss, and recover is recover (one past the highest
           byte sent, which is RFC 6582's value + 1).
-Deviates  RFC 6582 initializes recover with the initial sequence number. Taken literally, this rules out fast retransmit
-          for the very first segment. Here, as in BSD and Linux, the first segment can be repaired in this way.
-Left out  Byte counting (RFC 3465), validation of a cwnd that is not used (RFC 7661), ECN and SACK.
+Deviates  RFC 6582 initializes recover with the initial sequence number, which rules out fast retransmit for the very
+          first segment. Here, as in BSD and Linux, fast retransmit can repair this segment.
+Left out  Byte counting (RFC 3465), validation of an unused cwnd (RFC 7661), ECN and SACK.
 Units     All sizes are in bytes.
 Source    RFC 5681, 3 and 4.1; RFC 6582, 3.2; RFC 3042
 """

@@ -1,12 +1,11 @@
 """One end of a TCP connection.
 
 Model     Sans-io: the connection acts only through its port, so it is as deterministic as its input. The stream carries
-          messages. Their bytes are counted, and the objects are passed by reference. The application takes messages as
-          soon as they are ready, so the window of the receiver is constant and is sent only once, in the SYN. There is
-          one timer for the set-up and for retransmissions, and one for delayed acknowledgements, so an idle connection
-          does not send any segments. After a timeout, all unacknowledged bytes count as lost. They are sent again as
-          the window allows (go-back-N), and may be divided into segments differently. The round trip of one segment at
-          a time is measured, as in BSD. A retransmission ends the measurement (Karn).
+          messages: their bytes are counted, and the objects are passed by reference. The application takes messages as
+          soon as they are ready, so the receiver's window is constant and is sent only in the SYN. Timers run only when
+          needed: an idle connection sends no segments. After a timeout, all unacknowledged bytes count as lost. They
+          are sent again as the window allows (go-back-N), perhaps in different segments. One round trip at a time is
+          measured, as in BSD. A retransmission ends the measurement (Karn).
 Left out  FIN (connections end with `reset`, or with `abort` if a node crashes), simultaneous open, keep-alive, probes
           of a closed window, data in a SYN, SACK, timestamps, ECN, path MTU, urgent data, and wrap-around of sequence
           numbers.

@@ -1,8 +1,8 @@
 """Estimate how long TCP should wait for an acknowledgement.
 
 Model     RFC 6298, section 2, with integers: RTTVAR and SRTT are rounded down to the nanosecond after each sample. The
-          caller takes the samples and follows Karn's rule: segments that were sent twice do not give a sample, and a
-          doubled timeout stays doubled until the next sample.
+          caller follows Karn's rule: repeated segments give no sample, and a doubled timeout stays doubled until the
+          next sample.
 Units     Times are integer nanoseconds.
 Source    RFC 6298, 2 and 5.5
 """

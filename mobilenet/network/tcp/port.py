@@ -1,7 +1,7 @@
 """The interface between a connection and its user: calls, upcalls and counters.
 
-Model     `send` hands over a segment to the network and returns. The segment must not arrive within this call. An
-          upcall may immediately call `send`, `reset` or `abort` of the connection.
+Model     `send` hands a segment to the network and returns before the segment arrives. An upcall may immediately call
+          `send`, `reset` or `abort` of the connection.
 Units     Times are integer nanoseconds.
 Source    ours: docs/models/tcp.md; the user interface of RFC 9293, 3.9.1, as far as needed
 """

@@ -1,9 +1,8 @@
-"""The stream of the receiver. Whatever arrives, each byte counts once, and each message is delivered once and in order.
+"""The receiver's stream, which counts each byte once and delivers each message once and in order.
 
-Model     Data that arrives too early waits: blocks of bytes in one heap, and messages in another. The cost of a segment
-          is logarithmic in the amount of waiting data, and there is no additional cost if it arrives in order. A
-          message is ready when every byte up to its last one has arrived. The application takes it at once, so the
-          window never shrinks.
+Model     Data that arrives too early waits in two heaps, one for blocks of bytes and one for messages. The cost of a
+          segment is logarithmic in the amount of waiting data, and constant if it arrives in order. The application
+          takes each complete message at once, so the window never shrinks.
 Names     RCV.NXT of the RFC is nxt.
 Source    RFC 9293, 3.3.1, 3.4, 3.10.7.4
 """

@@ -1,12 +1,12 @@
 """The segments that the two ends of a connection exchange.
 
-Model     A connection is identified by two incarnation numbers. Each end chooses one of them, and never chooses the
-          same number again. They replace ports and initial sequence numbers (RFC 9293, 3.4.1), which distinguish
-          connections in real segments. A segment of another connection is answered with a RST, and never enters the
-          stream. Sequence numbers are relative to the incarnation: 0 is the SYN, and 1 is the first byte. They do not
-          wrap. Messages are passed by reference, with the segment that carries their last byte.
-Units     Sizes are in bytes. A segment consists of a TCP header of 20 bytes, 4 more for the MSS option in a SYN, and
-          its part of the messages. The caller adds the headers of the lower layers, including the 20 bytes of IP.
+Model     Two incarnation numbers identify a connection. Each end chooses one of them, and never uses it again. They
+          replace ports and initial sequence numbers (RFC 9293, 3.4.1). A segment of another connection is answered with
+          a RST, and never enters the stream. Sequence numbers are relative to the incarnation: 0 is the SYN, and 1 is
+          the first byte. They do not wrap. Messages are passed by reference, with the segment that carries their last
+          byte.
+Units     Sizes are in bytes. A segment has a TCP header of 20 bytes, and 4 more for the MSS option in a SYN. The caller
+          adds the headers of the lower layers, including the 20 bytes of IP.
 Left out  FIN, URG and PSH; the options window scale (the window is given in bytes), timestamps and SACK.
 Source    RFC 9293, 3.1, 3.2, 3.5.2
 """

@@ -1,8 +1,7 @@
-"""The stream of the sender, which converts messages into bytes.
+"""The sender's stream, which converts messages into bytes.
 
-Model     Messages follow each other without gaps. A segment takes as many bytes as it may, so it can contain several
-          messages, parts of messages, or both. Retransmitted bytes may be divided at other positions. A message is in
-          flight until its last byte is acknowledged, and is then removed.
+Model     Messages follow each other without gaps. A segment takes as many bytes as it may, from one or more messages.
+          Retransmitted bytes may be divided differently. A message is in flight until its last byte is acknowledged.
 Names     SND.UNA of the RFC is una, and SND.NXT is nxt. highest is one past the highest byte that was ever sent
           (snd_max in BSD).
 Units     Sizes are in bytes, and positions are sequence numbers.

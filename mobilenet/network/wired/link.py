@@ -1,12 +1,10 @@
 """A link: one direction of a wire, first in, first out.
 
 Model     Store and forward. A message waits until the earlier messages are on the wire, needs size / bandwidth to get
-          there, and arrives one propagation delay later. Messages are not lost, unless the wire is cut by hand. A cut
-          link holds the messages that are sent over it, in order, until it is repaired, and messages that were sent
-          before the cut arrive. Alternatively, a cut link loses all of these messages. An impaired link has a longer
-          delay, but messages do not overtake each other: when the delay becomes shorter again, a message does not
-          arrive before the previous one. An impaired link may also lose messages at random. Lost messages still occupy
-          the wire like all others.
+          there, and arrives one propagation delay later. A link loses messages only if it is cut or impaired. A cut
+          link either holds new messages until it is repaired, while earlier messages still arrive, or loses all of
+          these messages. An impaired link has a longer delay, and may lose messages at random. Messages never overtake
+          each other, not even when the delay becomes shorter again. Lost messages occupy the wire like all others.
 Units     Times are integer nanoseconds, sizes are bytes (headers included), and bandwidths are bits per second.
 Source    ours: docs/models/wires.md
 """

@@ -1,9 +1,8 @@
-"""The stations, the links between them, and the routes of messages over several links.
+"""The links between stations, and the routes of messages over several links.
 
-Model     The network is a full mesh, or it consists of the edges of a connected graph. If two stations are not
-          neighbours, messages go hop by hop on a shortest path (if there are several, the one over the lowest numbers),
-          with store and forward at each station on the path. The links are FIFO, and so are paths, but two paths to the
-          same station take different times.
+Model     The network is a full mesh or a connected graph. Messages go hop by hop on a shortest path (if there are
+          several, the one over the lowest numbers), with store and forward at each station. The links and paths are
+          FIFO, but two paths to the same station take different times.
 Shapes    edges are pairs of station numbers.
 Errors    ValueError for edges that leave stations unconnected.
 Source    ours: docs/models/wires.md

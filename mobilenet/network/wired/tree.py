@@ -1,9 +1,9 @@
-"""The backbone of the paper, in which the stations form a tree of FIFO links.
+"""The paper's backbone, in which the stations form a tree of FIFO links.
 
 Model     A broadcast floods the tree: a station forwards it to all neighbours except the one that it came from, and
-          then handles it. A directed message is routed hop by hop over the same links. All traffic between two stations
-          therefore uses one FIFO path, and delivery is causal across both kinds of messages: if b was sent or delivered
-          at the sender of x before x was sent, then b is delivered at the destination of x before x.
+          then handles it. A directed message is routed hop by hop. All traffic between two stations uses one FIFO path,
+          so delivery is causal across both kinds of messages: if b was sent or delivered at the sender of x before x
+          was sent, then b is delivered at the destination of x before x.
 Shapes    positions are float64 (n, 2) in metres. edges are pairs of station numbers.
 Errors    ValueError for edges that do not form a tree.
 Source    Wilhelm, Arantes, Sens, A scalable causal broadcast that tolerates dynamics of mobile networks (2020),

@@ -1,1 +1,1 @@
-"""The consequences of a scenario before it runs: what its run promises, and what the record must show."""
+"""Derive from a scenario, before it runs, what its run promises and what the record must show."""

@@ -1,8 +1,7 @@
-"""The consequences of a schedule of the swarm's adversary, before it is played.
+"""Derive the consequences of a schedule of the swarm's adversary before it is played.
 
-Model     scenario.yaml does not repeat the actions of a schedule, so that hosts, crashes and positions are not known
+Model     Hosts, crashes and positions are not known, because scenario.yaml does not repeat the actions of a schedule
 Units     seconds
-Errors    none
 Source    ours: docs/validation/trust.md
 """
 

@@ -1,7 +1,7 @@
-"""What a scenario of any kind implies before it runs.
+"""Derive what a scenario of any kind implies before it runs.
 
-Model     each kind of scenario has a module with the same functions: hosts.py, processes.py and, for the schedules of
-          the swarm, adversary.py. Each module is imported on first use, because it imports what only such a run needs
+Model     Each kind of scenario has a module with the same functions: hosts.py, processes.py and, for the schedules of
+          the swarm, adversary.py. Modules are imported on first use, because each imports what only such runs need.
 Errors    ScenarioError for files that cannot be used
 Source    ours: docs/architecture.md
 """

@@ -1,7 +1,7 @@
-"""The facts that are known about a run before it begins, as plain values. The record is checked against them.
+"""The facts known about a run before it begins, as plain values for checking the record.
 
-Model     host_plans.py derives these facts from a scenario, and mobilenet.verify compares the record with them. The two
-          do not depend on each other
+Model     host_plans.py derives these facts from a scenario, and mobilenet.verify compares the record with them. Neither
+          module depends on the other.
 Units     integer nanoseconds; metres, metres per second, bytes
 Source    ours: docs/verdicts-and-metrics.md
 """

@@ -1,13 +1,11 @@
-"""The consequences of a scenario for single hosts and stations: the requests to hosts, and where hosts can be.
+"""Derive from a scenario the requests to single hosts, and where hosts and stations can be.
 
-Model     the events that the simulation schedules before the run depend only on scenario and seed: when a host appears,
-          when it is asked to join and to leave, when its application asks to broadcast, and when it will crash. A
-          request is repeated until it is met, and a new request replaces an open one. Requests before a host appears
-          wait until it does, and only the last of them counts. Requests of users' processes are not known here, but
-          they are in the record. Requests of an adversary's schedule are not known either, because scenario.yaml does
-          not repeat its actions
+Model     Some events depend only on scenario and seed: when a host appears, is asked to join, leave or broadcast, and
+          crashes. A request is repeated until it is met, and a new request replaces an open one. Of the requests before
+          a host appears, only the last counts. Requests of users' processes are known only from the record. Requests of
+          an adversary's schedule are unknown, because scenario.yaml does not repeat its actions.
 Units     integer nanoseconds; metres per second
-Errors    ScenarioError for files that cannot be used
+Errors    ScenarioError for unusable files
 Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verdicts-and-metrics.md
 """
 

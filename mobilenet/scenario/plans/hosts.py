@@ -1,7 +1,7 @@
-"""The consequences of a scenario of hosts and stations, before it runs.
+"""Derive the consequences of a scenario of hosts and stations before it runs.
 
 Units     seconds, metres
-Errors    ScenarioError for files that cannot be used
+Errors    ScenarioError for unusable files
 Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 """
 

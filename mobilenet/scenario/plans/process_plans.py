@@ -1,11 +1,9 @@
-"""Derive what the record of a scenario of processes must show: crashes, broadcasts, the actions of the detector and of
-the protocol, and the shortest time that the network takes.
+"""Derive what the record of a scenario of processes must show, such as crashes, broadcasts and shortest network times.
 
-Model     crashes are those that are listed, and those that are drawn from the stream "faults". Broadcasts are drawn
-          from a separate stream for each process. The simulation schedules the same times. For plug-ins and programs,
-          only the plan, the detector and the network are known
+Model     Crashes are listed, or drawn from the stream "faults". Broadcasts are drawn from a separate stream for each
+          process. The simulation schedules the same times. For plug-ins and programs, only the plan, the detector and
+          the network are known.
 Units     integer nanoseconds; 1 time unit is 1 s; bytes
-Errors    none
 Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
 """
 

@@ -1,7 +1,6 @@
-"""The consequences of a scenario of processes, before it runs.
+"""Derive the consequences of a scenario of processes before it runs.
 
 Units     time units
-Errors    none
 Source    ours: docs/run-directory.md, docs/protocols/vcube.md
 """
 

@@ -1,8 +1,8 @@
-"""What does a run of hosts promise at its deadline, and how often is a host within reach certainly heard?
+"""Determine what a run of hosts promises at its deadline, and how often a host within reach is certainly heard.
 
-Model     a run goes on until it is at rest, or until drain_s is over; verify/deadline.py judges what remains then. This
-          requires the longest time for which a node waits before it tries again, which the protocol declares. There is
-          no promise where nodes may give up, or wait forever
+Model     A run goes on until it is at rest, or until drain_s is over; verify/deadline.py judges what remains then. The
+          protocol declares the longest time for which a node waits before it tries again. Nothing is promised if nodes
+          may give up or wait forever.
 Units     seconds
 Source    ours: docs/verdicts-and-metrics.md
 """

@@ -1,11 +1,10 @@
-"""When does a host appear, when is it first asked to join, and when is it asked to leave for good?
+"""Determine when a host appears, when it is first asked to join, and when it is asked to leave for good.
 
-Model     a host that is present from the beginning is asked to join within the time over which the protocol spreads the
-          first joins. A host that appears later is asked when it appears. A host that is initially absent because of
-          churn is not asked. A host is asked to leave before its track ends; if that comes first, it is not asked to
-          join. The simulation and the verifier's plans share this module
+Model     A host that is present from the beginning is asked to join within the time over which the protocol spreads the
+          first joins. A later host is asked when it appears. A host that is initially absent because of churn is not
+          asked. A host is asked to leave before its track ends, and a request to join that would come later is omitted.
+          The simulation and the verifier's plans share this module.
 Units     integer nanoseconds
-Errors    none
 Source    ours: docs/models/world.md
 """
 

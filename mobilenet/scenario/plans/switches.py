@@ -1,12 +1,10 @@
-"""The consequences of interventions that cut links and switch off radios, and what protocols assume about them.
+"""Derive the consequences of cut links and switched-off radios, and whether they break assumptions of protocols.
 
-Model     cutting a link or switching off a radio a second time changes nothing. Everything works again when the active
-          part is over. Protocols assume that wires do not lose messages; only TCP sends lost messages again. Protocols
-          do not assume how long a wire takes, and the failure detector over VCube may be wrong for any time. A link
-          that delays messages therefore breaks no assumption. The same is true of a radio that is off, because the
-          radio may lose any message
+Model     Repeating a cut or a switch changes nothing. Everything works again after the active part. Protocols assume
+          that wires do not lose messages; only TCP sends lost messages again. A link that only delays messages breaks
+          no assumption, because protocols do not assume how long a wire takes, and the failure detector over VCube may
+          be wrong for any time. A radio that is off breaks no assumption, because the radio may lose any message.
 Units     integer nanoseconds
-Errors    none
 Source    ours: docs/models/world.md, docs/models/backbone.md
 """
 

@@ -1,7 +1,6 @@
-"""How far apart are stations on the wires, in links and in seconds?
+"""Compute how far apart stations are on the wires, in links and in seconds.
 
 Units     seconds
-Errors    none
 Source    ours: docs/verdicts-and-metrics.md
 """
 

@@ -1,1 +1,1 @@
-"""The invariants that hold in every run if mobilenet is correct. They are checked on the objects of a live run."""
+"""Check, on the objects of a live run, the invariants that hold if mobilenet is correct."""

@@ -1,8 +1,8 @@
-"""Check the receivers of each frame and its outcome at each of them against positions, times and totals.
+"""Check the receivers of each frame, and the outcome at each of them.
 
-Model     each frame is compared with every frame that overlaps it, pair by pair, when the later of the two is over.
-          Distances are those of all nodes when the frame was sent. A node is left out if its movement has changed since
-          then or if it was not present. With more than 200 nodes, distances are computed for only some of the frames
+Model     When a frame is over, it is compared with every earlier frame that overlaps it. Distances are those of all
+          nodes when the frame was sent. A node is left out if it was not present then, or has changed its movement
+          since. With more than 200 nodes, only some of the frames are checked by distance.
 Units     integer nanoseconds, metres
 Source    ours: docs/validation/trust.md
 """

@@ -1,8 +1,8 @@
 """Check the position and the station of each host against its trajectory and the positions of all stations.
 
-Model     the check follows just after an update of the attachment. A host follows the legs of its trajectory while it
-          is present and up. Positions are not checked in runs where hosts are moved by an intervention or a process,
-          and cells are not checked if hosts err about their positions
+Model     The check follows each update of the attachment. A host follows its trajectory while it is present and up.
+          Positions are not checked in runs in which interventions or processes move hosts. Cells are not checked if the
+          positions of hosts have errors.
 Units     integer nanoseconds, metres, hundredths of a dB
 Source    ours: docs/validation/trust.md
 """

@@ -1,6 +1,6 @@
-"""All checks of one run, for a caller that builds the run and plays it.
+"""All checks of one run, for a caller that builds and plays the run.
 
-Model     the checks do not affect the run: the record is the same with and without them
+Model     The checks do not affect the record of the run
 Errors    SimulatorFault: mobilenet has an error
 Source    ours: docs/validation/trust.md
 """

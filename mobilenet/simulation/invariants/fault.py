@@ -1,6 +1,6 @@
 """Faults of mobilenet itself, as opposed to errors of a protocol or a scenario.
 
-Model     the first fault is stored. It is raised outside the simulation, where no plug-in can catch it
+Model     The first fault is stored, and is raised outside the simulation, where no plug-in can catch it
 Units     integer nanoseconds
 """
 

@@ -1,5 +1,4 @@
-"""Check messages among processes: each one was sent, arrives once and not too soon, and in order if links keep the
-order.
+"""Check that each message between processes was sent, arrives once and not too soon, and in order on ordered links.
 
 Units     integer nanoseconds, bytes
 Source    ours: docs/protocols/vcube.md

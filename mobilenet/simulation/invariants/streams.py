@@ -1,8 +1,7 @@
-"""Check that TCP hands up the messages of the other end of the connection in order, without gaps or repetitions.
+"""Check that TCP delivers the other end's messages in order, without gaps or repetitions.
 
-Model     a message is the same object at both ends. Its position among the messages that arrive must be its position
-          among those that the sender passed to this connection. This is not checked once the sender has discarded
-          the connection
+Model     A message is the same object at both ends, and must have the same position among the messages sent and
+          received on a connection. The check ends when the sender has discarded the connection.
 Source    ours: docs/models/tcp.md
 """
 

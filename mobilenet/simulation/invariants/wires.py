@@ -1,6 +1,6 @@
 """Check that each message on a wire arrives once, in order, and not too soon.
 
-Model     every message is noted when it is put on a link, and again when its fate is known
+Model     Every message is noted when it is put on a link, and again when it has arrived or is lost
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/wires.md
 """

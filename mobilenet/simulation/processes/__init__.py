@@ -1,1 +1,1 @@
-"""Processes on an abstract network, as in the papers on VCube, without radio and movement."""
+"""Processes on an abstract network without radio and movement, as in the papers on VCube."""

@@ -1,18 +1,17 @@
-"""The abstract network of the papers on VCube: sending takes time, and links and receivers are never busy.
+"""The abstract network of the VCube papers: sending takes time, and links and receivers are never busy.
 
-Model     a message waits for its sender's send server (first come, first served, t_s each), travels t_t, is received
-          for t_r, and is handed over t_h later, when the handler runs. The end of the reception is the instant that
-          the papers measure. Each lane has separate send servers: broadcasts use one lane, and the tests of the
-          detector use another
-Jitter    0 in the papers. Otherwise each message of a lane with jitter takes longer by a random time of up to this
-          value, so that a link does not keep the order
-Crashes   messages that have not left the send server are lost, and so are those whose receiver is down when they would
-          be handed over; timers die with their process. A message that would leave at the instant of the crash is lost
-Ties      events of one instant, both messages and timers, occur in the order in which they were scheduled: an instant
-          is one list, and one entry of the kernel's queue
-Speed     a message is an entry (receive, sender, message) of its instant. Arrivals are not counted: the messages in
-          flight are those in the calendar. A crash, which is rare, searches the calendar for the messages that it
-          affects
+Model     A message waits for its sender's send server (first come, first served, t_s each), travels t_t, is received
+          for t_r, and is handed to its handler t_h later. The papers measure the end of the reception. Broadcasts and
+          the tests of the detector use separate lanes, each with its own send servers.
+Jitter    In the papers, the jitter is 0. In a lane with jitter, each message takes longer by a random time of up to
+          this value, so that a link does not keep the order
+Crashes   A message is lost if it has not left the send server when its sender crashes, or if its receiver is down when
+          the message would be handed over. Timers end with their process. A message that would leave at the instant of
+          the crash is lost
+Ties      Messages and timers of one instant occur in the order in which they were scheduled: an instant is one list,
+          and one entry of the kernel's queue
+Speed     A message is an entry (receive, sender, message) of its instant. The messages in flight are those in the
+          calendar, so arrivals are not counted. A crash, which is rare, searches the calendar
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
 Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017), simulation parameters; t_h = 0.1 is
           inferred from their figures: docs/protocols/vcube.md

@@ -1,15 +1,14 @@
-"""Run a scenario of processes, and record the run.
+"""Run a scenario of processes and record it.
 
-Model     an experiment builds the network, the detectors and the protocol, carries out crashes, mistakes and
-          broadcasts, and records all events. It ends when all planned events have taken place, no message of the
-          protocol is in transit, and all live processes have empty buffers (except one that the protocol may hold
-          forever). If there is a detector, all live processes must also know all crashes; the detector never stops its
-          background traffic. The condition is checked once per time unit
-Counts    the network counts messages, and the packet network also records the time of each reception. Protocols have no
+Model     An experiment carries out crashes, mistakes and broadcasts, and records all events. It ends when all planned
+          events have taken place, no message of the protocol is in transit, and all live processes have empty buffers
+          (except one that the protocol may hold forever). If there is a detector, whose background traffic never stops,
+          all live processes must also know all crashes. This is checked once per time unit.
+Counts    The network counts messages, and the packet network also records the time of each reception. Protocols have no
           counters
 Units     integer nanoseconds; 1 time unit is 1 s
-Errors    ScenarioError: a perfect detector suspects a live process, because its timeout is too short; a run that makes
-          no progress
+Errors    ScenarioError if a detector declared as perfect suspects a live process, because its timeout is too short, or
+          if a run makes no progress
 Source    ours: docs/protocols/vcube.md
 """
 

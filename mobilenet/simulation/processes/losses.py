@@ -1,10 +1,9 @@
-"""Messages that the abstract network loses: at random, and between the two sides of a partition.
+"""Lose messages of the abstract network, at random or between the two sides of a partition.
 
-Model     a loss is decided when a message is sent, in the order of sending, with a separate random stream. A message of
-          a process to itself is never lost. A lost message occupies the send queue like any other, and is counted at
-          the time at which it would have arrived
+Model     A loss is decided when a message is sent, in the order of sending, with a separate random stream. A message of
+          a process to itself is never lost. A lost message occupies the send queue like any other, and is counted when
+          it would have arrived.
 Units     integer nanoseconds
-Errors    none
 Source    ours: docs/guide/programs.md
 """
 

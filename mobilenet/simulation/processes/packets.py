@@ -1,15 +1,14 @@
 """The packet network of the causal paper: an output queue per node, and links with random delays.
 
-Model     a packet takes t_pc of processing (latency only), and waits in the single output queue of its sender. At the
-          head of the queue it takes t_t, and then the delay of its link. This delay is drawn for each packet from a
-          normal distribution, cut off at 0, or drawn once for each link and fixed. Links do not keep order where delays
-          are drawn for each packet. Packets are never lost
-Counts    packets and bytes, and the time of each reception. The protocols have no counters of their own. A packet has
-          the attributes `messages` and `size_bytes`
-Slots     time is divided into slots of 2^30 ns. Packets that arrive after the current slot stay unsorted until their
-          slot begins: hundreds of thousands are in flight at once, and a heap of that size would access main memory for
-          every comparison. Results do not depend on slots: packets that arrive at the same instant are received in the
-          order of sending, after the events that were due at that instant when its slot began
+Model     A packet takes t_pc of processing (latency only), and waits in its sender's single output queue. It then takes
+          t_t and the delay of its link. This delay is drawn for each packet from a normal distribution, cut off at 0,
+          or once for each link. Links do not keep order if delays are drawn for each packet. Packets are never lost.
+Counts    Packets and bytes are counted, and the time of each reception is recorded. Protocols have no counters. A
+          packet has the attributes `messages` and `size_bytes`
+Slots     Time is divided into slots of 2^30 ns. Packets that arrive after the current slot stay unsorted until their
+          slot begins: hundreds of thousands are in flight at once, and every comparison in such a large heap would
+          access main memory. Results do not depend on slots: packets that arrive at the same instant are received in
+          the order of sending, after the events that were due at that instant when its slot began
 Units     integer nanoseconds
 Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: docs/protocols/vcube.md
 """

@@ -1,9 +1,9 @@
-"""What an experiment offers to a process, and what it records about the process.
+"""What an experiment offers to a process and records about it.
 
-Model     a process has a port for its protocol and, on the detector's lane, a port for its detector. Events are
-          recorded when they happen, and buffer sizes whenever they change
+Model     A process has a port for its protocol and, on the detector's lane, a port for its detector. Events are
+          recorded when they happen, and buffer sizes when they change.
 Units     integer nanoseconds
-Errors    AssertionError: a protocol that does not count its broadcasts from 0
+Errors    AssertionError for a protocol that does not count its broadcasts from 0
 Source    ours: docs/protocols/vcube.md
 """
 

@@ -1,10 +1,10 @@
-"""Which processes were not at rest when a run ended, and why? Is a delivery missing?
+"""Explain which processes were not at rest when a run ended, and whether a delivery is missing.
 
-Model     the reasons correspond to the conditions that decide whether a run is at rest.
-          A message is due at each process that is up, if its source is up or another process that is up has delivered
-          it. A broadcast never has to guarantee more (docs/verdicts-and-metrics.md, `validity` and `agreement`). The
-          verifier decides from the record which deliveries were really due. `is_owed` only decides whether programs
-          are given time to report that they use a clock
+Model     The reasons correspond to the conditions that decide whether a run is at rest. A message is due at each
+          process that is up, if its source is up or another process that is up has delivered it. Broadcasts guarantee
+          no more than this (docs/verdicts-and-metrics.md, `validity` and `agreement`). `is_owed` only decides whether
+          programs get time to report that they use a clock. The verifier decides from the record which deliveries were
+          due.
 Units     messages
 Source    ours: docs/run-directory.md
 """

@@ -1,9 +1,9 @@
-"""Processes on the emulated wired network: the links of stations replace the papers' abstract network.
+"""Processes on the emulated wired network, whose links replace the papers' abstract network.
 
-Model     the network is a full mesh or has the given edges; see wired/. Broadcasts and the tests of the detector share
-          the links. The handler runs at the instant of the arrival
-Crashes   when a process crashes, its timers die, and messages that arrive for it are lost. Messages that it has already
-          handed to its links still travel, and messages that are routed through it are still forwarded
+Model     The network is a full mesh or has the given edges (wired/). Broadcasts and the tests of the detector share the
+          links. The handler runs at the instant of the arrival.
+Crashes   When a process crashes, its timers end, and messages that arrive for it are lost. Messages on its links still
+          travel, and messages that are routed through it are still forwarded
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
 Source    ours: docs/models/wires.md, docs/models/backbone.md
 """

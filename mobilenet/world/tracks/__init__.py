@@ -1,3 +1,1 @@
-"""Files of tracks and sites that come from other programs. There is a module for each format, and read.py chooses among
-them.
-"""
+"""Read tracks and sites of other programs: one module for each format, and read.py, which chooses among them."""

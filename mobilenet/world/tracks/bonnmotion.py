@@ -1,8 +1,8 @@
-"""The native format of BonnMotion, in which one line contains all waypoints of a node.
+"""Read the native format of BonnMotion, in which one line contains all waypoints of a node.
 
-Model     A line has the form t x y t x y ...: the times and positions of a node. Between them the node moves straight,
-          or stands still if the position is repeated. A file that begins with #3D also contains heights, which are
-          ignored. Nodes are named 0, 1, ..., and remain at their last waypoint until the end.
+Model     A line has the form t x y t x y ...: the times and positions of a node. The node moves straight between them,
+          and remains at its last waypoint until the end. A file that begins with #3D also contains heights, which are
+          ignored. Nodes are named 0, 1, ...
 Units     Times are in seconds, and distances in metres.
 Errors    ScenarioError with line and column.
 Source    BonnMotion, A Mobility Scenario Generation and Analysis Tool, documentation, "Native format"

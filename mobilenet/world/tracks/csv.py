@@ -1,9 +1,9 @@
-"""Tracks in a table with one line for each host and time.
+"""Read tracks from a table with one line for each host and time.
 
-Model     The columns are t, id, and x, y or lon, lat. If a table has both pairs, x and y are used, unless longitudes
-          are requested. The lines of each host are in the order of time. SUMO's tables have the columns vehicle_id,
-          vehicle_x, ... and corresponding columns for persons; each line fills one of these groups. Times may be dates
-          (ISO 8601) or seconds since 1970, and then count from the earliest one.
+Model     The columns are t, id, and x, y or lon, lat. If both pairs exist, x and y are used, unless longitudes are
+          requested. The lines of each host are in the order of time. SUMO's tables have the columns vehicle_id,
+          vehicle_x, ... and the same for persons; each line fills one of these groups. Times may be ISO 8601 dates or
+          seconds since 1970, and then count from the earliest one.
 Units     Times are in seconds, and coordinates in metres or degrees.
 Errors    ScenarioError, see table.py.
 Source    ours; Eclipse SUMO, TabularOutputs and tools/xml/xml2csv

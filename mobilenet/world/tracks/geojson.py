@@ -1,13 +1,12 @@
-"""Read GeoJSON with times: single points with a time each, or whole tracks as lines.
+"""Read GeoJSON with times: single points with one time each, or whole tracks as lines.
 
-Model     A Feature with a Point has its time as a property (`t`, `time`, `timestamp`, ...). A Feature with a LineString
-          has a list with a time for each position, as a property (`times`, `times_s`, `coordTimes`, also within
-          `coordinateProperties`), or a fourth number in each position, like the trips of kepler.gl. A MultiLineString
-          has a list of times for each line. The name of the host is a property (`id`, `host`, `name`, ...) or the id of
-          the feature. Features without times are skipped and counted.
+Model     A Point has its time as a property of its Feature (`t`, `time`, `timestamp`, ...). A LineString has one time
+          for each position: either in a list (`times`, `times_s`, `coordTimes`, also within `coordinateProperties`), or
+          as a fourth number in each position, like the trips of kepler.gl. A MultiLineString has a list of times for
+          each line. The host's name is a property (`id`, `host`, `name`, ...) or the id of the feature. Features
+          without times are skipped and counted.
 Units     Coordinates are in degrees. Times are in seconds, seconds since 1970, or ISO 8601 dates.
-Errors    ScenarioError, with the number of the feature instead of the line, and the number of the position instead of
-          the column.
+Errors    ScenarioError with the numbers of the feature and the position instead of line and column.
 Source    RFC 7946; mapbox/togeojson (coordTimes); kepler.gl, "Trip layer"
 """
 

@@ -1,8 +1,8 @@
-"""Read GPX files, which contain the tracks that satellite navigation receivers record.
+"""Read GPX files, the tracks that satellite navigation receivers record.
 
-Model     Each <trk> is a host with the name <name>. Its segments form one track with gaps. Waypoints and routes are
-          ignored, because they have no times. Tracks without any times are skipped and counted. Times count from the
-          earliest one in the file.
+Model     Each <trk> is a host with the name <name>. Its segments form one track with gaps. Waypoints and routes have no
+          times and are ignored. Tracks without times are skipped and counted. Times count from the earliest one in the
+          file.
 Units     Coordinates are in degrees. Times are ISO 8601 dates, in UTC by default.
 Errors    ScenarioError, see xml.py.
 Source    GPX 1.1 (topografix.com/GPX/1/1), and 1.0, whose tracks are the same

@@ -1,9 +1,9 @@
-"""Tracks in lines without titles, in which numbers and names are separated by spaces. There are three such formats.
+"""Read three formats of tracks that have lines of numbers and names, separated by spaces, without titles.
 
-Model     The external movement of ONE has a line with the limits of times and positions, and then lines `time id x y`
-          (and z) for all hosts. Cabspotting has lines `latitude longitude occupied time` in one file for each cab, with
-          the latest line first. The third format has lines `t x y` in one file for each walker, as in CRAWDAD's
-          ncsu/mobilitymodels. The last two formats do not name the host, so it gets the name of the file.
+Model     ONE's external movement has a line with the limits of times and positions, and then lines `time id x y` (and
+          z) for all hosts. Cabspotting has a file of lines `latitude longitude occupied time` for each cab, with the
+          latest line first. The third format, that of CRAWDAD's ncsu/mobilitymodels, has a file of lines `t x y` for
+          each walker. In the last two formats, the host gets the name of the file.
 Units     Times are in seconds. Coordinates are in metres, or in degrees with Cabspotting.
 Errors    ScenarioError with line and column.
 Source    Keranen, Ott and Karkkainen, The ONE Simulator for DTN Protocol Evaluation (2009), ExternalMovement;

@@ -1,13 +1,11 @@
-"""Read ns-2 movement files, as `setdest` and many other programs write them. They consist of Tcl commands that move
-nodes.
+"""Read ns-2 movement files: Tcl commands that move nodes, as written by `setdest` and many other programs.
 
 Model     `$node_(0) set X_ 150.0` sets the initial position of a node at 0 s. `$ns_ at 2.0 "$node_(0) setdest 250.0
-          90.0 1.5"` moves the node straight to (250, 90) at 1.5 m/s from its position at 2 s. There, it stands still
-          until the next command. `$ns_ at 7.0 "$node_(0) set X_ 100.0"` places it there at 7 s, within JUMP_S, and the
-          node stands still. A node without a previous position appears there. If the first command of a node is
-          setdest, the node comes from (0, 0), as in ns-2. Nodes never leave. Heights, and commands that do not concern
-          positions, have no effect and are counted. Tcl itself is not evaluated, so a command that moves nodes in
-          another way is rejected.
+          90.0 1.5"` moves the node straight to (250, 90) at 1.5 m/s from its position at 2 s, where it waits for the
+          next command. `$ns_ at 7.0 "$node_(0) set X_ 100.0"` moves the node there at 7 s, within JUMP_S. A node
+          without a previous position appears there. A node whose first command is setdest comes from (0, 0), as in
+          ns-2. Nodes never leave. Heights, and commands that do not concern positions, are counted and ignored. Tcl
+          itself is not evaluated, so a command that moves nodes in another way is rejected.
 Units     Distances are in metres, times in seconds, and speeds in metres per second.
 Errors    ScenarioError with line and column.
 Source    The ns Manual, 16.1 (mobilenode); CMU's setdest; ns-3, Ns2MobilityHelper

@@ -1,10 +1,9 @@
-"""Convert between positions on Earth and positions on the plane, when a file is read or exported.
+"""Convert between positions on Earth and positions on the plane.
 
-Model     The plane touches the ellipsoid WGS84 at the origin, with x to the east and y to the north. A position on the
-          ellipsoid is projected vertically onto the plane (the horizontal part of local east-north-up coordinates).
-          Both directions are closed formulas, so a conversion to the plane and back is exact to a micrometre. Distances
-          are too short by d^2 / 2R^2: 1 cm in 300 m up to 50 km from the origin, 0.01 % at 90 km, and 1.2 % at 1000 km,
-          which is the maximum distance of tracks.
+Model     The plane touches the ellipsoid WGS84 at the origin, with x to the east and y to the north. Positions are
+          projected vertically onto the plane (the horizontal part of local east-north-up coordinates). Closed formulas
+          make a conversion and its inverse exact to a micrometre. Distances are too short by d^2 / 2R^2: 1 cm in 300 m
+          up to 50 km from the origin, 0.01 % at 90 km, and 1.2 % at 1000 km, the maximum distance of tracks.
 Units     Coordinates are in degrees or metres.
 Shapes    float64 arrays of the same length.
 Errors    None. The caller has checked longitudes and latitudes.

@@ -1,4 +1,4 @@
-"""Read tracks in any format. The format is recognized by the content of the file.
+"""Read tracks in any format, which is recognized by the content of the file.
 
 Model     XML is recognized by its first element, ns-2 by a line with a node, and lines of numbers by the formats that
           fit all of them. Everything else is a table. If two formats fit, the user has to choose.

@@ -1,13 +1,12 @@
-"""The samples that every reader of tracks returns, as arrays. Each sample includes its position in the file.
+"""The samples that every reader of tracks returns as arrays, with the position of each sample in the file.
 
-Model     A reader passes the samples to a Sink, one by one in the order of the file. At the end of the file, they are
-          checked and sorted by host. A sample takes only 40 bytes, because samples are not stored as Python objects.
-          Times of day (beyond 1e9 s, or dates) count from the earliest one. `waypoints` is true if, by the definition
-          of the format, a host goes straight from each sample to the next, however far away that is, and stays at the
-          last one.
+Model     A reader passes the samples to a Sink in the order of the file. At the end, they are checked and sorted by
+          host. A sample takes only 40 bytes, because it is not stored as a Python object. Times of day (beyond 1e9 s,
+          or dates) count from the earliest one. `waypoints` is true if the format defines that a host goes straight
+          from sample to sample, however far apart, and stays at the last one.
 Units     Times are in seconds. Coordinates are in metres, or in degrees until they are projected onto the plane.
-Shapes    host is int32. t_s, x and y are float64. line and column are int32. All of them are (n,), sorted by host and
-          then by time. The samples of host i are first[i]:first[i + 1].
+Shapes    host, line and column are int32. t_s, x and y are float64. All of them are (n,), sorted by host and then by
+          time. The samples of host i are first[i]:first[i + 1].
 Errors    ScenarioError, such as `tracks.csv:17:3: ...`.
 Source    ours: docs/guide/tracks.md
 """

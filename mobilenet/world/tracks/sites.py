@@ -1,10 +1,9 @@
 """Read the sites of stations from a table.
 
-Model     The columns are x_m, y_m or lon, lat, and optionally the name of the station, which is the first one of name,
-          site and id that is not empty. Tables of OpenCelliD are recognized by their columns. OpenCelliD also offers
-          tables for single countries, which are recognized by a first line without titles. A cell there has the name
-          mcc-net-area-cell. The sectors of one mast have the same position. They become one station with the name of
-          its first cell.
+Model     The columns are x_m, y_m or lon, lat, and optionally a name: the first one of name, site and id that is not
+          empty. Tables of OpenCelliD are recognized by their columns, or, for those of single countries, by a first
+          line without titles. A cell there has the name mcc-net-area-cell. Cells at the same position are sectors of
+          one mast, and become one station with the name of the first cell.
 Units     Coordinates are in metres or degrees.
 Shapes    a and b are float64 (n,): x and y, or longitude and latitude.
 Errors    ScenarioError, see table.py.

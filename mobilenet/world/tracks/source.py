@@ -1,9 +1,7 @@
-"""The bytes and lines of a file from an external source, which may be compressed with gzip. Errors are reported in one
-line.
+"""Read the bytes and lines of an external file, which may be compressed with gzip.
 
-Model     A file is compressed if it begins with gzip's magic number, regardless of its name. Text is UTF-8. It is
-          decoded line by line, so that an invalid byte can be reported with its line, and an endless line does not fill
-          the memory.
+Model     A compressed file is recognized by gzip's magic number, regardless of its name. UTF-8 is decoded line by line,
+          so that an invalid byte can be reported with its line, and an endless line does not fill the memory.
 Errors    ScenarioError, such as `tracks.csv:17: ...`.
 Source    RFC 1952; ours: docs/guide/tracks.md
 """

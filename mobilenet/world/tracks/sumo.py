@@ -1,9 +1,8 @@
-"""Read SUMO's floating-car data in XML, with all vehicles, persons and containers at each timestep.
+"""Read SUMO's floating-car data in XML: all vehicles, persons and containers at each timestep.
 
 Model     The form is <fcd-export><timestep time="1.00"><vehicle id="v0" x="5.10" y="498.35" speed="13.9" .../><person
-          .../><container .../></timestep>... All other elements inside a timestep are ignored. With --fcd-output.geo, x
-          and y are longitude and latitude. Only a comment before the first element, which contains SUMO's options,
-          shows this.
+          .../><container .../></timestep>... Other elements inside a timestep are ignored. With --fcd-output.geo, x and
+          y are longitude and latitude. Only SUMO's options show this, in a comment before the first element.
 Units     Times are in seconds (or h:m:s, with --human-readable-time), and coordinates in metres or degrees.
 Errors    ScenarioError, see xml.py.
 Source    Eclipse SUMO, Simulation/Output/FCDOutput and data/xsd/fcd_file.xsd (1.8 to 1.24)

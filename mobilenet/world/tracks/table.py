@@ -1,9 +1,8 @@
-"""Read tables from external sources: text in columns, which may be compressed with gzip.
+"""Read tables from external text files, which may be compressed with gzip.
 
 Model     The first line contains the names of the columns, in any order and in upper or lower case. Additional columns
-          are ignored. The separator is the comma, the semicolon or the tab, whichever is most frequent in the first
-          line.
-Units     The names of the columns state the units. The defaults are metres and seconds.
+          are ignored. The separator is the most frequent of comma, semicolon and tab in the first line.
+Units     The names of the columns state the units, which are otherwise metres and seconds.
 Errors    ScenarioError, such as `tracks.csv:17:3: ...` for line 17, third column.
 Source    RFC 4180, UTF-8
 """

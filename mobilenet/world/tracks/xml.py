@@ -1,7 +1,7 @@
-"""Read XML from untrusted sources in pieces. Each element is handled and then discarded.
+"""Read XML from untrusted sources in pieces, discarding each element after it is handled.
 
-Model     The file is read in pieces of 64 kB. The following is rejected: a document type (and with it, entities that
-          expand), more than DEEPEST levels, and an element or a text that does not end within LONGEST bytes.
+Model     The file is read in pieces of 64 kB. Three things are rejected: a document type (and with it, entities that
+          expand), more than DEEPEST levels, and an element or a text longer than LONGEST bytes.
 Errors    ScenarioError, such as `fcd.xml:17:5: ...`, with the line and column at which the element begins.
 Source    XML 1.0; expat
 """

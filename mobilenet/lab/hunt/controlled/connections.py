@@ -2,10 +2,9 @@
 
 Model     A channel has two ends, and a queue of messages in transit in each direction. A node requests it. It opens
           when the driver calls `open`, provided that the other node accepts it; messages may be sent before that. Each
-          end closes separately: when the network breaks the channel there (`break_off`), or when the driver passes on a
-          reset of the other end. Messages in transit to or from a closed end are lost. Over the radio, a pair of nodes
-          may have several channels one after the other, of which only the newest counts. Two neighbours on the backbone
-          have one channel
+          end closes separately, by `break_off` or when the driver passes on a reset of the other end. Messages in
+          transit to or from a closed end are lost. Over the radio, a pair of nodes may have several channels one after
+          the other, of which only the newest counts. Two neighbours on the backbone have one channel.
 Errors    RuntimeError if a message is sent on a closed channel; KeyError if two nodes have never had a channel
 Source    ours; the interface is Channel, ChannelClient and Channels of mobilenet/protocols/port.py
 """

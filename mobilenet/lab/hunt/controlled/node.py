@@ -1,9 +1,9 @@
-"""A single host or station: it runs the handler of its protocol for an input, and returns the effects.
+"""A single host or station, which runs its protocol's handler for an input and returns the effects.
 
-Model     A step handles one input to completion. The radio takes each frame at once, and reports the frames as sent
-          (`on_sent`) before the step ends, in the order of sending; frames that are sent in response belong to the
-          same step. A crash erases everything except the stable store. A recovery builds the protocol again, reports
-          its cell, and then reports the recovery. A host that is down ignores every input except `cell` and `recover`
+Model     A step handles one input to completion. The radio takes each frame at once, and reports it as sent (`on_sent`)
+          before the step ends, in the order of sending. Frames that are sent in response belong to the same step. A
+          crash erases everything except the stable store. A recovery builds the protocol again, reports its cell, and
+          then reports the recovery. A host that is down ignores every input except `cell` and `recover`.
 Shapes    Input: (kind, arguments...)
               ('receive', sender, message)  a radio frame        ('cell', station or None)  the new cell of a host
               ('wired', source, message)    from a station       ('crash',)  ('recover',)

@@ -1,11 +1,10 @@
 """The ports of a node on a controlled network, which pass the actions of the protocol to a driver.
 
-Model     Each life of a node has one port. The driver of the port handles the actions of the protocol
-          (`EffectHandler`): `Effects` records them until the step is over, the network of a fuzzer carries them out at
-          once, and the bench of a test does what the test needs. A timer is either armed, with a deadline, or not
-          armed. The clock stands still within a step, unless the driver brings its own clock and timers
+Model     Each life of a node has one port, whose driver handles the actions of the protocol (`EffectHandler`).
+          `Effects` records them until the step is over, a fuzzer's network carries them out at once, and a test bench
+          does what the test needs. A timer is either armed, with a deadline, or not armed. The clock stands still
+          within a step, unless the driver has its own clock and timers.
 Units     integer nanoseconds
-Errors    none
 Source    ours; the interface is mobilenet/protocols/port.py
 """
 

@@ -1,10 +1,8 @@
-"""Processes that a test drives by hand: every message, timer and suspicion waits until the driver decides what becomes
-of it.
+"""Processes that a test drives by hand: the driver decides about every message, timer and suspicion.
 
-Model     A message arrives when the driver delivers it. Links do not preserve order, so messages arrive in any order.
-          A message is never lost, unless its sender or its receiver has crashed. There is no failure detector: the
-          driver decides which process suspects which. The clock, which all processes share, advances to the deadline
-          of the timer that fires
+Model     Messages arrive in any order, when the driver delivers them. A message is lost only if its sender or its
+          receiver has crashed. There is no failure detector: the driver decides which process suspects which. The
+          clock, which all processes share, advances to the deadline of the timer that fires.
 Units     integer nanoseconds
 Errors    ValueError for a message that is not in transit or may not be lost, and for a timer that is not armed;
           exceptions of the protocol pass through

@@ -1,7 +1,6 @@
-"""Explore cases one after the other, each in a separate process, so that the memory of each can be measured.
+"""Explore cases one after the other, each in a separate process to measure its memory.
 
-Model     The search runs depth first. If it finds a violation, a second search runs breadth first and gives a shortest
-          trace
+Model     The search runs depth first. If it finds a violation, a breadth-first search gives a shortest trace.
 Units     seconds, GiB
 Errors    RuntimeError if a process ends without a report; a violation is part of a report
 Source    ours

@@ -1,7 +1,6 @@
-"""A case to explore: the nodes and the protocol, and which events may happen to hosts and how often.
+"""A case to explore: the nodes, the protocol, and which events may happen to hosts and how often.
 
 Model     space.py explains the bounds
-Errors    none
 Source    ours
 """
 

@@ -1,9 +1,8 @@
-"""The named cases: the networks of the mobile causal broadcast that are explored.
+"""The named cases that are explored: small networks of the mobile causal broadcast.
 
-Model     space.py explains the bounds. An execution may contain at least one loss and one copy, and each
-          retransmission timer may fire twice. Every timeout is either a millisecond, which is shorter than a step of
-          the clock, or ten minutes, which is longer than an execution. The T extension depends on time, so it is not
-          explored
+Model     space.py explains the bounds. An execution may contain at least one loss and one copy, and each retransmission
+          timer may fire twice. Every timeout is either a millisecond, which is shorter than a step of the clock, or ten
+          minutes, which is longer than an execution. The T extension depends on time and is not explored.
 Source    ours
 """
 

@@ -1,11 +1,11 @@
 """Continue from a state without further faults, and check that the network comes to rest.
 
 Model     First, every frame in transit is lost, hosts that are down recover, and hosts outside every cell move into
-          one. Then wired messages and frames arrive at once and in order. When nothing is in transit, each armed timer
-          fires in turn, round after round, until the network is at rest: every buffer is empty, every node has
-          settled, and each member has delivered all messages to which it is entitled and is served by the station of
-          its cell (and by no other station, in a case with a single owner). Finally, every member broadcasts once
-          more, and the network must come to rest again
+          one. Then messages and frames arrive at once and in order. When nothing is in transit, each armed timer fires
+          in turn, until the network is at rest: every buffer is empty, every node has settled, and each member has
+          delivered all messages to which it is entitled and is served by the station of its cell (and by no other
+          station, in a case with a single owner). Finally, every member broadcasts once more, and the network must come
+          to rest again.
 Errors    Violation 'delivery' if the network needs more than ROUNDS; any step may raise the Violation of a safety
           check
 Source    ours

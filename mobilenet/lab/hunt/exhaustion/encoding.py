@@ -1,10 +1,9 @@
-"""Encode the values that distinguish two states of a protocol's objects, without clock readings.
+"""Encode what distinguishes two states of a protocol's objects, without clock readings.
 
 Model     The graph of objects is written as nested tuples, which are equal if and only if the graphs are equal.
           Dictionaries and lists keep their order, because a protocol may iterate over them; sets are sorted. An object
-          that occurs again is written as a reference, so cycles end. A clock reading is recognised by its size (EPOCH
-          and the years after it), and all clock readings are written alike: local.py explains why this loses no
-          information
+          that occurs again is written as a reference, so cycles end. All clock readings, which are recognised by their
+          size (EPOCH and the years after it), are written alike; local.py explains why this loses no information.
 Units     integer nanoseconds
 Errors    TypeError for an object whose contents are not visible (a generator, an open file)
 Source    ours; hashing of states as in Holzmann, The SPIN model checker (2003)

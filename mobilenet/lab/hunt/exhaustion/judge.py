@@ -1,4 +1,4 @@
-"""Judge deliveries from nothing but the events of hosts: broadcasts, deliveries, joins, leaves and gaps.
+"""Judge deliveries only from the events of hosts: broadcasts, deliveries, joins, leaves and gaps.
 
 Model     m1 happened before m2 if the broadcaster of m2 had broadcast or delivered m1, or a message that m1 happened
           before. A member is entitled to every message that was broadcast since it joined (or since its last gap), and

@@ -1,14 +1,14 @@
-"""The states of one node, and the effect of each input in each state, computed once and remembered.
+"""The states of one node, and the effect of each input in each state, computed once and stored.
 
-Model     An event of the network changes one node. Therefore the states and the inputs of each node are numbered, and
-          a table (state, input) -> (state, effects) is filled on demand. The code of the protocol runs only for an
-          entry that is missing: a new node gets the inputs that led to the state, and then the new input
+Model     An event of the network changes one node. Therefore the states and the inputs of each node are numbered, and a
+          table (state, input) -> (state, effects) is filled on demand. The code of the protocol runs only for missing
+          entries: a new node gets the inputs that led to the state, and then the new input.
 Time      Each node has a separate clock, which advances by `step_ns` before each input. This is more than every timeout
           of the protocol except the long ones (silence, cookies, expiry), which must be longer than a whole execution.
-          Therefore everything that was waiting for a certain time may happen at the next input, and all clock readings
-          that a node holds between two inputs lie in the past. A comparison with the present cannot distinguish them,
-          so the encoding leaves them out. Timers fire when the explorer decides
-Errors    none: an exception of a handler becomes an effect (`error`), which the caller treats as a violation
+          So everything that was waiting for a certain time may happen at the next input, and all clock readings that a
+          node holds lie in the past. A comparison with the present cannot distinguish them, so the encoding leaves them
+          out. Timers fire when the explorer decides
+Errors    An exception of a handler becomes an effect (`error`), which the caller treats as a violation
 Source    ours
 """
 

@@ -1,11 +1,10 @@
-"""List the events that may happen at one node, given its state and the frames that have been sent to it.
+"""List the events that may happen at one node, given its state and the frames sent to it.
 
-Model     space.py explains the events. Apart from messages over the wire, the moves of a node follow from its state and
-          from the frames sent to it. They are arrivals of frames, timers, and the events of a host. Frames that have no
-          effect on the node are left out
+Model     space.py explains the events. They are arrivals of frames, timers, and the events of a host, but not messages
+          over the wire. Frames that have no effect on the node are left out.
 Shapes    Sets of frames are bit masks. A frame consists of a receiver and an input of this receiver. Frames are
           numbered over all nodes
-Errors    none: an exception of a handler is part of the move
+Errors    An exception of a handler is part of the move
 Source    ours
 """
 

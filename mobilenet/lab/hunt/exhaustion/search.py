@@ -1,16 +1,16 @@
 """Search every reachable state once.
 
-Model     The search runs depth first, or breadth first, in which case the first violation found has a trace with the
-          fewest moves. States with the same nodes, wires and history may differ in the frames sent and in the
-          remaining budget. A state is left out if another one has all of its frames, no additional frame that has
-          already taken effect, and no smaller budget. Whatever may happen in the first state may then happen in the
-          other one with the same outcome (the relation is a simulation), so no violation is missed. Whether a state
-          comes to rest without faults depends only on nodes, wires and history. This is judged in states in which all
-          hosts are up and the wire is empty. Every other state leads to such a state by recoveries and wired messages,
-          which cannot be prevented, and that state is explored as well. A depth-first search explores only one of a
-          state and its mirror image (symmetry.py)
+Model     The search runs depth first, or breadth first for a trace with the fewest moves to the first violation. States
+          with the same nodes, wires and history may differ in the frames sent and in the remaining budget. A state is
+          left out if another one has all of its frames, no additional frame that has already taken effect, and no
+          smaller budget. Whatever may happen in the first state may then happen in the other one with the same outcome
+          (the relation is a simulation), so no violation is missed. Whether a state comes to rest without faults
+          depends only on nodes, wires and history. This is judged in states in which all hosts are up and the wire is
+          empty. Recoveries and wired messages, which cannot be prevented, lead from every other state to such a state,
+          which is explored as well. A depth-first search explores only one of a state and its mirror image
+          (symmetry.py).
 Units     seconds, GiB
-Errors    none: a violation is a result
+Errors    A violation is a result, not an error
 Source    Finkel, Schnoebelen, Well-structured transition systems everywhere! (2001), for the ordering; ours
 """
 

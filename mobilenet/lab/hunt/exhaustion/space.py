@@ -1,22 +1,19 @@
 """The states of a whole network, and the events that may happen in each state.
 
-Model     Radio: a frame may arrive at its receiver at any time after it was sent, any number of times, in any order, or
-          never. A frame that a station sends to its cell may arrive at any host, wherever the host is by then. Losses,
-          copies, delays and overhearing are therefore unbounded, and a frame that was sent once need not be sent again:
-          the radio is the set of all frames ever sent. Frames of the types in `case.counted` are an exception: a
-          station opens a request with a new number for each of them, so the search would never end. Each of them may
-          change its receiver's state, or make it send on the wire, once. Frames that have already had such an effect
-          may have it again, `case.repeats` times in total. With one host, three repeats include every execution in
-          which the timer that repeats such frames fires twice and one frame is copied. With two hosts, five repeats are
-          needed for this. Wire: see wires.py. Timers: each armed timer may fire at any time, any number of times.
-          Hosts: they move, crash, leave, join again and broadcast within the bounds of the case; a host that is down
-          may recover at any time
+Model     Radio: the radio is the set of all frames ever sent. A frame may arrive at its receiver any number of times,
+          in any order, or never. A frame that a station sends to its cell may arrive at any host, wherever the host is
+          by then. Losses, copies, delays and overhearing are therefore unbounded, and a frame need not be sent twice.
+          Frames of the types in `case.counted` are an exception: for each of them, a station opens a request with a new
+          number, so the search would never end. Each of them may change its receiver's state, or make it send on the
+          wire, once. Such effects may be repeated `case.repeats` times in total. With one host, three repeats include
+          every execution in which the timer that repeats such frames fires twice and one frame is copied. With two
+          hosts, this needs five repeats. Wire: see wires.py. Timers: each armed timer may fire at any time, any number
+          of times. Hosts: they move, crash, leave, join again and broadcast within the bounds of the case; a host that
+          is down may recover at any time.
 Reduction Frames that can be sent without any other change (a heartbeat, the answer to a repeated request) are sent at
-          once, as often as this adds a frame. This loses no behaviour: everything that could happen before can still
-          happen
+          once, as often as this adds a frame. This loses no behaviour
 Shapes    A state is a tuple of numbers: the state of each host and of each station, the wires, the history and the
-          budget, and then two bit masks over frames: all frames ever sent, and the counted frames that have already
-          taken effect
+          budget, and then two bit masks: all frames ever sent, and the counted frames that have already taken effect
 Errors    Violation, from the step that breaks a safety check
 Source    ours; the radio as a growing set: Lamport, Specifying systems (2002)
 """

@@ -1,11 +1,10 @@
-"""The steps that lead to a violation, as text for people and as inputs that can be repeated.
+"""The steps that lead to a violation, as readable text and as inputs that can be repeated.
 
 Model     The search immediately sends every frame that can be sent without any other change (space.py). A trace shows
-          only those of these frames that a later step needs. To find them, the trace follows the frames from the
-          beginning, each with the move that first sent it. A trace is repeated on the controlled network with the code
-          of the protocol. There, a frame can be delivered only if it was sent, a wired message only if it is the first
-          on its link, and a timer can fire only if it is armed
-Errors    ValueError if a trace cannot be repeated, which means that explorer and network do not agree
+          only those of these frames that a later step needs. To find them, the trace follows each frame with the move
+          that first sent it. A trace is repeated on the controlled network, where only frames that were sent can be
+          delivered, only the first message of a link can arrive, and only armed timers can fire.
+Errors    ValueError if a trace cannot be repeated, because explorer and network do not agree
 Source    ours
 """
 

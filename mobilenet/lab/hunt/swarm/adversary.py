@@ -1,11 +1,11 @@
-"""The adversary's network: everything that a protocol of hosts and stations must survive, without any physics.
+"""The adversary's network, which exposes protocols of hosts and stations to all faults that they must survive.
 
-Model     Radio: packets are lost, duplicated and delayed independently for each receiver. Some packets arrive seconds
-          late, in any order, and even at a host that has left the cell; nodes overhear other cells; any old packet may
-          arrive again. A broadcast of a host reaches its station, and may reach every other host and station as if
-          they overheard it. Wire: see wire.py and vcube_wire.py. The fate of every packet is counted: see tally.py
+Model     The network has no physics. Radio: packets are lost, duplicated and delayed independently for each receiver.
+          Some arrive seconds late, in any order, even at a host that has left the cell. Nodes overhear other cells, and
+          any old packet may arrive again. A host's broadcast reaches its station, and may reach any other node as if
+          overheard. Wire: see wire.py and vcube_wire.py. The fate of every packet is counted (tally.py).
 Units     integer nanoseconds; probabilities
-Errors    none: exceptions of the protocols pass through
+Errors    Exceptions of the protocols pass through
 Source    ours: docs/architecture.md
 """
 

@@ -1,17 +1,15 @@
-"""Draw a small hostile experiment with a broadcast among processes from a seed. The broadcast is a built-in one over
-VCube, or a plug-in.
+"""Draw a small hostile experiment with a broadcast among processes from a seed.
 
-Model     There are 2-20 processes, and their number need not be a power of two. They use the network of the protocol's
-          paper, with several sources and messages; in half of the schedules, links do not preserve order. Most crashes
-          hit a process in the middle of a send: soon after one of its broadcasts, or after a message of another process
-          has reached it. Protocols that allow false suspicions get planned false suspicions and, in some schedules,
-          timeouts that are too short. Bundling delays, small bundles and packets, and single trees also occur
+Model     The broadcast is a built-in one over VCube, or a plug-in. There are 2-20 processes on the network of the
+          protocol's paper, with several sources and messages. In half of the schedules, links do not preserve order.
+          Most crashes hit a process in the middle of a send: soon after one of its broadcasts, or after a message has
+          reached it. Protocols that allow false suspicions get planned false suspicions and, in some schedules,
+          timeouts that are too short. Bundling delays, small bundles and packets, and single trees also occur.
 Within    Each protocol gets only what it allows. Best effort and VCube-RB run with any n, and DPath-RB with powers of
-          two. Best effort has a perfect detector, and DPath-RB has none. The causal broadcast has no crashes. The
-          class of a plug-in declares what it allows. All protocols run on the network that does not preserve order,
-          except the causal broadcast, which has the network of its paper
+          two. Best effort has a perfect detector, and DPath-RB has none. The causal broadcast has no crashes. The class
+          of a plug-in declares what it allows. All protocols run on the network that does not preserve order, except
+          the causal broadcast, which has the network of its paper
 Units     time units of the papers, bytes
-Errors    none: the drawn experiment is a valid scenario
 Source    ours: docs/validation/trust.md, docs/protocols/vcube.md
 """
 

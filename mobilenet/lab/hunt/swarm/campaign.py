@@ -1,11 +1,10 @@
-"""A fuzzing campaign: thousands of small hostile scenarios, each judged by the verifier from its run directory.
+"""Run a fuzzing campaign of thousands of small hostile scenarios, each judged by the verifier.
 
-Model     Each seed determines a schedule. An even seed plays on the adversary's network, which is hostile and has no
-          physics; an odd seed plays on the real medium access and radio. TCP-flooding plays only on the radio, as does
-          every protocol over a MAC that is not DCF. Broadcasts over VCube play among processes (broadcasts.py). Each
-          run is recorded into a run directory, and is judged only from this directory. If a built-in protocol raises an
-          exception or its self-checks fail, the self-checks are violated. If a plug-in raises an exception or ends its
-          run, the result is unknown
+Model     Each seed determines a schedule. An even seed plays on the adversary's network, which has no physics; an odd
+          seed plays on the real medium access and radio. TCP-flooding plays only on the radio, as does every protocol
+          over a MAC that is not DCF. Broadcasts over VCube play among processes (broadcasts.py). Each run is judged
+          only from its run directory. If a built-in protocol raises an exception or its self-checks fail, the
+          self-checks are violated. If a plug-in raises an exception or ends its run, the result is unknown.
 Shapes    Result.explanation names the violated properties, or explains why the answer is unknown; otherwise it is
           empty. Result.happened counts the recorded events of each kind
 Errors    RecordError when a run directory cannot be written

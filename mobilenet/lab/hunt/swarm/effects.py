@@ -1,11 +1,10 @@
-"""Carry out the actions of a node on the adversary's network: frames go onto its radio, messages onto its wire, and
-upcalls into the trace.
+"""Carry out a node's actions on the adversary's network: frames, wired messages and upcalls.
 
 Model     The ports are those of lab/hunt/controlled. An action of a node takes effect within the call, so random draws
-          and events have the order in which the protocol called the port. If a protocol delivers messages during a
-          broadcast, the trace shows these deliveries after the broadcast
+          and events have the order of the calls. If a protocol delivers messages during a broadcast, the trace shows
+          these deliveries after the broadcast.
 Units     integer nanoseconds
-Errors    TypeError if a protocol passes a value that is neither a whole number nor a MessageId where one is required
+Errors    TypeError for a value that should be a whole number or a MessageId
 Source    ours: docs/architecture.md
 """
 

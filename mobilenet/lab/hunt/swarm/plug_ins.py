@@ -1,13 +1,13 @@
-"""Custom protocols in a swarm: choose the networks and the experiments for each protocol.
+"""Choose the networks and the experiments for each custom protocol in a swarm.
 
 Model     A custom protocol is a class, named as `path/to/file.py:Class`, or a set of programs, given as the group
-          `protocol` of a scenario in JSON. A broadcast among processes plays in the same experiments as those over
-          VCube. A protocol of hosts and stations plays in the same schedules and scenes as the mobile causal
-          broadcast, on the adversary's network and on the radio. A protocol that needs connections plays only on the
-          radio, because the adversary's network does not have them. The declarations of the class determine how it is
-          exercised and judged. Settings have their default values
-Errors    ScenarioError if the file or class does not exist, or is not a protocol. The caller has already asked whether
-          the code may run
+          `protocol` of a scenario in JSON. Broadcasts among processes play in the experiments of those over VCube.
+          Protocols of hosts and stations play in the schedules and scenes of the mobile causal broadcast, on the
+          adversary's network and on the radio. A protocol that needs connections plays only on the radio, because the
+          adversary's network lacks them. The declarations of the class determine how it is exercised and judged.
+          Settings have their default values.
+Errors    ScenarioError for an unknown file or class, or a class that is not a protocol. The caller has already asked
+          whether the code may run
 Source    ours: docs/guide/plug-ins.md, docs/validation/trust.md
 """
 

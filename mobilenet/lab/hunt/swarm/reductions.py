@@ -1,7 +1,6 @@
-"""The steps that reduce a scenario, for each kind of scenario.
+"""Reduce scenarios of each kind, in small steps.
 
 Units     seconds
-Errors    none
 Source    ours: docs/guide/programs.md
 """
 

@@ -1,12 +1,11 @@
 """Draw a small hostile scenario for the real radio from one seed.
 
 Model     2-4 stations stand a little too near to each other, or too far apart. 1-6 hosts move to and fro over the
-          borders of their cells, half of the time in a small box around a border. The scenario has loss, short outages
-          that hit handoffs, churn, busy hosts, slow wires, small windows and small queues; a quarter of the scenarios
-          have the T extension. The settings of TCP flooding and of the MAC `acking` come from separate streams, so that
-          all other values of a seed stay the same
+          borders of their cells, half of the time in a small box around a border. There are loss, short outages that
+          hit handoffs, churn, busy hosts, slow wires, small windows and small queues. A quarter of the scenarios have
+          the T extension. The settings of TCP flooding and of the MAC `acking` come from separate streams, so that all
+          other values of a seed stay the same.
 Units     metres, seconds, milliseconds, Mb/s
-Errors    none: the drawn scenario is valid
 Source    ours: docs/architecture.md
 """
 

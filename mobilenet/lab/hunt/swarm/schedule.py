@@ -1,13 +1,12 @@
-"""Draw a small scenario from one seed and run it: first with faults, then to a fault-free completion, and then check
-the final state.
+"""Draw a small scenario from a seed, run it with faults and then without, and check the final state.
 
 Model     A schedule has 2-4 stations in a tree, 2-4 hosts, a mixture of faults (FLAVOURS), and a list of timed actions
           for each host. The last host stays in its cell and remains a member, so that at least one host broadcasts in
           the end. After the last action the faults stop: every host is up and in coverage, and late packets arrive. In
-          some schedules old packets arrive once more. Finally, each member broadcasts once more
+          some schedules, old packets arrive once more. Finally, each member broadcasts once more.
 Units     integer nanoseconds; seconds in names that end in _s
 Shapes    PlayedSchedule.recording: events, counters, and at the end a sample of every buffer
-Errors    only AssertionError from the self-checks of the protocol
+Errors    AssertionError from the self-checks of the protocol
 Source    ours: docs/architecture.md
 """
 

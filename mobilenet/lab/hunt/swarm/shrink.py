@@ -1,12 +1,12 @@
-"""Shrink a scenario that violates a property to one that a person can read.
+"""Reduce a scenario that violates a property to one that a person can read.
 
-Model     The random events of the run are written as lists (which host broadcasts when, which host crashes when). Then
-          the lists, the duration, the hosts and the stations are reduced as long as the property is still violated. A
-          candidate is run and judged like any scenario, without knowledge of its protocol. The search begins with the
-          broadcasts and hosts that the explanation names, and then cuts the lists by delta debugging. Each removal
-          changes the random draws of the remaining parts, so a candidate may be played with several seeds
+Model     The random broadcasts and crashes of the run are written as lists. Then the lists, the duration, the hosts and
+          the stations are reduced as long as the property is still violated. A candidate is run and judged like any
+          scenario, without knowledge of its protocol. The search begins with the broadcasts and hosts that the
+          explanation names, and then cuts the lists by delta debugging. Each removal changes the random draws of the
+          remaining parts, so a candidate may be played with several seeds.
 Units     seconds
-Errors    RunError for a run that does not violate a property, or does not violate it again
+Errors    RunError for a run whose violation does not exist, or does not occur again
 Source    Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), algorithm ddmin; which parts
           are made smaller is ours: docs/guide/programs.md
 """

@@ -5,7 +5,6 @@ Model     Each packet that leaves a queue is a frame, and each attempt to delive
               pairs_in_range + duplicated = received + lost + in_flight
           Collisions, MAC ACKs and headers do not exist here, so only the bytes of the messages are counted
 Units     packets, bytes
-Errors    none
 Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md
 """
 

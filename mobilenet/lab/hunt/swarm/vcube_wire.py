@@ -1,10 +1,9 @@
 """The second wire of the adversary: VCube between the stations, on links that do not preserve order.
 
 Model     Any two stations have a link. The delay of each message is drawn, up to the delay of the slowest link in the
-          tree of the schedule, so a message that is sent later may arrive much earlier. With the reliable broadcast
-          there are also false suspicions, each of which is withdrawn after a while
+          schedule's tree, so messages may overtake each other. With the reliable broadcast there are also false
+          suspicions, which are withdrawn after a while.
 Units     integer nanoseconds, bytes
-Errors    none
 Source    ours: docs/validation/trust.md, docs/models/backbone.md
 """
 

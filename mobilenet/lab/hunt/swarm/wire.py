@@ -1,9 +1,8 @@
 """The wire of the adversary: a tree of FIFO links with random delays.
 
-Model     Broadcasts flood the tree: a station forwards a message before it handles it. Messages for one station use
-          the same links, so that delivery is causal over broadcasts and sends
+Model     Broadcasts flood the tree: a station forwards a message before it handles it. Messages for one station use the
+          same links, so delivery is causal over broadcasts and sends.
 Units     integer nanoseconds, bytes
-Errors    none
 Source    ours: docs/architecture.md
 """
 

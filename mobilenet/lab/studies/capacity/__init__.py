@@ -1,1 +1,1 @@
-"""Searches for the capacity: the largest or smallest value of a scenario key at which all requirements hold."""
+"""Search for capacity: the largest or smallest value of a scenario key at which all requirements hold."""

@@ -1,4 +1,4 @@
-"""Represents the answer of a capacity search, with everything that reports, tables and figures need.
+"""The answer of a capacity search, for reports, tables and figures.
 
 Shapes    `points` has one entry for each value that was run, in ascending order. The table has one row for each point
           and requirement.

@@ -1,12 +1,12 @@
 """Run a capacity search: a study that chooses its next runs from the results of its earlier ones.
 
 Model     In each round, the search (search.py) requests the runs that it needs next, within the budget. The choice
-          depends only on the results of earlier looks, ordered by replication. Therefore a search that was killed
-          resumes where it stopped, and the number of workers does not affect the answer. A decision uses exactly the
-          runs of its look, even if more runs exist. When the time limit has passed, a search ends after its current
-          look. The answer is the same as that of a search whose budget is the number of runs made so far.
-Errors    ScenarioError for an invalid question. StudyError if a directory or Spark cannot be used, or if the runs do
-          not have a required metric.
+          depends only on the results of earlier looks, ordered by replication. So a killed search resumes where it
+          stopped, and the number of workers does not affect the answer. A decision uses exactly the runs of its look,
+          even if more exist. After the time limit, a search ends with its current look. Its answer is that of a search
+          whose budget is the number of runs made so far.
+Errors    ScenarioError for an invalid question. StudyError for an unusable directory or Spark, or if the runs lack a
+          required metric.
 Source    ours: docs/guide/capacity.md
 """
 

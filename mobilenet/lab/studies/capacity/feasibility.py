@@ -1,17 +1,17 @@
 """Decide whether all requirements hold at one value of the key, with as few runs as possible.
 
-Model     The decision is a sequential test at fixed looks (after 10, 14, 20, 28, ... runs). At each look, there is a
+Model     The decision is a sequential test at fixed looks (after 10, 14, 20, 28, ... runs). Each look computes a
           confidence interval for the mean of every requirement. The error is divided among looks, sides and
-          requirements, so that all intervals of a point are valid at the same time. A point holds as soon as every
-          interval ends before limit + tolerance. It fails as soon as one interval begins beyond limit - tolerance. If
-          both are true of an interval, its mean decides. A point is therefore decided at the latest when the intervals
-          are as narrow as the tolerance. A point also fails if its backlog grows without bound (statistics.grows, with
-          part of the error), and it does not hold as long as the backlog grows by the rule of studies, at 1 %. A bound
-          of an interval counts only if enough runs contradict it, or if such runs are rare. A metric that only some
-          runs have is judged by those runs. As long as they are too few, the test continues until it is certain that
-          such runs are rare.
+          requirements, so that all intervals of a point are valid together. A point holds as soon as every interval
+          ends before limit + tolerance. It fails as soon as one interval begins beyond limit - tolerance. If an
+          interval meets both conditions, its mean decides. A point is therefore decided at the latest when the
+          intervals are as narrow as the tolerance. A point also fails if its backlog grows without bound
+          (statistics.grows, with part of the error), and it does not hold as long as the backlog grows by the rule of
+          studies, at 1 %. A bound of an interval counts only if enough runs contradict it, or if such runs are rare. A
+          metric that only some runs have is judged by those runs. If they are too few, the test continues until it is
+          certain that such runs are rare.
 Shapes    `rows` contains the metrics of each run, ordered by replication.
-Errors    None. A requirement with too few values has the state NO_DATA.
+Errors    A requirement with too few values has the state NO_DATA.
 Source    Jennison, Turnbull, Interim analyses: the repeated confidence interval approach, J. R. Stat. Soc. B (1989);
           Batur, Kim (2010) for the tolerance; docs/guide/capacity.md
 """

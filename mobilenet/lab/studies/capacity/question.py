@@ -1,12 +1,10 @@
-"""Check the question of a capacity search before anything runs, and create the study that answers it.
+"""Check the question of a capacity search, and create the study that answers it.
 
-Model     The key becomes the only factor of a study. The levels of this factor are all values from one end of the range
-          to the other, one `resolution` apart; the search runs only those that it needs. As in any study, replication r
-          has the same random world at each value, and the directory has the layout of a study directory. A key that
+Model     The key is the only factor of the study. Its levels are all values of the range, one `resolution` apart; the
+          search runs only those that it needs. Replication r has the same random world at each value. A key that
           accepts only whole numbers gets whole levels.
 Units     Values have the unit of the key.
-Errors    ScenarioError with one line, which names what the caller wrote: an option, or an argument of
-          mobilenet.capacity.
+Errors    ScenarioError with one line, which names the caller's option or argument of mobilenet.capacity.
 Source    ours: docs/guide/capacity.md
 """
 

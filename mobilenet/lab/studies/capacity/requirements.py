@@ -1,9 +1,8 @@
 """Parse the requirements of a capacity search, which limit the means of metrics.
 
-Model     A requirement is METRIC <= LIMIT or METRIC >= LIMIT. It limits the mean over replications of the value of each
-          run. So a limit on a p95 applies to the mean of the p95 values of the runs, and not to the p95 of all
-          deliveries together. `+- T` sets an absolute tolerance; otherwise the tolerance is a share of the limit. `<`
-          and `>` mean the same as `<=` and `>=`.
+Model     A requirement is METRIC <= LIMIT or METRIC >= LIMIT, where `<` and `>` mean the same. It limits the mean over
+          replications. So a limit on a p95 applies to the mean of the p95 values of the runs, and not to the p95 of all
+          deliveries together. `+- T` sets an absolute tolerance; otherwise the tolerance is a share of the limit.
 Units     Limits and tolerances have the unit of the metric.
 Errors    ScenarioError with one line that states what was found and what was expected.
 Source    ours: docs/guide/capacity.md

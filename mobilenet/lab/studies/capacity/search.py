@@ -1,16 +1,15 @@
-"""Choose which value a capacity search examines next, and derive its verdict from the decisions so far.
+"""Choose the next value of a capacity search, and derive its verdict from the decisions so far.
 
-Model     Values are numbered 0 to `last` in ascending order. The search first looks at both ends and at the quarter
-          points, so that the data show the direction, and also requirements that hold only in the middle of the range.
-          Then it bisects: it examines the midpoint of a value that holds and one that fails. An end that is hard to
-          decide does not delay the search. The search then alternates between this end and the midpoint of the end and
-          the next decided value, and continues with the one that has fewer runs. This is probabilistic bisection: a
-          sequential test with a small error answers each question, and the median of the posterior is the midpoint. The
-          choice of values depends only on decisions. As long as all decisions are right, the values outside of the
-          tolerance that can be chosen are known in advance: the first values, and one for each halving on either side
-          of the threshold. So the error is divided among `claims` of them. This is valid whatever the dependence
-          between values, so the same random worlds may serve all values.
-Shapes    `judged` maps a value to its judgement so far. A value that is missing from it has not been run.
+Model     Values are numbered 0 to `last` in ascending order. The search first examines both ends and the quarter
+          points. They show the direction, and reveal requirements that hold only in the middle of the range. Then it
+          bisects: it examines the midpoint of a value that holds and one that fails. If an end is hard to decide, the
+          search alternates between this end and the midpoint of the end and the next decided value, and continues with
+          the one that has fewer runs. This is probabilistic bisection: a sequential test with a small error answers
+          each question, and the median of the posterior is the midpoint. The choice of values depends only on
+          decisions. As long as all decisions are right, only certain values outside of the tolerance can be chosen: the
+          first values, and one for each halving on either side of the threshold. So the error is divided among `claims`
+          of them. Values need not be independent, so the same random worlds may serve all of them.
+Shapes    `judged` maps each value that has been run to its judgement so far.
 Source    Horstein (1963); Waeber, Frazier, Henderson, Bisection search with noisy responses, SIAM J. Control Optim.
           (2013); ours: docs/guide/capacity.md
 """

@@ -1,7 +1,7 @@
 """Describe the result of a capacity search in words: one sentence with the answer, and a report in Markdown.
 
-Model     The answer comes first. Its evidence at the values on both sides of the threshold follows, and then what
-          remains unknown. Metrics are reported with intervals that are valid for all looks together.
+Model     The answer comes first, then the evidence on both sides of the threshold, and then what remains unknown. The
+          intervals of metrics are valid for all looks together.
 Units     Values have the unit of the key; means have the unit of their metric.
 Source    ours: docs/guide/capacity.md
 """

@@ -1,1 +1,1 @@
-"""Evaluates claims: sentences about studies, each answered with "holds", "does not hold" or "undecided"."""
+"""Evaluate claims, which are sentences about studies that hold, do not hold, or remain undecided."""

@@ -1,4 +1,4 @@
-"""Represents the answers to a claims file, with everything that reports, tables and exit codes need.
+"""The answers to a claims file, for reports, tables and exit codes.
 
 Shapes    There is one row for each claim, in the order of the file.
 Units     Values have the unit of their metric. Ratios and shares are dimensionless.

@@ -1,8 +1,7 @@
-"""Define the format of a claims file: experiments, and sentences about them as relations between numbers.
+"""Define the format of a claims file: experiments, and claims about them as relations between numbers.
 
-Model     The models are frozen and strict like those of a study, and the same loader reads them. An experiment is a
-          study without replications, and a place is one of its configurations. The key `relation` selects the kind of a
-          claim.
+Model     The models are frozen and strict like those of a study. An experiment is a study without replications, and a
+          place is one of its configurations. The key `relation` selects the kind of a claim.
 Units     Bounds and margins have the unit of the metric, a ratio is dimensionless, and `near` takes a percentage.
 Errors    ScenarioError with one line for each problem, such as `claims.yaml:9: claims.fast.at_most: ...`.
 Source    ours: docs/guide/claims.md

@@ -1,10 +1,10 @@
 """Make the runs that a claims file needs, and answer its claims.
 
 Model     Each experiment is a study in the directory OUT/NAME. Only the configurations of open claims get runs. The
-          missing runs that are cheapest in relation to the number of their open claims come first. Then every claim
-          with enough runs is judged. The choice of the next runs depends only on existing runs, so a command that was
-          killed resumes where it stopped. A time limit stops the runs, and leaves the remaining claims open.
-Errors    ScenarioError if the file is invalid. StudyError for an unusable directory or Spark, or an unknown metric.
+          missing runs that are cheapest in relation to the number of their open claims come first. The choice of the
+          next runs depends only on existing runs, so a killed command resumes where it stopped. A time limit stops the
+          runs, and leaves the remaining claims open.
+Errors    ScenarioError for an invalid file. StudyError for an unusable directory or Spark, or an unknown metric.
 Source    ours: docs/guide/claims.md
 """
 

@@ -1,15 +1,15 @@
 """Answer questions from the results of runs, as early as the permitted error allows.
 
 Model     There are looks after 10, 14, 20, 28, ... runs. At each look, every test of a question has bounds for the mean
-          of its combination (questions.py). Each bound uses the share of the error that belongs to this question, test
-          and look, so that all bounds of a file are valid at the same time. A claim holds as soon as all its means are
-          within their bounds and their intervals end below bound + margin. It does not hold as soon as one mean is
-          beyond its bound and its interval begins above bound - margin. A bound of a mean counts only if enough
-          replications contradict it, or if replications that contradict it are rare (statistics.py). A replication
-          contradicts a bound if its combination is on the other side of 0. If a backlog grows without bound, no mean
-          exists: an upper bound does not hold then, and other claims remain undecided.
+          of its combination (questions.py). The error is divided among questions, tests and looks, so that all bounds
+          of a file are valid together. A claim holds as soon as all its means are within their bounds and their
+          intervals end below bound + margin. It does not hold as soon as one mean is beyond its bound and its interval
+          begins above bound - margin. A replication contradicts a bound if its combination is on the other side of 0. A
+          bound counts only if enough replications contradict it, or if such replications are rare (statistics.py). If a
+          backlog grows without bound, no mean exists: an upper bound does not hold then, and other claims remain
+          undecided.
 Shapes    `rows` contains the metrics of each run of a configuration, ordered by replication.
-Errors    None. With too few values, a question remains undecided and the judgement states the reason.
+Errors    With too few values, a question remains undecided and the judgement states the reason.
 Source    Jennison, Turnbull (1989), Hall (1992) for the bounds, Fieller (1954) for ratios; docs/guide/claims.md
 """
 

@@ -1,9 +1,9 @@
-"""Judge claims about numbers or sentences of a paper, each by a separate rule instead of a relation.
+"""Judge claims of a paper that need a separate rule instead of a relation.
 
 Model     Such rules (lab/studies/papers/) exist for claims that refer to single messages and processes, or to all sizes
           at once. The results of the runs are stored in OUT/PAPER.jsonl and are not computed again. A sentence that
           holds only at some sizes does not hold. These answers do not count towards the error of the file.
-Errors    ScenarioError for a scenario of a paper that is invalid.
+Errors    ScenarioError for an invalid scenario of a paper.
 Source    ours: docs/validation/vcube.md
 """
 

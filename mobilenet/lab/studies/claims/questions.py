@@ -1,10 +1,10 @@
-"""Translate claims into questions: the configurations that each claim needs, and the tests that answer it.
+"""Translate each claim into the configurations that it needs and the tests that answer it.
 
-Model     Every relation becomes one or more tests of the same form: the mean of A - c B (a ratio), of A - B - c (a
-          difference), or of A - c is at most 0, where c is the bound. A claim holds if all its tests hold. `below` is a
-          ratio of at most 1, and `grows` is one such ratio for each pair of neighbouring levels.
+Model     Every test has the same form: the mean of A - c B (a ratio), of A - B - c (a difference), or of A - c is at
+          most 0, where c is the bound. A claim holds if all its tests hold. `below` is a ratio of at most 1, and
+          `grows` is one such ratio for each pair of neighbouring levels.
 Units     Bounds and margins have the unit of the metric; ratios are dimensionless.
-Errors    ScenarioError with file, line and key, for an experiment, a level or a metric that does not exist.
+Errors    ScenarioError with file, line and key, for an unknown experiment, level or metric.
 Source    ours: docs/guide/claims.md
 """
 

@@ -1,10 +1,10 @@
 """Judge the claim that no schedule of the swarm violates the properties of a protocol, by playing the schedules.
 
 Model     The claim refers to exactly these schedules, so its answer does not depend on chance. A single violation
-          decides it. If there is no violation but a schedule ends with an error, the claim remains undecided. The
-          interval describes the share of violations among all schedules that the swarm may draw (Clopper and Pearson).
-Kept      OUT/schedules.jsonl has a line for each schedule that was played with the present code. These schedules are
-          not played again.
+          decides it. If there is none but a schedule ends with an error, the claim remains undecided. The interval
+          describes the share of violations among all schedules that the swarm may draw (Clopper and Pearson).
+Kept      OUT/schedules.jsonl has a line for each schedule that was played with the present code and is not played
+          again.
 Errors    OSError if the file cannot be read or written.
 Source    ours: docs/guide/claims.md
 """

@@ -1,4 +1,4 @@
-"""Describe the answers to claims in words: a line for each claim, a summary, and a report in Markdown.
+"""Describe the answers to claims in words: a line for each claim, a summary, and a Markdown report.
 
 Units     Values have the unit of their metric.
 Source    ours: docs/guide/claims.md

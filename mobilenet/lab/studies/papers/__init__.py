@@ -1,3 +1,1 @@
-"""Checks claims about papers that go beyond the metrics of studies: single messages and processes, and sentences about
-all sizes.
-"""
+"""Check claims of papers beyond the metrics of studies: about single messages, single processes, or all sizes."""

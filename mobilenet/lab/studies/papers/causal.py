@@ -1,13 +1,13 @@
-"""Check the numbers in the paper on causal broadcast with aggregation against the results of this emulator.
+"""Check the numbers in the paper on causal broadcast with aggregation against runs of this emulator.
 
 Model     The runs are full simulations of scenarios/vcube/causal.yaml. Each mode has the same broadcasts and link
-          delays. The number of replications decreases with the size, because a run at N = 1024 has a million packets.
-          Results are means with t intervals. Without aggregation, the number of packets is exact. Processes broadcast
-          at times that are uniform in [0, 500] t.u., as in the scenario; no literal reading of the paper's "Poisson,
-          lambda = 1000" gives its numbers (docs/protocols/vcube.md).
-Agree     A number agrees with the paper if it differs by at most half a unit of the last printed digit plus the
-          half-width of its interval, or if it is within a printed bound. A number that the paper states for all sizes
-          must agree at each of them.
+          delays. There are fewer replications at larger sizes, because a run at N = 1024 has a million packets. Results
+          are means with t intervals. Without aggregation, the number of packets is exact. Broadcasts are uniform in [0,
+          500] t.u.; no literal reading of the paper's "Poisson, lambda = 1000" gives its numbers
+          (docs/protocols/vcube.md).
+Agree     A number agrees with the paper if it is within a printed bound, or differs by at most half a unit of the last
+          printed digit plus the half-width of its interval. A number that the paper states for all sizes must agree at
+          each of them.
 Units     Time units, packets and per cent.
 Errors    ScenarioError if the scenario is invalid.
 Source    Rodrigues, Duarte, Arantes, causal aggregation broadcast on VCube, section 5;

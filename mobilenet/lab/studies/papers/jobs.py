@@ -1,11 +1,11 @@
-"""Perform and judge many runs of processes on all cores, as the basis of answers about papers.
+"""Run and judge many runs of processes on all cores, for answers about papers.
 
-Model     A job is a scenario with changes. A function computes its result, which consists of numbers and lists that
-          JSON can represent. All runs are full simulations without shortcuts.
-Kept      Each result is written to a line of a file as soon as it is available. A job that has a line is not run again.
-          A line is valid only for the same scenario with all its values, the same function and the same code of
-          mobilenet. An incomplete line is ignored.
-Errors    ScenarioError before the first run if a scenario is invalid, or if the file cannot be read.
+Model     A job is a scenario with changes, and a function that computes its result from a full simulation. The result
+          consists of numbers and lists that JSON can represent.
+Kept      Each result is written to a line of a file as soon as it is available, and its job is not run again. A line is
+          valid only for the same scenario values, the same function and the same code of mobilenet. An incomplete line
+          is ignored.
+Errors    ScenarioError before the first run, for an invalid scenario or an unreadable file.
 Source    ours: docs/protocols/vcube.md
 """
 

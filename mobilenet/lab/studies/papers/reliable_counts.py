@@ -1,8 +1,7 @@
-"""Count messages by sender and receiver, and record when crashes are noticed, for statements of the reliable broadcast
-paper about single processes.
+"""Count messages by sender and receiver, and record when crashes are noticed, for the reliable broadcast paper.
 
-Model     The run of a job is repeated with an observer, which sees each message that is handed to the network; the run
-          is otherwise identical. Copies that never left are counted, as in `messages_KIND` of the metrics.
+Model     An observer sees each message that is handed to the network in a repeated run, which is otherwise identical.
+          Copies that never left are counted, as in `messages_KIND` of the metrics.
 Units     Messages and time units.
 Errors    ScenarioError if the scenario is invalid.
 Source    ours: docs/protocols/vcube.md

@@ -1,12 +1,12 @@
-"""Check the statements of the reliable broadcast paper, sentence by sentence, against the results of runs.
+"""Check the statements of the reliable broadcast paper, sentence by sentence.
 
 Model     A statement is a row of data/papers/jeanneau2017_reliable.csv with the sizes that it refers to. The function
           with the same name in this module returns comparisons of results of one size. The statement holds at a size if
-          all these comparisons hold; if there are none, the statement does not apply to this size. A size that was not
-          run, or that is compared with a size that was not run, is not checked. Where the paper writes "much",
-          "slightly" or "considerably" without a number, only the direction is checked.
-Exact     "the same" and "no effect" have no tolerance. "similar" means a difference of at most a tenth, which is the
-          choice of this project.
+          all these comparisons hold; without comparisons, it does not apply to this size. A size is checked only if it
+          was run, and so were the sizes with which it is compared. For "much", "slightly" or "considerably" without a
+          number, only the direction is checked.
+Exact     "the same" and "no effect" have no tolerance. "similar" means a difference of at most a tenth, which this
+          project chose.
 Units     Time units and messages.
 Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation"; ours:
           docs/protocols/vcube.md

@@ -1,1 +1,1 @@
-"""Queries the records of many runs through views that SQL, Arrow and pandas can read."""
+"""Query the records of many runs through views for SQL, Arrow and pandas."""

@@ -1,10 +1,9 @@
-"""Write the classes that Spark loads into an archive, which lets its Java start sooner. Set-up calls this module with
-`python -m mobilenet.lab.studies.query.spark_classes`.
+"""Archive the classes that Spark loads, so that its Java starts sooner. Set-up runs this module by its name.
 
 Model     Java spends most of Spark's starting time on reading and checking classes. This module runs a small study and
-          a query. Their Java writes the classes that it has loaded into an archive (class data sharing), and later Java
-          processes map the archive into memory (java.py). An archive belongs to one Java and one PySpark. If it is
-          missing or Java refuses it, Spark starts as usual.
+          a query. Their Java writes the loaded classes into an archive (class data sharing), and later Java processes
+          map the archive into memory (java.py). An archive belongs to one Java and one PySpark. Without a usable
+          archive, Spark starts as usual.
 Errors    If the archive cannot be created, the module prints one line to stderr and exits with code 0.
 Source    ours: docs/architecture/set-up.md
 """

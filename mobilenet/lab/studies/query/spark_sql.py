@@ -1,9 +1,8 @@
 """Make the views available to Spark SQL, as DataFrames, and as Arrow tables.
 
-Model     A view is created when a query mentions it: Spark reports a name that it does not know, and the view with this
-          name is added. A recorded table is read through links to the files of all runs, which are laid out as a table
-          partitioned by run. So a query with a condition on a run, its configuration or a level reads only the files of
-          these runs.
+Model     A view is created when Spark reports that a query mentions an unknown name. A recorded table is read through
+          links to the files of all runs, which form a table partitioned by run. So a query with a condition on a run,
+          its configuration or a level reads only the files of these runs.
 Errors    StudyError with one line, for SQL that Spark refuses, or for a view of a table that no run recorded.
 Source    ours: docs/guide/query.md
 """

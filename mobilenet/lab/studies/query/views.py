@@ -1,9 +1,9 @@
-"""Define the views of the records of many runs, and how each view is created.
+"""Define the views of the records of many runs, and create them.
 
 Model     A view of a recorded table has the columns of the table, with times in seconds. Spark reads only the columns
           and runs that a query needs: the files are partitioned by run, and the columns that identify a run come from a
           small separate table. `deliveries` joins each delivery with its broadcast. `buffers` and `handoffs` are
-          computed separately for each run, like the metrics.
+          computed for each run, like the metrics.
 Units     The names of the columns show the units. Times are in seconds of simulated time.
 Shapes    VIEWS contains the names, columns and types of all views.
 Source    ours: docs/guide/query.md

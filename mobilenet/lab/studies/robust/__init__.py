@@ -1,1 +1,1 @@
-"""Tests the robustness of a study: whether its comparison has the same result on other radios."""
+"""Test whether the comparison of a study has the same result on other radios."""

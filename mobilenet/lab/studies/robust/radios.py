@@ -1,13 +1,12 @@
-"""Derive the radios on which a comparison is repeated from the radio of the scenario.
+"""Derive radios from that of the scenario, on which a comparison is repeated.
 
-Model     The first radio is that of the scenario: `disk`, or `own` if its reception depends on the received power. The
-          other radios keep the settings that do not concern reception: mode, queue, attempts and random loss. Their
-          transmit power is set so that, with path loss only, preambles are detected exactly up to the range of the
-          disk. Broadcasts keep their rate if it reaches that far; otherwise they get the highest rate that does.
-          Unicast frames always get the highest rate that reaches that far.
+Model     The first radio is that of the scenario: `disk`, or `own` if its reception depends on power. The other radios
+          keep its mode, queue, attempts and random loss. Their transmit power is set so that, with path loss only,
+          preambles are detected exactly up to the range of the disk. Broadcasts keep their rate if it reaches that far.
+          Otherwise, and always for unicast frames, the highest rate that reaches that far is used.
 Units     metres, Mb/s, dBm, dB
-Errors    ScenarioError with one line, for an unknown radio, for missing obstacles, or for a range that 40 dBm do not
-          reach.
+Errors    ScenarioError with one line, for an unknown radio, for missing obstacles, or for a range that needs more than
+          40 dBm.
 Source    Nakagami, shadowing and path loss with the defaults of mobilenet/network/propagation/parameters.py; ours:
           docs/guide/robust.md
 """

@@ -1,10 +1,10 @@
-"""Repeat the comparison of a study on other radios, with one study for each radio and one verdict over all of them.
+"""Repeat the comparison of a study on other radios, and derive one verdict over all of them.
 
-Model     OUT/disk, OUT/capture, ... are directories of studies, each with its tables, comparison and runs. They differ
-          only in the radio, so replication 3 has the same random world in each of them. Another call with the same
-          directory makes the runs that are missing. Adding or removing a radio does not affect the other radios.
-Errors    ScenarioError before any run, if the file, a radio or their combination is invalid. StudyError if a directory
-          or Spark cannot be used.
+Model     OUT/disk, OUT/capture, ... are directories of studies that differ only in the radio, so replication 3 has the
+          same random world in each of them. Another call with the same directory makes the missing runs. Adding or
+          removing a radio does not affect the other radios.
+Errors    ScenarioError before any run, for an invalid file, radio or combination. StudyError for an unusable directory
+          or Spark.
 Source    ours: docs/guide/robust.md
 """
 

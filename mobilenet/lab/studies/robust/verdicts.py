@@ -11,7 +11,6 @@ Model     An effect compares a level with the baseline in one metric, paired by 
           behind in what it delivered or broadcast (lab/studies/precedence.py), or if the runs are not paired.
           `objections` contains the reason for each such radio.
 Units     Effects have the unit of their metric; ratios are dimensionless.
-Errors    none
 Source    ours: docs/guide/robust.md
 """
 

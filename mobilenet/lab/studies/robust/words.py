@@ -1,7 +1,7 @@
 """Describe the radios and the verdicts in words and tables, for the terminal and in Markdown.
 
-Model     An effect is reported as a ratio if the metric has one on all radios, and otherwise as a difference. `?` marks
-          an effect that is not significant.
+Model     An effect is reported as a ratio if it has one on all radios, and otherwise as a difference. `?` marks an
+          effect that is not significant.
 Source    ours: docs/guide/robust.md
 """
 

@@ -1,1 +1,1 @@
-"""Sensitivity analysis: finds the settings that matter most, by Morris screening in the form of a study."""
+"""Find the settings that matter most, by Morris screening in the form of a study."""

@@ -1,10 +1,9 @@
-"""Determine the values of each key in a screening, from the user's range or from the scenario and the declaration of
-the key.
+"""Determine the values of each key in a screening, from the user's range or from the scenario.
 
 Model     `KEY=LOW:HIGH` stands for LEVELS evenly spaced values, which are whole if the key takes only whole numbers.
-          `KEY=A|B` lists the values. Without a range, a choice or a flag takes all values of its declaration. A number
-          ranges from half to twice its present value, as far as the declared limits permit. The declared limits
-          themselves are not used as ranges, because they show what is possible (3 km), not what is plausible.
+          `KEY=A|B` lists the values. Without a range, a choice or a flag takes all declared values, and a number ranges
+          from half to twice its present value, within the declared limits. The limits alone do not make a range,
+          because they show what is possible (3 km), not what is plausible.
 Units     Values have the unit of their key.
 Errors    ScenarioError for a range that is invalid.
 Source    ours: docs/guide/sensitivity.md

@@ -1,13 +1,13 @@
-"""Perform Morris screening: choose the points to examine, and compute the effect of each key from the results.
+"""Perform Morris screening: choose the points to examine, and compute the effect of each key.
 
-Model     A trajectory begins at a random point of the grid and moves one key after another by half of the levels. So
-          each of its steps shows the elementary effect of one key: the change of the metric, scaled to the whole range
-          of the key. The mean of the absolute effects over the trajectories, mu*, ranks the keys. mu is the mean of the
-          signed effects. sigma is their spread, which is large if a key interacts with others or acts nonlinearly. Each
-          point is run in the same random worlds, and a step compares the means over these worlds. The interval of mu*
-          is a bootstrap over trajectories. An F test decides whether a key has an effect at all: it compares the
-          squares of its steps with the spread of the same steps over worlds, and is Holm-adjusted over the keys of a
-          metric. A trajectory is omitted completely if one of its points has no mean or lacks a run.
+Model     A trajectory begins at a random point of the grid and moves one key after another by half of the levels. Each
+          step shows the elementary effect of one key: the change of the metric, scaled to the whole range of the key.
+          The mean of the absolute effects over the trajectories, mu*, ranks the keys. mu is the mean of the signed
+          effects. sigma is their spread, which is large if a key interacts with others or acts nonlinearly. Each point
+          is run in the same random worlds, and a step compares the means over these worlds. The interval of mu* is a
+          bootstrap over trajectories. An F test decides whether a key has an effect at all: it compares the squares of
+          its steps with their spread over worlds, Holm-adjusted over the keys of a metric. A trajectory is omitted if
+          one of its points has no mean or lacks a run.
 Shapes    points: trajectories x (keys + 1) x keys, containing levels; values: trajectories x (keys + 1) x worlds
 Units     Elementary effects have the unit of the metric.
 Source    Morris, Factorial sampling plans for preliminary computational experiments, Technometrics 33 (1991);

@@ -1,10 +1,10 @@
-"""Perform a screening as a study: its points are the levels of one factor, and its ranking is computed from the tables.
+"""Perform a screening as a study, whose tables give the ranking.
 
-Model     The factor `point` has a level for each distinct point of the trajectories. Each level sets all keys. So each
-          replication has the same random world at every point, and a screening that was killed resumes where it
-          stopped. The trajectories are determined by the seed. sensitivity.csv contains the ranking by every metric.
-Errors    ScenarioError for an invalid question. StudyError if a directory or Spark cannot be used, or if a metric or a
-          mean is missing.
+Model     The factor `point` has a level, which sets all keys, for each distinct point of the trajectories. So each
+          replication has the same random world at every point, and a killed screening resumes where it stopped. The
+          seed determines the trajectories. sensitivity.csv contains the ranking by every metric.
+Errors    ScenarioError for an invalid question. StudyError for an unusable directory or Spark, or a missing metric or
+          mean.
 Source    ours: docs/guide/sensitivity.md
 """
 

@@ -1,8 +1,8 @@
-"""Decide which station a host uses if received power decides, and where stations serve hosts at all.
+"""Decide by received power which station a host uses, and where stations serve hosts.
 
-Model     A host uses the station that it receives best (propagation/serving.py). A host with an error in its position
-          (attachment.py) uses the power at the wrong position. Hosts walk in the area in which stations would be
-          received without shadowing and walls. A point is covered if a station is really received there.
+Model     A host uses the station that it receives best (propagation/serving.py). If its position has an error
+          (attachment.py), the power at the wrong position decides. Hosts walk where stations would be received without
+          shadowing and walls. A point is covered only if a station is really received there.
 Units     Distances are in metres, and levels in hundredths of a dB.
 Shapes    hosts are float64 (n, 2). cells are int64 (n,), with -1 for hosts that no station serves.
 Source    ours: docs/models/sinr.md

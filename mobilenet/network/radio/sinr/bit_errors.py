@@ -1,13 +1,12 @@
-"""Compute the cost of noise for each bit of a frame, which determines how likely the frame is to survive. Each rate has
-its own bit errors.
+"""Compute bit errors at each rate and SINR, from which the survival of a frame follows.
 
-Model     A piece of n bits with a constant SINR survives with probability (1 - p)^n. The table contains -ln(1 - p) per
-          bit, as an integer for each hundredth of a dB. The costs of pieces can be added, so a single exponential gives
-          the probability for the whole frame. OFDM: the uncoded bit error rate of the modulation in white noise, and
-          the union bound of a convolutional code of memory 6 (constraint length 7) with the weights of its free
-          distances. DSSS: DBPSK and DQPSK, uncoded, with the gain of the spreading. CCK: symbols of a biorthogonal
-          alphabet of 16 or 256 with coherent detection, at half of the SNR of a symbol (8 times the SNR in 22 MHz). An
-          error of a symbol counts as an error of its first bit.
+Model     n bits at a constant SINR survive with probability (1 - p)^n. The tables contain -ln(1 - p) per bit, as an
+          integer for each hundredth of a dB. These costs can be added, so a single exponential gives the probability
+          for a whole frame. OFDM: the uncoded bit error rate of the modulation in white noise, and the union bound of a
+          convolutional code of memory 6 (constraint length 7) with the weights of its free distances. DSSS: DBPSK and
+          DQPSK, uncoded, with the gain of the spreading. CCK: symbols of a biorthogonal alphabet of 16 or 256 with
+          coherent detection, at half of the SNR of a symbol (8 times the SNR in 22 MHz). A symbol error counts as an
+          error of the first bit of the symbol.
 Units     SINRs are in hundredths of a dB (`_cdb`). Costs are in 2**-30 nats (survival.py).
 Shapes    The costs of a rate are int (HIGHEST_CDB - LOWEST_CDB + 1,).
 Source    M. Pursley, D. Taipale: Error Probabilities for Spread-Spectrum Packet Radio with Convolutional Codes and

@@ -1,7 +1,7 @@
-"""Powers as integers: in hundredths of a dBm to multiply them by factors, and in zeptowatts to add them.
+"""Powers as integers: hundredths of a dBm for multiplication, and zeptowatts for addition.
 
-Model     Both operations are exact additions of integers. The conversion uses tables that were rounded to integers
-          once, so every machine makes the same decisions.
+Model     Both operations are exact additions of integers. Tables of integers convert between the units, so every
+          machine makes the same decisions.
 Units     Hundredths of a dBm (`_cdbm`), and zeptowatts (10**-21 W; the noise in 20 MHz is about 400 000 of them).
 Source    ours: docs/models/sinr.md
 """

@@ -1,10 +1,8 @@
-"""The frames that are in the air, or that overlapped one that is: when each of them arrives at a node, and with which
-power.
+"""Keep track of frames in the air and of frames that overlapped them: their arrival times and powers at each node.
 
-Model     The power of a frame at a node is computed when it is needed. It depends on the position from which the frame
-          was sent, and on the position of the node when the frame that it receives was sent. It does not depend on the
-          query, because fading and shadowing belong to the frame and the positions. Frames from beyond the cut-off
-          distance do not interfere.
+Model     The power of a frame at a node is computed on demand. It depends on the position of the sender at the start of
+          this frame, and on the position of the node at the start of the frame that the node receives. Frames from
+          beyond the cut-off distance do not interfere.
 Units     Times are integer nanoseconds, distances are in metres, and powers are in hundredths of a dBm or zeptowatts.
 Source    ours: docs/models/sinr.md
 """

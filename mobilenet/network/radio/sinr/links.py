@@ -1,12 +1,12 @@
-"""Compute from the scenario's keys how far a radio with SINR reaches, and how much its links lose.
+"""Compute how far a radio with SINR reaches, and how much its links lose.
 
 Model     The reach is the distance up to which a preamble, or energy that matters, can arrive with the most favourable
-          shadowing and fading. The cell extends as far as a station's preamble arrives if there is only path loss. With
-          shadowing, half of the points at this distance belong to the cell. With fading, half of the preambles are lost
-          at a shorter distance already, because the median of fading is less than its mean. The cut-off is the distance
-          at which path loss leaves a hundredth of the noise.
+          shadowing and fading. A cell extends as far as a station's preamble arrives with path loss only. With
+          shadowing, half of the points at this distance belong to the cell. With fading, half of the preambles are
+          already lost at a shorter distance, because the median of fading is less than its mean. At the cut-off
+          distance, path loss leaves a hundredth of the noise.
 Units     Distances are in metres, and losses in hundredths of a dB.
-Errors    ScenarioError for a file of obstacles that cannot be used.
+Errors    ScenarioError for an unusable file of obstacles.
 Source    ours: docs/models/sinr.md
 """
 

@@ -1,22 +1,20 @@
 """Reception that depends on power, noise and interference.
 
 Model     A frame arrives with the sender's power minus the loss of the link, times the fading of this frame at this
-          node. Its receivers are the nodes at which it arrives with at least `preamble_rssi_cdbm`, and with
-          `preamble_sinr_cdb` above the noise. These nodes would detect its preamble if the medium were silent.
-          Preamble: when a frame reaches an idle node, the node waits for 4 us and then examines the strongest of all
-          frames that have arrived by then. If its SINR is at least `preamble_sinr_cdb`, the node receives this frame
-          until its end. Otherwise, it continues to listen. All other frames are noise, also for nodes that begin to
-          listen later. Survival: the probability is the product over the pieces between two changes of the
-          interference. The PHY header has its own rate, and the payload has the rate of the frame. There is one draw
-          per frame and receiver. A lost frame is a `collision` if it would have survived the noise alone with the same
-          draw, and otherwise `bit_errors`. Carrier sense: the medium is busy while the node receives, from the moment
-          of detection on, and while the sum of all powers is at least `energy_cdbm`. This sum does not include powers
-          more than 20 dB below that threshold. The SINR does not include interference from where path loss leaves less
-          than a hundredth of the noise, or from beyond 3 km. Interference is computed for receivers only when they need
-          it: at the preamble and at the end.
-Rounding  The choice after 4 us is made in one step for all receivers of a frame, 4 us after its first bit was sent. A
-          frame that is sent within one propagation delay after that may still reach a node before the 4 us of this node
-          are over. There, it counts as interference and not as a rival.
+          node. Its receivers are the nodes that would detect its preamble on a silent medium: it arrives with at least
+          `preamble_rssi_cdbm`, and with `preamble_sinr_cdb` above the noise. Preamble: when a frame reaches an idle
+          node, the node waits for 4 us and then examines the strongest frame that has arrived. If its SINR is at least
+          `preamble_sinr_cdb`, the node receives this frame to its end. All other frames are noise, also for nodes that
+          begin to listen later. Survival: the probabilities of all pieces between changes of the interference are
+          multiplied. The PHY header has its own rate. There is one draw per frame and receiver. A lost frame is a
+          `collision` if it would have survived the noise alone with the same draw, and otherwise `bit_errors`. Carrier
+          sense: the medium is busy from the detection of a frame until its end, and while the sum of all powers is at
+          least `energy_cdbm`. This sum does not include powers more than 20 dB below that threshold. Interference from
+          beyond 3 km, or from where path loss leaves less than a hundredth of the noise, is ignored. Interference is
+          computed only when a receiver needs it: at the preamble and at the end.
+Rounding  The choice after 4 us is made once for all receivers, 4 us after the first bit was sent. A frame that is sent
+          up to one propagation delay later may still reach a node within the 4 us of that node. There, it counts as
+          interference and not as a rival.
 Units     Times are integer nanoseconds, distances are in metres, and powers are in hundredths of a dBm or zeptowatts
           (decibels.py).
 Source    the default PHY of ns-3 3.44 (threshold preamble detection, interference in chunks), read and measured; error

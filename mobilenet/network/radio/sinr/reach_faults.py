@@ -1,12 +1,11 @@
-"""Find the key that causes a radio to reach too far, or not far enough.
+"""Find the key that makes a radio reach too far, or not far enough.
 
-Model     The reach is the distance at which a preamble is detected if there is only path loss. Each key is reset to its
-          default, one at a time. The key at fault is the first one whose default fixes the reach (below 3 km, or no
-          longer narrow), in this order: the power, the keys of the preamble, the parameters of the path loss, and the
-          model of path loss. If no key fixes it, the key at fault is the one with the largest effect on the link. The
-          model does not compute anything beyond 3 km, so a longer reach comes from the formula, up to
-          FARTHEST_QUOTED_M. For a radio with too short a reach, a value is recommended only if this value alone carries
-          preambles as far as USUAL_M.
+Model     The reach is the distance at which a preamble is detected with path loss only. Keys are reset to their
+          defaults, one at a time: the power, the keys of the preamble, the parameters of the path loss, and the model
+          of path loss. The first reset that fixes the reach (below 3 km, or no longer narrow) reveals the key at fault.
+          If no reset does, it is the key with the largest effect on the link. The model ends at 3 km, so a longer reach
+          comes from the formula, up to FARTHEST_QUOTED_M. For too short a reach, a value is recommended only if it
+          alone carries preambles as far as USUAL_M.
 Units     Distances are in metres, powers in dBm, and losses in dB.
 Source    ours: docs/models/sinr.md
 """

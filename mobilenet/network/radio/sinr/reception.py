@@ -1,8 +1,8 @@
 """Compute the thresholds of a radio with SINR, and the probability that a frame survives noise and interference.
 
 Model     The noise is thermal noise at 290 K in the band of the frame (22 MHz for DSSS and CCK, 20 MHz for OFDM), plus
-          the noise figure of the receiver. A frame consists of a PHY header at the lowest rate of its family and a
-          payload at the rate of the frame. The preamble in front of them matters only for detection.
+          the receiver's noise figure. A frame consists of a PHY header at the lowest rate of its family and a payload
+          at its own rate. The preamble matters only for detection.
 Units     Ratios are in hundredths of a dB, powers in hundredths of a dBm or zeptowatts, distances in metres, times in
           nanoseconds, and probabilities in 2**-32.
 Source    IEEE 802.11-2016, clauses 15 to 18, for headers; ns-3 3.44 for the defaults; ours: docs/models/sinr.md

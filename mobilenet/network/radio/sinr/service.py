@@ -1,8 +1,8 @@
-"""The area in which hosts are served if power decides: the losses of all links, and the best station at each point.
+"""Decide by power where hosts are served: the losses of all links, and the best station at each point.
 
 Units     Distances are in metres, and losses in hundredths of a dB.
 Shapes    sites are float64 (m, 2).
-Errors    ScenarioError for a file of obstacles that cannot be used.
+Errors    ScenarioError for an unusable file of obstacles.
 Source    ours: docs/models/sinr.md
 """
 

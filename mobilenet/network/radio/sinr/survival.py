@@ -1,8 +1,8 @@
 """Compute the probability that a frame has no bit errors.
 
 Model     At a constant SINR, the cost of a bit is -ln(1 - p), where p is the probability of an error. The costs of all
-          pieces of a frame are added, and one lookup of an exponential gives the probability for the whole frame. All
-          numbers are integers, so every machine makes the same decisions.
+          pieces are added, and one lookup of an exponential gives the probability for the frame. All numbers are
+          integers, so every machine makes the same decisions.
 Units     SINRs are in hundredths of a dB (`_cdb`), costs in 2**-30 nats, and probabilities in 2**-32.
 Source    ours: docs/models/sinr.md
 """

@@ -1,10 +1,10 @@
 """The unit disk: a node receives every frame from within the range, unless another frame overlaps with it.
 
-Model     A frame is lost if another frame overlaps with it at the receiver. A receiver locks on the first frame that
-          reaches it, and does not attempt to receive another one in the meantime. Frames that merely touch do not
-          collide. There are two options: capture (the locked frame survives interference that is weaker by capture_db
-          under free-space attenuation), and full duplex (a sender also receives). The receivers of a frame are the
-          nodes within the communication range.
+Model     A receiver locks on the first frame that reaches it, and does not attempt to receive another one in the
+          meantime. The frame is lost if another frame overlaps with it at the receiver. Frames that merely touch do not
+          collide. With capture, the locked frame survives interference that is weaker by capture_db under free-space
+          attenuation. In full duplex, a sender also receives. The receivers of a frame are the nodes within the
+          communication range.
 Units     Times are integer nanoseconds, and distances are in metres.
 Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's unit disk radio; or ours: docs/models/radio.md
 """

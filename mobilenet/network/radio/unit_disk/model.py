@@ -1,4 +1,4 @@
-"""The unit disk, as the other parts of the program use it, and the base class of all models by distance.
+"""The interface of the unit disk, and the base class of all models based on distance.
 
 Units     Distances are in metres.
 Source    ours: docs/models/radio.md
