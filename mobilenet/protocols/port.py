@@ -295,9 +295,7 @@ class Channel(Protocol):
         """
 
     def say(self, message: Any) -> None:
-        """Send a message after all earlier ones. Allowed from the creation of the channel, even before it is open,
-        until its end.
-        """
+        """Send a message after all earlier ones. This is allowed until the end of the channel, even before it opens."""
 
     def abort(self) -> None:
         """End the channel at this node without notifying the other end, and without an upcall."""

@@ -2,7 +2,8 @@
 
 Model     the oracle uses sets of pairs over the events of a trace. Happened-before is the transitive closure of "same
           host, earlier" and "broadcast before its delivery". Every rule is a loop over all pairs, which is slow and
-          obviously correct. A `reset` is the gap of a host that all stations have forgotten
+          obviously correct. The event `reset` stands for the gap of a
+          host that no station knows any more
 Shapes    judge(rows, gaps) -> the names of the violated properties; rows: (host, event, message or None)
 Source    ours: docs/verdicts-and-metrics.md
 """

@@ -129,7 +129,7 @@ def test_figures_for_a_paper_have_the_requested_format(run: Path, tmp_path: Path
         ("vcube/causal", "Messages waiting for their causal past"),
     ],
 )
-def test_figures_call_held_messages_causal_only_in_causal_order(
+def test_figures_mention_causal_order_only_if_it_is_promised(
     name: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda self, file, **options: Path(file).touch())

@@ -160,7 +160,7 @@ def test_tables_and_captions_state_how_many_runs_are_missing(study: Path, tmp_pa
     assert sentence in frames.sentences() and sentence in frames.to_latex() and sentence in frames.to_markdown()
 
 
-def test_a_valid_run_with_lost_deliveries_states_the_share(tmp_path: Path) -> None:
+def test_a_valid_run_states_the_share_of_lost_deliveries(tmp_path: Path) -> None:
     gossip = SCENARIOS / "own_protocol" / "gossip.yaml"
     changes = {"duration_s": 6, "wireless.loss": 0.6}
     run = mobilenet.run(gossip, out=tmp_path / "run", overrides=changes, allow_code=True)

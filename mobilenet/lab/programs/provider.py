@@ -56,8 +56,8 @@ class Programs(Cast):
         buffers = protocol.named_buffers(self.buffers)
         if protocol.buffers not in (None, buffers):
             raise ScenarioError(
-                f"protocol.buffers: the programs named {buffers}, expected those named in the scenario,"
-                f" {protocol.buffers}, or null there"
+                f"protocol.buffers: the programs declared {buffers}, but the scenario has {protocol.buffers};"
+                " expected the same names in both, or null in the scenario"
             )
         return scenario.model_copy(update={"protocol": protocol.model_copy(update={"buffers": buffers})})
 

@@ -168,8 +168,8 @@ def _events_problem(rows: list[Line], events: Table) -> str | None:
 
 
 def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
-    """Yield the events that the lines report. A broadcast may be refused by the answer, or after an event in
-    between.
+    """Yield the events that the lines report. A program may refuse a broadcast in its answer, or in the answer to
+    an event that it receives in between.
     """
     offered: dict[str, What] = {}
     for at_ns, node, _, is_action, line in rows:

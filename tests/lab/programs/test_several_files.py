@@ -118,7 +118,7 @@ def test_file_patterns_never_match_output_of_a_run(files: str, program: Path, tm
     assert (again.path / "scenario.yaml").read_text() == (moved / "scenario.yaml").read_text()
 
 
-def test_a_study_with_a_pattern_repeats_from_elsewhere(
+def test_a_study_with_file_patterns_can_be_repeated_elsewhere(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program.write_text(program.read_text().replace("files: [lib,", 'files: [lib, "*.json", "*.yaml",'))

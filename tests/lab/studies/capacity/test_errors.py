@@ -27,7 +27,7 @@ def require_right(name: str, searches: int) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LAWS)
-def test_capacity_searches_are_wrong_no_more_than_promised(name: str, request: pytest.FixtureRequest) -> None:
+def test_capacity_searches_err_no_more_often_than_promised(name: str, request: pytest.FixtureRequest) -> None:
     """If many repetitions are requested, the test makes 200 searches for each distribution, or 1,000 if they take
     little time.
     """

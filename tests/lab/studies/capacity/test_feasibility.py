@@ -83,7 +83,7 @@ def at_least(limit: float) -> Judge:
         (USUAL, [{}] * 2_000, State.NO_DATA, 156, False),
         (SELDOM, [{}] * 2_000, State.NO_DATA, 20, False),
         (SELDOM, [{} if place % 10 else row for place, row in enumerate(rows(0.5, 2_000))], State.HOLDS, 219, True),
-        # Equal values decide only when so many runs have been made that a frequent outcome cannot have been missed.
+        # Equal values are decided only after enough runs to rule out that a frequent outcome was missed.
         (USUAL, EQUAL[:155], State.OPEN, 111, False),
         (USUAL, EQUAL, State.HOLDS, 156, True),
         (at_least(0.5), EQUAL, State.HOLDS, 14, False),
