@@ -17,13 +17,13 @@ from typing import Any, Literal, NamedTuple
 from mobilenet.record.schema import LONGEST_NAME
 
 Role = Literal["host", "station", "process"]
-MOST = 10**18 - 1  # the largest number that the names of messages and stations can hold
+MOST = 10**18 - 1  # the largest number that may occur in the names of messages and stations
 MOST_FRAME_BYTES = 65_507  # the maximum size of a datagram
 CAUSES = ("join", "cell", "recovery", "reinit")
 
 
 class Kind(NamedTuple):
-    """A kind of value that a key may have, with its check."""
+    """A kind of value for a key of an action, and the check of such a value."""
 
     fits: Callable[[Any], bool]
     words: str
@@ -119,7 +119,7 @@ def _as_json(value: Any) -> str:
 
 
 def require(action: Mapping[str, Any], role: Role) -> None:
-    """Raise ValueError unless this is an action of that role, with the right keys and values."""
+    """Raise ValueError unless this is an action of that role, and has the right keys and values."""
     name = action["do"]
     known = ACTIONS.get(name)
     if known is None or role not in known.roles:

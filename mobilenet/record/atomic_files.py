@@ -58,5 +58,5 @@ def _is_alive(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:
-        pass  # the process exists, but belongs to another user
+        pass  # The process exists, but belongs to another user.
     return True

@@ -28,7 +28,7 @@ class Batches:
     """The rows of one table, in the order in which they were added."""
 
     def __init__(self, path: Path | None) -> None:
-        """Start without rows. `path`: the file; None: the rows stay in memory."""
+        """Start without rows. `path` is the file for the rows; if it is None, the rows stay in memory."""
         self._path = path
         self._dictionary = Dictionary()
         self._in_memory: list[pa.RecordBatch] = []
@@ -36,7 +36,7 @@ class Batches:
         self._writer: pa.RecordBatchStreamWriter | None = None
 
     def add(self, columns: Mapping[str, list[Any]], until_ns: int) -> None:
-        """Move these rows into a batch. The batches are then complete up to `until_ns` of simulated time."""
+        """Write these rows as a batch. All rows up to the simulated time `until_ns` are then in batches."""
         import pyarrow as pa
 
         batch = pa.record_batch(self._encode(columns))
@@ -50,7 +50,7 @@ class Batches:
         self._writer.write_batch(batch, {"until_ns": str(until_ns), "words": words})
 
     def table(self, columns: Mapping[str, list[Any]]) -> Table:
-        """Return all rows: those of the batches, and these columns, which stay outside the batches."""
+        """Return a table of all rows: the rows in the batches, and then the rows in `columns`."""
         import pyarrow as pa
 
         last = pa.record_batch(self._encode(columns))
@@ -72,15 +72,15 @@ class Batches:
 
 
 class Written(NamedTuple):
-    """The contents of a file of batches."""
+    """The contents of a file of batches, as read from the disk."""
 
     batches: list[pa.RecordBatch]
-    until_ns: list[int]  # for each batch, the time up to which it is complete
+    until_ns: list[int]  # for each batch, the simulated time up to which it contains all rows
     words: dict[str, list[Any]]  # column -> its words by code
-    release: Callable[[], Any]  # frees the memory of the contents
+    release: Callable[[], Any]  # a function that frees the memory of the contents
 
     def table(self, until_ns: int) -> Table:
-        """Return the rows of the batches up to that time."""
+        """Return the rows of the batches that are complete at that time."""
         import pyarrow as pa
 
         whole = [batch for batch, until in zip(self.batches, self.until_ns, strict=True) if until <= until_ns]
@@ -94,7 +94,7 @@ def read_batches(path: Path) -> Written:
     with path.open("rb") as file:
         memory = mmap(file.fileno(), 0, access=ACCESS_READ)
     written = Written([], [], {}, partial(memory.madvise, MADV_DONTNEED))
-    # ends the loop at the end of the file, which may be cut off
+    # The loop ends at the end of the file, which may be incomplete.
     with suppress(pa.ArrowInvalid, OSError, StopIteration):
         stream = pa.ipc.open_stream(pa.py_buffer(memory))
         while True:

@@ -17,23 +17,24 @@ from mobilenet.scenario import ScenarioError
 from mobilenet.scenario.yaml_reader import read
 from mobilenet.scenario.yaml_writer import inline
 
-Rows = list[tuple[str, Any, Any]]  # (key or metric, value in the first run, value in the second); None if it is missing
+# (key or metric, value in the first run, value in the second run); a missing value is None
+Rows = list[tuple[str, Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     same: bool  # whether the fingerprints are equal
     common: int  # the number of equal events at the beginning
-    # the first events that differ; None for a run that has no more events
+    # The first event of each run that differs from the other run, or None if the run has no more events.
     events: tuple[dict[str, Any] | None, dict[str, Any] | None]
-    before: list[dict[str, Any]]  # the last events that are equal
+    before: list[dict[str, Any]]  # the last events before the difference
     scenario: Rows
     metrics: Rows
-    verdicts: Rows  # the verdicts that differ, with the overall verdict first
+    verdicts: Rows  # the verdicts that differ; the overall verdict comes first
 
 
 def difference(a: Path, b: Path, context: int = 3) -> Difference:
-    """Return how b differs from a."""
+    """Return the differences between the runs a and b."""
     manifests = read_manifest(a), read_manifest(b)
     one, other = read_events(a), read_events(b)
     columns = list(one)

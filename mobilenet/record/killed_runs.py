@@ -35,7 +35,7 @@ def keep_record(left: Path, name: Path) -> None:
         columns.write(left / f"{table}.parquet")
         (left / f"{table}{SUFFIX}").unlink()
     for file in ("manifest.json", "counters.json", *DERIVED_FILES):
-        (left / file).unlink(missing_ok=True)  # part of a complete run only
+        (left / file).unlink(missing_ok=True)  # This file belongs only to a complete run.
     rows = {table: columns.rows for table, columns in tables.items()}
     facts = {"whole_until_s": until_ns / SECOND, "rows": rows}
     (left / FACTS).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")

@@ -18,7 +18,7 @@ from mobilenet.record.schema import BUFFERS
 
 
 def count_hosts(manifest: Mapping[str, Any]) -> int:
-    """Return the number of hosts. Hosts of imported tracks are counted by their names."""
+    """Return the number of hosts. If the manifest names the hosts of imported tracks, count these names."""
     hosts: int | None = manifest["hosts"]
     return len(manifest["host_names"]) if hosts is None else hosts
 
@@ -30,18 +30,19 @@ class RunKind:
     look = "map"  # the command that draws the run
     unit = "s"
     same_times = "to the nanosecond"  # how closely the times of a repeated run agree
-    # keys of numbers that pictures need
+    # The keys of the numbers in the manifest that are needed to draw a picture of the run.
     numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")
-    buffers: tuple[str, ...] = BUFFERS  # the buffers, if the manifest does not name them
-    places: tuple[str, ...] = ("station_positions_m",)  # keys of positions that pictures need
-    hops_key = "record.messages"  # the scenario's key for recording each message from node to node
-    # the counters of the units that carry messages to a node, and the name of these units
+    buffers: tuple[str, ...] = BUFFERS  # the names of the buffers, if the manifest does not name any
+    places: tuple[str, ...] = ("station_positions_m",)  # the keys of the positions that are needed to draw a picture
+    hops_key = "record.messages"  # the key of the scenario that enables the record of each message between nodes
+    # The section of the counters for frames or messages that reach a node, and the word for them in texts.
     carried_in = "radio", "frames"
-    # whether a message to another node is first received at a station, and then at the addressed node
+    # Whether a message to another node is received twice: by a station, and then by the addressed node.
     is_heard_twice = True
-    delivers_at_once = False  # whether a node delivers its own messages immediately, so that their delays are excluded
+    # Whether a node delivers its own messages immediately. The delays of these deliveries are then excluded.
+    delivers_at_once = False
 
-    # The question about a run, by the promise of its protocol about broadcasts.
+    # The question that a picture of a run answers, for each guarantee that a protocol may give.
     questions: Mapping[str | None, str] = {
         "causal": "Did every member get every message it was owed, exactly once and in causal order?",
         "fifo": "Was nothing invented or delivered twice, and was everything delivered in the order of each sender?",
@@ -50,7 +51,7 @@ class RunKind:
     }
 
     def period(self, manifest: Mapping[str, Any]) -> str:
-        """Return in words the period that the numbers of a run cover, or an empty string if they cover the complete
+        """Describe in words the period that the numbers of a run cover. Return an empty string if it is the whole
         run.
         """
         begin_s, end_s = self.window(manifest)
@@ -74,12 +75,12 @@ class RunKind:
         return f"{pluralize(count_hosts(manifest), 'host')}, {pluralize(manifest['stations'], 'station')}"
 
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
-        """Return in words how many deliveries are missing if a run did not end at rest, or an empty string."""
+        """Describe how many deliveries are missing. Return an empty string if the run ended at rest."""
         owed = metrics.get("broadcasts_undelivered")
         return f"still owed to members: {pluralize(owed, 'delivery')}" if owed else ""
 
     def require_hosts(self, directory: Path, why: str) -> None:
-        """Raise RunError unless hosts and stations took part. `why`: the feature that needs them."""
+        """Raise RunError if the run has no hosts and stations. `why` names the feature that needs them."""
 
 
 class _Processes(RunKind):

@@ -26,7 +26,7 @@ def manifest(
     wall_s: float,
     command: str, **more: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the whole document. `more`: entries for particular readers."""
+    """Return the complete manifest. `more` contains entries for particular readers."""
     return {
         "format_version": FORMAT_VERSION,
         "mobilenet_version": __version__,

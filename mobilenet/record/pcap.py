@@ -24,7 +24,7 @@ CAPTURES = "packets"  # the folder of captures in a run directory
 
 
 def file_header(link_type: int) -> bytes:
-    """Return the header of a file. `link_type`: the header with which each packet begins."""
+    """Return the header of a file. `link_type` is the type of the header with which each packet begins."""
     return struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, LONGEST_PACKET, link_type)
 
 
@@ -32,7 +32,7 @@ FILE_HEADER = file_header(LINKTYPE_RAW)
 
 
 def as_record(at_ns: int, packet: bytes) -> bytes:
-    """Return a packet in the form in which files contain it."""
+    """Return a packet as a record of a capture file."""
     return RECORD.pack(at_ns // SECOND, at_ns % SECOND, len(packet), len(packet)) + packet
 
 
@@ -51,7 +51,7 @@ class Capture:
 
 
 class CapturedPacket(NamedTuple):
-    """A packet of a capture."""
+    """A packet in a capture file, and the time of its capture."""
 
     at_ns: int
     packet: bytes
@@ -71,8 +71,8 @@ def read_captures(run: Path) -> dict[str, list[CapturedPacket]] | None:
 
 
 def packets_in(path: Path) -> Iterator[CapturedPacket]:
-    """Yield the packets of a capture that mobilenet has written. Raise ValueError if it is another file, or is cut
-    off.
+    """Yield the packets of a capture that mobilenet has written. Raise ValueError for any other file, and for an
+    incomplete capture.
     """
     data = path.read_bytes()
     if data[: len(FILE_HEADER)] != FILE_HEADER:

@@ -38,7 +38,7 @@ def inputs_of(directory: Path) -> Inputs:
     """Return the identity of a run, a study, or the studies of several radios."""
     if (directory / "manifest.json").is_file():
         text = str(read_json(directory, "manifest.json").get("fingerprint"))
-        # a fingerprint that was edited is not copied into pages
+        # A fingerprint that was edited must not be copied into pages.
         fingerprint = text if re.fullmatch("[0-9a-f]{64}", text) else None
         return Inputs(RUN, digest(directory / "scenario.yaml"), fingerprint, 1)
     if (directory / "study.yaml").is_file():
@@ -54,7 +54,7 @@ def inputs_of_file(path: Path) -> Inputs:
 
 
 def combine(fingerprints: Iterable[str]) -> str:
-    """Return one digest of several fingerprints, which depends on their order."""
+    """Return a digest of several fingerprints. The digest depends on their order."""
     return sha256("\n".join(fingerprints).encode()).hexdigest()
 
 
@@ -76,7 +76,7 @@ def digest(path: Path) -> str:
 
 
 def inputs_of_all(directories: Sequence[Path]) -> Inputs:
-    """Return the identity of one directory, or of several directories that one file was made from."""
+    """Return the identity of all directories from which a file was made."""
     parts = [inputs_of(path) for path in directories]
     if len(parts) == 1:
         return parts[0]
@@ -93,14 +93,14 @@ def _join(kind: str, scenarios: str, parts: Sequence[Inputs]) -> Inputs:
 
 
 def inputs_of_claims(text: str, studies: Sequence[Path]) -> Inputs:
-    """Return the identity of a claims file and of the runs with which studies answer it."""
+    """Return the identity of a claims file, and of the runs of the studies that answer the claims."""
     return _join(CLAIMS, sha256(text.encode()).hexdigest(), [inputs_of(path) for path in studies])
 
 
 @contextmanager
 def stamping_of(directory: Path | Sequence[Path], command: str) -> Iterator[None]:
-    """Add the provenance of a run, a study, or several of them to all files that are written in the block. In nested
-    blocks, the outermost one applies.
+    """Add the provenance of one or more runs or studies to all files that are written in the block. In nested blocks,
+    the provenance of the outermost block applies.
     """
     directories = [directory] if isinstance(directory, Path) else directory
     if present() is not None:
@@ -111,9 +111,9 @@ def stamping_of(directory: Path | Sequence[Path], command: str) -> Iterator[None
 
 
 def run_or_study_around(file: Path) -> tuple[Path | None, Inputs | None]:
-    """Return the innermost run or study that contains this path or is this directory."""
+    """Return the innermost run or study that contains this path, or the path itself if it is a run or study."""
     for place in (file, *file.parents, *file.absolute().parents):
-        # a directory that only contains a study's file is not a study
+        # A directory that contains the file of a study, but no configurations, is not a study.
         is_study = (place / "study.yaml").is_file() and (place / "configurations").is_dir()
         if is_study or (place / "manifest.json").is_file():
             return place, inputs_of(place)
@@ -124,7 +124,7 @@ def run_or_study_around(file: Path) -> tuple[Path | None, Inputs | None]:
 
 
 def read_provenance(file: Path) -> Provenance | None:
-    """Read the provenance in a file or in its sidecar. Return None if there is none, or if it is not readable."""
+    """Read the provenance in a file or in its sidecar. Return None if it is missing or not readable."""
     sidecar = file if file.name.endswith(SIDECAR) else file.with_name(file.name + SIDECAR)
     read = READERS.get(file.suffix.lower(), _in_comment)
     try:

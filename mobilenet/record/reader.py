@@ -39,8 +39,8 @@ OWN_FILES = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in 
 
 
 def copy_name(named: str, taken: Iterable[str]) -> str:
-    """Return the path for the copy, within the run, of a file that the scenario names. The path is unchanged if the
-    file is in the scenario's folder. A copy never replaces another copy or a file of the run itself.
+    """Return the path at which the run stores its copy of a file that the scenario names. The path is unchanged if the
+    file is in the folder of the scenario. A copy never replaces another copy or a file of the run itself.
     """
     name = os.path.normpath(named)
     if os.path.isabs(name) or name.split(os.sep)[0] == os.pardir:
@@ -52,12 +52,12 @@ def copy_name(named: str, taken: Iterable[str]) -> str:
 
 AGAIN = "remove the file, and `mobilenet verify` recreates it"  # advice about files that can be derived from the record
 TEXTS = (".json", ".yaml")
-AT_ONCE = 200_000  # the number of rows in one part of a table
-SMALL_BYTES = 32_000_000  # the size of a table that takes a twentieth of a second to read
+AT_ONCE = 200_000  # maximum number of rows in one part of a table
+SMALL_BYTES = 32_000_000  # the size of a table that can be read in a twentieth of a second
 
 
 class RunError(Exception):
-    """The directory is not a readable run. The message is one line for users."""
+    """Raised if the directory is not a readable run. The message is one line for users."""
 
 
 def read_json(directory: Path, name: str) -> dict[str, Any]:
@@ -84,7 +84,9 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object in which a key occurs twice: some readers would use the first value and others the last."""
+    """Refuse an object in which a key occurs twice, because some readers use the first value and other readers the last
+    value.
+    """
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -118,18 +120,18 @@ def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
 
 
 def read_coded(directory: Path, table: str, columns: Sequence[str] | None = None) -> Table:
-    """Read a table of a run, or some of its columns, as whole columns with codes."""
+    """Read a table of a run, or some of its columns. Columns of words contain codes."""
     return Table(read_table(directory, table, columns).select(list(COLUMNS[table] if columns is None else columns)))
 
 
 def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the table, or some of its columns, as a pandas frame."""
+    """Return a table, or some of its columns, as a pandas frame."""
     return read_table(directory, table, columns).to_pandas()
 
 
 def read_table(directory: Path, table: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the table as Arrow reads it. Its types are those of the schema, and values are null only where the schema
-    allows it.
+    """Return a table as an Arrow table. The types are those of the schema, and only columns for which the schema allows
+    null may contain null.
     """
     with _reading(directory / f"{table}.parquet") as file:
         data = file.read(columns=None if columns is None else list(columns))
@@ -137,7 +139,7 @@ def read_table(directory: Path, table: str, columns: Sequence[str] | None = None
 
 
 def read_parts(directory: Path, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield some columns of a table in parts, so that memory use does not grow with the table."""
+    """Yield some columns of a table in parts. Only one part at a time needs to be in memory."""
     import pyarrow as pa
 
     with _reading(directory / f"{table}.parquet") as file:
@@ -172,7 +174,7 @@ def _as_promised(directory: Path, table: str, columns: Sequence[str] | None, dat
 
 
 def require_tables(directory: Path, counters: dict[str, Any]) -> None:
-    """Refuse a directory whose optional tables differ from those that the counters list. Their contents are not
+    """Refuse a directory whose optional tables are not those that the counters list. The contents of the tables are not
     checked.
     """
     import pyarrow as pa
@@ -198,7 +200,7 @@ def require_files(directory: Path, manifest: dict[str, Any]) -> None:
         raise RunError(
             f"{directory / 'manifest.json'}: damaged: files is {written!r}, expected the digest of each file"
         )
-    for name, digest in sorted(written.items()):  # additional files, such as a picture, belong to the user
+    for name, digest in sorted(written.items()):  # Additional files, such as a picture, belong to the user.
         _require_digest(directory / name, digest)
     for name in sorted(OWN_FILES):
         if name not in written and name not in (*DERIVED_FILES, "manifest.json") and (directory / name).exists():
@@ -215,7 +217,7 @@ def require_unchanged(directory: Path, name: str) -> None:
 
 def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
     """Refuse a directory with a table that obviously differs from what the run wrote. Small tables are checked by their
-    digests, and large ones only by their two ends, which is fast.
+    digests. For large tables, only the beginning and the end are checked, which is fast.
     """
     written = manifest.get("files")
     written = written if isinstance(written, dict) else {}
@@ -236,7 +238,7 @@ def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
 
 
 def glance_at_table(path: Path) -> None:
-    """Refuse a file that is obviously not a complete table, by its two ends."""
+    """Refuse a file whose beginning or end shows that it is not a complete table."""
     try:
         with path.open("rb") as file:
             is_whole = path.stat().st_size > 8 and _has_both_ends(file)
@@ -247,8 +249,8 @@ def glance_at_table(path: Path) -> None:
 
 
 def _has_both_ends(file: BinaryIO) -> bool:
-    """Return whether a file has both ends of Parquet: the magic number at the beginning, and a footer with the magic
-    number at the end.
+    """Return whether a Parquet file is complete: it begins with the magic number, and ends with a footer and the magic
+    number.
     """
     begin = file.read(4)
     size = file.seek(-8, SEEK_END) + 8
@@ -257,7 +259,7 @@ def _has_both_ends(file: BinaryIO) -> bool:
 
 
 def no_directory(directory: Path) -> RunError:
-    """Return the error for a path that is not a directory. The record of a killed run of that name is recovered
+    """Return the error for a path that is not a directory. If a run with this name was killed, recover its record
     first.
     """
     if not os.path.lexists(directory):
@@ -271,7 +273,7 @@ def no_directory(directory: Path) -> RunError:
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """Return manifest.json after checking that all files of a run are there."""
+    """Read manifest.json, after a check that all files of the run exist."""
     if not directory.is_dir():
         raise no_directory(directory)
     if is_partial(directory.absolute()):
@@ -294,11 +296,13 @@ def read_manifest(directory: Path) -> dict[str, Any]:
             f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, but this version"
             f" reads {FORMAT_VERSION}; run its scenario.yaml again"
         )
-    if "compiled" in manifest or next(reversed(manifest)) != "files":  # manifests of older versions have no digest
+    # Manifests of older versions do not contain a digest.
+    if "compiled" in manifest or next(reversed(manifest)) != "files":
         _require_own_digest(directory / "manifest.json")
     files = manifest.get("files")
     for name, digest in sorted(files.items()) if isinstance(files, dict) else ():
-        if name.endswith(TEXTS) and "/" not in name:  # tables are large, and fail to load if they are truncated
+        # Tables are not checked here, because they are large and fail to load if they are truncated.
+        if name.endswith(TEXTS) and "/" not in name:
             _require_digest(directory / name, digest)
     return manifest
 
@@ -317,5 +321,5 @@ def _require_digest(path: Path, digest: object) -> None:
 
 
 def read_events(directory: Path) -> dict[str, list[Any]]:
-    """Return the events' columns in order of occurrence."""
+    """Return the columns of the table of events. The rows are in order of occurrence."""
     return read_columns(directory, "events")

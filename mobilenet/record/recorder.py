@@ -21,15 +21,15 @@ from mobilenet.record.batches import SUFFIX, Batches
 from mobilenet.record.schema import COLUMNS
 from mobilenet.record.table import Table
 
-EVENTS = {  # Each kind of event, with the kinds of nodes at which it occurs: hosts, stations, plain processes.
+EVENTS = {  # Each kind of event, with the kinds of nodes at which it occurs: hosts, stations or plain processes.
     **dict.fromkeys(("join", "leave", "broadcast", "refused", "deliver", "gap", "crash", "recover"), "hp"),
     **dict.fromkeys(("complete", "suspect", "trust"), "p"),
     **dict.fromkeys(("asked", "handoff_start", "handoff_end", "out_of_coverage", "in_coverage"), "h"),
     **dict.fromkeys(("datagram", "datagram_received"), "hs"),
     **dict.fromkeys(("expire", "cut", "mend", "radio_off", "radio_on"), "s"),
 }
-MOST_ROWS = 100_000  # the number of rows in the lists that causes a move into batches
-LONGEST_S = 5.0  # rows are moved into batches at least this often, in wall time
+MOST_ROWS = 100_000  # If the lists have this many rows, the rows are moved into batches.
+LONGEST_S = 5.0  # maximum time between two moves into batches, in seconds of wall time
 
 
 class Rows:
@@ -53,14 +53,14 @@ class Rows:
         return self.lists
 
     def clear(self) -> None:
-        """Empty the lists after their rows were moved into batches."""
+        """Empty the lists, because their rows have been moved into batches."""
         self._in_batches += len(self._first)
         for column in self.lists.values():
             column.clear()
 
 
 class PlainRows(Rows):
-    """A table that has few rows, or that is only recorded on request."""
+    """A table that has few rows or is recorded only on request."""
 
     def __init__(self, table: str) -> None:
         super().__init__(table)
@@ -97,7 +97,7 @@ class EventLog(Rows):
         session: int | None = None,
         detail: dict[str, Any] | None = None,
     ) -> None:
-        # before any column changes, because this may raise an error
+        # This comes before any change to a column, because it may raise an error.
         text = None if detail is None else json.dumps(detail, sort_keys=True)
         if station is not None:
             _append(self._station, len(self.time_ns), station)
@@ -131,7 +131,7 @@ def _append(column: list[Any], row: int, value: Any) -> None:
 
 
 class Samples(Rows):
-    """The sampled sizes and lengths. Adding a row takes four calls and no loop."""
+    """The sampled sizes and lengths. Adding a row takes four calls and does not need a loop."""
 
     def __init__(self) -> None:
         super().__init__("samples")
@@ -145,7 +145,7 @@ class Samples(Rows):
 
 
 class CauseRows(Rows):
-    """The rows of the table of causes. Adding a row takes no loop."""
+    """The rows of the table of causes. Adding a row does not need a loop."""
 
     def __init__(self) -> None:
         super().__init__("causes")
@@ -185,7 +185,7 @@ class Recording:
         causes: bool = False,
         folder: Path | None = None,
     ) -> None:
-        """Set up the tables. `folder`: where the batches are written; None: all rows stay in memory."""
+        """Set up the tables. `folder` is where the batches are written; if it is None, all rows stay in memory."""
         self.events = EventLog()
         self.samples = Samples()
         self.positions = PlainRows("positions")
@@ -214,7 +214,7 @@ class Recording:
 
     @property
     def rows(self) -> int:
-        """The number of rows of all tables."""
+        """The total number of rows in all tables."""
         return sum(map(len, self._rows.values()))
 
     def settle(self, now_ns: int) -> None:
@@ -228,7 +228,7 @@ class Recording:
             table.clear()
 
     def tables(self) -> dict[str, Table]:
-        """Return the record so far as whole columns. They are cached until there are more rows."""
+        """Return the tables recorded so far. They are cached until more rows are recorded."""
         known = tuple([len(table) for table in self._rows.values()])
         if known != self._known:
             self._known = known
@@ -245,8 +245,8 @@ class Recording:
             batches.remove()
 
     def document(self) -> dict[str, Any]:
-        """Return counters.json: the counters of the network, the number of rows of each table, and of events of each
-        kind.
+        """Return counters.json: the counters of the network, the number of rows of each table, and the number of events
+        of each kind.
         """
         kinds = self.tables()["events"].column("event")
         counts = dict(zip(kinds.words, np.bincount(kinds.codes, minlength=len(kinds.words)).tolist(), strict=True))

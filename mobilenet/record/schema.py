@@ -21,10 +21,11 @@ REQUIRED_FILES: Final = (
     "positions.parquet",
     "counters.json",
 )
-DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # files that are derived from the others and can be recreated
+# files that are derived from the record and can be created again
+DERIVED_FILES: Final = ("verdict.json", "metrics.json")
 MAC_ACK: Final = "mac_ack"  # the kind of a frame that is an acknowledgement by the MAC
 LONGEST_NAME: Final = 100  # the maximum number of characters in a name that a protocol chooses
-MOST_LISTED: Final = 20  # the maximum number of list entries in the detail of a message
+MOST_LISTED: Final = 20  # the maximum number of entries that are stored for a list in the detail of a message
 OPTIONAL_TABLES: Final = ("frames", "messages", "links", "lines", "causes")
 
 COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
@@ -48,16 +49,16 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "psdu_bytes": "int64",
         "addressed": "bool",
         "fate": "string",
-        "to": "string",  # the addressee; empty for all nodes within reach
+        "to": "string",  # the addressee; empty for a message to all nodes in range
         "rate_mbps": "double",
-        "attempt": "int64",  # the number of the MAC's attempt, from 1; 0 for a frame that would not be sent again
+        "attempt": "int64",  # the number of the attempt of the MAC, from 1; 0 for a frame that the MAC never repeats
     },
-    "links": {  # with the radio model sinr, one row for each row of `frames`
+    "links": {  # one row for each row of `frames`, if the radio model is sinr
         "start_ns": "int64",
         "sender": "string",
         "receiver": "string",
         "power_dbm": "double",
-        "sinr_db": "double",  # the minimum during header and payload; NaN if the frame was not received to its end
+        "sinr_db": "double",  # the minimum SINR during header and payload; NaN if the reception ended early
     },
     "messages": {
         "send_ns": "int64",
@@ -77,28 +78,29 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "time_ns": "int64",
         "node": "string",
         "life": "int64",  # the number of the node's life, from 1
-        "said": "bool",  # true if the program sent the line, false if it received it
+        "said": "bool",  # true if the program sent the line, and false if the program received it
         "line": "string",
     },
-    "causes": {  # causes and effects; a row is identified by its number from 0
+    "causes": {  # causes and effects; a row is identified by its number, which counts from 0
         "time_ns": "int64",
         "node": "string",
         "step": "string",  # queued, sent, acknowledged, given_up, timer, wire or arrived
-        "cause": "int64",  # the row that caused this one; -1 if none is recorded
+        "cause": "int64",  # the number of the row that caused this one; -1 if no cause is recorded
         "kind": "string",  # the class of the message, or the name of the timer
-        "to": "string",  # the receiver; empty for all nodes within reach
-        "messages": "string",  # the application messages that it contains, separated by spaces
-        # for `sent`: the beginning of the transmission; for `timer`: when it was started; otherwise -1
+        "to": "string",  # the receiver; empty for a message to all nodes in range
+        "messages": "string",  # the application messages in the frame or message, separated by spaces
+        # If the step is `sent`, the beginning of the transmission; if it is `timer`, the time at which the timer was
+        # started; otherwise -1.
         "start_ns": "int64",
-        "end_ns": "int64",  # for `sent`: the end of the transmission; otherwise -1
-        "size_bytes": "int64",  # for `wire`: the size with headers; otherwise -1
-        "window": "string",  # for a segment of TCP: the window or rule that had held it back
-        "events": "int64",  # the number of rows in `events` before it
-        "heard": "string",  # for `sent`: each node within reach, with :OUTCOME if it did not receive the frame
+        "end_ns": "int64",  # if the step is `sent`, the end of the transmission; otherwise -1
+        "size_bytes": "int64",  # if the step is `wire`, the size with headers; otherwise -1
+        "window": "string",  # if the message is a TCP segment, the window or rule that had delayed it
+        "events": "int64",  # the number of rows in `events` before this row was added
+        "heard": "string",  # if the step is `sent`, each node in range, with :OUTCOME if it did not receive the frame
     },
 }
 
-BUFFERS: Final = ("sbuffer", "rbuffer")  # the buffers of built-in protocols
+BUFFERS: Final = ("sbuffer", "rbuffer")  # the buffers that built-in protocols have
 NULLABLE: Final = ("message", "station", "session", "detail", "host", "receive_ns")
 
 
@@ -115,8 +117,8 @@ class Event(NamedTuple):
 
 
 def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -> dict[str, tuple[str, ...]]:
-    """Return the quantities that are buffers of hosts (h) and of stations (s). `untold`: the default if the manifest
-    does not name usable ones.
+    """Return the names of the buffers of hosts (h) and of stations (s). `untold` is the default for a manifest that
+    does not name usable buffers.
     """
     buffers = manifest.get("buffers")
     if isinstance(buffers, Mapping):
@@ -129,7 +131,9 @@ def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -
 
 
 def names_in(value: Any) -> list[str]:
-    """Return the names of possible broadcasts in a program's message: each pair of whole numbers in its value."""
+    """Return the possible names of broadcasts in the message of a program. Each pair of whole numbers in its value may
+    be a name.
+    """
     if isinstance(value, Mapping):
         return [name for item in value.values() for name in names_in(item)]
     if not isinstance(value, (list, tuple)):

@@ -33,7 +33,7 @@ OF_MOBILE: dict[str, Any] = {
 
 
 def fault(directory: Path) -> str | None:
-    """Return the first fault in one line that names the file, or None if all files are as a run leaves them."""
+    """Return the first fault as one line that names the file. Return None if no file has a fault."""
     if not directory.is_dir() or (directory / "study.yaml").exists():
         return None
     try:
@@ -58,7 +58,7 @@ def fault(directory: Path) -> str | None:
 
 
 def derived_fault(directory: Path) -> str | None:
-    """Return what is wrong with the derived files that exist. Raise RunError if one is not readable."""
+    """Return what is wrong with the derived files that exist. Raise RunError if one of them is not readable."""
     derived = {name: read_derived(directory, name) for name in DERIVED_FILES if (directory / name).exists()}
     if not all(isinstance(value, (*NUMBER, type(None))) for value in derived.get("metrics.json", {}).values()):
         name = next(n for n, value in derived["metrics.json"].items() if not isinstance(value, (*NUMBER, type(None))))
@@ -83,7 +83,7 @@ def _in_manifest(manifest: dict[str, Any], promised: dict[str, Any]) -> str | No
             return f"{key} is {str(entry)[:40]!r}, which no run writes there"
     for key, value in promised.items():
         if key == "hosts" and value is None:
-            continue  # the number of hosts is that of the tracks
+            continue  # With tracks, the number of hosts depends on the tracks.
         if key not in manifest or str(manifest[key])[:5000] != str(_as_json(value))[:5000]:
             return f"{key} is {str(manifest.get(key))[:40]!r}, but according to scenario.yaml it is {str(value)[:40]!r}"
     return None

@@ -27,16 +27,16 @@ from mobilenet.record.atomic_files import write_whole
 
 KEY = "mobilenet-provenance"
 SIDECAR = ".provenance.json"
-COMMIT = "commit.txt"  # exists in an installed package
+COMMIT = "commit.txt"  # This file exists only in an installed package.
 PACKAGE = Path(__file__).parents[1]
 PLACE = "CLAIMS"  # the placeholder in commands for the directory with the answers to claims
-# what a file can be made from
+# The kinds of input from which a file can be made.
 RUN, RUNS, STUDY, STUDIES, CLAIMS, FILE = "run", "runs", "study", "studies", "claims", "file"
 
 
 class Inputs(NamedTuple):
-    """The inputs of a file. `scenario_sha256`: the digest of scenario.yaml or study.yaml in the directory, or of the
-    file itself; `fingerprint`: the fingerprint of the run, or of all runs in order.
+    """The inputs of a file. `scenario_sha256` is the digest of scenario.yaml or study.yaml in the directory, or of the
+    file itself. `fingerprint` is the fingerprint of the run, or of all runs in order.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class Inputs(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    command: str  # with RUN, STUDY or FILE in place of the input
+    command: str  # the command, with RUN, STUDY or FILE in place of the input
     inputs: Inputs
     version: str
     commit: str | None  # the commit of the source, if it is known, followed by + if files were changed after it
@@ -84,7 +84,7 @@ def parse_provenance(text: str) -> Provenance:
 
 
 def _quote_again(command: str) -> str:
-    """Return the words of a command with quotes, so that a second command or a redirection in it has no effect."""
+    """Quote the words of a command again. A second command or a redirection in it then has no effect."""
     return shlex.join(shlex.split(command))
 
 
@@ -144,7 +144,9 @@ _PRESENT: ContextVar[Provenance | None] = ContextVar("provenance", default=None)
 
 @contextmanager
 def stamping(provenance: Provenance) -> Iterator[None]:
-    """Add this provenance to all files that are written in the block. In nested blocks, the outermost one applies."""
+    """Add this provenance to all files that are written in the block. In nested blocks, the provenance of the outermost
+    block applies.
+    """
     token = _PRESENT.set(_PRESENT.get() or provenance)
     try:
         yield
@@ -153,7 +155,7 @@ def stamping(provenance: Provenance) -> Iterator[None]:
 
 
 def present() -> Provenance | None:
-    """Return the current provenance, which is that of the outermost block, or None outside all blocks."""
+    """Return the provenance that the outermost block has set, or None outside all blocks."""
     return _PRESENT.get()
 
 
@@ -171,7 +173,9 @@ def in_page(content: str) -> str:
 
 
 def in_text(content: str, before: str, after: str = "") -> str:
-    """Return a text with its provenance in a comment at its end. `before` and `after` enclose a comment."""
+    """Return a text that ends with its provenance as a comment. `before` and `after` are the strings around a
+    comment.
+    """
     line = stamp()
     return content if line is None else f"{content}{before}{KEY}: {line}{after}\n"
 

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Columns = Mapping[str, Sequence[Any]]
-# a column name has the same type in all tables
+# A column name has the same type in every table.
 KINDS = {name: kind for table in COLUMNS.values() for name, kind in table.items()}
-# columns with few different values, which are stored as codes
+# Columns with few different values. They are stored as codes.
 CODED = {name for name, kind in KINDS.items() if kind == "string"} | {"session"}
 FEW_VALUES = {"value", "rate_mbps", "attempt"}  # numeric columns with few different values
 NOTHING = -1  # the code of a missing value
-FEW = 100_000  # tables with fewer rows are joined without Arrow's functions, which take time to load
+FEW = 100_000  # Tables with fewer rows are joined without the functions of Arrow, because these take time to load.
 AT_ONCE = 100_000  # the maximum number of rows that exist as Python objects at a time
-IN_PART = 1 << 20  # rows in a row group of a Parquet file
+IN_PART = 1 << 20  # number of rows in a row group of a Parquet file
 
 
 class CodedColumn(NamedTuple):
@@ -46,7 +46,9 @@ class CodedColumn(NamedTuple):
     words: list[Any]
 
     def code(self, word: Any) -> int:
-        """Return the code of a value, or -2, which no row has, if the column does not contain it."""
+        """Return the code of a value. If the column does not contain the value, return -2, which is never used as a
+        code.
+        """
         return self.words.index(word) if word in self.words else -2
 
     def rows(self, *words: Any) -> np.ndarray:
@@ -58,7 +60,7 @@ class CodedColumn(NamedTuple):
         return self.map([word in words for word in self.words], nothing=None in words)
 
     def map(self, by_word: list[Any], nothing: Any) -> np.ndarray:
-        """Return for each row the entry of `by_word` for its value, or `nothing` for a missing value."""
+        """Return, for each row, the entry of `by_word` for the value of the row. A missing value gives `nothing`."""
         return np.take(np.array([*by_word, nothing]), self.codes)
 
     def number(self, numbers: Mapping[Any, int]) -> np.ndarray:
@@ -67,18 +69,18 @@ class CodedColumn(NamedTuple):
 
 
 def rows_where(is_one: np.ndarray) -> np.ndarray:
-    """Return the numbers of the rows for which `is_one` is true, with half the memory that numpy needs."""
+    """Return the indices at which `is_one` is true. This needs half as much memory as the function of NumPy."""
     return np.flatnonzero(is_one).astype(np.int32)
 
 
 def by_code(codes: np.ndarray) -> np.ndarray:
-    """Return the positions that sort the codes in ascending order, stable for equal codes."""
-    # a radix sort for up to 16 bits, which is ten times as fast
+    """Return the indices that sort the codes in ascending order. Equal codes keep their order."""
+    # For up to 16 bits, NumPy uses a radix sort, which is ten times as fast.
     return np.argsort(codes, kind="stable").astype(np.int32)
 
 
 def view(numbers: Any) -> memoryview[int]:
-    """Return a view of an array that yields Python numbers, because access to single NumPy numbers is slow."""
+    """Return a view of an array that yields Python numbers. Access to single NumPy numbers would be slow."""
     return memoryview(numbers)
 
 
@@ -86,7 +88,9 @@ class Values(Sequence[Any]):
     """The values of a column, row by row. Python objects are created on access."""
 
     def __init__(self, numbers: np.ndarray, words: list[Any] | None = None) -> None:
-        """Set up the column. `words`: the values for the codes in `numbers`; None: `numbers` are the values."""
+        """Set up the column. `words` contains the value of each code in `numbers`. If `words` is None, `numbers`
+        contains the values.
+        """
         self._numbers = numbers
         self._row_by_row: memoryview[Any] = view(numbers)
         self._words = None if words is None else [*words, None]
@@ -111,7 +115,7 @@ class Values(Sequence[Any]):
 
 
 class Table(Mapping[str, Sequence[Any]]):
-    """A table of columns of equal length. As a mapping, it maps names to values."""
+    """A table of columns of equal length. It is also a mapping from the names of the columns to their values."""
 
     def __init__(
         self,
@@ -119,8 +123,8 @@ class Table(Mapping[str, Sequence[Any]]):
         words: Mapping[str, list[Any]] | None = None,
         release: Callable[[], Any] | None = None,
     ) -> None:
-        """Set up the table. `words`: the values by code, for each column that `arrow` stores as codes; `release`: a
-        function that frees the memory of a file's contents, which can be read again.
+        """Set up the table. `words` contains the values by code, for each column that `arrow` stores as codes.
+        `release` frees the memory of the contents of a file; they are read again when they are needed.
         """
         self._arrow = arrow
         self._release = release
@@ -142,7 +146,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return Table(pa.table(arrays), dictionary.words())
 
     def forget(self) -> None:
-        """Free the memory of the columns that were made for readers. They are made again on request."""
+        """Free the memory of the columns that were created for readers. They are created again on request."""
         for made in (self._values, self._coded, self._numbers):
             made.clear()
 
@@ -176,7 +180,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return column
 
     def numbers(self, name: str) -> np.ndarray:
-        """Return a column of numbers without missing values."""
+        """Return a column of numbers. The column must not have missing values."""
         numbers = self._numbers.get(name)
         if numbers is None:
             if name in self._words or self._arrow[name].null_count:
@@ -185,7 +189,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return numbers
 
     def _join(self, name: str, kind: Any) -> np.ndarray:
-        """Return a column of numbers without missing values as one array."""
+        """Return a column of numbers as one array. The column must not have missing values."""
         parts = [_fill(chunk, 0) for chunk in self._arrow[name].chunks]
         if len(parts) == 1:
             return parts[0]
@@ -195,7 +199,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return whole
 
     def numbers_or(self, name: str, nothing: int) -> np.ndarray:
-        """Return a column of whole numbers, with `nothing` in place of missing ones."""
+        """Return a column of whole numbers, with `nothing` in place of missing values."""
         if name in self._words:
             return self.column(name).map(self._words[name], nothing).astype(np.int64)
         return np.concatenate([_fill(chunk, nothing) for chunk in self._arrow[name].chunks] or [np.empty(0, np.int64)])
@@ -205,10 +209,11 @@ class Table(Mapping[str, Sequence[Any]]):
         return self[name][rows]
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 over the columns of events, however they are stored, computed once.
+        """Return the SHA-256 over the columns of events. It does not depend on how they are stored, and is computed
+        only once.
 
-        Integers as 8 bytes little-endian, text as length and UTF-8, null as a marker; each column comes after its name
-        and its number of rows.
+        Each column is hashed after its name and its number of rows: integers as 8 bytes little-endian, text as its
+        length and its UTF-8 bytes, and null as a marker.
         """
         if self._fingerprint is None:
             digest = hashlib.sha256()
@@ -232,7 +237,7 @@ class Table(Mapping[str, Sequence[Any]]):
 
         parts = self._parts()
         first = next(parts)
-        # statistics of word columns are omitted, because no query needs a range of words
+        # Statistics of columns of words are omitted, because queries never ask for a range of words.
         numbers = [name for name in self if name not in CODED]
         few_values = [name for name in self if name in CODED or name in FEW_VALUES]
         # Without Arrow's own metadata, the file declares text instead of codes of text.
@@ -244,7 +249,7 @@ class Table(Mapping[str, Sequence[Any]]):
             file.add_key_value_metadata(for_tables())
 
     def _parts(self) -> Iterator[pa.Table]:
-        """Yield the table with its words as Arrow tables, each with the rows of one row group."""
+        """Yield the rows of each row group as an Arrow table that contains words instead of codes."""
         import pyarrow as pa
 
         types = {name: pa.dictionary(pa.int32(), pa.type_for_alias(KINDS[name])) for name in self._words}
@@ -278,13 +283,13 @@ class _Codes(dict[Any, int]):
 
 
 class Dictionary:
-    """Codes for words, in a table that grows as new words are seen."""
+    """Codes for words. A word that has not occurred before gets the next code."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Codes] = {}  # one entry for each column
 
     def encode(self, name: str, values: Sequence[Any]) -> pa.Array:
-        """Encode more values of a column: numbers are unchanged, and words become codes."""
+        """Encode more values of a column. Numbers are unchanged, and words become codes."""
         import pyarrow as pa
 
         kind = pa.type_for_alias(KINDS[name])
@@ -307,7 +312,7 @@ class Dictionary:
         return fresh
 
 
-# pyarrow.array does the same, but loads pandas, which takes as long as a short run.
+# The function pyarrow.array would do the same, but it loads pandas, which takes as long as a short run.
 
 
 def _numbers(numbers: np.ndarray, kind: pa.DataType) -> pa.Array:
@@ -339,8 +344,8 @@ def _texts(texts: list[bytes], kind: pa.DataType) -> pa.Array:
 
 
 def _fill(numbers: pa.Array, nothing: int) -> np.ndarray:
-    """Return the numbers of an Arrow array, with `nothing` in place of missing ones. Arrow's own functions take long to
-    load.
+    """Return the numbers of an Arrow array, with `nothing` in place of missing values. The functions of Arrow would
+    take long to load.
     """
     bits, data = numbers.buffers()
     begin, end = numbers.offset, numbers.offset + len(numbers)

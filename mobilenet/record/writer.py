@@ -39,9 +39,10 @@ OF_MANIFEST = '  "manifest_sha256": "'  # the beginning of the second to last li
 
 
 class RecordError(Exception):
-    """The run directory cannot be written. The message is one line for users.
+    """Raised if the run directory cannot be written. The message is one line for users.
 
-    `is_input`: whether the name itself is wrong (it exists, or is not writable), as opposed to a full disk.
+    `is_input` is true if the name itself is wrong (it exists, or is not writable), and false for other causes such as a
+    full disk.
     """
 
     def __init__(self, message: str, is_input: bool = False) -> None:
@@ -50,14 +51,14 @@ class RecordError(Exception):
 
 
 class AlreadyThere(RecordError):
-    """The intended name of the directory already exists."""
+    """Raised if the intended name of the directory already exists."""
 
     def __init__(self, path: Path, way_out: str = "remove it, or name another directory") -> None:
         super().__init__(f"{path}: already exists; {way_out}", is_input=True)
         self.path, self.way_out = path, way_out
 
     def __reduce__(self) -> tuple[type[AlreadyThere], tuple[Path, str]]:
-        # the error may come from another process, and is therefore pickled
+        # The error may come from another process, so it must be possible to pickle it.
         return AlreadyThere, (self.path, self.way_out)
 
 
@@ -65,17 +66,18 @@ class AlreadyThere(RecordError):
 def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True) -> Iterator[Path]:
     """Yield a directory to fill. It gets its name only if the block ends without an error; otherwise it is removed.
 
-    A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. A process that fills a
+    A killed process leaves at most `.NAME.partial-PID`, which readers do not accept as a run. A process that fills a
     directory holds a lock on it. The next command recognises abandoned directories by this lock, and keeps their
-    records (killed_runs.py). `replaces`: an existing directory is removed when the new one is complete; `keeps_record`:
-    as in `recover`.
+    records (killed_runs.py). The directory `replaces` is removed when the new one is complete. `keeps_record` has the
+    same meaning as in `recover`.
     """
     partial = path.parent / f".{path.name}.partial-{os.getpid()}"
     new_folders: list[Path] = []
     lock: int | None = None
     begun = False
     try:
-        if any("\ud800" <= character <= "\udfff" for character in str(path)):  # pyarrow cannot write to such a path
+        # The library pyarrow cannot write to such a path.
+        if any("\ud800" <= character <= "\udfff" for character in str(path)):
             raise RecordError(f"{path}: cannot be written: the name is not UTF-8 text", is_input=True)
         if path.name in ("", ".."):
             raise AlreadyThere(path)
@@ -83,9 +85,10 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
         if os.path.lexists(path) and not replaces:
             raise AlreadyThere(path)
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
-            new_folders.insert(0, folder)  # added before the folder is created, because a signal may arrive in between
+            # The folder is noted before it is created, because a signal may arrive in between.
+            new_folders.insert(0, folder)
             folder.mkdir(exist_ok=True)
-        with _alone_in(path.parent):  # prevents other processes from removing the directory before it is locked
+        with _alone_in(path.parent):  # This prevents other processes from removing the directory before it is locked.
             begun = not partial.exists()
             partial.mkdir()
             lock = lock_folder(partial)
@@ -106,9 +109,9 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
         ) from error
     finally:
         if begun:
-            shutil.rmtree(partial, ignore_errors=True)  # unless it was renamed
+            shutil.rmtree(partial, ignore_errors=True)  # This has no effect if the directory was renamed.
         for folder in new_folders:
-            with suppress(OSError):  # the folder may no longer be empty
+            with suppress(OSError):  # The folder may no longer be empty.
                 folder.rmdir()
         if lock is not None:
             os.close(lock)
@@ -118,7 +121,7 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
 
 def _put_in_place_of(path: Path, fresh: Path) -> None:
     """Replace the old directory by the new one, and restore the old one if that fails. If this process is killed, the
-    next one restores it.
+    next process restores the old directory.
     """
     old = path.parent / f".{path.name}.replaced-{os.getpid()}"
     with _alone_in(path.parent):
@@ -132,13 +135,13 @@ def _put_in_place_of(path: Path, fresh: Path) -> None:
 
 
 def is_partial(path: Path) -> bool:
-    """Return whether this is the name of a directory that is being written, or that a dead process was writing."""
+    """Return whether this is the temporary name of a directory, whose process is still writing or has died."""
     return re.fullmatch(r"(?s)\..*\.partial-\d+", path.name) is not None
 
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Let other processes that begin a run directory in the same folder wait for a moment."""
+    """Hold a lock on a folder, so other processes that begin a run directory in it have to wait for a moment."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -148,8 +151,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def recover(path: Path, keeps_record: bool = True) -> None:
-    """Remove the directories that killed processes have left under this name. If one of them was replacing a run, that
-    run gets its name back. `keeps_record`: keep the records of killed runs, as in killed_runs.py.
+    """Remove the directories that killed processes have left under this name. If one of these processes was replacing a
+    run, that run gets its name back. With `keeps_record`, keep the records of killed runs (killed_runs.py).
     """
     if path.parent.is_dir():
         with _alone_in(path.parent):
@@ -157,7 +160,7 @@ def recover(path: Path, keeps_record: bool = True) -> None:
 
 
 def is_being_written(path: Path) -> bool:
-    """Return whether a running process fills a directory for this name. Directories of killed processes are removed."""
+    """Return whether a running process is writing a run with this name. Directories of killed processes are removed."""
     if not path.parent.is_dir():
         return False
     with _alone_in(path.parent):
@@ -166,8 +169,8 @@ def is_being_written(path: Path) -> bool:
 
 
 def _leftovers(path: Path) -> Iterator[Path]:
-    """Yield the temporary directories of runs of this name, in progress or killed. The folder may be that of a study
-    with very many runs.
+    """Yield the temporary directories of runs with this name, whether in progress or killed. The folder may belong to a
+    study with very many runs.
     """
     start = f".{path.name}."
     for name in os.listdir(path.parent):
@@ -179,7 +182,7 @@ def _clear_dead(path: Path, keeps_record: bool = True) -> None:
     """Remove the directories that killed runs left under this name, and keep their records."""
     for left in _leftovers(path):
         if is_partial(left):
-            with suppress(OSError):  # the lock is held by a running process
+            with suppress(OSError):  # A running process holds the lock.
                 lock = lock_folder(left)
                 if keeps_record:
                     keep_record(left, path)
@@ -200,7 +203,7 @@ def _sync(path: Path) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Return the text of a JSON file of a run."""
+    """Return a value as the text of a JSON file of a run."""
     return json.dumps(value, indent=2, sort_keys=False, allow_nan=False) + "\n"
 
 

@@ -29,8 +29,8 @@ Positions = Sequence[Sequence[float]]
 
 
 class TreeBackbone:
-    """The backbone of the paper, in which messages flood the tree or are routed on it. Because links keep their order,
-    delivery is causal without a further layer.
+    """The backbone of the paper, a tree on which messages are flooded or routed. Links keep their order, so delivery is
+    causal without a further layer.
     """
 
     detectors: Sequence[Detector] = ()
@@ -94,7 +94,7 @@ class VCubeBackbone:
             self.tests_in_flight -= 1
 
     def timer(self, station: int, action: Callable[[], None]) -> Any:
-        """Return a timer of this station. It lasts for the whole run, because stations do not crash."""
+        """Return a timer of this station. It remains valid for the whole run, because stations do not crash."""
         kernel = self.network.kernel
         if self.causes is None:
             return Timer(kernel, action)
@@ -106,7 +106,7 @@ class VCubeBackbone:
         return self.network.in_flight == self.tests_in_flight and all(layer.is_idle for layer in self.layers)
 
     def stop_background_traffic(self) -> None:
-        """Stop the detectors. Tests that they have already sent are still answered."""
+        """Stop the detectors. Stations still answer tests that are in transit."""
         for detector in self.detectors:
             detector.stop()
 

@@ -35,15 +35,15 @@ class CauseLog:
         self._events = recording.events
         self._handler = NONE  # row of the current or the last handler
         self._handler_ns = NONE
-        # messages between processes that are in transit
+        # messages in transit between processes
         self._travelling: dict[tuple[int, int, int], deque[tuple[int, Any, str]]] = {}
         self._down: set[int] = set()  # numbers of crashed processes
         self.window = ""  # the window that held back the next segment of TCP
         self._queues: dict[str, deque[tuple[Frame, int, str]]] = {}  # sender -> its frames that may still be sent
-        self._is_queueing = False  # whether a frame is being handed to the MAC, whose queue may be full
+        self._is_queueing = False  # True while a frame is handed to the MAC, whose queue may be full.
 
     def cause(self) -> int:
-        """Return the row of the running handler, or NONE. A handler ends in the nanosecond in which it begins."""
+        """Return the row of the running handler, or NONE. A handler takes no simulated time."""
         return self._handler if self._handler_ns == self._calendar.now else NONE
 
     def _begin(self) -> None:
@@ -178,14 +178,14 @@ class CauseLog:
         return note_and_send
 
     def note_loss(self, i: int, to: int, message: Any) -> None:
-        """Record that the network loses the message that process i has just sent."""
+        """Record that the network loses the last message that process i has sent."""
         if copies := self._travelling.get((i, to, id(message))):
             copies.pop()
             if not copies:
                 del self._travelling[i, to, id(message)]
 
     def note_crash(self, i: int) -> None:
-        """Record the crash of process i, which receives no messages from then on."""
+        """Record the crash of process i. The process receives no further messages."""
         self._down.add(i)
         for key in [key for key in self._travelling if key[1] == i]:
             del self._travelling[key]

@@ -28,7 +28,7 @@ ENDLESS = {"max_retransmissions": 10**9, "connect_timeout_s": 1e9}
 
 
 class Channels:
-    """The connections of a node over one network, and their endpoint."""
+    """The connections of a node over one network, together with their endpoint."""
 
     def __init__(self, context: Context, node: Node, parameters: TcpParameters) -> None:
         self.me = node.me
@@ -58,7 +58,9 @@ class Channels:
         self._client = None
 
     def on_segment(self, peer: int, segment: Segment) -> None:
-        """Handle a segment that arrived. Messages that it completes are handed up before this method returns."""
+        """Handle a segment that arrived. Messages that the segment completes are handed up before this method
+        returns.
+        """
         endpoint = self._endpoint
         link = endpoint.links.get((peer, segment.target))
         taken = 0 if link is None else link.taken
@@ -74,7 +76,7 @@ class Channels:
         return self._kernel.now
 
     def timer(self, action: Callable[[], None]) -> Any:
-        """Return a timer for a connection. The connection stops the timer, so the node does not have to."""
+        """Return a timer for a connection. The connection stops it, so the node does not have to track it."""
 
         def fire() -> None:
             action()

@@ -26,8 +26,8 @@ from mobilenet.simulation.message_fields import contents
 from mobilenet.simulation.nodes import byte_count, list_sizes
 
 FrameObserver = Callable[[Frame], None]
-HopObserver = Callable[[int, int, Any], None]  # called when a message is put on the link from a to b
-OUT_OF_RANGE = "out_of_range"  # outcome if the only receiver is too far away; the medium does not count this case
+HopObserver = Callable[[int, int, Any], None]  # called for each message that is put on the link from a to b
+OUT_OF_RANGE = "out_of_range"  # The only receiver is too far away. The medium does not count this case.
 
 
 def both(first: FrameObserver | None, second: FrameObserver | None) -> FrameObserver | None:
@@ -49,7 +49,7 @@ class Counters:
         self._kernel = kernel
         self._recording = recording
         self._wired_kinds: dict[type, list[int]] = {}  # message class -> hops, bytes, payload bytes
-        self.on_hop: HopObserver | None = None  # observer of each hop, for example a live page
+        self.on_hop: HopObserver | None = None  # an observer of each hop, such as a live page
         self.causes = None if recording.causes is None else CauseLog(kernel, recording)
 
     def frame_observer(self) -> FrameObserver | None:
@@ -130,7 +130,7 @@ class Counters:
         add = self._recording.samples.add
         sent = medium.by_kind.values()
         add(now, "network", "radio_frames", medium.frames)
-        if medium.retries:  # only acknowledged frames are sent again
+        if medium.retries:  # Only acknowledged frames are retransmitted.
             add(now, "network", "radio_mac_retries", medium.retries)
         if medium.group_retries:
             add(now, "network", "radio_group_retries", medium.group_retries)
@@ -150,7 +150,7 @@ class Counters:
                 add(now, "network", prefix + outcome, count)
         add(now, "network", "wired_messages", sum(link.sent for link in wires.links.values()))
         add(now, "network", "wired_bytes", sum(link.bytes for link in wires.links.values()))
-        # losses occur only if a link was cut or impaired by an intervention
+        # Messages are lost only on links that an intervention cut or impaired.
         if lost := sum(link.lost for link in wires.links.values()):
             add(now, "network", "wired_lost", lost)
 
@@ -183,8 +183,9 @@ class Counters:
                 "delivered": sum(link.delivered for link in links),
                 "bytes": sum(link.bytes for link in links),
                 "in_flight": wires.in_flight,
-                **({"lost": lost} if lost else {}),  # losses on links that an intervention cut or impaired
-                **({"suspicions": suspicions} if suspicions else {}),  # false suspicions: stations never fail
+                **({"lost": lost} if lost else {}),  # messages lost on links that an intervention cut or impaired
+                # All suspicions are false, because stations never fail.
+                **({"suspicions": suspicions} if suspicions else {}),
             },
             "by_message_type": kinds,
         }

@@ -1,7 +1,7 @@
-"""The delay line that delays the frames of an impaired host on their way to the MAC.
+"""Delay the frames of an impaired host on their way to the MAC.
 
-Model     Each frame enters the MAC's queue after the delay that is set when the host sends it, and never before an
-          earlier frame. A crash empties the line.
+Model     The delay of a frame is the value that is set when the host sends the frame. A frame never enters the MAC's
+          queue before an earlier frame. A crash empties the line.
 Units     integer nanoseconds
 Source    ours: docs/models/world.md, "By hand"
 """

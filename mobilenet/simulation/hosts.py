@@ -34,12 +34,12 @@ class HostNode(Node):
         self.member = False
         self.session: int | None = None  # session of the last join or handoff
         self.covered = False
-        self._associated: int | None = None  # the station that was last notified of an association
+        self._associated: int | None = None  # the last station that was notified of an association
         self._handoff: int | None = None  # the session of the handoff in progress
         self._held: list[str] | None = None  # messages delivered during the call of co_broadcast, or None outside of it
-        self._line: DelayLine | None = None  # set once the frames of this host are delayed
+        self._line: DelayLine | None = None  # Created when the frames of this host are delayed for the first time.
         self._events = context.recording.events
-        self.on_delivery: Callable[[str], None] | None = None  # notifies the users' processes
+        self.on_delivery: Callable[[str], None] | None = None  # Notifies the users' processes of a delivery.
 
     @property
     def up(self) -> bool:
@@ -111,7 +111,7 @@ class HostNode(Node):
     # --- what the world does to it
 
     def set_cell(self, cell: int | None) -> None:
-        """Set the cell to that of the nearest station in range, or to None out of coverage."""
+        """Set the cell to the cell of the nearest station in range, or to None if no station is in range."""
         self.cell = cell
         self.transceiver.serving = None if cell is None else self._context.station(cell)
         if cell is None and self.covered:
@@ -125,7 +125,7 @@ class HostNode(Node):
             self.sample()
 
     def boot(self) -> None:
-        """Power on, for the first time or after a crash, with a new protocol object that receives the stable store."""
+        """Power on for the first time or after a crash. A new protocol object receives the stable store."""
         self.transceiver.up = True
         self.protocol = self._context.new_host(self)
         self._associate(self.cell)
@@ -137,7 +137,7 @@ class HostNode(Node):
         self.end()
 
     def end(self) -> None:
-        """End the current life of the host, which crashes or disappears for good."""
+        """End the current life of the host, because it crashes or disappears for good."""
         self._lose_volatile()
         self.halt()
         if self._line is not None:
@@ -146,7 +146,7 @@ class HostNode(Node):
         self.protocol = None
 
     def delay_frames(self, delay_ns: int) -> None:
-        """Delay the frames that the host sends from now on by this time."""
+        """Delay all later frames of the host by this time."""
         if self._line is None:
             if not delay_ns:
                 return
@@ -192,7 +192,8 @@ class HostNode(Node):
         if self.protocol is None:
             self._record("refused", detail={"cause": "down"})
             return
-        self._held = []  # a protocol may deliver its own message at once, but the broadcast is recorded first
+        # A protocol may deliver its own message during the call, but the broadcast must be recorded first.
+        self._held = []
         message = self.protocol.co_broadcast(payload_bytes)
         held, self._held = self._held, None
         if message is None:

@@ -17,7 +17,7 @@ from mobilenet.protocols.datagram_relay import Moved
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.nodes import Context, Node
 
-Ends = tuple[int, int]  # the two stations of a link, the lower number first
+Ends = tuple[int, int]  # the two stations of a link, with the lower number first
 
 
 class Infrastructure:
@@ -39,7 +39,7 @@ class Infrastructure:
         self._off: set[int] = set()
         self._hosts = hosts
         self._seed = context.seed
-        # Moved messages are never lost, because without one a station would lose all messages for the host.
+        # Moved messages are never lost. If one were lost, a station would lose all messages for the host.
         wires.spares = (Moved,)
         self._impaired: set[int] = set()  # numbers of impaired hosts
         self._impaired_links: set[Ends] = set()

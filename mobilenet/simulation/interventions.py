@@ -38,7 +38,7 @@ LAST = 2  # a priority that comes after simpy's NORMAL
 
 @dataclass(frozen=True)
 class Interventions:
-    """Carries out the interventions of one run. `add_host` creates a host at a given position."""
+    """Carries out the interventions of a run. `add_host` creates a host at a given position."""
 
     _kernel: Kernel
     _lifecycle: Lifecycle
@@ -52,8 +52,8 @@ class Interventions:
             self.begin_one(one)
 
     def begin_one(self, one: AnyIntervention) -> None:
-        """Schedule an intervention after all other events of its time. Raise ValueError if this time has passed.
-        Whether an intervention makes sense is checked when the scenario is read.
+        """Schedule an intervention after all other events of its time. Raise ValueError if this time has passed. Other
+        checks are made when the scenario is read.
         """
         if ns(one.at_s) < self._kernel.now:
             now_s = self._kernel.now / SECOND

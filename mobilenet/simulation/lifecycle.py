@@ -1,4 +1,4 @@
-"""The life of hosts as seen from outside: they appear, join, broadcast, crash, recover, leave, and disappear.
+"""Control the life of hosts: they appear, join, broadcast, crash, recover, leave, and disappear.
 
 Model     Each behaviour is a simpy process. Its times depend only on the scenario and its seed, not on the protocol.
           Its order among simultaneous events is fixed from the beginning.
@@ -44,11 +44,13 @@ class Lifecycle:
         self.pending: dict[int, str] = {}  # host -> its open request: join, leave or vanish
         self._joining: set[int] = set()  # hosts that were asked to join, and have not been asked to leave since
         self._gone: set[int] = set()  # hosts that left for good
-        self._crashes = [0] * len(hosts)  # crashes of each host so far
-        self._workload, self._segment = scenario.workload, 0  # an intervention may change the workload
+        self._crashes = [0] * len(hosts)  # number of crashes of each host so far
+        self._workload, self._segment = scenario.workload, 0  # An intervention may change the workload.
 
     def begin(self) -> None:
-        """Begin all processes that the protocol cannot influence. Their order decides ties."""
+        """Begin all processes that the protocol cannot influence. Simultaneous events happen in the order of these
+        processes.
+        """
         scenario, start = self._scenario, self._kernel.start
         plan = changes(scenario.churn, scenario.seed, len(self._hosts), self._duration_ns)
         for host, trajectory in enumerate(self._trajectories):
@@ -81,7 +83,7 @@ class Lifecycle:
             self._ask(host, "vanish")
 
     def _broadcast(self, host: int) -> Process:
-        """Let a host broadcast from now on, or from its appearance, until it leaves or the workload changes."""
+        """Let a host broadcast until it leaves or the workload changes. It starts now, or when it appears."""
         workload, segment, seed = self._workload, self._segment, self._scenario.seed
         start_ns = max(self._trajectories[host].appears_ns, self._kernel.now)
         for at_ns in broadcast_times(workload, seed, host, start_ns, self._duration_ns, segment):
@@ -96,7 +98,7 @@ class Lifecycle:
         self._ask(change.host, change.kind)
 
     def _fail(self, outage: Outage) -> Process:
-        """Crash the host that the plan names, or a host in the cell that the plan names. Recover it later."""
+        """Crash the host that the plan names, or a host in the cell that the plan names. Recover the host later."""
         yield self._kernel.until(outage.at_ns)
         host = outage.host
         if host is None:
@@ -107,11 +109,12 @@ class Lifecycle:
         if self._crash(host):
             crash = self._crashes[host]
             yield self._kernel.timeout(outage.lasts_ns)
-            if crash == self._crashes[host]:  # otherwise interventions have recovered the host and crashed it again
+            # If the numbers differ, interventions have recovered the host and crashed it again.
+            if crash == self._crashes[host]:
                 self._recover(host)
 
     def _insist(self, host: int) -> Process:
-        """Repeat the last request to a host until it is met."""
+        """Repeat the last request to a host until the host has fulfilled it."""
         while not self._try(self._hosts[host], self.pending[host]):
             yield self._kernel.timeout(ASKED_AGAIN_NS)
         del self.pending[host]
@@ -119,7 +122,7 @@ class Lifecycle:
     # --- by hand, or by processes of users
 
     def happen(self, what: str, host: int) -> None:
-        """Carry out a crash, recovery, join, leave or broadcast, if that is possible now."""
+        """Carry out a crash, recovery, join, leave or broadcast, if the host can do it now."""
         if what == "crash":
             self._crash(host)
         elif what == "recover":
@@ -157,7 +160,7 @@ class Lifecycle:
                 continue
             if not host.up:
                 host.recover()
-        self._movement.tick()  # a host may have left coverage since the last tick
+        self._movement.tick()  # Update positions first, because a host may have left coverage since the last tick.
         places = self._movement.positions()
         for host in self._hosts:
             if self._movement.present[host.me] and host.cell is None:
@@ -179,7 +182,7 @@ class Lifecycle:
             self._kernel.start(self._insist(host))
 
     def _try(self, node: HostNode, wish: str) -> bool:
-        """Make a request once more, and return whether it has been met."""
+        """Repeat a request, and return whether the host has fulfilled it."""
         if node.protocol is None:
             return False
         is_out = node.protocol.is_out()

@@ -1,10 +1,10 @@
-"""Make broken copies of a package: edit a few lines of its source, and load the copy under a private name.
+"""Make broken copies of a package. A few lines of its source are edited, and the copy is loaded under a private name.
 
-Model     an edit names a module of the package, whole lines of code that occur there exactly once, and the lines that
-          replace them. Comments, indentation and line breaks do not matter in the search. Whole modules are copied,
-          except those that define shared types (`shared`: messages, settings, what survives crashes), so that the copy
-          and the code around it can exchange objects
-Errors    EditError if an edit no longer applies: its lines are missing, occur more than once, or would not change
+Model     An edit names a module of the package, whole lines of code that occur there exactly once, and the lines that
+          replace them. The search ignores comments, indentation and line breaks. A copy contains all modules except
+          those with shared types (`shared`), such as messages, settings and stable storage. The copy and the code
+          around it can therefore exchange objects.
+Errors    EditError if an edit no longer applies: its lines are missing, occur more than once, or would not change.
 Source    ours: docs/protocols/mobile-causal.md, Mutants
 """
 
@@ -37,7 +37,7 @@ class Edit(NamedTuple):
 
 
 def apply_edit(source: str, edit: Edit) -> str:
-    """Return the source in which the old lines are replaced. The new lines have the indentation of the old ones."""
+    """Return the source with the old lines replaced. The new lines get the indentation of the old lines."""
     lines = source.splitlines()
     first, last = place(source, edit)
     indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
@@ -81,13 +81,13 @@ def _span(source: str, edit: Edit) -> tuple[int, int]:
 
 
 def _code(lines: list[str]) -> list[tuple[str, int]]:
-    """Return the tokens of the code with their line numbers. Comments are left out."""
+    """Return the tokens of the code, without comments, together with their line numbers."""
     return [(word, number) for number, line in enumerate(lines) for word in WORD.findall(COMMENT.sub("", line))]
 
 
 def mutate(package: str, name: str, edits: Iterable[Edit], shared: Collection[str] = ()) -> ModuleType:
-    """Load a second copy of the package with these edits next to the original, where its relative imports still
-    work.
+    """Load a second copy of the package with these edits. The copy is placed next to the original, so its relative
+    imports still work.
     """
     original = import_module(package)
     folder = Path(str(original.__file__)).parent

@@ -61,7 +61,7 @@ def test_the_network_calls_the_hooks_on_the_port_page() -> None:
 
 
 def test_every_port_implements_the_calls_on_the_port_page() -> None:
-    """These are the port of a run, and the port of tests and swarms."""
+    """The test checks two ports: that of a run, and that of tests and swarms."""
     parts = (0, Clock(), midpoint, Effects())
     for name in calls("Port") | calls("HostPort"):
         assert hasattr(HostNode, name) and hasattr(ControlledHostPort(*parts), name), name

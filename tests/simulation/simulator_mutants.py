@@ -1,9 +1,10 @@
-"""Mutants of the simulator: one expression of its code is edited, and a checked run has to report the fault.
+"""Mutants of the simulator. In each mutant, one expression of the code is edited, and a checked run must report the
+fault.
 
-Model     a mutant is a function in which one piece of the source has been replaced. Compiled modules cannot be edited,
-          so mutants run interpreted, all of them in a separate process:
+Model     A mutant is a function in which one part of the source has been replaced. Compiled modules cannot be edited,
+          so all mutants are interpreted, in a separate process:
               MOBILENET_COMPILED=0 python -m tests.simulation.simulator_mutants [name ...]
-Prints    a JSON object that maps each mutant to what the run reported, or to null if the mutant survives
+Prints    a JSON object that maps each mutant to the report of the run, or to null if the mutant survives
 Source    ours: docs/validation/trust.md
 """
 
@@ -41,7 +42,8 @@ FIRST, RELIABLE, CAUSAL = "first.yaml", "vcube/reliable.yaml", "vcube/causal.yam
 TCP = "protocol={name: tcp_flooding}"
 NO_CRASH = ["processes=8", "faults=[]", "detector=null"]
 WITH_CRASH = ["processes=16", "faults=[{process: p8, at: 0.3}]", "workload.messages=4"]
-# Frames from beyond the range disturb this scenario. One of them is sent in the nanosecond in which positions change.
+# Frames from senders out of range disturb this scenario. One of these frames is sent in the nanosecond in which
+# positions change.
 DISTURBED = [
     "seed=926485439", "duration_s=5.466", "hosts.count=10", "workload={interval_s: 0.911}",
     "stations={layout: {shape: points, points_m: [[0, 65.8], [160.574, 44], [257.549, 50.4], [488.209, -41.4],"
@@ -65,7 +67,7 @@ WORLDS: dict[str, tuple[str, list[str]]] = {  # name -> (scenario, overrides)
 
 
 class Mutant(NamedTuple):
-    """A mutant of the simulator. `reports` contains words of the fault that the run has to report."""
+    """A mutant of the simulator. `reports` is a text that the report of the run must contain."""
 
     owner: type
     function: str
@@ -79,7 +81,7 @@ IS_LOUDEST = "power = tx - plain[int(distance_m * 100 + 0.5)]"
 THERE = "self._calendar.at(self._last_ns, wire.next_arrives)"
 ON_THE_WIRE = "-(-8 * size_bytes * SECOND // self._bits_per_s)"
 MUTANTS: dict[str, Mutant] = {
-    # Mutants of the radio by distance.
+    # These are mutants of the radio by distance.
     "two_frames_at_once": Mutant(
         UnitDisk, "_disturb_lock", "not self._survives(node.lock_d2, d2)", "False", "crowd", "overlaps it"
     ),
@@ -120,7 +122,7 @@ MUTANTS: dict[str, Mutant] = {
     "records_half_of_the_bytes": Mutant(
         Counters, "sample_totals", '"radio_bytes", sum(', '"radio_bytes", 0.5 * sum(', "disk", "is recorded as"
     ),
-    # Mutants of the MAC.
+    # These are mutants of the MAC.
     "does_not_wait_for_difs": Mutant(
         Dcf, "_after_idle", "self._rules.difs_ns", "self._rules.sifs_ns", "crowd", "before DIFS"
     ),
@@ -136,11 +138,11 @@ MUTANTS: dict[str, Mutant] = {
         Dcf, "is_new", "self._last_heard.get(frame.sender.index) == frame.number", "False", "groupcast",
         "a repetition",
     ),
-    # Mutants of the radio by power.
+    # These are mutants of the radio by power.
     "too_much_power": Mutant(Sinr, "start", IS_LOUDEST, IS_LOUDEST.replace("100", "95"), "sinr", "dBm, expected"),
     "no_interference": Mutant(Interference, "changes", "ends > first and", "False and", "sinr", "has an SINR of"),
     "changes_over_at_once": Mutant(Sinr, "_arrive", "node.lock_until > first", "False", "sinr", "and so is"),
-    # Mutants of the positions of hosts and the choice of their stations.
+    # These mutants affect the positions of hosts and the choice of their stations.
     "another_station": Mutant(Attachment, "look", "distances.argmin", "distances.argmax", "disk", "is in cell"),
     "looks_too_late": Mutant(Movement, "_look_at", "- NEARLY_M) *", "- NEARLY_M) * 9 *", "disk", "is in cell"),
     "no_hysteresis": Mutant(Attachment, "look", "< self._hysteresis)", "< 0)", "disk", "has to keep"),
@@ -156,7 +158,7 @@ MUTANTS: dict[str, Mutant] = {
     "walks_while_it_is_down": Mutant(
         Movement, "pause", "self._set(host, x, y, 0.0, 0.0)", "self._set(host, x, y, vx, vy)", "crashes", "expected"
     ),
-    # Mutants of the wires.
+    # These are mutants of the wires.
     "sends_in_no_time": Mutant(Link, "send", ON_THE_WIRE, "0", "disk", "too early"),
     "overtakes_on_a_wire": Mutant(
         Link, "send", "arrivals.append(arrive)", "arrivals.appendleft(arrive)", "disk", "too early"
@@ -165,12 +167,12 @@ MUTANTS: dict[str, Mutant] = {
         Link, "send", THERE, f"{THERE}; wire.arrivals.append(arrive); {THERE}", "disk", "two fates"
     ),
     "counts_bytes_wrongly": Mutant(Link, "send", "+= size_bytes", "+= size_bytes + 1", "disk", "bytes were put"),
-    # Mutants of TCP.
+    # These are mutants of TCP.
     "hands_up_out_of_order": Mutant(
         Incoming, "_release", "self._ends[0] <= self.nxt", "True", "tcp", "not the one sent"
     ),
     "hands_up_twice": Mutant(Incoming, "take", "if last > nxt", "", "tcp", "not the one sent"),
-    # Mutants of the network of processes.
+    # These are mutants of the network of processes.
     "sends_all_at_once": Mutant(
         SendServer, "send", "else now) + self._send_ns", "else now)", "steps", "receives a message"
     ),

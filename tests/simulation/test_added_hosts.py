@@ -1,4 +1,6 @@
-"""Tests that hosts added by hand join, walk and broadcast like all others, and that the verifier checks this."""
+"""Tests of hosts that a user adds to a run. They join, walk and broadcast like other hosts, and the verifier checks
+them.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def test_added_hosts_start_walking_where_they_were_added(done: Run) -> None:
     assert track.time_ns.iloc[0] == 9 * 10**9
     assert np.hypot(track.x_m.iloc[0] - 300, track.y_m.iloc[0] + 20) <= 5 * (9 - 8.123456789) + 1e-3
     first = done.positions[done.positions.node == "h6"]
-    assert first.time_ns.iloc[0] == 6 * 10**9  # the host was added after 5 s
+    assert first.time_ns.iloc[0] == 6 * 10**9  # The host was added after 5 s.
     assert np.hypot(first.x_m.diff(), first.y_m.diff()).max() > 4.5
 
 

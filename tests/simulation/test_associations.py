@@ -1,4 +1,4 @@
-"""Tests that plug-in stations are notified when hosts arrive and leave, and that these calls change nothing else in the
+"""Tests that plug-in stations are notified when hosts arrive and leave. These calls do not change anything else in the
 simulation.
 """
 
@@ -73,7 +73,7 @@ def play(path: Path) -> tuple[Simulation, list[Entry]]:
 
 
 def expected_calls(log: list[Entry]) -> list[Entry]:
-    """Return the calls that the stations should get. They are derived from the calls of the hosts."""
+    """Derive the expected calls of the stations from the calls of the hosts."""
     calls: list[Entry] = []
     at: dict[int, int] = {}
     for now, hook, host, station in log:
@@ -93,7 +93,7 @@ def test_stations_are_notified_of_an_association_before_the_host(more: str, tmp_
     assert heard == expected_calls(log)
     kinds = [entry[1] for entry in heard]
     assert kinds.count("on_associated") > 20 and kinds.count("on_disassociated") > 10
-    for place, (now, hook, host, station) in enumerate(log):  # the call of a host follows the call of its station
+    for place, (now, hook, host, station) in enumerate(log):  # A host is called after its station.
         if hook == "on_associated":
             assert log[place + 1] == (now, "on_cell", host, station)
     now_there = {host: station for _, hook, host, station in log if hook == "on_associated"}

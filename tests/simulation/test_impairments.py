@@ -51,7 +51,7 @@ def test_messages_on_an_impaired_link_stay_in_order() -> None:
     draws = Stream(1, "impaired", "s0-s1")
 
     def send(name: str) -> None:
-        link.send(1000, lambda: arrived.append((name, kernel.now // MILLISECOND)))  # a message takes 1 ms
+        link.send(1000, lambda: arrived.append((name, kernel.now // MILLISECOND)))  # A message takes 1 ms.
 
     send("a")
     link.impair(0.0, 50 * MILLISECOND, draws)

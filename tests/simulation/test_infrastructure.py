@@ -1,4 +1,6 @@
-"""Tests of links cut and radios switched off by hand: what continues, what is held back or lost, and the warnings."""
+"""Tests of links that a user cuts and radios that a user switches off. They check which messages continue, wait or are
+lost, and the warnings.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of interventions by hand: they take effect on time, a run with them can be repeated, and the verifier checks
-the record for them.
+"""Tests of interventions by a user. An intervention takes effect on time, a run with interventions can be repeated, and
+the verifier checks them in the record.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def test_a_rejected_intervention_without_effect_states_its_line(tmp_path: Path) 
     ("interventions", "more"),
     [
         (of("h1", ("crash", 4), ("recover", 6), ("crash", 7)), []),
-        (of("h1", ("crash", 7), ("crash", 4), ("recover", 6)), []),  # the result is sorted by time
+        (of("h1", ("crash", 7), ("crash", 4), ("recover", 6)), []),  # The result is sorted by time.
         (of("h1", ("crash", 4)) + of("h2", ("crash", 5)), []),
         (of("h1", ("crash", 9)), [OUTAGE]),
         (of("h1", ("recover", 7), ("crash", 8), ("recover", 10)), [OUTAGE]),  # OUTAGE does not end a later outage

@@ -1,5 +1,5 @@
-"""Tests that --check-simulator reports faults planted in the simulator, accepts correct runs, and does not change the
-record.
+"""Tests that --check-simulator reports faults that are planted in the simulator. It must accept correct runs and not
+change the record.
 """
 
 from __future__ import annotations

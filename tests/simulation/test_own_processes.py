@@ -1,5 +1,5 @@
-"""Tests of custom simpy processes: the shipped examples, their permissions, paired worlds, and errors that end a
-run.
+"""Tests of custom simpy processes. They cover the shipped examples, their permissions, paired worlds, and errors that
+end a run.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def test_requests_are_accepted_only_from_declared_processes(tmp_path: Path) -> N
 
 
 def test_simultaneous_events_run_in_the_order_of_their_creation(tmp_path: Path) -> None:
-    """The crash that was planned comes first, then the process, then the intervention."""
+    """The scheduled crash comes first, then the process, and then the intervention."""
     code = "def p(env, host):\n    yield env.timeout(5)\n    host.broadcast()\n"
     faults = "faults: {schedule: explicit, outages: [{host: h0, at_s: 5, duration_s: 1}]}\n"
     faults += "interventions: [{at_s: 5, do: recover, host: h0}]\n"
@@ -486,7 +486,7 @@ def test_an_object_that_is_not_a_process_is_rejected_early(
 
 
 def test_a_process_cannot_catch_an_error_of_the_protocol(tmp_path: Path) -> None:
-    """A process that caught the error could reach the run through it, even without the argument `run`."""
+    """If a process could catch the error, it could reach the run through it, even without the argument `run`."""
     source = (SCENARIOS / "own_protocol" / "gossip.py").read_text(encoding="utf-8")
     source = source.replace("        rumour = Rumour(message, body)\n", "        raise RuntimeError('busy')\n", 1)
     (tmp_path / "gossip.py").write_text(source, encoding="utf-8")

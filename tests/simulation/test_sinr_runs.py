@@ -44,7 +44,7 @@ def pairs(*overrides: str) -> dict[str, int]:
 
 
 def test_interference_beyond_the_cutoff_changes_no_reception(bound: pytest.MonkeyPatch) -> None:
-    """The network is 1.7 km wide. The bound is at 1 393 m, and at 3 000 m with a tenth of the power."""
+    """The network is 1.7 km wide. The cutoff is 1 393 m, or 3 000 m with a tenth of the power."""
     wireless = f"wireless={{{SINR}}}"
     parameters = WirelessParameters(model="sinr", mode="g", broadcast_rate_mbps=6)
     assert links.cutoff_m(parameters) == pytest.approx(1392.6, abs=0.1)
@@ -57,7 +57,8 @@ def test_interference_beyond_the_cutoff_changes_no_reception(bound: pytest.Monke
     assert sum(abs(usual[outcome] - wider[outcome]) for outcome in usual) < 2e-4 * sum(usual.values())
     bound.setattr(links, "BELOW_NOISE_CDB", -1000)
     links.cutoff_m.cache_clear()
-    narrower = pairs(wireless)  # Powers below ten times the noise are ignored here, and the receptions do change
+    # With this bound, powers below ten times the noise are ignored, and the receptions do change.
+    narrower = pairs(wireless)
     assert sum(abs(usual[outcome] - narrower[outcome]) for outcome in usual) > 1e-3 * sum(usual.values())
 
 
@@ -104,7 +105,8 @@ def test_a_sinr_run_is_judged_and_conserves_its_pairs(tmp_path: Path) -> None:
     ("wireless", "expected"),
     [
         ("model: sinr, mode: g, broadcast_rate_mbps: 54", ["54 Mb/s reaches"]),
-        (f"{SINR}, preamble_sinr_db: 50", ["stations are received only up to 6.5 m"]),  # the noise counts, too
+        # The calculation includes the noise.
+        (f"{SINR}, preamble_sinr_db: 50", ["stations are received only up to 6.5 m"]),
         (f"{SINR}, unicast_rate_mbps: 6", []),
         (f"{SINR}, unicast_rate_mbps: 6, tx_dbm: -20", ["stations are received only up to 5.4 m"]),
         (

@@ -1,9 +1,8 @@
-"""The definitions of causal broadcast with membership, implemented literally, as an oracle.
+"""An oracle that implements the definitions of causal broadcast with membership literally.
 
-Model     the oracle uses sets of pairs over the events of a trace. Happened-before is the transitive closure of "same
-          host, earlier" and "broadcast before its delivery". Every rule is a loop over all pairs, which is slow and
-          obviously correct. The event `reset` stands for the gap of a
-          host that no station knows any more
+Model     The oracle uses sets of pairs of events in a trace. Happened-before is the transitive closure of "same host,
+          earlier" and "broadcast before its delivery". Every rule is a loop over all pairs, which is slow but
+          obviously correct. When all stations have forgotten a host, the gap in its deliveries is called a `reset`.
 Shapes    judge(rows, gaps) -> the names of the violated properties; rows: (host, event, message or None)
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -17,8 +16,8 @@ GAPS = ("gap", "reset")
 
 
 def happened_before(rows: Sequence[Row], counts: set[int]) -> set[tuple[int, int]]:
-    """Return the pairs of happened-before among the rows in `counts`, which are the valid broadcasts and the first
-    deliveries.
+    """Return the pairs (a, b) of rows in which a happened before b. `counts` contains the valid broadcasts and the
+    first deliveries.
     """
     pairs = set()
     for a in counts:
@@ -40,8 +39,9 @@ def judge(rows: Sequence[Row], gaps_allowed: bool) -> set[str]:
     violated: set[str] = set()
     member: dict[str, bool] = {}
     down: dict[str, bool] = {}
-    since: dict[str, int] = {}  # host -> row from which on the host is entitled to messages
-    entitled_from: dict[int, int] = {}  # row of a delivery -> row from which on its host was entitled at that time
+    since: dict[str, int] = {}  # host -> first row from which the host is entitled to messages
+    # row of a delivery -> first row from which its host was entitled to messages at that time
+    entitled_from: dict[int, int] = {}
     sent: dict[str, int] = {}  # message -> row of its broadcast
     got: dict[tuple[str, str], int] = {}  # (host, message) -> row of its first delivery
     resets = [row for row, (_, event, _) in enumerate(rows) if event == "reset" and gaps_allowed]

@@ -1,8 +1,8 @@
 """Damage a run directory in a way that the verifier must detect.
 
-Model     the tables are available as columns, such as `Copy.events`. `save` writes changed tables back and recomputes
+Model     The tables are available as columns, such as `Copy.events`. `save` writes changed tables back and recomputes
           the fingerprint and the digests of files. It also updates the number of rows, unless the caller forbids it.
-          Therefore a property, and not a checksum, has to detect the damage
+          Checksums therefore cannot detect the damage, and the verifier must find a violated property.
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -51,11 +51,11 @@ class Table(dict[str, list[Any]]):
         self[column] = values
 
     def each(self, *columns: str) -> Iterator[Any]:
-        """Yield a tuple of the values of these columns for each row."""
+        """Yield a tuple for each row with its values in these columns."""
         return zip(*(self[column] for column in columns), strict=True)
 
     def where(self, **values: Any) -> list[int]:
-        """Return the rows in which the columns have these values."""
+        """Return the indices of the rows in which the columns have these values."""
         wanted = tuple(values.values())
         return [row for row, cells in enumerate(self.each(*values)) if cells == wanted]
 
@@ -201,7 +201,7 @@ def verdicts_after(
 
 
 class Edits:
-    """A decorator for edits of recorded runs. It lists them by kind of edit and name of the run."""
+    """A decorator that registers edits of recorded runs. It groups them by the kind of edit and the name of the run."""
 
     def __init__(self) -> None:
         self.all: dict[tuple[str, str], tuple[Any, Damage]] = {}
@@ -209,7 +209,7 @@ class Edits:
     def __call__(self, caught_by: Any, names: str) -> Callable[[Damage], Damage]:
         """Register a damage for the runs with these names, which are separated by spaces.
 
-        `caught_by`: the property that the damage has to violate, or words of its explanation, or both.
+        `caught_by` is the property that the damage must violate, a part of its explanation, or both.
         """
 
         def register(function: Damage) -> Damage:

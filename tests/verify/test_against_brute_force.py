@@ -30,8 +30,8 @@ COUNTED = ("creation", "duplication", "membership", "causal_order", "delivery")
 def columns(rows: list[Row], gaps_allowed: bool = True) -> dict[str, list[Any]]:
     """Return the columns of a trace.
 
-    Before each allowed gap, a station gives up the host; other tests check whether it may do so. A host that all
-    stations have forgotten begins to join again.
+    Before each allowed gap, a station gives up the host. Other tests check whether the station may do that. A host that
+    all stations have forgotten starts to join again.
     """
     log = EventLog()
     for time, (host, event, message) in enumerate(rows):
@@ -50,9 +50,9 @@ def verify(rows: list[Row], gaps_allowed: bool) -> set[str]:
 
 
 def sound(draws: Random, gaps: bool) -> list[Row]:
-    """Draw a trace that keeps every promise, except that some deliveries are outstanding when the trace ends."""
+    """Draw a trace that keeps every promise. Some deliveries may still be outstanding when the trace ends."""
     rows: list[Row] = []
-    stream: list[str] = []  # messages in the order of their broadcasts, without those that were given up
+    stream: list[str] = []  # messages in the order of their broadcasts, except those that were given up
     position: dict[str, int] = {}  # member -> position of its next delivery
     numbers = dict.fromkeys(HOSTS, 0)
     # host -> messages that were broadcast, but are not yet in the stream
@@ -99,7 +99,7 @@ def sound(draws: Random, gaps: bool) -> list[Row]:
                     rows.append((host, "deliver", message))
                 if kind == "deliver":
                     break
-    if draws.random() < 0.7:  # let all messages arrive
+    if draws.random() < 0.7:  # In most traces, all messages arrive.
         for host in HOSTS:
             stream += waiting[host]
         for host, start in sorted(position.items()):

@@ -1,5 +1,5 @@
-"""Tests that the verifier catches plug-ins that invent handoffs or whose nodes share more than messages, whatever the
-run records.
+"""Tests that the verifier catches dishonest plug-ins. Some plug-ins invent handoffs, and in others the nodes share data
+without sending messages.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def test_a_host_receives_a_join_or_leave_during_another_one(slow: str, tmp_path:
 def test_delivering_a_message_before_it_arrives_is_a_violation(
     record: Sequence[str], words: str, tmp_path: Path
 ) -> None:
-    """The source makes all other processes deliver at once, and messages in transit are ignored."""
+    """The source calls the other processes directly, and they deliver at once. They ignore messages in transit."""
     ends = """        self.port.send(self.next, Hop(message))
         for other in RINGS if message.source == self.port.me else ():
             if other is not self:

@@ -1,4 +1,4 @@
-"""Tests that damaged run directories are rejected, each because of the property that the damage violates."""
+"""Tests that the verifier rejects damaged run directories, and that it names the property that each damage violates."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that compare the kernel's counters of a device with the record: any damage and any additional or missing packet
-is found.
+"""Tests that compare the kernel's counters of a device with the record. The verifier finds every damaged, additional or
+missing packet.
 
 Source    ours: docs/guide/real-software.md
 """
@@ -59,7 +59,8 @@ def test_each_changed_bit_of_a_packet_is_detected(protocol: int, payload: bytes,
     place = data.draw(st.sampled_from([i for i in range(len(sound)) if i not in (0, 2, 3, 6, 7, 9)]))
     damaged = bytearray(sound)
     damaged[place] ^= 1 << data.draw(st.integers(0, 7))
-    is_off = protocol == UDP and bytes(damaged[26:28]) == b"\0\0"  # a UDP checksum of 0 means that there is none
+    # A UDP checksum of 0 means that the sender did not compute a checksum.
+    is_off = protocol == UDP and bytes(damaged[26:28]) == b"\0\0"
     assert is_off or wrong_checksum(bytes(damaged)) is not None
 
 
@@ -70,8 +71,9 @@ def test_checksums_of_packet_fragments_are_not_checked() -> None:
     fragment[10:12] = struct.pack(">H", checksum(bytes(fragment[:20])))
     fragment[-1] ^= 1
     assert wrong_checksum(bytes(fragment)) is None
-    assert wrong_checksum(bytes([0x45, *bytes(19)])) is None  # a header that states length 0
-    assert wrong_checksum(b"") is None and wrong_checksum(b"\x45\0\0") is None  # from a hostile capture file
+    assert wrong_checksum(bytes([0x45, *bytes(19)])) is None  # The header states a length of 0.
+    # A hostile capture file may contain such packets.
+    assert wrong_checksum(b"") is None and wrong_checksum(b"\x45\0\0") is None
 
 
 PACKETS = [
@@ -111,7 +113,9 @@ def test_a_packet_damaged_before_its_capture_is_detected() -> None:
 
 @pytest.mark.parametrize("is_root", [False, True])
 def test_programs_cannot_gain_root_privileges_on_the_system(is_root: bool) -> None:
-    """Here mobilenet runs as root. A program that is root in its host may become any mapped user."""
+    """In this test, mobilenet runs as root. A program that is root inside its host can become any user that is mapped
+    there.
+    """
     users = users_for(0, is_root)
     outside = dict(users["users"])
     assert outside[users["become"]] == OVERFLOW_ID

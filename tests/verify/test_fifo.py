@@ -103,7 +103,7 @@ def test_malformed_promises_of_a_class_are_rejected(tmp_path: Path) -> None:
 
 
 def test_the_swarm_finds_a_protocol_that_breaks_fifo(tmp_path: Path) -> None:
-    """With random waits, the messages of the gossip plug-in overtake each other."""
+    """With random waits, messages of the gossip plug-in can overtake each other."""
     with_promise(tmp_path, 'promises = "fifo"')
     protocol = f"{tmp_path / 'gossip.py'}:Gossip"
     answers = set()

@@ -1,4 +1,5 @@
-"""Tests of gaps at T = 3 s on both networks: gaps after a silence of T are valid, earlier gaps are not.
+"""Tests of gaps at T = 3 s on both networks. A gap after a silence of at least T is valid, and an earlier gap is a
+violation.
 
 The network measures the silence.
 """
@@ -50,7 +51,7 @@ record: {messages: true}
 
 
 class Early(Station):
-    """Gives a host up after half of T, and reports this to the network."""
+    """A station that gives up a host after half of T, and reports this to the network."""
 
     def __init__(self, port: Any, wired: Any, parameters: MobileCausalParameters, *rest: Any) -> None:
         assert parameters.expiry_s is not None
@@ -58,7 +59,7 @@ class Early(Station):
 
 
 class EarlyAndMute(Early):
-    """Gives a host up after half of T without any report."""
+    """A station that gives up a host after half of T without reporting it."""
 
     def _on_expiry_timer(self) -> None:
         for c in list(self.ctx.values()):
@@ -68,7 +69,9 @@ class EarlyAndMute(Early):
 
 
 class EarlyAndLying(Early):
-    """Gives a host up early, although its own clock shows that the host was not silent for long enough."""
+    """A station that gives up a host too early, although its own clock shows that the host was not silent for long
+    enough.
+    """
 
     def on_receive(self, sender: int, message: Any) -> None:
         super().on_receive(sender, message)
@@ -139,9 +142,9 @@ def test_the_silence_of_a_host_agrees_with_radio_receptions(silent: Path) -> Non
         detail = json.loads(row.detail)
         own = heard[(heard.receiver == row.node) & (heard.sender == detail["host"]) & (heard.receive_ns <= row.time_ns)]
         silent_s = (row.time_ns - own.receive_ns.max()) / 1e9
-        # The message is handed up when the last node in range has the frame.
+        # The network hands up the message when the last node in range has received the frame.
         assert detail["silent_s"] == pytest.approx(silent_s, abs=2e-6)
-        assert T_S <= silent_s < T_S * 9 / 8 + 0.01  # silence is checked eight times in each period of T
+        assert T_S <= silent_s < T_S * 9 / 8 + 0.01  # Stations check the silence eight times in each period of T.
 
 
 def test_without_expiry_no_gap_is_recorded(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
-"""Tests that edits of the events, inputs or outputs of programs are detected from the lines, events and counters.
+"""Tests of edits to the events, inputs or outputs of programs. The verifier detects them by comparing lines, events and
+counters.
 
-Model     each edit is applied to a real recorded run
+Model     Each edit is applied to a real recorded run.
 Source    ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
 """
 
@@ -123,7 +124,9 @@ def replace(copy: Copy, key: str, kind: str, **values: Any) -> None:
 
 @edit("of deliver", "bug")
 def deliveries_name_the_messages_that_the_order_wants(copy: Copy) -> None:
-    """Rename deliveries so that they follow the required order. The lines still show the mistake."""
+    """Rename the messages in deliveries so that they follow the required order. The lines still show the wrong
+    order.
+    """
     due: dict[tuple[str, str], list[int]] = {}
     for row in copy.rows("deliver"):
         due.setdefault((copy.events.node[row], copy.events.message[row].split(":")[0]), []).append(row)
@@ -328,7 +331,7 @@ def no_station_serves_a_member(copy: Copy) -> None:
 
 @edit("1 frames are reported as dropped", "flood")
 def a_frame_was_dropped_that_is_not_counted(copy: Copy) -> None:
-    """Add a tag to each frame, and turn a timer event into the report that a frame was dropped."""
+    """Add a tag to each frame, and replace a timer event by a report that a frame was dropped."""
     for action in ("send", "broadcast"):
         change(copy, "do", action, tag=5)
     *_, (row, content) = lines_with(copy, "ev", "timer")
@@ -351,7 +354,7 @@ def broadcasts_of(copy: Copy) -> set[tuple[str, int]]:
 
 
 def one_action_more(copy: Copy, line: str, place: int | None = None) -> None:
-    """Add an action to the answer that ends at `line`, or to the last answer of s0 or p0."""
+    """Add an action to the answer that ends at `line`. By default, use the last answer of s0 or p0."""
     if place is None:
         place = max(row for row, node in enumerate(copy.lines.node) if node in ("s0", "p0"))
     copy.lines.insert(place, **copy.lines.row(place) | {"line": line})

@@ -1,5 +1,5 @@
-"""Tests that judging safety during a run gives the same verdict as judging the complete run, and the event that
-violates it.
+"""Tests of the judge that checks safety during a run. Its verdict and the violating event are the same as when the
+complete run is judged.
 """
 
 from __future__ import annotations

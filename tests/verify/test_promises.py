@@ -1,4 +1,4 @@
-"""Tests that the promises of a run are derived from its scenario.yaml, and that an edited manifest is refused on both
+"""Tests that the promises of a run are derived from its scenario.yaml. The verifier rejects an edited manifest on both
 networks.
 """
 
@@ -61,7 +61,8 @@ def test_verify_reports_a_scenario_whose_files_are_missing(tmp_path: Path) -> No
     path = mobilenet.run(
         streets, out=tmp_path / "run", overrides=["warmup_s=0", "duration_s=10", "hosts.mobility.max_hosts=5"]
     ).path
-    assert json.loads((path / "manifest.json").read_text())["hosts"] is None  # None: one host for each track
+    # In the manifest, None stands for one host per track.
+    assert json.loads((path / "manifest.json").read_text())["hosts"] is None
     assert verify_run(path)["record"].answer == "valid"
     for file in path.glob("*.csv*"):
         file.unlink()

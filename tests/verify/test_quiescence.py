@@ -1,4 +1,4 @@
-"""Tests of runs that are not at rest at their deadline: which of them are late, excused or violated."""
+"""Tests of runs that are not at rest at their deadline. Such a run is judged late, excused or violated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .traces import verdicts
 ONE_CELL = ("hosts.count=150", "stations.layout={shape: points, points_m: [[0, 0]]}", "wireless.broadcast_rate_mbps=1")
 IDLE = ("duration_s=70", "warmup_s=0", "drain_s=600", "workload={arrivals: explicit, messages: [{host: h0, at_s: 60}]}")
 LOSSY = {"addressed_pairs_collision": 300.0, "addressed_pairs_received": 700.0}
-STOPPED = "h0 join\nh1 join\nh0 broadcast h0:0\nh0 deliver h0:0\n"  # the drain lasts from 500 s to 1,000 s
+STOPPED = "h0 join\nh1 join\nh0 broadcast h0:0\nh0 deliver h0:0\n"  # The drain lasts from 500 s to 1,000 s.
 
 
 def static(*changes: str) -> Scenario:
@@ -92,7 +92,8 @@ def test_the_drain_deadline_follows_from_duration_and_waits() -> None:
     assert drain_s("duration_s=400") == pytest.approx(400 + 20 * 2 * 1.3)
     assert drain_s("duration_s=400", "protocol.heartbeat_s=100") == pytest.approx(400 + 20 * 100 * 1.3)
     assert drain_s("duration_s=400", "protocol={name: tcp_flooding}", "hosts.count=10") == 400 + 20 * (75 + 10 * 0.005)
-    assert drain_s("duration_s=400", "protocol.resend_share=1e-6") == 400 + 3600  # the drain is at most an hour longer
+    # The drain is extended by at most an hour.
+    assert drain_s("duration_s=400", "protocol.resend_share=1e-6") == 400 + 3600
     assert static("drain_s=7").longest_drain_s == 7
 
 

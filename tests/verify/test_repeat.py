@@ -1,4 +1,4 @@
-"""Tests that `mobilenet verify --repeat` repeats a run and so finds faults that the record alone cannot show.
+"""Tests that `mobilenet verify --repeat` repeats a run. It finds faults that the record alone cannot show.
 
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -140,7 +140,8 @@ def test_verify_repeat_finds_every_edit(name: str, whole: Path, tmp_path: Path) 
     assert result.exit_code == 1 and result.output.endswith(f"{copy.path}: not the same when repeated\n")
 
 
-@pytest.mark.parametrize("bits", ["fff8000000000000", "7ff8000000000001"])  # another sign, and another payload
+# These values of NaN differ in the sign and in the payload.
+@pytest.mark.parametrize("bits", ["fff8000000000000", "7ff8000000000001"])
 def test_verify_repeat_finds_a_different_nan(bits: str, tmp_path: Path) -> None:
     radio = ["wireless={model: sinr}", "record={frames: true}"]
     copy = Copy(mobilenet.run(Scenario.from_text(SCENARIO, radio), out=tmp_path / "run").path, tmp_path / "copy")

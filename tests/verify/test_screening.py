@@ -1,5 +1,5 @@
-"""Tests that the two ways of checking, screening whole columns and examining each event, find the same problem and
-print the same message.
+"""Tests of the two ways of checking a trace. Screening whole columns and examining each event must find the same
+problem and print the same message.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ASKED = frozenset((*SAFETY, "delivery"))
 
 
 def compare(kind: str, seed: int, gaps: bool, asked: frozenset[str]) -> bool:
-    """Return whether the trace passed. Both ways of checking must agree on it."""
+    """Return whether the trace passed. Check that both ways of checking agree on it."""
     events = columns(KINDS[kind](Random(seed), gaps), gaps)
     gap_after_s = 0.0 if gaps else None
     reference = BroadcastJudge(events, gap_after_s, 0.0)
@@ -99,7 +99,7 @@ PROCESSES = {
 
 
 def judged_both_ways(record: Record, expected: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Return the answers, after checking that they are the same with and without screening."""
+    """Return the answers with screening, and check that they are the same without it."""
     verdicts = verify(Evidence.of_columns(*record, expected))
     with monkeypatch.context() as patch:
         patch.setattr(ScreenedBroadcast, "passes", lambda _: False)
@@ -109,9 +109,7 @@ def judged_both_ways(record: Record, expected: Any, monkeypatch: pytest.MonkeyPa
 
 
 def damage(draws: Random, record: Record) -> Record:
-    """Remove, repeat or move a few events or samples, or replace one of their values by that of another row of the same
-    kind.
-    """
+    """Remove, repeat or move a few events or samples, or copy a value from another row of the same kind into them."""
     tables, counters, facts = record
     tables = {name: {column: list(cells) for column, cells in table.items()} for name, table in tables.items()}
     for _ in range(draws.choice((1, 1, 2, 4))):
@@ -179,7 +177,7 @@ def test_quick_and_full_checks_agree_on_swarm_runs(
 
 
 def test_only_the_first_causal_violation_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every message overtakes all earlier ones. In the past, this case took time quadratic in the number of
+    """Every message overtakes all earlier messages. An earlier version took time quadratic in the number of
     deliveries.
     """
     log = EventLog()

@@ -1,4 +1,5 @@
-"""Tests of correct runs that were once judged violated because a bound did not follow from the scenario.
+"""Regression tests for correct runs that were once judged violated, because the verifier used a bound that the scenario
+does not guarantee.
 
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -385,8 +386,8 @@ def test_a_host_that_joins_after_its_track_ends_is_reported(tmp_path: Path, monk
         # Lists are sampled when a message is queued. Many messages are still waiting in the MACs of hosts when the run
         # ends.
         HOSTS_WITH_FULL_QUEUES,
-        # A host ignores the first copy of a frame. Before that, it has received other frames with the same message and
-        # has not ignored them.
+        # A host ignores the first copy of a frame. Earlier, it received the same message in other frames and did not
+        # ignore it.
         COPIES_AFTER_OTHER_FRAMES,
     ],
 )

@@ -18,9 +18,10 @@ SENT = BOTH + "h0 broadcast h0:0\nh0 deliver h0:0\nh0 broadcast h0:1\nh0 deliver
         SENT + "h1 deliver h0:0\nh1 deliver h0:1",
         SENT + "h1 leave",
         SENT + "h1 deliver h0:0\nh1 leave",
-        SENT + "h1 deliver h0:0\nh1 leave\nh1 join",  # after a new join, earlier broadcasts are not due
-        SENT + "h1 deliver h0:0\nh1 leave\nh1 join\nh1 deliver h0:1",  # earlier broadcasts may still arrive
-        # A late joiner need not receive earlier messages.
+        # A host that joins again does not have to receive earlier broadcasts.
+        SENT + "h1 deliver h0:0\nh1 leave\nh1 join",
+        SENT + "h1 deliver h0:0\nh1 leave\nh1 join\nh1 deliver h0:1",  # Earlier broadcasts may still arrive.
+        # A host that joins late does not have to receive earlier messages.
         SENT + "h2 join\nh1 deliver h0:0\nh1 deliver h0:1\nh2 deliver h0:1",
         SENT + "h1 crash\nh1 recover\nh1 deliver h0:0\nh1 deliver h0:1",
         BOTH
@@ -63,7 +64,7 @@ def test_traces_that_keep_every_promise_are_valid(lines: str) -> None:
         ),
         ("gaps", SENT + "h1 gap"),
         ("delivery", SENT + "h1 deliver h0:0"),
-        ("delivery", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0"),  # a host must also deliver its own message
+        ("delivery", BOTH + "h0 broadcast h0:0\nh1 deliver h0:0"),  # A host must also deliver its own message.
     ],
 )
 def test_each_violation_is_reported_with_its_property(check: str, lines: str) -> None:
@@ -142,9 +143,9 @@ def test_a_host_given_up_as_silent_is_allowed_a_gap(lines: str) -> None:
     "lines",
     [
         "60 h1 gap",
-        "60 h1 out_of_coverage\n70 h1 gap",  # no station gave up the host
+        "60 h1 out_of_coverage\n70 h1 gap",  # No station has given up the host.
         "60 h1 out_of_coverage\n70 s0 expire h1 9.999\nh1 gap",
-        "60 h1 out_of_coverage\n70 s0 expire h1 9.999",  # the gap itself was lost
+        "60 h1 out_of_coverage\n70 s0 expire h1 9.999",  # The record does not contain the gap.
         "60 h1 out_of_coverage\n68.9 s0 expire h1 10\nh1 gap",
         # The host was heard between 65 and 67.
         "60 h1 out_of_coverage\n65 h1 in_coverage\n67 h1 out_of_coverage\n75 s0 expire h1 15\nh1 gap",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tests.why.oracle import Event, Piece, Row, Run, Stretch, clip, join, leg_between
 
-# timer -> kind of the waits that it ends; waits for all other timers have the kind `timer`
+# Maps a timer to the kind of the waits that it ends. Waits that end with another timer have the kind `timer`.
 KINDS = {"TCP retransmission": "retransmission"}
 
 
@@ -31,7 +31,7 @@ class Key(NamedTuple):
 
 
 class CutPiece(NamedTuple):
-    """An interruption, with the end of its handoff and the first delivery after it."""
+    """An interruption, together with the end of its handoff and the first delivery after the handoff."""
 
     key: Key
     end: Event  # the event at which the handoff ended
@@ -74,15 +74,15 @@ class Setup:
     def __init__(self, run: Run, cut: CutPiece) -> None:
         self.run, self.cut = run, cut
         self.pieces: list[Piece] = []
-        self.at = cut.key.end_ns  # the time from here on has already been explained
+        self.at = cut.key.end_ns  # The time after this moment has already been explained.
         self.node = cut.key.host
         self.number = run.handlers[cut.end.number]
         self.frame: Row | None = None  # the frame that the handler sent
         self.receiver, self.leg = cut.key.host, "host"  # receiver and leg of the next hop
-        self.answers: dict[str, str] = {}  # node -> kind of the answer that the node received later in the chain
+        self.answers: dict[str, str] = {}  # node -> kind of the answer that the node receives later in the chain
 
     def put(self, pieces: list[Piece], since: int) -> None:
-        """Insert these pieces for the time from `since` on."""
+        """Add these pieces for the time that begins at `since`."""
         self.pieces[:0] = clip(pieces, max(since, self.cut.key.begin_ns), self.at)
         self.at = min(self.at, max(since, self.cut.key.begin_ns))
 

@@ -25,11 +25,11 @@ from ruamel.yaml import YAML
 Stretch = tuple[int, int, str, str]  # (begin, end, kind, leg)
 LEAVES = ("sent", "acknowledged", "given_up")
 HANDLERS = (*LEAVES, "timer", "arrived")
-# In a wait for a segment, these kinds are not replaced.
+# In a wait for a segment, the intervals of these kinds keep their kind.
 KEPT = ("lost", "mac_retry", "retransmission", "cut", "impaired_link", "impaired_host")
-# The states of the host replace these kinds.
+# The states of the host replace these kinds of delay.
 GIVES_WAY = ("retry", "retransmission", "timer", "elsewhere", "program", "not_explained")
-SERVES = ("join", "handoff_end", "gap")  # events after which a host is served by the station in the event
+SERVES = ("join", "handoff_end", "gap")  # After these events, the station in the event serves the host.
 STATES = ("down", "out_of_coverage", "handoff")  # states of a host, in order of precedence
 TESTS = ("Test", "Answer")  # messages of the failure detector
 LOSES = ("crash", "handoff_start", "join")  # events at which a host loses the messages that it had received
@@ -102,7 +102,8 @@ class Wait(NamedTuple):
     node: str  # the waiting node
     handler: int  # the handler that ended the wait, or -1 if an external event ended it
     frame: Row | None  # the frame that this handler sent
-    before: str  # outcome of the previous frame: lost, partition or received; empty if there was no previous frame
+    # outcome of the previous frame (lost, partition or received), or an empty string if there was no previous frame
+    before: str
     leg: str  # empty if each place determines its leg
     message: str
     host: str  # host of the delivery
@@ -158,7 +159,7 @@ class Run:
         self.done: dict[tuple[str, str], list[Piece]] = {}
 
     def handlers_of_events(self) -> list[int]:
-        """Return, for each event, the last handler before it if both have the same time, and otherwise -1."""
+        """Return for each event the last handler before it at the same time, or -1 if there is none."""
         result, last, position = [], -1, 0
         for event in self.events:
             while position < len(self.rows) and self.rows[position].events <= event.number:
@@ -169,7 +170,7 @@ class Run:
         return result
 
     def leavings(self, frames: list[Row]) -> dict[int, int]:
-        """Return, for each frame of a node, when the previous frame was sent."""
+        """Return the time at which the previous frame was sent, for each frame of a node."""
         result, latest = {}, 0
         for frame in frames:
             result[frame.number] = latest
@@ -197,7 +198,7 @@ class Run:
         return None
 
     def delay_lines(self) -> dict[int, int]:
-        """Return, for each frame of an impaired host, when the frame entered the queue of the MAC."""
+        """Return the time at which a frame entered the queue of the MAC, for each frame of an impaired host."""
         result: dict[int, int] = {}
         end = round(self.scenario.get("duration_s", 0) * 1e9)
         for host in {one["host"] for one in self.scenario.get("interventions", ()) if one["do"] == "impair"}:
@@ -219,7 +220,7 @@ class Run:
         return result
 
     def detected_crashes(self) -> dict[int, tuple[int, str]]:
-        """Return, for each handler in which a process suspects a crashed one, the time of the crash."""
+        """Return the time of a crash for each handler in which a process starts to suspect the crashed process."""
         result: dict[int, tuple[int, str]] = {}
         crashes = {}
         for event in self.events:
@@ -250,7 +251,7 @@ class Run:
         return result
 
     def timeout_kind(self, timer: Row) -> str:
-        """Return the kind of a wait for a timer of TCP. On a wire, the kind depends on what lost a segment after the
+        """Return the kind of a wait for a TCP timer. On a wire, it depends on the cause of the segment losses after the
         timer was started.
         """
         sent = [row for row in self.rows if row.step == "wire" and row.cause == timer.number]
@@ -278,7 +279,7 @@ class Run:
     def segments(self) -> list[Row]:
         return [row for row in self.rows if row.step == "wire" and row.kind.startswith("Tcp")]
 
-    # Explanation of a hop
+    # Explaining a hop
 
     def hop(self, arrival: Row, receiver: str) -> list[Piece]:
         """Explain a hop (step 3): from the time at which its frame was queued or put on the wire, to this reception."""
@@ -321,8 +322,8 @@ class Run:
 
     @cached_property
     def on_links(self) -> dict[int, tuple[int, int, int, int]]:
-        """Return, for each message on a link: when its cut ended, when its first and its last bit were sent, and when
-        it is due.
+        """Return four times for each message on a link: when the cut of the link ended, when the first and the last bit
+        of the message were sent, and when it is due.
         """
         is_of_processes = "network" in self.scenario
         link = self.scenario["network"] if is_of_processes else self.scenario["stations"]["backbone"]
@@ -346,8 +347,8 @@ class Run:
 
     @cached_property
     def bits(self) -> dict[int, tuple[int, int]]:
-        """Return, for each message on the abstract and packet networks, when its sending began and ended. A process
-        sends one message after the other.
+        """Return when the transmission of each message on the abstract and packet networks began and ended. A process
+        sends only one message at a time.
         """
         network = self.scenario.get("network", {"kind": "wired"})
         if network["kind"] == "wired":
@@ -363,7 +364,7 @@ class Run:
                 result[row.number] = (begin, begin + takes)
         return result
 
-    # From a delivery back to its broadcast
+    # Following a delivery back to its broadcast
 
     def story(self, message: str, node: str) -> list[Piece]:
         if (message, node) not in self.done:
@@ -390,8 +391,8 @@ class Run:
         return "host" if place == receiver else {"h": "uplink", "s": "cell", "p": "backbone", "-": "backbone"}[place[0]]
 
     def is_carried(self, message: str, by: Row) -> bool:
-        """Return whether a row that names a message can contain it, that is, whether the message had been broadcast by
-        then.
+        """Return whether a row that names a message can contain it. This requires that the message was broadcast before
+        the row.
         """
         sent = by if by.step in ("queued", "wire") else self.rows[by.cause]
         return message in self.broadcasts and self.broadcasts[message].time_ns <= sent.time_ns and by.carries(message)
@@ -412,7 +413,7 @@ class Run:
         return [*from_cell[:1], *since[:1], rows[-1]][0]
 
     def hold(self, message: str, delivery: Event, reception: Row) -> list[Piece]:
-        """Explain what held the message back at its receiver (step 2)."""
+        """Explain why the receiver did not deliver the message immediately (step 2)."""
         begin, end, node = reception.time_ns, delivery.time_ns, delivery.node
         if begin >= end:
             return []
@@ -489,8 +490,8 @@ class Run:
         return pieces + self.wait(Wait(at, last.time_ns, node, last.cause, last, outcome, leg, message, host))
 
     def is_meant_for(self, host: str, frame: Row) -> bool:
-        """Return whether a station queued this frame for the host. The station must have served the host or have been
-        about to serve it.
+        """Return whether a station queued this frame for the host. The station must have served the host at that time,
+        or have been the next to serve it.
         """
         if frame.to not in ("", host):
             return False
@@ -505,7 +506,7 @@ class Run:
                     stations.add(station)
         return not stations or frame.node in stations
 
-    # Explanation of a wait
+    # Explaining a wait
 
     def wait(self, w: Wait) -> list[Piece]:
         """Explain a wait by the handlers that led to its end (step 5)."""
@@ -561,8 +562,8 @@ class Run:
     def segment_wait(
         self, begin: int, end: int, rule: str, leg: str, holder: str, number: int, at: str = ""
     ) -> list[Piece]:
-        """Explain a wait for a segment of TCP. Some kinds stay as they are, and the remaining time gets the kind
-        `rule`.
+        """Explain a wait for a segment of TCP. Intervals of some kinds keep their kind, and the remaining time gets the
+        kind `rule`.
         """
         kept: list[Piece] = []
         until, node = end, at or holder
@@ -588,7 +589,7 @@ class Run:
         return clip([*result, Piece(done, end, rule, leg, holder)], begin, end)
 
     def other(self, handler: Row, w: Wait) -> str | None:
-        """Return the message in a reception, unless the reception contains the message that waits."""
+        """Return the message in a reception, or None if the reception contains the message that waits."""
         if self.is_carried(w.message, handler):
             return None
         return next((each for each in handler.messages.split() if self.is_carried(each, handler)), None)
@@ -611,7 +612,7 @@ class Run:
         return pieces
 
     def timers_in(self, piece: Piece) -> list[Piece]:
-        """Return the parts of a piece in which a timer of the node that sends messages was running."""
+        """Return the parts of a piece during which the node had a running timer that sends messages."""
         result, at = list[Piece](), piece.begin
         for timer in self.sending_timers.get(piece.place, ()):
             if timer.time_ns > at and timer.start_ns < piece.end:
@@ -634,7 +635,7 @@ class Run:
 
     @cached_property
     def carrying_frames(self) -> dict[str, list[tuple[Row, int]]]:
-        """Return, for each node, the frames with messages that were sent, and when they were sent."""
+        """Return the sent frames that contain messages for each node, and the times at which they were sent."""
         result: dict[str, list[tuple[Row, int]]] = defaultdict(list)
         for node, frames in self.frames_of.items():
             for frame in frames:
@@ -645,8 +646,8 @@ class Run:
 
     @cached_property
     def sending_timers(self) -> dict[str, list[Row]]:
-        """Return, for each node, the rows of its timers that send messages. A timer with the same name has queued a
-        frame with a message, or put a message on a wire.
+        """Return the rows of timers that send messages, for each node. A timer sends messages if a timer with the same
+        name has queued a frame with a message or put a message on a wire.
         """
         sent = [row for row in self.rows if row.step in ("queued", "wire") and row.cause >= 0]
         carrying = [row for row in sent if any(self.is_carried(each, row) for each in row.messages.split())]
@@ -680,7 +681,7 @@ class Run:
         return result
 
     def off_air(self, piece: Piece, host: str) -> list[Piece]:
-        """Return the parts of a piece in which the radio of the station in question was off."""
+        """Return the parts of a piece during which the radio of the host's station was switched off."""
         if not self.switches:
             return [piece]
         served = [e for e in self.of_node[host] if e.event in SERVES]

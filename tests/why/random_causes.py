@@ -36,15 +36,17 @@ Key = tuple[str, str]  # (kind, place)
 
 
 class Cause(NamedTuple):
-    """A planted cause: its changes of the scenario, and the kinds and places of the delay that it causes."""
+    """A planted cause. It holds the changes of the scenario, and the kinds and places of the delay that they cause."""
 
     changes: Document
     kinds: frozenset[str]
-    places: frozenset[str] | None = None  # None: any place
+    places: frozenset[str] | None = None  # None stands for any place.
 
 
 class PlantedCause(NamedTuple):
-    """The result of a draw. `share` is the share of the delay difference that `why` attributes to the planted cause."""
+    """The result of a draw. `share` is the fraction of the delay difference that `why` attributes to the planted
+    cause.
+    """
 
     name: str
     seed: int
@@ -72,8 +74,8 @@ class World:
         return self.random.randrange(len(self.cell))
 
     def lonely_host(self, nearest_m: float, farthest_m: float) -> int:
-        """Move one host to a distance in this range from its station, at least as far from all other stations. Return
-        the host.
+        """Move one host to a distance in this range from its station. All other stations are at least as far away.
+        Return the host.
         """
         host = self.host()
         self.places_m[host] = (self.cell[host] * SPACING_M, self.random.uniform(nearest_m, farthest_m))
@@ -124,8 +126,8 @@ def station_off(world: World, folder: Path) -> tuple[Document, Cause]:
 
 
 def wall(world: World, folder: Path) -> tuple[Document, Cause]:
-    """Put a wall between one host and its station, with Rayleigh fading. The other hosts are equally near their
-    stations, but in other directions.
+    """Put a wall between one host and its station, with Rayleigh fading. The other hosts have the same distance to
+    their stations, but in other directions.
     """
     host = world.lonely_host(45, 60)
     x, y = world.places_m[host]
@@ -142,7 +144,7 @@ def wall(world: World, folder: Path) -> tuple[Document, Cause]:
 
 
 def fading(world: World, folder: Path) -> tuple[Document, Cause]:
-    """Use fading that is strong only beyond 90 m, which is where one host stands."""
+    """Use fading that is strong only beyond 90 m. One host is farther away than that."""
     host = world.lonely_host(95, 110)
     document = world.document(folder) | {"wireless": {"model": "sinr"}}
     change = {"wireless.fading": {"model": "nakagami", "m_near": 100, "m_far": 0.5, "near_m": 90}}

@@ -41,13 +41,14 @@ MOST_SEEDS = 10  # highest number of seeds to try for each draw that counts
 LOSS = frozenset((kinds.LOST, kinds.RETRY, kinds.MAC_RETRY, kinds.RETRANSMISSION))
 BACKBONES = get_args(BackboneParameters.model_fields["kind"].annotation)
 BUNDLING = ("vcube_best_effort",)
-ANSWERING = ("vcube_best_effort", "vcube_reliable")  # stations send a message by radio at once, and forward it later
+# With these protocols, a station sends a message by radio immediately, and forwards it later.
+ANSWERING = ("vcube_best_effort", "vcube_reliable")
 MOBILE = ("mobile_causal", "tcp_flooding")
 TCP = ("tcp_flooding",)
-CAUSAL = ("mobile_causal",)  # over TCP, a host that was down has a gap, so a crash delays no message
+CAUSAL = ("mobile_causal",)  # Over TCP, a host that was down has a gap, so a crash does not delay messages.
 # Broadcasts in which processes wait for answers from each other.
 BROADCASTS = ("best_effort", "reliable", "causal_reliable")
-PROGRAM = ("program",)  # only programs may run on a network that loses messages
+PROGRAM = ("program",)  # Only programs may run on a network that loses messages.
 PROCESSES = 8
 LOAD = frozenset((kinds.QUEUE, kinds.CONTENTION, kinds.NAGLE, kinds.CONGESTION_WINDOW, kinds.RECEIVE_WINDOW))
 
@@ -83,8 +84,8 @@ class Draw(NamedTuple):
 
 
 def settings_of(fault: Fault) -> list[Setting]:
-    """Return all settings of a fault. For mobile protocols these are each kind of backbone with each model of the radio
-    (TCP requires a tree), and for processes each network.
+    """Return all settings of a fault. Mobile protocols use each kind of backbone with each model of the radio (TCP
+    requires a tree). Processes use each network.
     """
     if fault.protocols == PROGRAM:
         return [Setting("program", "", "abstract")]
@@ -116,7 +117,7 @@ def crash(world: World) -> Document:
 
 
 def drag(world: World) -> Document:
-    """Drag a host out of coverage, and then back."""
+    """Move a host out of coverage, and then back."""
     (away_s, back_s), host = spell(world, 4, 12), world.host()
     x, y = world.places_m[host]
     return interventions(
@@ -352,8 +353,8 @@ def draws(name: str, setting: Setting, first: int = 0) -> Iterator[Draw]:
 
 
 def rotated_draws(name: str) -> Iterator[Draw]:
-    """Yield as many draws as requested, each in the next setting. Settings in which no message is delayed are left
-    out.
+    """Yield as many draws as requested, each in the next setting. Skip settings in which the fault does not delay
+    messages.
     """
     each = [draws(name, setting, 1000 * number) for number, setting in enumerate(settings_of(FAULTS[name]))]
     while each:

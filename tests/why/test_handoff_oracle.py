@@ -1,4 +1,4 @@
-"""Tests that mobilenet's implementation of the section Handoffs of docs/models/causes.md agrees with the slow one."""
+"""Tests that mobilenet and the slow oracle agree on the section Handoffs of docs/models/causes.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario -> additional overrides
     "faults.yaml": (),
     "tcp_dynamic.yaml": (),
     "vcube/dynamic_on_vcube.yaml": (),
-    # A handoff ends, and the next one begins before the next tick.
+    # A handoff ends and the next one begins before the next tick.
     "dynamic.yaml with short ticks": ("seed=4", "wireless.loss=0.1", "hosts.attachment.tick_ms=50"),
     # Timers send a segment while the previous one is in the queue or on the air.
     "tcp_dynamic.yaml with losses": ("seed=7", "wireless.loss=0.5", "warmup_s=1"),

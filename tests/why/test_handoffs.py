@@ -1,5 +1,5 @@
-"""Tests of explained handoff interruptions: their parts have no gaps and no overlaps, little time is unexplained, and
-the mean is that of the metric.
+"""Tests of explained handoff interruptions. The parts have no gaps or overlaps, little time remains unexplained, and
+the mean equals the metric.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of which messages of a protocol contain which messages of the application."""
+"""Tests of the application messages that each protocol message contains."""
 
 from __future__ import annotations
 

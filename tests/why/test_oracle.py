@@ -26,13 +26,13 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario -> overrides
     "vcube/causal.yaml": (),
     "own_protocol/gossip.yaml": ("duration_s=10",),
     "programs/flood.yaml": (),
-    "paper/tcp_static.yaml": ("duration_s=6", "warmup_s=0"),  # one queue contains several copies of a message
+    "paper/tcp_static.yaml": ("duration_s=6", "warmup_s=0"),  # One queue contains several copies of a message.
     "first.yaml repeated": (
         "wireless={loss: 0.3, groupcast: unsolicited_retry, group_retries: 2}",
         "protocol.repair=selective",
         "duration_s=40",
     ),
-    "town.yaml": ("duration_s=10", "warmup_s=0"),  # stations are in range of each other
+    "town.yaml": ("duration_s=10", "warmup_s=0"),  # Stations are in range of each other.
     "vcube/dynamic_on_vcube.yaml": ("duration_s=5", "warmup_s=0"),
     "first.yaml impaired": (
         "wireless.loss=0.1",
@@ -56,7 +56,7 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario -> overrides
         "wireless.loss=0.1",
         "interventions=[{at_s: 2, do: cut, link: [s0, s1]}, {at_s: 5, do: mend, link: [s0, s1]}]",
     ),
-    "vcube/dynamic_on_vcube.yaml bundling": (  # stations send a message by radio, and put it on the wires much later
+    "vcube/dynamic_on_vcube.yaml bundling": (  # Stations send a message by radio, and put it on the wires much later.
         "duration_s=5",
         "warmup_s=0",
         "stations.backbone={kind: vcube_best_effort, max_delay_ms: 400}",
@@ -86,7 +86,7 @@ def test_independent_delay_accounts_agree_to_the_nanosecond(name: str, tmp_path:
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
 def test_independent_delay_accounts_of_udp_agree(tmp_path: Path) -> None:
-    """The run is in real time. All of its delay is explained, and the mean delay is that of the metric."""
+    """The run is in real time. All of its delay is explained, and the mean delay equals the metric."""
     overrides = ["record.causes=true", "duration_s=6", "wireless.loss=0.2", f"protocol.port={next(PORTS)}"]
     udp = SCENARIOS / "programs/udp.yaml"
     run = mobilenet.run(udp, out=tmp_path / "run", overrides=overrides, allow_code=True, real_time=RealTime())

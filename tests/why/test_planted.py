@@ -1,6 +1,6 @@
-"""Tests that `why` finds a planted cause and no other cause. The command `python -m tests.why.random_causes 200` draws
-many
-of these causes.
+"""Tests that `why` finds a planted cause and no other cause.
+
+The command `python -m tests.why.random_causes 200` draws many of these causes.
 """
 
 from __future__ import annotations

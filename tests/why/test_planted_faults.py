@@ -1,6 +1,6 @@
-"""Tests that `why` names each planted intervention and fault, in random scenarios and in cases that users reported.
+"""Tests that `why` names each planted intervention and fault. They use random scenarios and cases that users reported.
 
-The command `python -m tests.why.random_faults 20` draws each of them in every setting.
+The command `python -m tests.why.random_faults 20` draws each fault in every setting.
 """
 
 from __future__ import annotations

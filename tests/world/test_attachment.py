@@ -1,4 +1,6 @@
-"""Tests of cells: each rule alone, and all rules against a slow and simple implementation."""
+"""Tests of the assignment of hosts to cells. Each rule is tested alone, and all rules together are compared with a slow
+and simple implementation.
+"""
 
 from __future__ import annotations
 
@@ -41,15 +43,15 @@ def one(x_m: float, current: int, stations: tuple[float, ...] = (0.0, 200.0)) ->
 
 
 def test_attachment_is_correct_at_cell_borders() -> None:
-    assert one(99.0, -1) == 0  # the nearer station
-    assert one(120.0, 0, (0.0,)) == 0  # the range is inclusive
+    assert one(99.0, -1) == 0  # The host chooses the nearer station.
+    assert one(120.0, 0, (0.0,)) == 0  # A distance equal to the range is in range.
     assert one(120.001, 0, (0.0,)) == -1
     assert one(120.001, -1, (0.0,)) == -1
-    assert one(102.4, 0) == 0  # the other station is only 4.8 m nearer
-    assert one(102.5, 0) == 1  # 5 m nearer
-    assert one(121.0, 0) == 1  # out of range of the present station
+    assert one(102.4, 0) == 0  # The other station is only 4.8 m nearer.
+    assert one(102.5, 0) == 1  # The other station is 5 m nearer.
+    assert one(121.0, 0) == 1  # The host is out of range of its present station.
     assert one(97.6, 1) == 1
-    assert one(1e12, 1) == -1  # the host is absent
+    assert one(1e12, 1) == -1  # The host is absent.
 
 
 @settings(max_examples=60)
@@ -96,7 +98,7 @@ def test_hosts_on_a_border_do_not_flip_between_stations() -> None:
     cell = np.array([-1])
     changes = 0
     for step in range(200):
-        x = 100 + (1.9 if step % 2 else -1.9)  # at most 3.8 m nearer to one station than to the other
+        x = 100 + (1.9 if step % 2 else -1.9)  # The host is at most 3.8 m nearer to one station than to the other.
         new_cell = cells.update(np.array([[x, step * 0.3]]), cell)
         changes += int(new_cell[0] != cell[0])
         cell = new_cell
@@ -131,9 +133,7 @@ def test_position_errors_depend_on_the_host_and_the_time() -> None:
 
 
 def test_movement_of_distant_hosts_does_not_affect_attachment(tmp_path: Path) -> None:
-    """Three hosts stand midway between two stations. Far away, another host walks in one run and no host walks in the
-    other.
-    """
+    """Three hosts stand midway between two stations. In one of the two runs, another host walks far away."""
     handoffs = []
     for strides in (0.0, 1.0):
         rows = [f"{t},{name},{100 + 0.001 * k},{k}" for t in range(0, 61, 5) for k, name in enumerate("abc")]
@@ -187,7 +187,7 @@ def test_a_host_moved_to_the_cell_edge_is_attached_and_heard(
 
 @given(seed=st.integers(0, 10_000), stations=st.integers(1, 90), hysteresis_m=st.sampled_from([0.0, 1.0, 5.0, 40.0]))
 def test_a_host_that_moves_less_than_its_slack_keeps_its_cell(seed: int, stations: int, hysteresis_m: float) -> None:
-    """The test covers a table of distances and, for more than 64 stations, a tree."""
+    """The test covers the table of distances, and the tree that is used for more than 64 stations."""
     random = np.random.default_rng(seed)
     cells = Attachment(random.random((stations, 2)) * 600, RANGE_M, hysteresis_m)
     xy = random.random((50, 2)) * 900 - 150

@@ -1,4 +1,6 @@
-"""Tests of reference point group mobility: groups stay together and inside the area, and start in the steady state."""
+"""Tests of reference point group mobility. Groups stay together, remain inside the area, and start in the steady
+state.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +61,8 @@ def test_hosts_in_groups_respect_the_area_and_the_speed_limit(
 
 @given(seed=st.integers(0, 10**6))
 def test_group_members_stay_within_the_group_radius(seed: int) -> None:
-    """Without deviations, hosts keep their formation. With deviations, no two hosts are farther apart than both radii
-    allow.
+    """Without deviations, hosts keep their formation. With deviations, the radii limit the distance between two
+    hosts.
     """
     moments = (0, 3.3, 60, 200)
     own = np.array([place(legs, moments) for legs in walk(model(area=CORNER), 5, seed)])
@@ -79,7 +81,7 @@ def test_only_hosts_of_one_group_move_together() -> None:
     assert apart[same].max() <= 40
     assert apart[~same].max() > 100
     more = np.array([place(legs, (0, 50)) for legs in walk(model(groups=3), 12)])
-    assert (more[:9] == states).all()  # added hosts do not change how the others walk
+    assert (more[:9] == states).all()  # Adding hosts does not change how the other hosts walk.
 
 
 def test_group_mobility_starts_in_its_steady_state() -> None:

@@ -76,7 +76,7 @@ def test_the_coverage_of_two_disks_has_the_right_area() -> None:
 
 
 def test_holes_in_the_coverage_are_detected() -> None:
-    closed = Coverage(hexagon(1, 200), 120)  # the point that is farthest from three stations is 115.5 m away from each
+    closed = Coverage(hexagon(1, 200), 120)  # The point farthest from three stations is 115.5 m away from each of them.
     assert closed.holes == []
     ring = Coverage(hexagon(1, 200)[1:], 120)
     assert len(ring.holes) == 1

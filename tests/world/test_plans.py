@@ -58,7 +58,8 @@ def test_random_faults_of_a_host_do_not_overlap(seed: int, rate: float, mean_s: 
 
 def test_random_faults_occur_at_the_configured_rate() -> None:
     all_outages = outages(RandomFaults(rate_per_host_per_min=6, mean_duration_s=5), 1, 200, 600 * SECOND)
-    assert len(all_outages) == pytest.approx(200 * 600 / 15, rel=0.05)  # on average 10 s up and 5 s down
+    # Hosts are up for 10 s and down for 5 s on average.
+    assert len(all_outages) == pytest.approx(200 * 600 / 15, rel=0.05)
     assert ks_1samp([outage.lasts_ns / SECOND for outage in all_outages], expon(scale=5).cdf).pvalue > 0.001
 
 
@@ -99,7 +100,8 @@ def test_churn_matches_its_configured_rates() -> None:
         ChurnParameters(initial_fraction=0.8, leave_rate_per_host_per_min=2, mean_away_s=30), 1, 2000, 300 * SECOND
     )
     assert len(plan.absent_at_start) == pytest.approx(400, abs=70)
-    assert len(plan.changes) == pytest.approx(2000 * 300 / 30, rel=0.05)  # on average 30 s in and 30 s out
+    # Hosts are members for 30 s and then not members for 30 s, on average.
+    assert len(plan.changes) == pytest.approx(2000 * 300 / 30, rel=0.05)
 
 
 def times(

@@ -1,4 +1,4 @@
-"""Tests of Manhattan mobility: hosts keep to their lanes, turn as often as configured, and start in the steady
+"""Tests of Manhattan mobility. Hosts stay in their lanes, turn with the configured probability, and start in the steady
 state.
 """
 
@@ -138,11 +138,12 @@ def test_hosts_make_a_u_turn_at_a_dead_end(seed: int) -> None:
     # Hosts also head north and south to change from one lane to another.
     assert set(headings(legs)) == {EAST, NORTH, WEST, SOUTH}
     across = [leg for leg, heading in zip(legs, headings(legs), strict=True) if heading in (NORTH, SOUTH)]
-    assert {leg.duration_ns for leg in across[1:]} == {0.35 * SECOND}  # the first crossing may have begun earlier
+    # The first crossing may have begun before the start.
+    assert {leg.duration_ns for leg in across[1:]} == {0.35 * SECOND}
 
 
 def steady(area: shapely.Geometry, hosts: int, **parameters: Any) -> list[float]:
-    """Return p-values of comparisons between the start and a later time, for position, speed and direction."""
+    """Compare the start with a later time. Return the p-values for position, speed and direction."""
     first, later = table([place(drive(area, 3, host, **parameters), (0, 900)) for host in range(hosts)])
     return [float(ks_2samp(a, b).pvalue) for a, b in zip(first.T, later.T, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Tests of random waypoint and Gauss-Markov mobility: no host leaves the area, and hosts start in the steady state."""
+"""Tests of random waypoint and Gauss-Markov mobility. Hosts do not leave the area, and start in the steady state."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_walks_depend_only_on_the_seed_and_the_host() -> None:
 
 
 def stationary(first: np.ndarray, later: np.ndarray) -> float:
-    """Return the smallest p-value of comparisons between the start and a later time, for x, y, x + y and the speed."""
+    """Compare the start with a later time. Return the smallest p-value for x, y, x + y and the speed."""
     pairs = [(a[:, 0], b[:, 0]) for a, b in [(first, later)]] + [(first[:, 1], later[:, 1]), (first[:, 2], later[:, 2])]
     pairs.append((first[:, 0] + first[:, 1], later[:, 0] + later[:, 1]))
     return min(float(ks_2samp(a, b).pvalue) for a, b in pairs)
@@ -135,14 +135,14 @@ def test_hosts_can_walk_in_cells_that_are_far_apart() -> None:
     population = trajectories(HostsParameters(count=100, mobility=mobility), 1, cells, SECOND, Path("."))
     starts = [next(iter(trajectory.legs())) for trajectory in population.trajectories]
     assert all(cells.contains(leg.x_m, leg.y_m) for leg in starts)
-    assert len({tuple(np.rint([leg.x_m / 50, leg.y_m / 50])) for leg in starts}) == 7  # each cell has a host
+    assert len({tuple(np.rint([leg.x_m / 50, leg.y_m / 50])) for leg in starts}) == 7  # Each cell contains a host.
 
 
 def test_the_steady_state_check_rejects_a_start_at_waypoints() -> None:
     ground = Ground(CORNER.ground())
 
     def naive(host: int) -> Iterator[Leg]:
-        """Begin at a waypoint, as most simulators do."""
+        """Begin at a waypoint, as in most simulators."""
         stream = Stream(1, "mobility", f"h{host}")
         parameters = RandomWaypoint(speed_mps=(1, 8), pause_s=(0, 20))
         ax, ay = ground.point(stream)

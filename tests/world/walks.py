@@ -14,7 +14,7 @@ from mobilenet.world.trajectory import Leg
 
 
 def place(legs: Iterator[Leg], at_s: tuple[float, ...]) -> list[tuple[float, float, float]]:
-    """Return (x, y, speed) at each of these times, which are in ascending order."""
+    """Return (x, y, speed) at each of these times. The times must be in ascending order."""
     states = []
     begins_ns, leg = 0, next(legs)
     for moment in at_s:
@@ -40,5 +40,5 @@ def check_continuous(legs: list[Leg]) -> None:
 
 
 def table(columns: list[list[tuple[float, float, float]]]) -> NDArray[np.float64]:
-    """Return the columns as a float64 array of shape (moment, walker, 3)."""
+    """Return the columns as a float64 array of shape (time, walker, 3)."""
     return np.array(columns).transpose(1, 0, 2)

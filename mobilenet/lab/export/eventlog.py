@@ -33,15 +33,17 @@ if TYPE_CHECKING:
 VERSIONS = "ov 1537 ev 2"  # versions of OMNeT++ (6.1) and of its eventlog format
 HOP = ["send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate", "message"]
 MOMENT = ["time_ns", "node"]
-UNKNOWN = "no arrival on record"  # On a link, either the receiver is down, or the run ends before the arrival.
-NEVER = -1  # the arrival time of a lost hop, and any other missing number
-FIRST = 2  # number of the module of the first node; the network is 1
-ARRIVAL, LOCAL, AT_ONCE = range(3)  # The order of events at one moment. AT_ONCE is an arrival without any delay.
+# The reason for a lost message on a link: its receiver is down, or the run ends before it arrives.
+UNKNOWN = "no arrival on record"
+NEVER = -1  # the arrival time of a lost hop, and the value for any other missing number
+FIRST = 2  # number of the module of the first node; the network is module 1
+# These numbers give the order of events at the same time. AT_ONCE is an arrival without any delay.
+ARRIVAL, LOCAL, AT_ONCE = range(3)
 SOURCES = ("messages", "causes", "frames")
 
 
 def write_eventlog(run: OpenRun, target: Path) -> str | None:
-    """Write the eventlog. If the run did not record its hops, return the key of the setting that would record them."""
+    """Write the eventlog. If the run did not record its hops, return the setting that would record them."""
     source = next((name for name in SOURCES if (run.folder / f"{name}.parquet").exists()), None)
     causes = read_frame(run.folder, "causes") if (run.folder / "causes.parquet").exists() else None
     module_ids = {node: module for module, node in enumerate(nodes_of(run.manifest), FIRST)}
@@ -67,7 +69,7 @@ def write_eventlog(run: OpenRun, target: Path) -> str | None:
 
 
 class _Cursor:
-    """Yields rows for one event after the other. The rows must be in the order of their events."""
+    """Yields the rows of one event after another. The rows must be in the order of their events."""
 
     def __init__(self, rows: Iterator[Any]) -> None:
         self._rows, self._next = rows, next(rows, None)

@@ -20,7 +20,7 @@ from mobilenet.record.reader import RunError
 from mobilenet.record.stamp import as_member
 from mobilenet.record.writer import RecordError
 
-EPOCH_S = 1_704_067_200  # default: 2024-01-01T00:00:00Z
+EPOCH_S = 1_704_067_200  # the default start of a trip, 2024-01-01T00:00:00Z
 
 
 def write_geojson(source: Source, target: Path) -> int:
@@ -94,9 +94,7 @@ def _feature(geometry: dict[str, Any], **properties: Any) -> dict[str, Any]:
 
 
 def _write(features: Iterator[dict[str, Any]], target: Path) -> int:
-    """Write one feature after the other. Names are escaped, including `<`, so that the text may be part of a web
-    page.
-    """
+    """Write one feature after another. In names, `<` is escaped too, because the text may become part of a web page."""
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:

@@ -44,7 +44,7 @@ LONGEST_FILE_NAME = 200  # in bytes, without the suffix
 
 
 class Place(NamedTuple):
-    """Identifies a run within its experiment."""
+    """The position of a run within its experiment."""
 
     configuration: str  # name of the study, or of the scenario of a single run
     levels: Mapping[str, str] = {}  # factor -> level
@@ -62,7 +62,7 @@ class Place(NamedTuple):
 
 
 class OpenRun(NamedTuple):
-    """A run, and the description at the head of each of its files."""
+    """A run that has been opened, and the description that begins each of its files."""
 
     folder: Path
     manifest: dict[str, Any]
@@ -152,8 +152,8 @@ def _scalars(run: OpenRun) -> Iterator[tuple[names.Named, float | None]]:
 
 
 def _event_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
-    """Yield the number of events of each kind at each node in the measurement period. If a kind occurs at one host, it
-    is counted at all hosts.
+    """Yield the number of events of each kind at each node in the measurement period. A kind that occurs at any host is
+    counted at all hosts.
     """
     begin, end = run_kind(run.manifest).window_ns(run.manifest)
     times, nodes, events = (run.events.numbers("time_ns"), *map(run.events.column, ("node", "event")))
@@ -168,8 +168,8 @@ def _event_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
 
 
 def _reception_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
-    """Yield, for each node in range of frames, the number of receptions with each outcome. Acknowledgements of the MAC
-    do not count.
+    """Yield the number of receptions with each outcome at each node that was in range of a frame. Acknowledgements of
+    the MAC are not counted.
     """
     frames = read_coded(run.folder, "frames", ["receiver", "kind", "fate"])
     nodes, kinds, fates = map(frames.column, ("receiver", "kind", "fate"))
@@ -238,7 +238,7 @@ def _samples(run: OpenRun) -> Iterator[tuple[names.Named, np.ndarray, np.ndarray
 
 
 class VectorFile:
-    """A writer of NAME.vec and, if it ends without an error, NAME.vci."""
+    """Writes NAME.vec and, if no error occurs, its index NAME.vci."""
 
     def __init__(self, path: Path, head: str) -> None:
         self._path, self._file = path, path.open("wb")

@@ -24,7 +24,7 @@ from mobilenet.scenario.yaml_writer import inline
 
 NETWORK = "Net"
 MEDIUM, BACKBONE = f"{NETWORK}.radioMedium", f"{NETWORK}.backbone"
-APPLICATION, PROTOCOL, RADIO = "app[0]", "protocol", "wlan[0].radio"  # parts of a node
+APPLICATION, PROTOCOL, RADIO = "app[0]", "protocol", "wlan[0].radio"  # module names of the parts of a node
 KINDS = {"h": "host", "s": "accessPoint", "p": "process"}
 STATISTIC = re.compile(r"(.+)_(mean|max|p\d+)")
 SECTIONS = {"radio": MEDIUM, "wired": BACKBONE}  # sections of counters.json
@@ -35,7 +35,7 @@ COUNTERS = {
 }
 EVENTS = {"broadcast": "packetSent", "deliver": "packetReceived"}
 UNITS = {"bytes": "B", "bytes/s": "B/s"}
-ENDINGS = {"_ns": "ns", "_bytes": "B"}  # ending of a quantity's name -> its unit
+ENDINGS = {"_ns": "ns", "_bytes": "B"}  # ending of the name of a quantity -> unit of the quantity
 # Maximum number of characters of a list in one line, because the buffer of a reader limits the length of a line.
 LONGEST_ENTRY = 1000
 ESCAPES = {chr(code): f"\\x{code:02X}" for code in (*range(32), 127)} | {
@@ -50,7 +50,7 @@ ESCAPES = {chr(code): f"\\x{code:02X}" for code in (*range(32), 127)} | {
 
 
 class Named(NamedTuple):
-    """The name of a result. `attributes` are written after the name."""
+    """The module and the name of a result, and the attributes that are written after the name."""
 
     module: str
     name: str
@@ -153,13 +153,13 @@ def _counter(path: tuple[str, ...]) -> str:
 
 
 def _incorrect(module: str, lost: Mapping[str, int], before: str) -> tuple[Named, int]:
-    """Return the count of all frames that arrived incorrectly, for which INET has a single name."""
+    """Return the number of all frames that arrived incorrectly. INET counts them under a single name."""
     name = camel_case(f"{before}packetDropIncorrectlyReceived") + ":count"
     return Named(module, name, {"title": " + ".join(INCORRECT)}), sum(lost.get(outcome, 0) for outcome in INCORRECT)
 
 
 def of_receptions(node: str, outcomes: Mapping[str, int]) -> Iterator[tuple[Named, int]]:
-    """Yield the names and counts of the outcomes of the frames in whose range a node was."""
+    """Yield a name and a count for each outcome of the frames that reached a node."""
     module = module_of(node, RADIO)
     for outcome, count in outcomes.items():
         yield Named(module, outcome_name(outcome) + ":count", {"key": outcome}), count
@@ -178,8 +178,8 @@ def of_events(node: str, event: str) -> Named:
 
 
 def of_samples(node: str, quantity: str) -> Named:
-    """Return the name of a quantity over time. Lengths of lists are samples; other quantities keep their value until
-    they change.
+    """Return the name of a quantity over time. Lengths of lists are samples; any other quantity keeps its value until
+    the next change.
     """
     if node == "network":
         module = BACKBONE if quantity.startswith("wired_") else MEDIUM

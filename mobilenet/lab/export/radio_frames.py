@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ALL = 0xFFFFFFFF  # the address of all nodes in range
-OUTCOMES = (  # The position of an outcome is its number in the format of the capture.
+OUTCOMES = (  # The index of each outcome in this tuple is its number in the capture.
     "received", "collision", "never_attempted", "half_duplex", "random", "receiver_down", "bit_errors",
     "preamble_missed", "out_of_range",
 )  # fmt: skip
-# The last outcome applies only to a frame that is addressed to one node. It does not occur in the table.
+# The last outcome occurs only for a frame that is addressed to one node, and it does not occur in the table.
 OUT_OF_RANGE = OUTCOMES.index("out_of_range")
-NO_OUTCOME = 255  # stands for frames to all nodes in range, whose outcomes are counted instead
+NO_OUTCOME = 255  # used for frames to all nodes in range, because their outcomes are counted instead
 NODE = re.compile("[hs][0-9]{1,7}")
 LINKS = ("power_dbm", "sinr_db")
 FRAME = np.dtype(
@@ -85,7 +85,7 @@ def read_frames(run: Path, node: str | None = None) -> Frames:
 
 
 def _whole(run: Path, has_power: bool) -> Iterator[pa.Table]:
-    """Yield the table in parts, and never split a transmission."""
+    """Yield the table in parts. All rows of a transmission are in the same part."""
     import pyarrow as pa
 
     rest = None
@@ -110,7 +110,9 @@ def _with_power(run: Path) -> Iterator[pa.Table]:
 
 
 def firsts(start_ns: np.ndarray, sender: np.ndarray) -> np.ndarray:
-    """Return the first row of each transmission. A node sends one frame at a time, so time and sender identify it."""
+    """Return the first row of each transmission. A transmission is identified by its sender and its start, because a
+    node sends only one frame at a time.
+    """
     is_first = np.ones(len(start_ns), bool)
     is_first[1:] = (start_ns[1:] != start_ns[:-1]) | (sender[1:] != sender[:-1])
     return np.flatnonzero(is_first)

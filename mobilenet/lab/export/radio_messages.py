@@ -28,8 +28,8 @@ OF_CAUSES = ("node", "step", "cause", "messages", "window", "start_ns")
 
 
 class Known(NamedTuple):
-    """One property of all transmissions. `codes` contains a number for each transmission: the code of a value in
-    `words`, or NOTHING if the property is not known.
+    """One property of the message in every transmission. `codes` contains a number for each transmission: the code of a
+    value in `words`, or NOTHING if the property is unknown.
     """
 
     words: dict[Any, int]
@@ -106,8 +106,8 @@ def _fields(text: str, run: Path) -> Mapping[str, int]:
 def _of_causes(run: Path, place: _Places) -> dict[str, Known]:
     known = {"message": place.new(), "held_back_by": place.new()}
     windows: dict[Any, int] = {"": 0}
-    # For each row of causes, the window that held the segment back. All parts of the table are kept, because a frame is
-    # queued before it is sent.
+    # For each row of causes, the window that held the segment back. All parts of the table are needed, because a frame
+    # is queued before it is sent.
     of_rows: list[np.ndarray] = []
     sent: list[tuple[np.ndarray, np.ndarray]] = []
     for part in read_parts(run, "causes", OF_CAUSES):

@@ -54,8 +54,8 @@ HEADERS = np.dtype(
 )  # fmt: skip
 # offsets of the header fields, in bytes
 PLACES = {name: place for name, (_, place, *_) in (HEADERS.fields or {}).items()}
-# Types of the properties that have a length. Smaller types are codes of outcomes, and their value is the number of
-# nodes with this outcome.
+# The types of the properties that have a length. A smaller number is the code of an outcome, and the value is then the
+# number of nodes with this outcome.
 TYPES = {
     "power_dbm": 32, "sinr_db": 33, "host": 48, "session": 49, "message": 50, "held_back_by": 51, "seq": 52, "ack": 53,
     "window": 54,
@@ -77,8 +77,8 @@ class Mac(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Bytes that follow the headers of each transmission. `codes` selects one of a few values for each transmission;
-    code 0 adds no bytes.
+    """Bytes that follow the headers of each transmission. `codes` contains the index of these bytes for each
+    transmission; code 0 adds no bytes.
     """
 
     words: pa.LargeBinaryArray
@@ -140,7 +140,7 @@ def _spell(name: str, word: Any) -> bytes:
 
 
 def _hundredths(name: str, values: np.ndarray, is_there: np.ndarray) -> Part:
-    """Return the part for a measured quantity in hundredths, which is the resolution of the record."""
+    """Return the part for a measured quantity in hundredths of its unit, which is the resolution of the record."""
     different, places = np.unique(np.rint(100 * values[is_there]).astype(np.int64), return_inverse=True)
     codes = np.zeros(len(values), np.int64)
     codes[is_there] = places + 1
@@ -203,7 +203,8 @@ def _fill_mac(heads: np.ndarray, rows: np.ndarray, is_ack: np.ndarray, mac: Mac)
     heads["bits"] = np.where(is_ack, 0, bits | RETRY * (rows["attempt"] > 1))
     is_acknowledged = (rows["attempt"] > 0) & (to != ALL)
     heads["duration_us"] = is_acknowledged * mac.reserved_us
-    third = np.where(is_station, sender, np.where(for_station, to, ALL))  # ALL stands for a host outside every cell.
+    # A host outside every cell has the address ALL.
+    third = np.where(is_station, sender, np.where(for_station, to, ALL))
     for name, node in (("receiver", to), ("transmitter", sender), ("third", third)):
         heads[name]["prefix"] = np.where(node == ALL, 0xFFFF, LOCAL)
         heads[name]["number"] = node

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HEADER = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"
 MOST_EVENTS = 200_000
-# The order at one node and moment: receipts, then events, then the sends that they may have caused.
+# At the same node and time, receipts come first, then events, and then the sends that they may have caused.
 RECEIPT, EVENT, SEND = 0, 1, 2
 SAME = ["send_ns", "sender", "medium", "kind", "host", "session", "message", "detail"]
 
@@ -43,7 +43,7 @@ class Happening(NamedTuple):
 def write_shiviz(
     messages: pd.DataFrame, events: pd.DataFrame, target: Path, from_s: float = 0.0, to_s: float | None = None
 ) -> int:
-    """Write the events of an excerpt with their vector clocks, and return the number of events."""
+    """Write the events of a slice of time with their vector clocks, and return the number of events."""
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:

@@ -106,7 +106,7 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
 
 
 def on_earth(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
-    """Add the columns lon and lat in degrees, rounded to 8 decimals (1 mm)."""
+    """Add the longitude and latitude in degrees, rounded to 8 decimals (1 mm), as columns lon and lat."""
     lon, lat = (
         to_earth(table.x_m.to_numpy(), table.y_m.to_numpy(), origin) if len(table) else (np.zeros(0), np.zeros(0))
     )

@@ -67,7 +67,7 @@ def harmless(value: object) -> object:
 
 
 def _copy(table: Path, target: Path) -> None:
-    """Copy the cells of a table, changing those that a spreadsheet would take for a formula."""
+    """Copy the cells of a table, and protect those that a spreadsheet would take for a formula."""
     import pandas as pd
 
     if table.name in MAY_BE_EMPTY and table.stat().st_size <= 1:  # The table has no rows, and therefore no columns.

@@ -26,8 +26,8 @@ from mobilenet.scenario.yaml_reader import Node, parse_value
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention, in_order
 
-HERE = "by hand"  # Error messages give this as the origin of an intervention.
-LONGEST_S = 1e7  # longest run, in seconds
+HERE = "by hand"  # the origin of an intervention in error messages
+LONGEST_S = 1e7  # maximum length of a run in seconds
 MOST = 5_000  # maximum number of interventions that a scenario file may contain
 _WHERE = re.compile(rf"^{HERE}: (interventions(\.\d+)?[.:] *)?")
 _KEY = re.compile(r"[a-z_]{1,20}")
@@ -35,10 +35,10 @@ _KEY = re.compile(r"[a-z_]{1,20}")
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A course of the run, which began at `from_ns` in the branch with the number `parent`."""
+    """A branch of the run, which began at `from_ns` in the branch with the number `parent`."""
 
     number: int
-    scenario: Scenario  # including its interventions
+    scenario: Scenario  # contains the interventions of the branch
     parent: int | None = None
     from_ns: int = 0
     reached_ns: int = 0
@@ -70,7 +70,7 @@ def instant_ns(what: str, time_s: float) -> int:
 
 
 def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
-    """Return the first time from `time_ns` on that has no intervention."""
+    """Return the first time, not before `time_ns`, that has no intervention."""
     taken = {ns(one.at_s) for one in interventions}
     while time_ns in taken:
         time_ns += 1
@@ -78,8 +78,8 @@ def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
 
 
 def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:
-    """Return the scenario with its interventions replaced by these, checked as if they were read from a file. Old
-    interventions that no longer have an effect are left out; a new one without an effect is refused.
+    """Return the scenario with this list of interventions, after the checks that a scenario file undergoes. Remove
+    earlier interventions that no longer have an effect. Refuse a new intervention without an effect.
     """
     idle = without_effect(scenario, interventions)
     interventions = [one for place, one in enumerate(interventions) if isinstance(one, Mapping) or place not in idle]
@@ -118,7 +118,7 @@ def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require_same(own: Mapping[str, list[Any]], directory: Path) -> None:
-    """Raise ScenarioError unless a run from the beginning starts with the events of its session."""
+    """Raise ScenarioError unless a run from the beginning starts with the same events as its session."""
     from mobilenet.record.reader import read_coded
 
     events = read_coded(directory, "events")

@@ -12,15 +12,19 @@ from mobilenet.record.recorder import EventLog
 
 
 class Broadcasts:
-    """The broadcasts of one record. Each request first reads the rows that have been added."""
+    """Finds the broadcasts in one record. Each request first reads the rows that were added since the previous
+    request.
+    """
 
     def __init__(self) -> None:
         self._sent_ns: dict[str, int] = {}
         self._sent_row: dict[str, int] = {}
-        self._known = 0  # number of rows that have been read
+        self._known = 0  # number of rows that have been read so far
 
     def delays_ns(self, log: EventLog, rows: Iterable[int]) -> list[int]:
-        """Return the delays of the deliveries in these rows, except those whose broadcast is not in the record."""
+        """Return the delays of the deliveries in these rows. Deliveries whose broadcast is not in the record are left
+        out.
+        """
         self._read(log)
         deliveries = ((log.message[row] or "", log.time_ns[row]) for row in rows)
         return [at_ns - self._sent_ns[message] for message, at_ns in deliveries if message in self._sent_ns]

@@ -62,14 +62,15 @@ def _timers(node: Node) -> Iterator[list[Any]]:
     fields = {id(value): name for name, value in own if isinstance(value, (Timer, NotedTimer))}
     for timer in node.timers:
         if timer.running:
-            noted = getattr(timer.action, "__self__", None)  # The action may belong to a wrapper that records causes.
+            # The action may be a method of a wrapper that records causes.
+            noted = getattr(timer.action, "__self__", None)
             port, name = (noted, noted.name) if isinstance(noted, NotedTimer) else (timer, name_of(timer.action))
             words = cut(fields.get(id(port), name).strip("_").replace("_", " "), LONGEST)
             yield [words if "timer" in words else f"{words} timer", (timer.deadline_ns - node.now) / SECOND]
 
 
 def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:
-    """Return the context that each station has for a host, if its protocol defines contexts."""
+    """Return the context that each station stores for a host, if the protocol defines contexts."""
     contexts = []
     for station in simulation.stations:
         context_of = getattr(station.protocol, "context_of", None)
@@ -121,5 +122,5 @@ def _value_text(value: Any) -> str | None:
 
 
 def _is_of_calls(value: Any) -> bool:
-    """Return whether a value is a table of handlers, which a card leaves out."""
+    """Return whether a value is a table of handlers. Cards do not show such tables."""
     return isinstance(value, Mapping) and bool(value) and all(callable(one) for one in value.values())

@@ -26,8 +26,8 @@ class _Command(Parameters):
 
 
 class Play(_Command):
-    """Play the run at this many simulated seconds per second, or as fast as possible. Without a speed, use the previous
-    one.
+    """Play the run at this number of simulated seconds per second, or as fast as possible. If no speed is given, use
+    the previous speed.
     """
 
     command: Literal["play"]
@@ -63,7 +63,9 @@ class Step(_Command):
 
 
 class Do(_Command):
-    """Intervene now or at an earlier time, to which the run then goes back. The keys are those of a scenario."""
+    """Intervene now or at an earlier time. In the second case, the run goes back to that time. The keys are those of an
+    intervention in a scenario.
+    """
 
     command: Literal["do"]
     what: dict[str, Any] = Field(max_length=10)
@@ -81,8 +83,8 @@ class Switch(_Command):
 
 
 class Watch(_Command):
-    """Choose the node whose card and messages are part of each state; null stands for no node. With `deliveries`, the
-    reply contains the deliveries up to now.
+    """Choose the node whose card and messages are part of each state, or null for no node. With `deliveries`, the reply
+    contains the deliveries of the node so far.
     """
 
     command: Literal["watch"]
@@ -112,7 +114,7 @@ class Save(_Command):
 
 
 class Effect(_Command):
-    """Compare runs of the same random worlds with and without this intervention, in the background."""
+    """Compare runs with and without this intervention in the background. Both use the same random worlds."""
 
     command: Literal["effect"]
     intervention: int = Field(ge=0)
@@ -138,7 +140,9 @@ BinS = Annotated[float, Field(ge=0.01, le=1e9, allow_inf_nan=False)]
 
 
 class Since(_Command):
-    """Report which events the page has. A page sends this first, and the reply contains the later events."""
+    """Tell the server which events the page has. A page sends this message first, and the reply contains the later
+    events.
+    """
 
     command: Literal["since"]
     generation: int
@@ -167,7 +171,7 @@ Command = (
     | Cancel
     | Since
 )
-WORDS = {  # The expected values in words, instead of the messages of pydantic.
+WORDS = {  # The expected values in words, which replace the error messages of pydantic.
     "speed": "expected a number from 0.01 to 1000, or max",
     "name": "expected at most 80 letters, digits, dots, dashes and underscores, beginning with a letter or digit",
 }

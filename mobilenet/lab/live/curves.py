@@ -15,7 +15,7 @@ from mobilenet.engine.clock import SECOND
 from mobilenet.lab.live.broadcasts import Broadcasts
 from mobilenet.simulation.mobile import Simulation
 
-# The run is played in pieces that end at multiples of this time, so a point shows the state at exactly its time.
+# The run is played in pieces that end at multiples of this time. A point therefore shows the state at exactly its time.
 POINT_NS = SECOND // 4
 MOST_POINTS = 4_000
 LOOKED_AT = 50  # approximate number of rows that are read for one point
@@ -29,7 +29,7 @@ class Point(NamedTuple):
 
 
 class Curves:
-    """The curves of one simulation, from its beginning."""
+    """The curves of one simulation since its beginning."""
 
     def __init__(self, simulation: Simulation, broadcasts: Broadcasts) -> None:
         self.points: list[Point] = []

@@ -30,7 +30,9 @@ BUSY_S = 0.1  # shortest time between two reports of progress
 
 
 class Desk:
-    """Carries out requests. `tell_all` sends states to listeners, either at once or at the pace of each listener."""
+    """Carries out requests. `tell_all` sends the state to the listeners, either immediately or at the pace of each
+    listener.
+    """
 
     def __init__(self, session: LiveSession, allow_code: bool = False, out: Path | None = None) -> None:
         """Set up the desk. The first branch that is saved without a name is stored in `out`."""
@@ -46,14 +48,14 @@ class Desk:
         self._last_sent_s = 0.0
 
     def _tell(self, at_once: bool) -> bool:
-        self.busy = None  # If the run was going back, it has now arrived.
+        self.busy = None  # A run that was going back has now reached its time.
         return self.tell_all(at_once)
 
     def _job_changed(self) -> None:
         self.player.ask(self.player.send_state)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """Return the present state for a listener, and the `Place` that the listener reaches with it."""
+        """Return the present state for a listener, and the `Place` of the listener after it receives the state."""
         player = self.player
         if self.busy is not None:
             return {"type": "busy", **self.busy}, place

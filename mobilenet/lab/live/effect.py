@@ -79,7 +79,9 @@ def in_words(one: AnyIntervention) -> str:
 
 
 def _impairment(one: Impair | ImpairLink) -> str:
-    """Return `loss of 10 %`, `delay of 0.2 s`, both joined by `and`, or `end of the impairment`."""
+    """Return a description such as `loss of 10 %`, `delay of 0.2 s`, or `end of the impairment`. A loss and a delay are
+    joined by `and`.
+    """
     loss, delay = f"loss of {100 * one.loss:g} %", f"delay of {one.delay_s:g} s"
     if one.loss and one.delay_s:
         return f"{loss} and {delay}"
@@ -87,8 +89,8 @@ def _impairment(one: Impair | ImpairLink) -> str:
 
 
 def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
-    """Return the differences in EFFECTS between the runs with and without `one`. Include THERE and CELL if they apply
-    to any hosts.
+    """Return the differences in the metrics EFFECTS between the runs with and without `one`. Include the metrics THERE
+    and CELL if they concern any hosts.
 
     `study` has two configurations, of which the second one contains the intervention. Runs whose backlog grows are
     included, although a study does not give a mean for them, because the question is the effect within a limited time.
@@ -120,7 +122,7 @@ def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
 
 def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
     """Return the metrics EFFECTS of the messages that were broadcast since the intervention and delivered before
-    `end_s`. Include the metrics THERE and CELL if they apply to any hosts.
+    `end_s`. Include the metrics THERE and CELL if they concern any hosts.
     """
     host = one.host if isinstance(one, OnHost) else None
     at_ns = ns(one.at_s)

@@ -43,10 +43,11 @@ from mobilenet.world.track_mobility import Tracks
 
 AFTER_S = 20.0  # The effect is measured during this time after an intervention, in seconds.
 MOST_AT_A_TIME = 4
-ENDING_S = 10.0  # A command that was asked to end must end within this time, in seconds.
-# Niceness of jobs. The session has priority, above all while it goes back, but jobs must also finish on a busy machine.
+ENDING_S = 10.0  # A command that was asked to end is given this many seconds to end.
+# Niceness of jobs. The session has priority, especially while it goes back, but jobs must also finish on a busy
+# machine.
 BEHIND = 5
-JUDGED = (0, 1, 4)  # exit codes that mean a complete run
+JUDGED = (0, 1, 4)  # exit codes of a command that completed its run
 
 
 @dataclass
@@ -87,7 +88,7 @@ class Jobs:
         self._taken: set[Path] = set()  # directories that jobs have reserved but not yet created
 
     def save(self, scenario: Scenario, out: Path | None, prefix: tuple[int, str]) -> Job:
-        """Store a branch as a run. `prefix` is the number of events in the session, and their fingerprint."""
+        """Store a branch as a run. `prefix` contains the number of events in the session and their fingerprint."""
         if out is not None and (out.exists() or out in self._taken):
             raise ScenarioError(f"save: {out} already exists; expected another name")
         target = self._free(out if out is not None else RUNS / f"{self._name}-live-s{scenario.seed}")
@@ -103,7 +104,7 @@ class Jobs:
         return job
 
     def effect(self, scenario: Scenario, hosts: int, number: int, worlds: int) -> Job:
-        """Measure an intervention, given by its number in the scenario. The scenario has `hosts` hosts at its
+        """Measure the intervention that has this number in the scenario. The scenario has `hosts` hosts at its
         beginning.
         """
         one = scenario.interventions[number]
@@ -183,7 +184,7 @@ class Jobs:
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
         interventions: list[AnyIntervention], worlds: int,
     ) -> None:  # fmt: skip
-        """Measure the effect. The runs end with the observed time, if this is possible."""
+        """Measure the effect of an intervention. The runs end with the observed time, if this is possible."""
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         if self._is_closing:
             return
@@ -208,7 +209,7 @@ class Jobs:
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, findings)} {more}")
 
     def _why(self, job: Job, folder: Path, scenario: Scenario, delivery: Delivery, now_s: float) -> None:
-        """Explain a delivery. The run ends at the present time, if this is possible."""
+        """Explain a delivery by repeating the run. The repeated run ends at the present time, if this is possible."""
         changes = [_ending(scenario, now_s), "warmup_s=0", "interventions=[]", "record.causes=true"]
         before = [plain(one) for one in scenario.interventions if one.at_s < now_s]
         write_scenario(folder, with_list(scenario.with_changes(changes), before))
@@ -314,7 +315,7 @@ class Jobs:
 
 
 def host_with_other_number(interventions: list[AnyIntervention], addition: Add, hosts: int) -> str | None:
-    """Return the first host named by an intervention that would not exist, or would be another host, without this
+    """Return the first host in the interventions that would not exist, or would have another number, without this
     addition. `hosts` is the number of hosts at the beginning.
     """
     first = hosts + next(i for i, one in enumerate(added_hosts(interventions)) if one is addition)
@@ -323,8 +324,8 @@ def host_with_other_number(interventions: list[AnyIntervention], addition: Add, 
 
 
 def _ending(scenario: Scenario, end_s: float) -> str:
-    """Return the setting that ends a run at this time, because later events cannot change earlier ones. With tracks,
-    the end of the run determines which hosts exist, so the duration stays unchanged.
+    """Return the setting that ends a run at this time. Runs with tracks keep their duration, because it determines
+    which hosts exist.
     """
     can_end = not isinstance(scenario.hosts.mobility, Tracks)
     return f"duration_s={min(scenario.duration_s, end_s) if can_end else scenario.duration_s!r}"

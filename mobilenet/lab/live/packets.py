@@ -54,7 +54,7 @@ def keep_packets(folder: Path | None, run: Path) -> None:
 
 
 class PacketCards:
-    """The connections of one run, as cards show them."""
+    """The connections of one run, in the form that cards show."""
 
     def __init__(self, simulation: Simulation, folder: Path) -> None:
         self._simulation = simulation

@@ -47,7 +47,7 @@ def page_of(desk: Desk, token: str) -> str:
 
 
 def _of_packets(scenario: Scenario) -> dict[str, Any]:
-    """Return which nodes have captures, and whether deliveries are possible."""
+    """Return which nodes have captures, and whether nodes can deliver messages."""
     protocol = scenario.protocol
     if not isinstance(protocol, Ip):
         return {"has_packets": False, "has_deliveries": True}

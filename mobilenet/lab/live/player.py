@@ -27,7 +27,7 @@ IDLE_S = 1.0  # Longest wait for a command. A signal that arrives just before a 
 PIECE_S = 0.01  # target duration of a piece
 TURN_S = 0.03  # The run plays for this long before it handles tasks and sends states.
 MOST_BEHIND_S = 0.5
-LONGEST_PAUSE_S = 0.1  # longest time between two states, however slow the listeners are
+LONGEST_PAUSE_S = 0.1  # maximum time between two states if listeners are slow
 LONGEST_PIECE_NS = 10 * SECOND
 MANY_HOSTS = 300  # If a run has more hosts, states are sent half as often.
 Task = Callable[[], Any]
@@ -50,7 +50,7 @@ class Player:
         self.stopped_because = ""
         self.is_ending = False
         self.stepped: dict[str, Any] | None = None  # the number of the last step, and the event at which it ended
-        self._stepping: str | None = None  # kind of event at which the current step ends
+        self._stepping: str | None = None  # the kind of event that ends the current step
         self._rows_before = 0
         self._on_state = on_state
         self._tasks: queue.SimpleQueue[tuple[Task, Future[Any]]] = queue.SimpleQueue()
@@ -61,7 +61,7 @@ class Player:
         self._is_behind = False
         self._piece_ns = SECOND // 100
         self._reported_wall_s, self._reported_ns = 0.0, 0
-        self._next_s = 0.0  # time of the next state, unless a command is carried out before
+        self._next_s = 0.0  # time of the next state, unless a command is carried out earlier
         self._is_due = True
         self._is_owed = False  # whether a listener has not yet received the present state
 
@@ -76,7 +76,7 @@ class Player:
         self.pause_s = max(self.shortest_pause_s, min(LONGEST_PAUSE_S, pause_s))
 
     def end(self) -> None:
-        """End the run, so that `run` returns. Any thread or a signal handler may call this method."""
+        """End the run; the call of `run` then returns. Any thread or a signal handler may call this method."""
         self.is_ending = True
         self.ask(lambda: None)
 
@@ -236,7 +236,7 @@ class Player:
         self._has_to_stop()
 
     def _let_go(self, speed: float, now_s: float) -> None:
-        """Drop the part of a lag that the machine cannot make up for."""
+        """Drop the part of a lag for which the machine cannot compensate."""
         behind_s = now_s - self._since_wall_s - (self.session.now_ns - self._since_ns) / SECOND / speed
         if behind_s > MOST_BEHIND_S:
             self._since_wall_s, self._since_ns = now_s - MOST_BEHIND_S, self.session.now_ns
@@ -266,7 +266,7 @@ class Player:
         return {name: columns[name][row] for name in ("event", "node", "message", "station", "session")}
 
     def _has_to_stop(self) -> bool:
-        """Return whether the run must pause at this point, without a command."""
+        """Return whether the run must pause here, although no command has asked for it."""
         session = self.session
         if session.violation is not None and not session.is_real_time:
             self.pause(f"violated: {session.violation.check}")
@@ -281,8 +281,8 @@ class Player:
         if self.is_going and now_s - self._reported_wall_s > 0.01:
             self.rate = (now_ns - self._reported_ns) / SECOND / (now_s - self._reported_wall_s)
         self._reported_wall_s, self._reported_ns = now_s, now_ns
-        # The next state is planned relative to the planned time of this one, so delays do not add up. The bounds
-        # prevent two states in immediate succession and a pause longer than usual.
+        # The next state is planned relative to the time at which this one was due, so delays do not add up. The bounds
+        # prevent two states in immediate succession, and a pause that is longer than usual.
         self._next_s = min(max(self._next_s + self.pause_s, now_s + self.pause_s / 4), now_s + self.pause_s)
         was_due, self._is_due = self._is_due, False
         self._is_owed = not self._on_state(was_due)

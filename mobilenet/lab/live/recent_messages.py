@@ -23,7 +23,8 @@ from mobilenet.simulation.mobile import Simulation
 
 KEPT_NS = 10_000_000_000
 MOST = 5_000
-# The time at which an arrow was added, and its number within that nanosecond. Both are the same in every run.
+# The time at which an arrow was added, and its number among the arrows of that nanosecond. Both are equal in every
+# repetition of a run.
 Mark = tuple[int, int]
 MOST_HOSTS = 40  # maximum number of hosts that are followed at the same time
 BEGIN: Mark = (-1, 0)
@@ -60,20 +61,22 @@ class Arrows:
             self._entries.popleft()
 
     def since(self, mark: Mark) -> list[Arrow]:
-        """Return the stored arrows after this mark."""
+        """Return the stored arrows that were added after this mark."""
         new = takewhile(lambda entry: entry[0] > mark, reversed(self._entries))
         return [arrow for _, arrow in new][::-1]
 
 
 class FollowedHosts:
-    """The hosts of one simulation that listeners watch."""
+    """The hosts of one simulation whose messages are recorded for listeners."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self.arrows: dict[str, Arrows] = {}
 
     def attend(self, hosts: Iterable[str]) -> None:
-        """Follow these hosts, and also some that were watched before, because listeners may return after a reload."""
+        """Follow these hosts. Hosts that were watched before are also followed, because listeners may return after a
+        reload.
+        """
         now_ns = self.simulation.kernel.now
         # Watched hosts move to the end, so the hosts that were watched least recently are dropped first.
         for host in hosts:
@@ -83,7 +86,7 @@ class FollowedHosts:
         self.simulation.listen(*((self._frame, self._hop) if self.arrows else (None, None)))
 
     def again_in(self, simulation: Simulation) -> FollowedHosts:
-        """Follow the same hosts in a new simulation, for listeners that already have the earlier arrows."""
+        """Follow the same hosts in a new simulation. Its listeners already have the earlier arrows."""
         followed = FollowedHosts(simulation)
         followed.attend(self.arrows)
         for host, arrows in followed.arrows.items():

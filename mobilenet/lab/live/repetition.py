@@ -71,8 +71,8 @@ def _repeat(directory: Path, manifest: dict[str, Any], out: Path, progress: Prog
 
 
 def _play_until(directory: Path, scenario: Scenario, end_ns: int, out: Path, allow_code: bool) -> None:
-    """Play a run to the end of its last nanosecond. If it was stopped within that nanosecond, play until the counts are
-    equal or, if they never are, to the end of that nanosecond.
+    """Play a run up to and including its last nanosecond. If the run was stopped within this nanosecond, stop when the
+    counts are equal or, at the latest, at the end of the nanosecond.
     """
     counters = read_json(directory, "counters.json")
     for is_amid, is_last in ((False, False), (True, False), (False, True)):

@@ -40,14 +40,14 @@ MOST_PER_S = 100
 MOST_LISTENERS = 20
 ENDING = "the run is ending"
 CLOSING_S = 0.2  # time for a listener to close the connection
-EARLY_S = 0.01  # A state may be sent this much too early, because the player decides when states are sent.
+EARLY_S = 0.01  # A state may be sent early by this time, because the player decides when states are sent.
 CAPTURE = "/capture/"
 PCAP = "application/vnd.tcpdump.pcap"
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
 
 
 class LiveError(Exception):
-    """Raised if the run cannot be shown. The message is one line for people."""
+    """Raised if the run cannot be shown. The message is one line for users."""
 
 
 class Page(Listener):
@@ -109,7 +109,7 @@ class Server:
         return f"http://{HOST}:{self._port}/?token={self.token}"
 
     def close(self, words: str = "") -> None:
-        """Close the server. The pages that are open show `words`, which names the directory of the run."""
+        """Close the server. Open pages then show `words`, which names the directory of the run."""
         for page in list(self.listeners):
             page.tell(json.dumps({"type": "end", "text": words}))
         if self._loop is not None and self._stop is not None and self._thread.is_alive():
@@ -117,9 +117,9 @@ class Server:
             self._thread.join(5)
 
     def tell_all(self, at_once: bool) -> bool:
-        """Send the state and the news to every listener that is ready: immediately with `at_once`, otherwise at the
-        pace of each listener. The thread of the player calls this method. Return False if some listeners were not
-        ready.
+        """Send the present state and the new events to every listener that is ready: immediately with `at_once`, and
+        otherwise at the pace of each listener. The thread of the player calls this method. Return False if some
+        listeners were not ready.
         """
         now_s, is_playing = time.monotonic(), self._desk.player.is_going
         self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)
@@ -172,7 +172,7 @@ class Server:
             origin, host = request.headers.get("Origin"), request.headers.get("Host")
         except (ValueError, LookupError):  # The path is malformed, or a header occurs twice.
             return _refuse("not a valid HTTP request")
-        if not OWN_ADDRESS.fullmatch(host or ""):  # Any port is allowed, because ssh -L forwards from another one.
+        if not OWN_ADDRESS.fullmatch(host or ""):  # Any port is allowed, because ssh -L forwards from a different port.
             return _refuse("the Host header does not match the address of this server")
         if not secrets.compare_digest(token.encode("utf-8", "surrogateescape"), self.token.encode()):
             return _refuse("the token is missing or wrong; open the URL that mobilenet live printed")

@@ -64,7 +64,7 @@ PIECE_NS = SECOND // 4  # simulated time between two checks for violations, and 
 
 
 class LiveSession:
-    """A run that is played by hand, with its branches."""
+    """A run under manual control, with its branches."""
 
     def __init__(self, scenario: AnyScenario, allow_code: bool = False, name: str = "live") -> None:
         """Begin a session at 0 s. `allow_code` permits the code and the programs of the scenario to run; `name` is used
@@ -82,8 +82,8 @@ class LiveSession:
         self.folder = temporary_folder(self, scenario)  # folder for captures and outputs
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
-        self.violation: FirstViolation | None = None  # the violation that stopped the run (in real time: the first one)
-        self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece while the run goes back
+        self.violation: FirstViolation | None = None  # the violation that stopped the run; in real time, the first
+        self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece of the run while it goes back
         self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # called for each simulation that begins
         self.on_piece: Callable[[], None] = lambda: None  # called after each piece of the run
         self._begin(scenario)
@@ -199,7 +199,7 @@ class LiveSession:
                 self.simulation.play(min(until_ns, self._stage_ns))
 
     def step_once(self) -> None:
-        """Handle one entry of the calendar, which may leave the record unchanged."""
+        """Process one entry of the calendar. The record may not change."""
         with self._attributing():
             if not self.simulation.step() and self.now_ns >= self._stage_ns:
                 self._next_stage()
@@ -227,7 +227,7 @@ class LiveSession:
         self.violation = violation
 
     def _again_to_row(self, violation: FirstViolation) -> None:
-        """Play again from the beginning up to the event that shows the violation, which the run has passed."""
+        """Play again from the beginning up to the event of the violation, because the run has passed this event."""
         time_ns = self.simulation.recording.events.time_ns[violation.row]
         checks = {violation.check, *self._judge.reported_checks}
         self.close()
@@ -286,7 +286,7 @@ class LiveSession:
         return scenario, place
 
     def _interventions_until(self, to_ns: int | None = None) -> list[AnyIntervention]:
-        """Return the interventions of the scenario, and the manual ones up to this time (None: all of them)."""
+        """Return the interventions of the scenario, and all manual interventions or those up to `to_ns`."""
         return self.branch.interventions_until(self._scenario_interventions, to_ns)
 
     def manual_interventions(self, branch: Branch) -> list[AnyIntervention]:
@@ -310,7 +310,7 @@ class LiveSession:
         self._replay(to_ns)
 
     def switch(self, number: int) -> None:
-        """Continue another branch at the time at which it was left."""
+        """Continue another branch at the time that it had reached."""
         self.require_virtual_time("switch")
         self.reached_s(number)
         self._note_reached()

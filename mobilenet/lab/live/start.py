@@ -1,4 +1,4 @@
-"""Open a run to play by hand.
+"""Open a run for manual control.
 
 Errors    ScenarioError for a scenario that cannot be run live
 Source    ours: docs/guide/live.md
@@ -20,7 +20,7 @@ def live(
     overrides: Any = (),
     allow_code: bool = False,
 ) -> LiveSession:
-    """Return a run to play by hand, like `mobilenet live` without a browser. The arguments are those of `run`."""
+    """Return a run under manual control, like `mobilenet live` without a browser. The arguments are those of `run`."""
     from mobilenet.scenario.loader import given_scenario
 
     full_scenario = given_scenario(scenario, seed, overrides)

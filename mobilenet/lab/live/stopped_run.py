@@ -19,7 +19,7 @@ from mobilenet.simulation.plugin_code import PluginError
 
 
 class _NothingYet(Exception):
-    """Raised to abandon a directory that should not be stored."""
+    """Raised to discard a directory that should not be stored."""
 
 
 def require_room(session: LiveSession, out: Path | None) -> None:

@@ -29,7 +29,7 @@ from mobilenet.simulation.mobile import Simulation
 MOST_DELIVERIES = 1_000  # If a state has more deliveries, it contains only those of the watched node.
 MOST_ROWS = 200_000  # maximum number of events in one state; later states contain the remaining events
 DELAYS = 200  # approximate number of delays that are read for one state
-NOBODY = -(2**31)  # coordinates of an absent host
+NOBODY = -(2**31)  # value of both coordinates of a host that is absent
 
 
 class Place(NamedTuple):
@@ -72,7 +72,9 @@ class Stream:
         session.on_piece = lambda: self.curves.go_on()
 
     def begin_anew(self) -> None:
-        """Begin a new generation after time went back. The arrows of the watched hosts are now complete from 0 s on."""
+        """Begin a new generation after time went back. From then on, the arrows of the watched hosts are complete from
+        0 s.
+        """
         self.generation += 1
         for arrows in self._followed.arrows.values():
             arrows.from_ns = 0
@@ -100,7 +102,9 @@ class Stream:
         return place.generation == self.generation and place.row < len(self.session.simulation.recording.events)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """Return the present state with the news for a listener at this place, and the listener's new place."""
+        """Return a message with the present state and all events that a listener at this place has not received. Also
+        return the place that the listener reaches with it.
+        """
         session = self.session
         simulation = session.simulation
         if place.generation != self.generation:
@@ -167,7 +171,9 @@ class Stream:
         return {"frames": medium.frames, **{f"pairs_{name}": count for name, count in pairs.items()}}
 
     def _news(self, place: Place) -> tuple[dict[str, Any], int]:
-        """Return the rows after the listener's place as columns, and the number of the row after the last one."""
+        """Return the events that the listener has not received as columns, and the number of the row after the last of
+        them.
+        """
         log = self.session.simulation.recording.events
         first = place.row
         end = min(len(log), first + MOST_ROWS)
@@ -216,7 +222,9 @@ class Stream:
 
 
 def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterator[int]:
-    """Yield the positions of a value. Records are long, so the search uses the fast `index` method of the list."""
+    """Yield the positions of a value in a column. The search uses the fast `index` method of lists, because records are
+    long.
+    """
     try:
         while True:
             yield (begin := column.index(value, begin, end) + 1) - 1

@@ -30,11 +30,11 @@ from mobilenet.quoting import cut, spell_out
 from mobilenet.scenario.programs import why_not_started
 from mobilenet.simulation.parties import ProgramError
 
-DYING_S = 1.0  # A program that has closed its output gets this much time to report its exit code.
-GOING_S = 0.5  # Programs get this much time to end by themselves when the run is over.
+DYING_S = 1.0  # A program that has closed its output is given this much time to report its exit code.
+GOING_S = 0.5  # Programs are given this much time to end by themselves when the run is over.
 SILENT_S = 1.0  # The supervisor may be silent for this long before it is sent a signal to continue.
-ANSWERS_S = 10.0  # The supervisor gets this much time to answer after the signal.
-ENDS_S = 20.0  # The supervisor gets this much time to end itself and all programs.
+ANSWERS_S = 10.0  # The supervisor is given this much time to answer after the signal.
+ENDS_S = 20.0  # The supervisor is given this much time to end all programs and then itself.
 LONGEST_LAST_LINE = 1000  # maximum number of bytes in a line that a program writes when the run is over
 LONGEST_TAIL = 300  # maximum number of characters of standard error in a message
 LAST_WORDS = "; the end of its standard error: "
@@ -62,12 +62,12 @@ class Children:
         self._there: dict[int, Child] = {}
 
     def spawn(self, node: str, command: Sequence[str], input_ends: tuple[int, int] | None = None) -> Child:
-        """Start the program of a node in the scenario's folder. The first word of the command may be a file in that
-        folder. `input_ends` holds two descriptors that replace a pipe: the program's standard input, and the emulator's
-        end.
+        """Start the program of a node in the folder of the scenario. The first word of the command may be a file in
+        that folder. `input_ends` contains two descriptors that replace a pipe: the standard input of the program, and
+        the other end for the emulator.
         """
         own = self._folder / command[0]
-        # Do not resolve links, because a virtual environment of Python depends on them.
+        # Links are not resolved, because a virtual environment of Python depends on them.
         first = str(own.absolute()) if own.is_file() else command[0]
         input_end, to = input_ends or os.pipe()
         back, output_end = os.pipe()
@@ -94,16 +94,16 @@ class Children:
         return child
 
     def how_it_ended(self, child: Child) -> str:
-        """Return a text that describes how a silent program ended, with the end of its standard error."""
+        """Describe how a silent program ended, and quote the end of its standard error."""
         return self._how(self._status(child))
 
     def failure(self, child: Child) -> str | None:
-        """Return how a program failed, or None if it ended with exit code 0 or only closed its output."""
+        """Describe how a program failed. Return None if it ended with exit code 0, or if it only closed its output."""
         answer = self._status(child)
         return self._how(answer) if answer["code"] else None
 
     def how_it_failed(self, child: Child, code: int) -> str:
-        """Return how a program failed, if another process reported its exit code."""
+        """Describe how a program failed whose exit code was reported by another process."""
         return self._how({**self._status(child, 0.0), "code": code})
 
     def last_words(self, child: Child) -> str:
@@ -132,9 +132,9 @@ class Children:
         self._ask({"do": "kill", "pid": child.pid})
 
     def close(self, listens_s: float = 0.0, is_heard: Callable[[bytes], bool] = lambda line: False) -> list[Child]:
-        """End all programs. The programs that are still running see the end of their input, and get a moment to end by
-        themselves. They get `listens_s` in addition, until one of them writes a line for which `is_heard` holds. Return
-        the programs that wrote such a line.
+        """End all programs. First close their inputs, and wait a moment for the running programs to end by themselves.
+        Then wait up to `listens_s` longer, until one of them writes a line for which `is_heard` holds. Return the
+        programs that wrote such a line.
         """
         if self._control is None:
             return []
@@ -155,7 +155,7 @@ class Children:
 
     @staticmethod
     def _wait_for_end(there: Sequence[Child], listens_s: float, is_heard: Callable[[bytes], bool]) -> list[Child]:
-        """Wait until all outputs are closed, or the time is over. Return the programs that wrote a line for which
+        """Wait until all outputs are closed or the time has passed. Return the programs that wrote a line for which
         `is_heard` holds.
         """
         outputs = select.poll()
@@ -194,7 +194,7 @@ class Children:
             raise ProgramError(error, is_input=False) from None
 
     def _kill_groups(self) -> None:
-        """Kill the process group of the supervisor and those of the programs, without the help of the supervisor."""
+        """Kill the process groups of the supervisor and of the programs, without asking the supervisor."""
         if self._process is not None:
             self._process.kill()
         for pid in self._there:
@@ -238,8 +238,8 @@ class Children:
 
 
 def _supervisor() -> list[str]:
-    """Return the arguments with which Python runs the supervisor: its file, or its source from the archive from which
-    workers of a cluster import mobilenet.
+    """Return the command by which Python runs the supervisor. On a worker of a cluster, mobilenet is imported from an
+    archive, and the command contains the source of the supervisor.
     """
     path = Path(__file__).with_name("supervisor.py")
     if path.is_file():
@@ -250,8 +250,8 @@ def _supervisor() -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:
-    """End the supervisor, and all programs with it, by closing its socket. A request comes first, so that the
-    supervisor does not assume that the emulator was killed.
+    """Close the socket of the supervisor, which then ends all programs and itself. A request comes first, because the
+    supervisor would otherwise assume that the emulator was killed.
     """
     with suppress(OSError):
         control.sendall(b'{"do": "end"}\n')

@@ -41,13 +41,13 @@ decode = json.JSONDecoder(parse_constant=_no_number).decode
 
 
 def short_line(line: str) -> str:
-    """Return a line, shortened for a message."""
+    """Shorten a line for use in a message."""
     return spell_out(cut(line, LONGEST_QUOTED))
 
 
 class Conversation:
-    """The conversation with one program. `name` is the name of the node in messages; `answer_within_s` is the time
-    limit of one answer.
+    """The conversation with one program. `name` is the name of the node in error messages; `answer_within_s` is the
+    time limit for each answer.
     """
 
     def __init__(self, children: Children, child: Child, name: str, answer_within_s: float) -> None:
@@ -62,7 +62,7 @@ class Conversation:
         self._lines = 0  # number of lines that the program has written
 
     def ask(self, event: str) -> tuple[list[dict[str, Any]], list[str]]:
-        """Send an event, given as a line without its end. Return the answer without `done`, both as values and as
+        """Send an event, given as a line without its end. Return the answer without `done`, first as values and then as
         lines.
         """
         child = self.child
@@ -186,8 +186,8 @@ class Conversation:
         self._fail_line(1, first, 'after {"do":"done"}: a program writes only in response to an event', "")
 
     def refuse(self, number: int, answered: int, line: str, what: str, event: str) -> NoReturn:
-        """Refuse line `number` of the last answer, which had `answered` lines, because it requests something
-        impossible.
+        """Refuse line `number` of the last answer, because it requests something impossible. The answer had `answered`
+        lines.
         """
         self._fail_line(number - answered, line, what, event)
 
@@ -210,7 +210,7 @@ def _after(event: str) -> str:
 
 
 def _ends(answer: bytes) -> bool:
-    """Return whether the last complete line is `done`, with any spaces in it."""
+    """Return whether the last complete line is `done`. The line may contain spaces."""
     last = answer[answer.rfind(b"\n", 0, len(answer) - 1) + 1 :]
     if last == b'{"do":"done"}\n':
         return True

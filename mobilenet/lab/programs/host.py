@@ -20,7 +20,7 @@ from mobilenet.protocols.port import MessageId
 
 @dataclass(slots=True)
 class Memory:
-    """The values of a host that survive a crash."""
+    """The values of a host that are preserved in a crash."""
 
     stored: str = "null"  # the value that the program asked to store, as JSON
     seq: int = 0  # number of the host's next message
@@ -33,7 +33,8 @@ class ProgramHost(Party):
     def __init__(self, cast: Cast, port: Any, memory: Memory) -> None:
         super().__init__(cast, port)
         self._memory = memory
-        self._out: bool | None = None  # whether the program reports that the host is out; None: not yet reported
+        # whether the host is out, according to the program; None: the program has not reported it
+        self._out: bool | None = None
         self._refused = False
         self._does |= {
             "deliver": self._deliver,

@@ -17,8 +17,8 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=F
 
 
 def text_of(key: str, value: Any) -> str:
-    """Return a value from a line of a program in the form in which others receive it. Raise ValueError if the value can
-    be read but not written.
+    """Return a value from a line of a program as other programs receive it. Raise ValueError if the value can be read
+    but not written.
     """
     try:
         text = encode(value)
@@ -35,12 +35,13 @@ def text_of(key: str, value: Any) -> str:
 
 
 class Says:
-    """A message of a program. `text` is the value that receivers get, and `tag` is the JSON by which the sender
+    """A message of a program. `text` is the value that the receivers get. `tag` is the JSON value by which the sender
     identifies the frame.
     """
 
     __slots__ = ("payload_bytes", "size_bytes", "tag", "text", "value")
-    messages: ClassVar[tuple[()]] = ()  # The contents are unknown here, so packets.py counts the application messages.
+    # The contents are not known here. The application messages are counted in packets.py.
+    messages: ClassVar[tuple[()]] = ()
 
     def __init__(self, value: Any, size_bytes: int | None, payload_bytes: int, tag: str | None = None) -> None:
         """Create a message. Raise ValueError for a value that cannot be written as JSON."""
@@ -62,7 +63,9 @@ MOST_KINDS = 100  # maximum number of kinds that have separate counters
 
 
 def message_class(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:
-    """Return the class of messages for values of this kind. `kinds` maps names to the classes of the run."""
+    """Return the class for messages whose value has this kind. `kinds` maps the names of kinds to the classes of the
+    run.
+    """
     name: Any = value[0] if type(value) is list and value else None
     if type(value) is dict:
         name = value.get("type", value.get("kind"))

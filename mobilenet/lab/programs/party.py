@@ -22,7 +22,7 @@ from mobilenet.quoting import there_are
 from mobilenet.record.actions import MOST_FRAME_BYTES, Role, require
 from mobilenet.simulation.parties import ProgramError
 
-MOST_AT_ONCE = 100_000  # maximum number of events of one node at one moment, far more than any network causes
+MOST_AT_ONCE = 100_000  # Maximum number of events of one node at the same time. Networks cause far fewer.
 
 
 class NamedTimer:
@@ -56,14 +56,14 @@ class Party:
         self._talk: Conversation | None = None
         self._life = 0
         self._timers: dict[str, NamedTimer] = {}
-        # Timers that have ended and can be used again. A port stores every timer that it has created.
+        # Timers that have ended. They are used again, because a port stores every timer that it has created.
         self._over: list[NamedTimer] = []
         self._sizes: dict[str, int] = {}
         self._full: tuple[int, ...] = ()
         self._settled = True
         self.card: dict[str, bool | int | float | str] | None = None  # the state that the program asked to show
-        self._moment, self._at_once = -1, 0  # time of the last event, and the number of events at it
-        self._to_tell: deque[str] = deque()  # events that occurred while an answer was taking effect
+        self._moment, self._at_once = -1, 0  # time of the last event, and the number of events at this time
+        self._to_tell: deque[str] = deque()  # events that occurred while the actions of an answer were carried out
         self._acting = False
         self._does: dict[str, Callable[[dict[str, Any]], None]] = {
             "send": self._send,
@@ -127,7 +127,9 @@ class Party:
         self.tell("timer", f',"name":{encode(timer.name)}')
 
     def tell(self, event: str, members: str = "") -> None:
-        """Send an event with the current time. `members` holds further members as JSON, each preceded by a comma."""
+        """Send an event with the current time. `members` contains further members of the JSON object, each preceded by
+        a comma.
+        """
         line = f'{{"ev":"{event}","t":{self.port.now}{members}}}'
         if self._acting:
             self._to_tell.append(line)
@@ -174,7 +176,7 @@ class Party:
             self._acting = False
 
     def require_there(self, kind: Literal["host", "station"], number: int) -> int:
-        """Return the number. Raise ValueError if the network does not have this host or station."""
+        """Return the number of a host or station. Raise ValueError if the network does not have this node."""
         count = self._cast.setting.counts[f"{kind}s"]
         if number >= count:
             raise ValueError(f"{kind} {number} does not exist; {there_are(count, kind)}")
@@ -189,7 +191,7 @@ class Party:
         self.port.broadcast(self._frame(action))
 
     def _frame(self, action: dict[str, Any]) -> Says:
-        """Return the frame of an action. Raise ValueError if the frame is larger than a datagram, even if its size was
+        """Return the frame that an action sends. Raise ValueError if it is larger than a datagram, even if its size was
         computed.
         """
         message = says(action, self._cast.kinds)
@@ -236,7 +238,7 @@ class Party:
         self.card = action["state"]
 
     def _log(self, action: dict[str, Any]) -> None:
-        """Write the line into the record of lines, if the scenario records them."""
+        """Add the line to the record of lines, if the scenario requests this record."""
 
 
 def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:

@@ -26,7 +26,7 @@ class ProgramProcess(Party):
             "deliver": lambda action: port.deliver(MessageId(*action["id"]), None),
             "complete": lambda action: port.complete(MessageId(*action["id"])),
         }
-        port.timer(self.begin).start(0)  # The program starts later, because the network is not complete yet.
+        port.timer(self.begin).start(0)  # The timer starts the program later, because the network is not complete yet.
 
     def broadcast(self, body: Any) -> MessageId:
         message = MessageId(self.port.me, self._broadcasts)

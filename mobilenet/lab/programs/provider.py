@@ -43,7 +43,7 @@ class Programs(Cast):
 
             @staticmethod
             def expiry_s(p: Any) -> float | None:
-                return 0.0  # Silences are recorded, because a program may report that a host expired.
+                return 0.0  # Every silence is recorded, because a program may report that a host expired.
 
         return ProgramDeclaration
 
@@ -51,7 +51,7 @@ class Programs(Cast):
         return ProgramProcess(self, port, n)
 
     def as_played(self, scenario: AnyScenario) -> AnyScenario:
-        """Add to the scenario the buffers that its programs have named."""
+        """Return the scenario with the buffers that its programs have named."""
         protocol: Any = scenario.protocol
         buffers = protocol.named_buffers(self.buffers)
         if protocol.buffers not in (None, buffers):

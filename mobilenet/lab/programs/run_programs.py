@@ -24,7 +24,8 @@ from mobilenet.record.actions import Role
 from mobilenet.simulation.parties import Parties
 
 VERSION = 1
-# At the end of a run that lacks a delivery, programs get this much wall time to report a separate clock.
+# If a delivery is missing at the end of a run, mobilenet waits this long for programs to report that they use a
+# separate clock.
 LISTENS_S = 10.0
 OWN_CLOCK = {"do": "own_clock"}
 Note = Any  # (time_ns, node, life, from_program, line) -> None
@@ -38,7 +39,7 @@ class Setting(NamedTuple):
     answer_within_s: float
     folder: Path
     seed: int
-    counts: Mapping[str, int]  # numbers of stations and hosts, or n; part of each start event
+    counts: Mapping[str, int]  # the numbers of stations and hosts, or n; they are part of each start event
 
 
 class Cast(Parties):
@@ -78,7 +79,7 @@ class Cast(Parties):
         )
 
     def introduction(self, role: Role, me: int, stable: str) -> str:
-        """Return the contents of a start event, as members of an object. `stable` is JSON."""
+        """Return the contents of a start event, as members of a JSON object. `stable` is JSON."""
         setting = self.setting
         content = {
             "v": VERSION,
@@ -91,14 +92,14 @@ class Cast(Parties):
         return f'{encode(content)[1:-1]},"stable":{stable}'
 
     def end_life(self, name: str) -> None:
-        """End a life after a crash, or because the host is gone. The program and its process group are killed."""
+        """End a life of a node because it has crashed or is gone. The program and its process group are killed."""
         talk = self._talking.pop(name, None)
         if talk is not None:
             talk.end()
 
     def end(self, now_ns: int, is_owed: bool = False) -> None:
-        """End all programs. With `is_owed`, a delivery is missing: wait for programs that report a separate clock, and
-        add their names to `own_clock`.
+        """End all programs. If a delivery is missing (`is_owed`), first wait for programs that report a separate clock,
+        and add their names to `own_clock`.
         """
         listens_s = LISTENS_S if is_owed else 0.0
         more = f',"listens_s":{listens_s:g}' if is_owed else ""

@@ -28,7 +28,7 @@ class ProgramStation(Party):
             "expired": lambda action: port.expired(self.require_there("host", action["host"])),
             "serves": self._say_serves,
         }
-        port.timer(self.begin).start(0)  # The program starts later, because the network is not complete yet.
+        port.timer(self.begin).start(0)  # The timer starts the program later, because the network is not complete yet.
 
     def on_wired(self, source: int, message: Says) -> None:
         self.tell("wire", f',"from":{source},"message":{message.text}')

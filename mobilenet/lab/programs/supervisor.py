@@ -33,7 +33,8 @@ PR_SET_CHILD_SUBREAPER = 36
 KEPT_BYTES = 65_536  # maximum number of stored bytes of the standard error of a node, over all its lives
 TAIL_BYTES = 2_000
 CHUNK_BYTES = 65_536
-# Maximum number of chunks that are read from one program before the others. A program may write as fast as it is read.
+# Maximum number of chunks that are read from one program before other programs are read. A program may write as fast as
+# it is read.
 CHUNKS_AT_ONCE = 16
 ENDING_S = 10.0  # time for killed processes to disappear
 
@@ -43,7 +44,7 @@ class Program:
 
     def __init__(self, child: subprocess.Popen[bytes], errors: int, node: str) -> None:
         self.child = child
-        self.errors = errors  # descriptor for reading its standard error; -1: closed
+        self.errors = errors  # descriptor from which the standard error is read; -1: closed
         self.node = node
         self.tail = b""
 
@@ -51,7 +52,7 @@ class Program:
 class Supervisor:
     def __init__(self, control: socket.socket, folder: str) -> None:
         self.control = control
-        self.folder = folder  # the folder for standard error; empty: standard error is not stored
+        self.folder = folder  # the folder for standard error; if it is empty, standard error is not stored
         self.is_asked_to_end = False
         self.bytes_by_node: dict[str, int] = {}  # node -> number of bytes written
         self.programs: dict[int, Program] = {}  # PID -> program
@@ -131,7 +132,7 @@ class Supervisor:
 
     def take_errors(self, program: Program) -> None:
         """Read the standard error of a program. The first bytes are stored in a file, the last bytes are kept in
-        memory, and the others are discarded.
+        memory, and all bytes in between are discarded.
         """
         for _ in range(CHUNKS_AT_ONCE):
             if program.errors < 0:
@@ -185,8 +186,8 @@ class Supervisor:
 
 
 def exit_code(child: subprocess.Popen[bytes], within_s: float = 0.0) -> int | None:
-    """Return the exit code of a program that ends within this time, negative for a signal, or None if it still runs.
-    The PID is reserved until do_kill ends the process group, so no other process can get this PID before.
+    """Return the exit code of a program that ends within this time, or None if it still runs. A code is negative if a
+    signal ended the program. Until do_kill ends the process group, no other process can get the same PID.
     """
     deadline = time.monotonic() + within_s
     while True:
@@ -207,8 +208,8 @@ def end_group(pid: int) -> None:
 
 
 def children() -> list[int]:
-    """Return the children of this process, including adopted ones. The list is empty if the system does not provide
-    it.
+    """Return the children of this process, including adopted children. The list is empty if the system does not provide
+    this information.
     """
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:

@@ -9,7 +9,7 @@ class StudyError(ScenarioError):
 
 class OutError(StudyError):
     """Raised when the directory for a study already contains something else. `what` is the message without the
-    suggested remedy.
+    suggested solution.
     """
 
     def __init__(self, what: str) -> None:

@@ -57,17 +57,17 @@ SUBMISSIONS = 10  # maximum number of times that the missing runs of a round are
 
 
 class JobLost(Exception):
-    """Raised when Spark gives up a job. Finished runs are kept."""
+    """Raised when Spark gives up a job. Completed runs are kept."""
 
 
 class Standing(NamedTuple):
-    """Describes the progress of a study."""
+    """The progress of a study."""
 
     done: int
     failed: int
-    left: int  # runs that are left in this round
+    left: int  # number of runs that remain in this round
     round: int
-    most_left: int  # upper limit of the remaining runs; larger than `left` if the stopping rule may ask for more
+    most_left: int  # maximum number of remaining runs; larger than `left` if the stopping rule may request more rounds
     note: str = ""  # explains to users why there is another round
     configurations: int = 1
 
@@ -76,8 +76,8 @@ Progress = Callable[[Standing], None]
 
 
 class Round(NamedTuple):
-    """Describes all runs of a study up to the end of a round. Replications are numbered from 1, so the number of
-    replications of each configuration identifies the runs.
+    """All runs of a study up to the end of a round. The replications of each configuration are numbered from 1, so
+    their number identifies the runs.
     """
 
     targets: list[int]
@@ -101,8 +101,8 @@ def until_precise(store: Store, spark: SparkSession) -> Iterator[Round]:
 
 
 def _imprecise(store: Store, targets: list[int], until: Until) -> dict[int, float]:
-    """Return the configurations that need another round, least precise first. Each value is the half-width of the
-    confidence interval relative to the mean, or infinity if the mean is 0.
+    """Return the configurations that need another round, with the least precise first. Each value is the half-width of
+    the confidence interval relative to the mean, or infinity if the mean is 0.
     """
     widths, known = {}, set[str]()
     for rows in in_order(store.measured, targets, ("configuration", "replication", "metrics")):
@@ -118,8 +118,8 @@ def _imprecise(store: Store, targets: list[int], until: Until) -> dict[int, floa
 
 
 def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence: float) -> float | None:
-    """Return the relative half-width of the confidence interval. Return None if more replications would not help,
-    because there are too few values or because the mean does not exist.
+    """Return the relative half-width of the confidence interval. Return None if there are too few values or if the mean
+    does not exist, because more replications would not help then.
     """
     values = [row[until.metric] for row in runs if until.metric in row]
     has_no_mean = any(is_infinite(until.metric, row) for row in runs)
@@ -132,8 +132,8 @@ def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence:
 
 
 def run_all(store: Store, spark: SparkSession, progress: Progress, rounds: Iterable[Round] | None = None) -> list[int]:
-    """Run all rounds, by default those of the study's stopping rule, and return the number of replications of each
-    configuration. The next round is requested when all runs of the current one are finished or have failed.
+    """Run all rounds, by default those of the stopping rule of the study. Return the number of replications of each
+    configuration. The next round is requested when all runs of the current round are finished or have failed.
     """
     store.clear_notes()
     measured, targets = _measured_runs(store, spark), list[int]()
@@ -163,7 +163,7 @@ def _runs_in_parts(store: Store) -> set[str]:
 
 def _measured_runs(store: Store, spark: SparkSession) -> set[str]:
     """Return the runs that are complete and measured. Delete damaged runs, and also the measured tables that contain
-    them.
+    damaged runs.
     """
     names = [path.name for path in store.runs.iterdir() if path.is_dir()]
     begun, whole = runs_called(names, store.study, len(store.configurations)), dict[str, str]()
@@ -221,7 +221,7 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
 
 def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
     """Return the runs in order, with one partition for each batch. The size of a batch is proportional to the number of
-    remaining runs, so the last batches are small.
+    remaining runs; the last batches are therefore small.
     """
     workers = max(1, spark.sparkContext.defaultParallelism)
     batches: list[int] = []

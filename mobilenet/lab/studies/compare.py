@@ -48,28 +48,30 @@ OF_COMMON = tuple(f"{COMMON}{name}" for name in COMPARED)
 
 @dataclass(slots=True)
 class Finding:
-    """One line of the comparison: a level and the baseline in one metric, with the verdict."""
+    """One row of the comparison: a level and the baseline in one metric, with the verdict."""
 
     others: dict[str, Any]  # levels of the other factors
     level: Any
     baseline: Any
     metric: str
     verdict: str
-    result: Comparison | None = None  # computed over all deliveries of each level
+    result: Comparison | None = None  # comparison over all deliveries of each level
     p_adjusted: float | None = None
     equivalence_p_adjusted: float | None = None
-    more: int | None = None  # number of further replications
+    more: int | None = None  # estimated number of further replications that would decide the comparison
     shares: tuple[Share, ...] = ()
-    common: Comparison | None = None  # comparison over the deliveries that both made, if the verdict is based on it
+    # comparison over the deliveries that both levels made, if the verdict is based on it
+    common: Comparison | None = None
     common_deliveries: int | None = None
     unpaired: str = ""  # the reason why the runs of the two levels are not paired: one of UNPAIRED
     direction: str = ""  # the direction that is better: lower or higher; empty if it depends on the question
-    infinite: tuple[int, int] = (0, 0)  # numbers of runs without a finite value, of the level and of the baseline
+    # number of runs of the level, and of the baseline, in which the metric is infinite
+    infinite: tuple[int, int] = (0, 0)
     finite: Mapping[str, Any] = field(default_factory=dict)  # numbers that are reported if `result` is missing
 
     @property
     def judged(self) -> Comparison | None:
-        """The comparison that the verdict is based on."""
+        """The comparison on which the verdict is based."""
         return self.result if self.common_deliveries is None else self.common
 
     def row(self) -> dict[str, Any]:
@@ -85,8 +87,8 @@ class Finding:
         return row | (dict(zip(OF_COMMON, self.common, strict=False)) if self.common is not None else {})
 
     def _judgement(self) -> str | None:
-        """Return whether the level is better, in words. Return None if the levels do not differ, or if neither
-        direction of the metric is better.
+        """Describe whether the level is better. Return None if the levels do not differ, or if neither direction of the
+        metric is better.
         """
         if self.verdict != "different" or self.judged is None or not self.direction:
             return None
@@ -101,7 +103,7 @@ class Finding:
 
 
 def judged_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the row of a finding with the numbers that its verdict is based on, if there are any."""
+    """Return the row of a finding with the numbers on which its verdict is based, if there are such numbers."""
     if row.get("common_deliveries") is None:
         return row
     return {**row, **{name.removeprefix(COMMON): row.get(name) for name in OF_COMMON}}

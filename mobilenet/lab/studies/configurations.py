@@ -34,7 +34,7 @@ RUN = re.compile(r"c(\d+)-r(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A combination of levels, one of each factor."""
+    """A combination of one level of each factor."""
 
     number: int
     levels: dict[str, Any]  # maps each factor to its level
@@ -42,7 +42,7 @@ class Configuration:
     label: str = ""  # readable name, such as `TCP, loss 0.05`
 
     def row(self) -> dict[str, Any]:
-        """Return the levels in the form that is used in tables."""
+        """Return the levels as they appear in tables."""
         return {factor: table_level(level) for factor, level in self.levels.items()}
 
 
@@ -66,8 +66,8 @@ def combinations(study: Study) -> list[dict[str, Any]]:
 
 
 def configurations(study: Study, allow_code: bool = False) -> list[Configuration]:
-    """Return all configurations. Each one is first tried on the scenario, so that no run fails because of a wrong key
-    or runs code without permission.
+    """Return all configurations. The scenario is first checked with each configuration, because a run must not fail due
+    to a wrong key, or run code without permission.
     """
     factors = {factor: study.levels(factor) for factor in study.factors}
     count = math.prod(len(levels) for levels in factors.values())
@@ -124,7 +124,7 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
     try:
         scenario = study.base()
     except ScenarioError:
-        return  # the error is reported below, together with its key
+        return  # The error is reported below, together with its key.
     if scenario.protocol.name in REAL_TIME:
         raise study.problem(
             ("scenario",), "its programs run in real time, where no two runs are the same, so it cannot be studied"
@@ -136,8 +136,8 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
 
 
 def _overrides(study: Study, factor: str, level: Any) -> list[Change]:
-    """Return the changes that a level makes. A mapping changes several keys together, unless the factor is itself a key
-    of the scenario. The level {} makes no changes.
+    """Return the changes that a level makes. If a level is a mapping, it changes several keys, unless the factor is
+    itself a key of the scenario. The level {} makes no changes.
     """
     where = f"level {LevelNames(study.factors).name(factor, level)}"
     if factor.partition(".")[0] in Scenario.model_fields.keys() | ProcessScenario.model_fields.keys():
@@ -190,7 +190,7 @@ def _try(
 
 
 def _advice(study: Study, message: str) -> str:
-    """Return advice about a file that is next to the study instead of next to the scenario."""
+    """Return a hint about a file that is in the folder of the study, but not in that of the scenario."""
     missing = re.search("file '([^']+)' not found next to the scenario", message)
     own = study.folder / missing[1] if missing is not None else None
     if own is None or not own.is_file():
@@ -199,8 +199,8 @@ def _advice(study: Study, message: str) -> str:
 
 
 def seed_of(study: Study, replication: int) -> int:
-    """Return the seed of a replication. It is counted from first_seed if that is set. Otherwise it is derived from the
-    seed of the study, with only 48 bits, so that it remains a readable number.
+    """Return the seed of a replication. If first_seed is set, the seeds are counted from it. Otherwise the seed is
+    derived from the seed of the study. It has only 48 bits, because users read it.
     """
     if study.first_seed is not None:
         return study.first_seed + replication - 1

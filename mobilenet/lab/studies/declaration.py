@@ -26,9 +26,9 @@ from mobilenet.scenario.yaml_reader import Change, Node, parse, parse_value, rea
 from mobilenet.scenario.yaml_writer import inline, to_yaml
 
 MOST_LEVELS = 1_000
-LONGEST_LABEL = 40  # number of characters for which a legend has space
-KEPT = "configurations/c{:03d}/scenario.yaml"  # The scenario of a configuration, in the directory of a study.
-KEPT_FACTORS = "configurations/factors.yaml"  # The factors from which these scenarios were created.
+LONGEST_LABEL = 40  # maximum number of characters that fit into a legend
+KEPT = "configurations/c{:03d}/scenario.yaml"  # path of the scenario of a configuration in the directory of a study
+KEPT_FACTORS = "configurations/factors.yaml"  # path of the factors from which these scenarios were created
 
 
 class Span(Parameters):
@@ -305,7 +305,7 @@ class Study(Parameters):
         return to_yaml({"factors": {factor: self.levels(factor) for factor in self.factors}, "set": self.set})
 
     def has_changed_factors(self) -> bool:
-        """Return whether the study.yaml of a directory has other factors than those from which the stored
+        """Return whether the factors in the study.yaml of a directory differ from those from which the stored
         configurations were made.
         """
         return (self._folder / KEPT_FACTORS).read_bytes() != self.kept_factors().encode()
@@ -353,7 +353,7 @@ class Study(Parameters):
 
 
 def _change(root: Node, overrides: Sequence[str], replications: int | None, seed: int | None) -> None:
-    """Replace values of the file by those from the command line."""
+    """Replace values of the file by values from the command line."""
     if changes := given_values(overrides):
         group = root.value.setdefault("set", Node({}, next(iter(changes.values())).where))
         if isinstance(group.value, dict):

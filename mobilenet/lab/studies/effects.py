@@ -36,7 +36,9 @@ BEFORE_DELAYS = {DELIVERED: "delivery ratio", "broadcasts_refused": "number of r
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of one level, or of two levels together. `levels` contains one or two pairs (factor, level)."""
+    """The effect of one level, or of two levels together. `levels` contains one or two pairs of a factor and a
+    level.
+    """
 
     metric: str
     levels: tuple[tuple[str, Any], ...]
@@ -75,7 +77,7 @@ def effects(levels: pd.DataFrame, values: pd.Series[float], metric: str, confide
     if cells.shape[1] < 2 or not np.isfinite(cells).all(axis=None):
         return []
     codes, uniques = zip(*(pd.factorize(levels[factor]) for factor in varied), strict=True)
-    # one axis for each factor, and the last axis for replications
+    # The array has one axis for each factor, and a last axis for the replications.
     table = np.full((*map(len, uniques), cells.shape[1]), np.nan)
     table[codes] = cells
     contrasts = []
@@ -165,7 +167,7 @@ def write_effects(path: Path, all_effects: Sequence[Effect]) -> None:
 
 
 def _contrast(table: NDArray[np.float64], places: Mapping[int, int]) -> NDArray[np.float64]:
-    """Return, for each replication, the difference between a level and the first level along each of these axes."""
+    """Return, for each replication, the difference between a level and the first level along each axis in `places`."""
     for axis, place in sorted(places.items(), reverse=True):
         table = np.take(table, place, axis=axis) - np.take(table, 0, axis=axis)
     estimates: NDArray[np.float64] = table.reshape(-1, table.shape[-1]).mean(axis=0)

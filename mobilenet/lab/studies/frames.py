@@ -72,7 +72,7 @@ class StudyFrames:
 
     @cached_property
     def effects(self) -> pd.DataFrame:
-        """The effects, the largest first. The columns are the metric and the effect, level_1, level_2 of an
+        """The effects, with the largest first. The columns are the metric and the effect, level_1, level_2 of an
         interaction, the interval and p_adjusted. The table is empty unless several factors vary.
         """
         import pandas as pd

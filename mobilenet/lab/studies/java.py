@@ -48,7 +48,7 @@ def java_home() -> Path:
 
 
 def java_version(home: Path) -> int:
-    """Return the feature version of the Java in this directory, or 0 if the directory does not contain Java."""
+    """Return the feature version of the Java in this directory. Return 0 if the directory does not contain Java."""
     try:
         process = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
@@ -122,7 +122,7 @@ def class_options(home: Path) -> str:
 
 @contextmanager
 def deaf() -> Iterator[None]:
-    """Ignore further signals that ask this process to stop, because it is already stopping."""
+    """Ignore further signals that ask this process to stop, because it is stopping already."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -137,9 +137,10 @@ def deaf() -> Iterator[None]:
 
 
 def end_java(user: Future[Any]) -> None:
-    """End the Java process of Spark, even one that is still starting, since it may not end by itself without a client.
+    """End the Java process of Spark. A process that is still starting is also ended, because it may not end without a
+    client.
 
-    `user` is the work that still waits for this Java in another thread, and that fails now.
+    `user` is the work in another thread that still waits for this Java. The work then fails.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession

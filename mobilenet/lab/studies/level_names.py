@@ -18,7 +18,8 @@ from mobilenet.scenario.yaml_writer import inline
 
 LONGEST = 40
 UNCHANGED = "unchanged"
-WORDS = ("true", "false", "null", UNCHANGED)  # values that mean little without the name of their factor
+# These values mean little to a reader who does not see the name of their factor.
+WORDS = ("true", "false", "null", UNCHANGED)
 _NAMED = re.compile(r"""\{['"]?(?:name|class|schedule|model|shape|kind)['"]?: ["']?([^"',}]+)""")
 _ONLY_KEY = re.compile(r"""\{['"]?([\w.]+)['"]?: ["']?([^"',{}\[\]]+)["']?\}""")
 
@@ -85,7 +86,7 @@ def _key(level: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a number in one form (0.0 as 0), and any other text unchanged."""
+    """Return a number in its shortest form (0 for 0.0), and any other text unchanged."""
     return f"{float(text):.10g}" if _is_number(text) else text
 
 

@@ -42,7 +42,7 @@ SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 
 
 class Measurement(NamedTuple):
-    """Contains the columns of parts.SCHEMA, except those of the planned run."""
+    """The measurements of one run: the columns of parts.SCHEMA, except those of the planned run."""
 
     verdict: str
     duration_s: float
@@ -50,15 +50,13 @@ class Measurement(NamedTuple):
     fingerprint: str
     metrics: dict[str, float]
     buffers: dict[str, Series]
-    delay_bins: list[int]  # in ascending order
+    delay_bins: list[int]  # numbers of the bins that are not empty, in ascending order
     delay_counts: list[int]  # number of deliveries in each bin
-    handoff_rows: list[dict[str, Any]]  # rows in the form of Interrupted.row()
+    handoff_rows: list[dict[str, Any]]  # handoffs in the form that Interrupted.row() returns
 
 
 def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measurement:
-    """Return the measurements of a run directory that a study needs. `own` contains the metrics that the scenario
-    declares itself.
-    """
+    """Measure the run in a directory for its study. `own` contains the custom metrics that the scenario declares."""
     manifest = read_json(directory, "manifest.json")
     begin, end = manifest["warmup_s"], manifest["duration_s"]
     events, samples = read_coded(directory, "events"), read_coded(directory, "samples")
@@ -87,7 +85,9 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
 
 
 def manifest_digest(directory: Path) -> str:
-    """Return the digest of the manifest, which in turn contains the digests of all files of the record."""
+    """Return the digest of the manifest. It covers the record too, because the manifest contains the digests of all
+    files.
+    """
     return hashlib.sha256((directory / "manifest.json").read_bytes()).hexdigest()
 
 
@@ -99,7 +99,7 @@ def _handoffs(events: Table, begin_s: float, end_s: float) -> list[dict[str, Any
 
 
 def histogram(delays_s: NDArray[np.float64]) -> tuple[list[int], list[int]]:
-    """Return the numbers of the bins that are not empty, and the number of deliveries in each."""
+    """Return the numbers of the bins that are not empty, and the number of deliveries in each of these bins."""
     bins = np.floor(np.log(np.maximum(delays_s, SHORTEST_S) / SHORTEST_S) / math.log(RATIO)).astype(np.int64)
     filled_bins, counts = np.unique(bins, return_counts=True)
     return filled_bins.tolist(), counts.tolist()
@@ -126,8 +126,8 @@ def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s:
 
 
 def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:
-    """Return how long the members at the end of the run have been waiting for each undelivered message of the
-    window.
+    """Return the waiting times of the undelivered messages of the window. There is one for each such message and each
+    member at the end of the run.
     """
     last = int(events.numbers("time_ns").max(initial=0))
     owed = EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)).missing_deliveries()
@@ -142,7 +142,8 @@ def _backlog_slope(over_time: dict[str, Series], begin_s: float, end_s: float) -
     The result is 2/3 for a backlog that grows steadily from zero, and 0 for a backlog that has settled.
     """
     waiting: list[str] = [name for name in ("station_sbuffer", "host_sbuffer") if name in over_time] or list(over_time)
-    sizes = np.array([over_time[name] for name in waiting], dtype=np.float64)  # NaN where no node was present
+    # NaN at times at which no node was present
+    sizes = np.array([over_time[name] for name in waiting], dtype=np.float64)
     is_late = np.arange(BUCKETS) * (end_s / BUCKETS) >= (begin_s + end_s) / 2
     buckets = np.flatnonzero(is_late & ~np.isnan(sizes).all(axis=0))
     return relative_slope(buckets.astype(np.float64), np.nansum(sizes, axis=0)[buckets])

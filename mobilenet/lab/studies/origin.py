@@ -25,7 +25,7 @@ from mobilenet.scenario.yaml_reader import Change
 
 
 def provenance_in(file: Path) -> Provenance:
-    """Return the provenance of the answer in a directory, if it refers to the runs there."""
+    """Return the provenance of the answer in a directory, if it refers to the runs in this directory."""
     provenance = read_provenance(file)
     if provenance is None:
         raise StudyError(f"{file}: contains no provenance; repeat the command that made it")
@@ -63,7 +63,7 @@ def options_in(file: Path, command: str, verb: str, required: Mapping[str, Any],
 
 def require_made_by(file: Path, study: Study, expected: dict[str, Any], changes: Sequence[Sequence[str]]) -> None:
     """Raise StudyError unless the study is the one that the command creates. `expected` contains some keys of the
-    study. `changes` contains the differences of each configuration from the first one, in the form of --set.
+    study. `changes` contains the differences between each configuration and the first one, in the form of --set.
     """
     different = next((key for key, value in expected.items() if getattr(study, key) != value), None)
     if different is not None:

@@ -40,7 +40,7 @@ def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark
 
 
 def on_spark(spark: Spark, work: Callable[[Spark, Report], Done], report: Report) -> Done:
-    """Do the work with this Spark, and call `report` in this process whenever the work calls its second argument. If a
+    """Do the work with this Spark. Whenever the work calls its second argument, call `report` in this process. If a
     directory contains something else, the error names the Python argument `out`.
     """
     require_spark(spark)
@@ -77,7 +77,7 @@ def _in_process(spark: str, work: Callable[[Spark, Report], Done], report: Repor
 
 
 def _pack(value: Any) -> bytes:
-    """Pickle a value that may contain anonymous functions."""
+    """Pickle a value, which may contain anonymous functions."""
     from pyspark import cloudpickle
 
     return bytes(cloudpickle.dumps(value))  # type: ignore[no-untyped-call]

@@ -67,7 +67,7 @@ def index(folder: Path, kind: str) -> dict[Path, dict[str, str]]:
 
 def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.names) -> Iterator[pa.Table]:
     """Yield all rows that count, ordered by replication, as one table for each configuration that has rows. Without
-    Spark, configurations are read in groups, so that the use of memory does not grow with the number of runs.
+    Spark, configurations are read in groups, because all of them might not fit into memory.
 
     `targets` contains the last replication that counts, for each configuration. `columns` contains the columns to read;
     they must include configuration and replication.

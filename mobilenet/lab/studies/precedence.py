@@ -51,45 +51,45 @@ OF_DELIVERY = (DELIVERED, "broadcasts_undelivered", RETURNED)
 OWED = "deliveries_owed"
 CUT = "warmup_cut_s"
 COUNTED = ("broadcasts", "broadcasts_offered", "handoffs", "handoffs_superseded")
-NOT_READABLE = "runs not readable"  # a verdict on a delay
+NOT_READABLE = "runs not readable"  # verdict on a delay if the runs that contain the deliveries cannot be read
 OFFERED = "broadcast of what was offered"
 MOST_NAMED = 4  # maximum number of settings that a sentence lists
-LOSS_MARGIN = 0.01  # the largest loss in a share with which a setting may still be called better
-SHARES = {  # Texts for sentences: what a setting achieved, and the name of the share in which it is behind.
+LOSS_MARGIN = 0.01  # A setting may be called better only if it certainly does not lose more than this in any share.
+SHARES = {  # For each share, a text that describes it in sentences, and its name if a setting is behind in it.
     DELIVERED: ("delivered {} of what it owed to members", "the delivery ratio"),
     ACCEPTED: ("broadcast {} of what its applications offered", "the share of broadcasts"),
     RETURNED: ("delivered again after {} of its handoffs", "the share of handoffs with a delivery afterwards"),
     CONFIRMED: ("confirmed {} of its handoffs before the next one began", "the share of confirmed handoffs"),
     VALID: ("has a valid run in {} of the pairs", "the share of valid runs"),
 }
-KEPT_RUNS = 64  # Runs are cached, because consecutive pairs often have the same baseline.
+KEPT_RUNS = 64  # maximum number of cached runs; consecutive pairs often have the same baseline
 # verdicts that state why two settings are not paired
 OTHER_BROADCASTS, USES_RUN = "not paired", "processes use the run"
 UNPAIRED = {
     OTHER_BROADCASTS: "their hosts planned different broadcasts",
     USES_RUN: "custom processes depend on the run (uses_run)",
-}  # the same reasons in words
+}  # These texts explain the same verdicts in sentences.
 
 
 class PlannedDeliveries(NamedTuple):
-    """Contains the deliveries of messages that were broadcast in the measurement period of a run, and all times at
-    which hosts planned a broadcast.
+    """The deliveries of messages that were broadcast in the measurement period of a run, and all times at which hosts
+    planned a broadcast.
     """
 
     planned: Mapping[str, NDArray[np.int64]]  # maps a host to the planned times of its broadcasts, made or refused
-    nodes: tuple[str, ...]  # names in the order of their codes
-    sender: NDArray[np.int64]  # codes of nodes
+    nodes: tuple[str, ...]  # names of the nodes, in the order of their codes
+    sender: NDArray[np.int64]  # codes of the sending nodes
     receiver: NDArray[np.int64]
     sent_ns: NDArray[np.int64]
     delay_ns: NDArray[np.int64]
 
 
 class CommonDeliveries(NamedTuple):
-    """Contains the delays of the same deliveries in two runs."""
+    """The delays of the same deliveries in two runs."""
 
     delays_s: NDArray[np.float64]
     other_delays_s: NDArray[np.float64]
-    is_own: NDArray[np.bool_]  # whether the delivery is at the sender itself
+    is_own: NDArray[np.bool_]  # whether the sender itself made the delivery
 
     def count(self, metric: OfDelays) -> int:
         """Return the number of deliveries that the metric covers."""
@@ -107,16 +107,16 @@ class NotPaired(Exception):
 
 
 class CommonDelays(NamedTuple):
-    """Contains a metric over the deliveries that both settings made."""
+    """The values of a metric, computed from the deliveries that both settings made."""
 
     values: Mapping[int, tuple[float, float]]  # maps a replication to the values of the setting and of the baseline
-    deliveries: int  # total number over all pairs
+    deliveries: int  # total number of deliveries in all pairs
     lack: str = ""  # the reason why there are no values
 
 
 class Share(NamedTuple):
-    """A share of a setting and of the baseline. It contains the means over pairs of runs, and the interval of the
-    difference, own - baseline.
+    """A share of a setting and of the baseline: the means over pairs of runs, and the interval of the difference, own -
+    baseline.
     """
 
     name: str
@@ -135,7 +135,7 @@ class Objection(NamedTuple):
     """The reason why a setting must not be called better."""
 
     why: str
-    is_settled: bool  # False if the data do not show whether its shares are lower or equally good
+    is_settled: bool  # False if it is not certain that a share is lower, because the data are too few.
 
 
 class Delivered:
@@ -212,8 +212,8 @@ class Delivered:
         return {name: CommonDelays(values[name], deliveries[name]) for name in metrics}, ""
 
     def uses_run(self, own: int, baseline: int) -> bool:
-        """Return whether one of the two configurations has custom processes that depend on the run. Its runs are then
-        not paired with others.
+        """Return whether one of the two configurations has custom processes that depend on the run. The runs of such a
+        configuration are not paired with other runs.
         """
         return own in self._observing or baseline in self._observing
 
@@ -252,8 +252,8 @@ def _keys(run: PlannedDeliveries, codes: Mapping[str, int], times: NDArray[np.in
 
 @lru_cache(maxsize=KEPT_RUNS)
 def _planned_deliveries(run: Path, fingerprint: str | None) -> PlannedDeliveries:
-    """Read the deliveries of a run. `fingerprint` distinguishes the run from another one that has taken its name in the
-    cache.
+    """Read the deliveries of a run. The result is cached, and `fingerprint` distinguishes the run from a later run of
+    the same name.
     """
     manifest, events = read_json(run, "manifest.json"), read_coded(run, "events")
     begin_ns, end_ns = run_kind(manifest).window_ns(manifest)
@@ -274,7 +274,7 @@ def _planned_deliveries(run: Path, fingerprint: str | None) -> PlannedDeliveries
 
 
 def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
-    """Return the shares that a comparison by this metric depends on."""
+    """Return the shares that matter in a comparison by this metric."""
     return [
         one for one in shares if one.name != metric and (one.name not in OF_HANDOFFS or metric.startswith("handoff"))
     ]
@@ -300,8 +300,8 @@ def _share_in_words(one: Share, baseline: str) -> str:
 
 
 def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]) -> Objection | None:
-    """Return why a setting must not be called better, or None if it may be. `names` contains the names of the setting
-    and the baseline.
+    """Return the reason why a setting must not be called better, or None if there is no such reason. `names` contains
+    the names of the setting and the baseline.
     """
     own = names[1] if of_baseline else names[0]
     behind, unsettled = [], []
@@ -326,8 +326,8 @@ def judgement(
     metric: str, difference: float, direction: str, shares: Sequence[Share], names: tuple[str, str]
 ) -> tuple[str, Objection | None]:
     """Return `better` or `worse`. If the favoured setting must not be called better, return a text that states this,
-    together with the objection. `direction` is the direction that is better, lower or higher. `names` contains the
-    names of the setting and the baseline.
+    and the objection. `direction` is the direction that is better, lower or higher. `names` contains the names of the
+    setting and the baseline.
     """
     is_favoured = (difference < 0) == (direction == "lower")
     word, of_baseline = ("better", False) if is_favoured else ("worse", True)
@@ -368,7 +368,7 @@ def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float
 
 
 def _each(shares: Mapping[str, float]) -> str:
-    """Return each share, or only their range if there are many."""
+    """Return the share of each setting. If there are many settings, return only the range of their shares."""
     if len(shares) > MOST_NAMED:
         return f"{percentage(min(shares.values()))} to {percentage(max(shares.values()))}"
     return ", ".join(f"{name} {percentage(share)}" for name, share in shares.items())

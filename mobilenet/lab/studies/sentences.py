@@ -40,7 +40,7 @@ from mobilenet.quoting import format_number, pluralize
 from mobilenet.scenario import AnyScenario, Scenario
 
 Row = Mapping[str, Any]  # a row of comparison.json, as returned by Finding.row()
-TIMES = 2.0  # a ratio of at least this value is reported as a factor
+TIMES = 2.0  # A ratio of at least this value is reported as a factor, and a smaller ratio in percent.
 WHY_NOT = {
     **UNPAIRED,
     NOT_READABLE: "runs that would show the deliveries in common cannot be read",
@@ -117,7 +117,9 @@ def pairing(unpaired: Iterable[str]) -> str:
 
 
 def _infinite(row: Row, unit: str) -> tuple[str, str]:
-    """Return, for the level and for the baseline, how many runs are infinite, or the mean if no run is infinite."""
+    """Return a text for the level and a text for the baseline. Each states in how many runs the metric is infinite,
+    after the mean if the mean is finite.
+    """
     words = []
     for mean, runs in (("mean", "infinite_runs"), ("baseline_mean", "baseline_infinite_runs")):
         count = f"infinite in {row[runs]} of {pluralize(row['pairs'], 'run')}"
@@ -127,8 +129,8 @@ def _infinite(row: Row, unit: str) -> tuple[str, str]:
 
 
 def _typical(row: Row) -> str:
-    """Return how the ratio was averaged, if the ratio of the means would read differently. Otherwise return an empty
-    string.
+    """Explain how the ratio was averaged, if the ratio of the means suggests a different change. Otherwise return an
+    empty string.
     """
     is_other = row["baseline_mean"] and _change(row["mean"] / row["baseline_mean"]) != _change(row["ratio"])
     by = "geometric means" if row.get("unpaired") == USES_RUN else "the geometric mean of the ratios"
@@ -136,7 +138,7 @@ def _typical(row: Row) -> str:
 
 
 def _with_unit(row: Row, unit: str) -> tuple[str, str]:
-    """Return the means of the level and of the baseline, with their unit."""
+    """Return the means of the level and of the baseline as texts with their unit."""
     own, other = (f"{format_number(row[name])}{f' {unit}' if unit else ''}" for name in ("mean", "baseline_mean"))
     return own, other
 
@@ -155,8 +157,8 @@ def _percent(ratio: float) -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    """Return both ends of an interval in the same form: as percentages, or as factors if at least one end is a
-    factor.
+    """Return both ends of an interval in the same form: as factors if at least one end is a factor, and otherwise as
+    percentages.
     """
     if high >= TIMES:
         return f"{low:.3g} to {high:.3g} times"
@@ -203,7 +205,7 @@ def with_sign(value: float) -> str:
 
 
 def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
-    """Return the effect and both ends of its interval. The size of an effect has no sign."""
+    """Return the effect and both ends of its interval as texts. The size of an effect has no sign."""
     i = effect.interval
     if effect.is_size:
         return format_number(i.mean), format_number(max(0.0, i.low)), format_number(i.high)
@@ -211,12 +213,12 @@ def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
 
 
 def change_in_numbers(change: Interval) -> tuple[str, str]:
-    """Return a change and its interval, with signs."""
+    """Return a change and its interval as texts with signs."""
     return with_sign(change.mean), f"{with_sign(change.low)} to {with_sign(change.high)}"
 
 
 def changes_in_numbers(effect: Effect, changed: Sequence[str]) -> list[str]:
-    """Return the table cells for each of these changes: the change and its interval."""
+    """Return a table cell for each of these changes, with the change and its interval."""
     known = [effect.changes.get(metric) for metric in changed]
     return [cell for change in known for cell in (change_in_numbers(change) if change is not None else ("–", "–"))]
 
@@ -229,8 +231,8 @@ def changed_before(effects: Sequence[Effect]) -> list[str]:
 def conclusions(
     all_effects: Sequence[Effect], names: LevelNames, confidence: float, words: Vocabulary
 ) -> dict[str, str]:
-    """Return a conclusion on the effects for each metric. If one direction of the metric is better, and if factors
-    change what is delivered or broadcast, the sentence begins with these changes.
+    """Return a conclusion on the effects on each metric. If one direction of the metric is better, and if factors
+    change what is delivered or broadcast, the conclusion begins with these changes.
     """
     sentences = {}
     for metric, own in by_metric(all_effects).items():
@@ -262,8 +264,8 @@ def _delivery_first(effects: Sequence[Effect], names: LevelNames, confidence: fl
 
 
 def _largest_changes(effects: Sequence[Effect], metric: str) -> list[Effect]:
-    """Return the largest effect of each factor that changes the metric or may lose deliveries, and the largest effect
-    of all. Effects that are certain come first.
+    """Return the largest effect of each factor that changes the metric or may lose deliveries. Also return the largest
+    effect of all. Effects that are certain come first.
     """
     largest: dict[tuple[str, ...], Effect] = {}
     changes = [(one, one.changes[metric]) for one in effects if metric in one.changes and one.changes[metric].mean]
@@ -279,8 +281,8 @@ def _is_certain(change: Interval) -> bool:
 
 
 def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, words: Vocabulary) -> str:
-    """Return the conclusion on the effects on one metric, the largest effect first, such as `The largest effect on
-    delay (s): ...`.
+    """Return the conclusion on the effects on one metric. It begins with the largest effect, such as `The largest
+    effect on delay (s): ...`.
     """
     first, alpha = effects[0], 1 - confidence
     sure = [effect for effect in effects if effect.p_adjusted < alpha]
@@ -308,7 +310,7 @@ def has_one_movement(scenario: AnyScenario) -> bool:
 
 def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,), most: int = 5) -> list[str]:
     """Return a line for users about each configuration with one of these labels. `summary` contains the rows of
-    tables/summary. If there are more than `most`, return only their number.
+    tables/summary. If more than `most` configurations have such a label, return only their number.
     """
     rows = [row for row in summary if row["label"] in labels and row["metric"] == "backlog_slope"]
     if len(rows) > most:
@@ -322,8 +324,8 @@ def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,)
 
 
 def deliveries(summary: Rows, names: LevelNames, broadcast: Mapping[int, float]) -> list[str]:
-    """Return a line about what the configurations delivered and broadcast, if it is noteworthy. `broadcast` contains
-    the share of the offered broadcasts, by configuration.
+    """Return a line that states what the configurations delivered and broadcast, if this is noteworthy. `broadcast`
+    contains the share of the planned broadcasts that each configuration made.
     """
     delivered = {
         _where(row, names): row["mean"] for row in summary if row["metric"] == DELIVERED and row["mean"] is not None

@@ -55,9 +55,9 @@ def _settings(master: str, is_local: bool, memory: str, java_options: str) -> di
         "spark.log.level": "ERROR",
         "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={_scratch()}"',
-        # Otherwise Spark would create the warehouse in the current folder.
+        # Without this setting, Spark would create the warehouse in the current folder.
         "spark.sql.warehouse.dir": str(_scratch() / "warehouse"),
-        # Up to this number of paths, it is faster to list them without a job.
+        # For fewer paths than this, listing them is faster without a job.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
@@ -71,7 +71,9 @@ def _settings(master: str, is_local: bool, memory: str, java_options: str) -> di
 
 @cache
 def _scratch() -> Path:
-    """Return the folder for the temporary files of Spark. It exists as long as this process, like Spark's Java."""
+    """Return the folder for the temporary files of Spark. The folder, like the Java of Spark, exists until this process
+    ends.
+    """
     block = ExitStack()
     atexit.register(block.close)
     return block.enter_context(scratch_folder("spark"))
@@ -96,9 +98,9 @@ def is_installed() -> bool:
 def spark_session(
     spark: Spark, memory: str = "1g", java_options: str | None = None, failures: int = MOST_DEATHS
 ) -> Iterator[SparkSession]:
-    """Open a Spark session for one command, without log output, and on the loopback interface if the master is local.
-    An open session is used unchanged. `java_options` replace the options with which the Java of a local master starts
-    faster. `failures` is the number of failures of a task after which Spark gives up.
+    """Open a Spark session for one command, without log output. If the master is local, it uses only the loopback
+    interface. An open session is used unchanged. `java_options` replace the options that make the Java of a local
+    master start faster. `failures` is the number of failures of a task after which Spark gives up.
     """
     require_spark(spark)
     if not isinstance(spark, str):
@@ -109,16 +111,16 @@ def spark_session(
 
     java = java_home()
     os.environ["JAVA_HOME"] = str(java)
-    # Otherwise pyspark would search for bin/spark-submit in the parent folder.
+    # Without this path, pyspark would search for bin/spark-submit in the parent folder.
     home = Path(str(pyspark.__file__)).parent
     os.environ.setdefault("SPARK_HOME", str(home))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    logging.getLogger("py4j").addHandler(logging.NullHandler())  # py4j logs tracebacks if Java ends first
+    logging.getLogger("py4j").addHandler(logging.NullHandler())  # The library py4j logs tracebacks if Java ends first.
     logging.getLogger("py4j").propagate = False
     # This logger writes each refusal of SQL as JSON, including the traceback of Java.
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    # The root logger receives records of py4j as well.
+    # The root logger also receives messages of py4j.
     logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
     local = re.fullmatch(r"local\[(\*|\d+)\]", spark)
     is_local = spark.startswith("local")
@@ -155,7 +157,7 @@ def _give_package(session: SparkSession) -> None:
     if str(context.master).startswith("local"):
         return
 
-    # This function is sent to the workers as a whole, because the package is not installed there yet.
+    # This function is sent to the workers with its code, because the package is not installed there yet.
     def lacking(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if find_spec("mobilenet") is None:
             yield from batches
@@ -166,7 +168,7 @@ def _give_package(session: SparkSession) -> None:
 
 def on_each_worker(session: SparkSession, work: Callable[[Any], Iterator[pa.RecordBatch]], columns: str) -> pa.Table:
     """Call a function on the workers of a session, and return the rows that it yields. There are twice as many tasks as
-    cores, so that every worker very probably gets one.
+    cores, and every worker will very probably get at least one task.
     """
     tasks = 2 * session.sparkContext.defaultParallelism
     return session.range(0, tasks, 1, tasks).mapInArrow(work, columns).toArrow()
@@ -181,17 +183,17 @@ def has_stopped(session: SparkSession) -> bool:
     """Return whether the session has stopped or its Java is gone."""
     try:
         return bool(session.sparkContext._jsc.sc().isStopped())
-    except Exception:  # py4j may raise any kind of exception
+    except Exception:  # The library py4j may raise any kind of exception.
         return True
 
 
 def _finish(session: SparkSession) -> None:
-    with suppress(Exception):  # If a signal has reached Java as well, the session has already stopped.
+    with suppress(Exception):  # If the signal has also reached Java, the session has already stopped.
         session.stop()
 
 
 def _end(session: SparkSession) -> None:
-    """End Java after a signal or an error, so that a second signal cannot leave a Java process running."""
+    """End Java after a signal or an error. A second signal cannot interrupt this and leave a Java process running."""
     with deaf():
         stop = in_thread(session.stop)
         wait([stop], ENDS_WITHIN_S)
@@ -199,8 +201,8 @@ def _end(session: SparkSession) -> None:
 
 
 def in_thread(work: Callable[[], Done]) -> Future[Done]:
-    """Start work in a daemon thread. The work may wait for Java forever, but the thread does not prevent this process
-    from ending.
+    """Start work in a daemon thread. The work may wait for Java forever, but this does not prevent the process from
+    ending.
     """
     future: Future[Done] = Future()
 
@@ -235,8 +237,8 @@ def _start(settings: dict[str, str], master: str) -> SparkSession:
 
 
 def require_spark(spark: Spark) -> None:
-    """Raise StudyError unless PySpark is installed and the given session is usable or the master answers. Spark itself
-    would try to reach a master for minutes.
+    """Raise StudyError unless PySpark is installed, and either the given session is usable or the master answers. Spark
+    itself would try to reach a master for minutes.
     """
     if not is_installed():
         raise StudyError(f"studies run on Spark: {NOT_INSTALLED}")
@@ -254,7 +256,8 @@ def require_spark(spark: Spark) -> None:
     if not re.fullmatch(r"spark://[\w.-]+:\d{1,5}(,[\w.-]+:\d{1,5})*", master):
         raise StudyError(f"--master {master}: expected local[N], spark://HOST:PORT, yarn or k8s://...")
     reason = ""
-    for place in master.removeprefix("spark://").split(","):  # A list of masters, one of which is the leader.
+    # The address may list several masters, one of which is the leader.
+    for place in master.removeprefix("spark://").split(","):
         host, _, port = place.partition(":")
         try:
             socket.create_connection((host, int(port)), MASTER_ANSWERS_WITHIN_S).close()

@@ -36,19 +36,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
-Samples = tuple[Values, Values | None]  # one sample, or two that are compared
+Samples = tuple[Values, Values | None]  # one sample, or two samples that are compared
 
 # Growth of a backlog over half a window, relative to its mean, above which no mean exists. The value is 2/3 for a
 # backlog that grows steadily from zero.
 RUNS_AWAY = 0.25
 ENOUGH_TO_BE_SURE = 5  # number of replications that are needed before a configuration may be said to have no mean
 MOST_PAIRS = 1_000_000
-# The estimated number of further replications would detect the present difference with this probability.
+# The number of further replications is estimated such that they detect the present difference with this probability.
 POWER = 0.8
 
 
 class Interval(NamedTuple):
-    """Contains a mean and its confidence interval."""
+    """A mean and its confidence interval."""
 
     n: int
     mean: float
@@ -78,7 +78,8 @@ def t_interval_of(n: int, mean: float, sd: float, confidence: float) -> Interval
 
 
 def _t_quantile(share: float, degrees: float) -> float:
-    from scipy.special import stdtrit  # the function behind stats.t.ppf; importing scipy.stats would take a second
+    # This function computes stats.t.ppf, but importing scipy.stats would take a second.
+    from scipy.special import stdtrit
 
     return float(stdtrit(degrees, share))
 
@@ -96,7 +97,7 @@ class Comparison(NamedTuple):
     ratio_low: float | None
     ratio_high: float | None
     p: float  # p value of the hypothesis that the difference is 0
-    # p value of the hypothesis that the ratio lies outside 1 ± margin; None if it is not tested
+    # P value of the hypothesis that the ratio lies outside 1 ± margin. None if this hypothesis is not tested.
     equivalence_p: float | None
 
 
@@ -109,7 +110,7 @@ def compare_means(
     if np.all(values > 0) and np.all(baseline > 0):
         logs: Samples = (np.log(values / baseline), None) if is_paired else (np.log(values), np.log(baseline))
         ratio, low, high = map(math.exp, _mean_and_ends(*logs, confidence))
-        if margin is not None:  # equivalence: two one-sided tests
+        if margin is not None:  # The equivalence is decided by two one-sided tests.
             above = t_test(*logs, math.log1p(-margin), "greater")
             equivalence_p = max(above, t_test(*logs, math.log1p(margin), "less"))
     means, difference = (float(np.mean(values)), float(np.mean(baseline))), _mean_and_ends(*samples, confidence)
@@ -117,8 +118,8 @@ def compare_means(
 
 
 def _mean_and_ends(values: Values, other: Values | None, confidence: float) -> tuple[float, float, float]:
-    """Return a mean with the ends of its t interval or, with `other`, the difference of the two means with the ends of
-    Welch's interval.
+    """Return a mean and the ends of its t interval. With `other`, return the difference of the two means and the ends
+    of Welch's interval.
     """
     if other is None:
         i = t_interval(values, confidence)
@@ -133,15 +134,15 @@ def _mean_and_ends(values: Values, other: Values | None, confidence: float) -> t
 
 
 def t_test(values: Values, other: Values | None = None, at: float = 0.0, side: str = "two-sided") -> float:
-    """Return the p value of the t test that the mean equals `at`. With `other`, return that of Welch's test that the
-    mean exceeds the other mean by `at`. If the values do not vary, the p value is 0 or 1.
+    """Return the p value of the t test that the mean equals `at`. With `other`, return the p value of Welch's test that
+    the mean exceeds the other mean by `at`. If the values do not vary, the p value is 0 or 1.
     """
     from scipy import stats
 
     if np.ptp(values) == 0 and (other is None or np.ptp(other) == 0):
         mean = float(values[0]) - (0.0 if other is None else float(other[0]))
         return 0.0 if {"two-sided": mean != at, "greater": mean > at, "less": mean < at}[side] else 1.0
-    with warnings.catch_warnings():  # scipy warns about nearly identical values, but the p value is accurate enough
+    with warnings.catch_warnings():  # SciPy warns about nearly identical values, but the p value is accurate enough.
         warnings.simplefilter("ignore", RuntimeWarning)
         if other is None:
             return float(stats.ttest_1samp(values, at, alternative=side).pvalue)
@@ -149,7 +150,7 @@ def t_test(values: Values, other: Values | None = None, at: float = 0.0, side: s
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """Adjust p values so that all of them together have the error rate of a single test."""
+    """Adjust p values by Holm's method, which bounds the probability of any false rejection among all of them."""
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values)
     adjusted = np.empty_like(values)
@@ -179,12 +180,13 @@ def replications_needed(values: Values, baseline: Values, alpha: float, margin: 
 
 def _pairs_needed(effect: float, level: float) -> int:
     """Return the smallest number of pairs, at least 2, with which a one-sided t test at `level` finds `effect` with
-    probability POWER. `effect` is a mean difference in standard deviations. Return MOST_PAIRS + 1 if that many are not
-    enough.
+    probability POWER. `effect` is a mean difference in standard deviations. Return MOST_PAIRS + 1 if even MOST_PAIRS
+    pairs are not enough.
     """
     from scipy.special import nctdtr
 
-    effect = min(effect, 1e6)  # nctdtr has no result for larger effects, which two or three pairs show anyway
+    # The function nctdtr has no result for larger effects, which two or three pairs always show.
+    effect = min(effect, 1e6)
 
     def power(pairs: int) -> float:
         critical = _t_quantile(1 - level, pairs - 1)
@@ -194,11 +196,11 @@ def _pairs_needed(effect: float, level: float) -> int:
 
 
 FIRST_LOOK, LOOK_GROWTH = 10, 1.4  # number of runs at the first look, and growth factor from each look to the next
-EARLY_LOOKS = 8  # These looks get about the same share of the error; later looks get less and less.
+EARLY_LOOKS = 8  # The first looks get about the same share of the error; the share of later looks decreases.
 
 
 class Bounds(NamedTuple):
-    """Contains both ends of an interval. Each end is exceeded with the given probability of error."""
+    """The ends of an interval. Each end is exceeded with the given probability of error."""
 
     mean: float
     low: float
@@ -237,7 +239,7 @@ def skewed_bounds(values: Values, error: float) -> Bounds:
     quantile = _t_quantile(1 - error, n - 1)
     skewness = float(np.mean(centred**3)) / variance**1.5 * math.sqrt(n * (n - 1)) / (n - 2)
     error_of_mean = math.sqrt(variance / (n - 1))
-    # a sample of normal values also has some skewness
+    # Even a sample of normal values has some skewness.
     surely = math.copysign(max(0.0, abs(skewness) - 2 * math.sqrt(6 / n)), skewness)
     below, above = (_hall(q, skewness if skewness * q < 0 else surely, n) for q in (quantile, -quantile))
     return Bounds(mean, mean - below * error_of_mean, mean - above * error_of_mean)
@@ -251,16 +253,14 @@ def _hall(y: float, skewness: float, n: int) -> float:
     return 3 / a * (math.cbrt(1 + a * (y - a / 6)) - 1)
 
 
-RARE = 0.05  # default: outcomes that occur in a smaller share of runs may be missed
-LEAST_RARE, MOST_RARE = 0.001, 0.5  # limits of that share
+RARE = 0.05  # By default, outcomes that occur in a smaller share of runs may be missed.
+LEAST_RARE, MOST_RARE = 0.001, 0.5  # limits of this share
 ENOUGH = 8  # With at least this many contradicting runs, the variance is reliable.
-OF_RARE = 0.25  # share of the error for outcomes that are not rare but have not been seen
+OF_RARE = 0.25  # the share of the error that covers outcomes which are not rare but have not been seen
 
 
 class Error(NamedTuple):
-    """Contains the error of each bound at one look, and the error at all looks together for outcomes that have not been
-    seen.
-    """
+    """The error of each bound at one look, and the error at all looks together for outcomes that have not been seen."""
 
     at_look: float
     at_all_looks: float
@@ -269,9 +269,9 @@ class Error(NamedTuple):
 
 def unseen(n: int, contradicting: int, error: Error) -> float:
     """Return the share of contradicting outcomes that a verdict from n runs must allow for, in addition to the
-    variance. If it is 0, the bound neglects outcomes that are rarer.
+    variance. If the share is 0, the bound neglects rare outcomes.
     """
-    # With ENOUGH contradicting runs, only outcomes that differ from all runs are unseen.
+    # With ENOUGH contradicting runs, only outcomes that no run has shown are unseen.
     k = contradicting if contradicting < ENOUGH else 0
     if is_rare(n, k, error._replace(at_all_looks=error.at_all_looks / 2 ** (k + 1))):
         return 0.0
@@ -279,13 +279,13 @@ def unseen(n: int, contradicting: int, error: Error) -> float:
 
 
 def is_rare(n: int, seen: int, error: Error) -> bool:
-    """Return whether an outcome is rare, given how often n runs have shown it."""
+    """Return whether an outcome is rare, if n runs have shown it `seen` times."""
     return _largest_share(n, seen, error.at_all_looks) <= error.rare
 
 
 def upper(values: Values, end: float, missed: float, error: Error) -> float:
-    """Return the upper bound of the mean, which is exceeded with a probability of `error.at_look`. `end` is the largest
-    possible value.
+    """Return the upper bound of the mean. The mean exceeds the bound with a probability of `error.at_look`. `end` is
+    the largest possible value.
     """
     if not missed:
         return skewed_bounds(values, error.at_look).high
@@ -294,16 +294,14 @@ def upper(values: Values, end: float, missed: float, error: Error) -> float:
 
 
 def lower(values: Values, end: float, missed: float, error: Error) -> float:
-    """Return the lower bound of the mean, which the mean falls below with a probability of `error.at_look`. `end` is
+    """Return the lower bound of the mean. The mean is below the bound with a probability of `error.at_look`. `end` is
     the smallest possible value.
     """
     return -upper(-values, -end, missed, error)
 
 
 def clip(bounds: Bounds, least: float, most: float) -> Bounds:
-    """Restrict an interval to the range of possible values. A mean cannot lie outside of the values that runs can
-    have.
-    """
+    """Restrict an interval to the range of possible values, because a mean cannot lie outside this range."""
     return bounds._replace(low=max(least, bounds.low), high=min(most, bounds.high))
 
 
@@ -313,7 +311,9 @@ def assumption(rare: float) -> str:
 
 
 def _largest_share(n: int, seen: int, error: float) -> float:
-    """Return the largest share for which at most `seen` of n runs show an outcome with probability `error`."""
+    """Return the largest share of an outcome for which at most `seen` of n runs show the outcome with probability
+    `error`.
+    """
     from scipy.special import betaincinv
 
     return 1.0 if seen >= n else float(betaincinv(seen + 1, n - seen, 1 - error))
@@ -335,20 +335,20 @@ def mser5(series: Values) -> int | None:
     squares = np.cumsum((means - means.mean())[::-1] ** 2)[::-1]
     centred = totals - from_here * means.mean()
     error = (squares - centred**2 / from_here) / from_here**2
-    candidates = error[: batches - 2]  # The last few batches always look steady.
+    candidates = error[: batches - 2]  # The last batches are excluded, because they always seem steady.
     cut = int(np.argmin(candidates))
     return None if cut > batches // 2 else cut * 5
 
 
 def grows(slopes: Values, alpha: float = 0.01) -> bool:
-    """Return whether a quantity grows without end, given one slope per replication (relative_slope)."""
+    """Return whether a quantity grows without end. `slopes` contains one slope per replication (relative_slope)."""
     is_fast = len(slopes) >= ENOUGH_TO_BE_SURE and float(np.mean(slopes)) >= RUNS_AWAY
     return is_fast and t_test(slopes, side="greater") < alpha
 
 
 def may_grow(slopes: Values) -> bool:
     """Return whether a quantity grows in each run as fast as grows() requires of the mean, while there are too few runs
-    to be sure. A few short runs that are still filling up look the same.
+    to be sure. A few short runs whose buffers are still filling show the same growth.
     """
     return len(slopes) >= 2 and float(np.min(slopes)) >= RUNS_AWAY and not grows(slopes)
 
@@ -362,7 +362,8 @@ def relative_slope(times: Values, levels: Values) -> float:
     mean = float(np.mean(levels))
     if mean == 0:
         return 0.0
-    of_times, together, _, _ = np.cov(times, levels, bias=True).flat  # least squares, as in linregress of scipy
+    # These are least squares, as in the function linregress of SciPy.
+    of_times, together, _, _ = np.cov(times, levels, bias=True).flat
     return float(together / of_times) * float(times[-1] - times[0]) / mean
 
 

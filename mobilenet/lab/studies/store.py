@@ -59,7 +59,7 @@ FOLDERS = ("configurations", "runs", "measured", "failed", "starting")
 
 @dataclass(frozen=True)
 class Store:
-    """Represents an opened study directory."""
+    """An open study directory."""
 
     path: Path
     study: Study
@@ -102,7 +102,7 @@ class Store:
         return self.path / "failed"
 
     def clear_notes(self) -> None:
-        """Remove all notes about runs that failed or were in progress, so that they are planned again."""
+        """Remove all notes about runs that failed or were in progress. These runs are then planned again."""
         for folder in (self.failed, self.path / "starting"):
             for note in folder.iterdir():
                 remove(note)
@@ -130,7 +130,7 @@ class Store:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Ensure that no other process works on this study."""
+        """Hold a lock, which ensures that no other process works on this study."""
         try:
             lock = lock_folder(self.path)
         except BlockingIOError:
@@ -154,7 +154,7 @@ class Store:
 
 
 def remove(path: Path) -> None:
-    """Remove whatever has this path, a file or a folder."""
+    """Remove the file or folder at this path."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -190,7 +190,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
                 write_configuration(path, scenario, configuration.number, allow_code, say)
             except StudyError:
                 raise
-            except ScenarioError as error:  # an error in a plug-in, whose code is needed
+            except ScenarioError as error:  # The error is in a plug-in whose code is needed.
                 what = f"{str(error).splitlines()[0]} (with {configuration.label})"
                 raise study.problem(("factors",) if study.factors else ("scenario",), what) from None
         for name in FOLDERS:
@@ -225,8 +225,8 @@ def write_configuration(
     allow_code: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Write a configuration. Raise StudyError if runs of another scenario have its number. `allow_code` has the same
-    meaning as in mobilenet.run. `say` is called for a scenario that was damaged.
+    """Write a configuration. Raise StudyError if its number already belongs to runs of another scenario. `allow_code`
+    has the same meaning as in mobilenet.run. `say` is called for a scenario that was damaged.
     """
     target = (study / KEPT.format(number)).parent
     fresh = partial_path(target)
@@ -250,8 +250,8 @@ def write_configuration(
 
 
 def _contradiction(target: Path, fresh: Path, changed: list[str], say: Callable[[str], None]) -> StudyError | None:
-    """Return an error that states how the existing scenario differs from the requested one, or None. The code of
-    neither scenario is run.
+    """Return an error that states how the existing scenario differs from the requested one, or None. The code of the
+    scenarios is not run.
     """
     file = target / "scenario.yaml"
     if others := [name for name in changed if name != file.name]:
@@ -277,12 +277,12 @@ def _is_damaged(file: Path, expected: bytes) -> bool:
 
 
 def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]:
-    """Return all differences between two scenarios, each as a key with both values."""
+    """Return all differences between two scenarios. Each contains a key and its two values."""
     return list(differences(before.model_dump(), after.model_dump()))
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield all differences between two mappings, each as key, old value and new value."""
+    """Yield all differences between two mappings. Each contains a key, the old value and the new value."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
             yield from differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
@@ -291,7 +291,7 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, 
 
 
 def _was_just_begun(path: Path) -> bool:
-    """Return whether the folder contains only what `create` writes before the name of the study."""
+    """Return whether the folder contains only files that `create` writes before the name of the study."""
     if not path.is_dir():
         return False
     remove_dead(path)
@@ -302,8 +302,9 @@ def _was_just_begun(path: Path) -> bool:
 
 
 def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None] = lambda line: None) -> Study:
-    """Return the study with the number of replications in its directory, if that is larger. The study is unchanged if
-    the caller gave a number, if either study has a stopping rule, or if they differ otherwise.
+    """Return the study with the number of replications in its directory, if this number is larger. The study is
+    unchanged if the caller gave a number, if either study has a stopping rule, or if the two studies differ in any
+    other respect.
     """
     if study.has_given_replications or not (path / "study.yaml").is_file():
         return study
@@ -335,7 +336,7 @@ def require_same(path: Path, study: Study) -> None:
 
 
 def differing_study(old: Study, study: Study) -> list[str]:
-    """Return the differences between two studies that affect which runs there are or what the runs contain."""
+    """Return the differences between two studies that affect the number or the contents of runs."""
     before, now = (
         one.model_dump(include={"seed", "first_seed"})
         | {"factors": {factor: one.levels(factor) for factor in one.factors}, "set": one.set}
@@ -351,8 +352,8 @@ def record_failure(folder: Path, run: str, error: str) -> None:
 
 
 def fault(directory: Path) -> str | None:
-    """Return a description of the first file of a study that a program could not read correctly, in one line, or None.
-    All files are read.
+    """Return one line that describes the first file of a study that a program could not read correctly, or None. All
+    files are read.
     """
     if not (directory / "study.yaml").is_file():
         return None

@@ -48,15 +48,15 @@ SPARK_S = 10.0
 class Result:
     store: Store
     done: int
-    failed: list[str]  # each entry has the form run: reason
+    failed: list[str]  # each entry has the form RUN: REASON
     violated: list[str]  # names of the runs that violate a property
     unstable: list[Configuration]
     doubts: list[str] = field(default_factory=list)  # warnings for readers of the means (sentences.py)
 
 
 def default_directory(study: Study, file: Path) -> Path:
-    """Return studies/NAME, where NAME is the name of the study or else of its file. For the study.yaml in a study's
-    directory, return this directory.
+    """Return studies/NAME, where NAME is the name of the study or, if it has none, of its file. For study.yaml in the
+    directory of a study, return this directory.
     """
     if study.is_kept:
         return study.folder
@@ -76,7 +76,7 @@ def run_study(
     `allow_code` has the same meaning as in mobilenet.run.
 
     `study` is a file, or a study that was not read from a file and therefore needs `out`. `command` is recorded in the
-    provenance of its tables, if it is not `mobilenet study`.
+    provenance of the tables. The default is `mobilenet study`.
     """
     if isinstance(study, Path):
         file, study = study, Study.load(study)
@@ -108,7 +108,7 @@ def run_study(
 
 
 def _require_metrics(study: Study) -> None:
-    """Raise an error if a metric that the study compares, or by which it stops, does not exist."""
+    """Raise an error if the study compares a metric that does not exist, or uses such a metric in its stopping rule."""
     until = study.replications.until
     for metric in (*(study.compare.metrics if study.compare else ()), *([until.metric] if until else ())):
         require_metric(study, metric)
@@ -143,7 +143,8 @@ def known_metrics(words: Vocabulary) -> list[str]:
 
 def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | None:
     """Write comparison.json, comparison.csv and comparison.parquet from the tables of a finished study. Return None if
-    the study compares nothing, or if the runs to compare are missing. `metrics` contains additional metrics to compare.
+    the study does not declare a comparison, or if the runs to compare are missing. `metrics` contains additional
+    metrics to compare.
     """
     store = open_store(path)
     comparison = store.study.compare
@@ -163,7 +164,7 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
         store.study.confidence, Delivered.of_study(path, store.observing()), store.study.words,
     )  # fmt: skip
     if not all_findings and len(with_runs) < len(store.configurations):
-        (path / "comparison.json").unlink(missing_ok=True)  # The file describes runs that no longer exist.
+        (path / "comparison.json").unlink(missing_ok=True)  # The existing file describes runs that no longer exist.
         return None
     document = {
         "factor": comparison.factor, "baseline": comparison.baseline, "confidence": store.study.confidence,

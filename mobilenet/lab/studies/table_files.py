@@ -30,10 +30,11 @@ COLUMNS = (
     | dict.fromkeys(("configuration", "replication", "seed", "n", "infinite", "deliveries"), pa.int64())
     | dict.fromkeys(("mean", "sd", "low", "high", "from_s", "to_s", "share", "delay_s"), pa.float64())
 )
-UNSTABLE, PROBABLY, NOT_STEADY = "unstable", "probably unstable", "not steady"  # labels, explained in tables.py
+# These labels are explained in tables.py.
+UNSTABLE, PROBABLY, NOT_STEADY = "unstable", "probably unstable", "not steady"
 KEYS = ["configuration", "replication"]  # columns that identify a run
 SECONDS = dict.fromkeys(("begin_s", "duration_s", "interruption_s"), pa.float64())
-# metrics/mobile.py explains the values of handoffs without an interruption
+# Handoffs without an interruption have special values, which metrics/mobile.py explains.
 HANDOFF = {"host": pa.string(), **SECONDS, "cause": pa.string()}
 RANKED = dict.fromkeys(("size", "low", "high", "mean", "spread", "p_adjusted"), pa.float64())
 TABLES: dict[str, dict[str, pa.DataType]] = {
@@ -64,7 +65,7 @@ def to_arrow(frame: pd.DataFrame, known: dict[str, pa.DataType]) -> pa.Table:
 
 
 def write_table(directory: Path, name: str, rows: pd.DataFrame | Rows) -> None:
-    """Write the rows in their order. The keys of the rows become columns."""
+    """Write the rows in the given order. The keys of the rows become columns."""
     import pandas as pd
 
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, dtype=object)
@@ -98,8 +99,8 @@ def read_rows(directory: Path, name: str) -> Rows:
 
 
 def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """Read a Parquet file by its path and not as an open file: Python may abort after pandas has opened it (arrow issue
-    50482).
+    """Read a Parquet file by its path and not as an open file, because Python may abort after pandas has opened it
+    (arrow issue 50482).
     """
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -111,7 +112,9 @@ def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
 
 
 def by_run(directory: Path, name: str, numbers: Sequence[str] = ()) -> pd.DataFrame:
-    """Return a table of runs, indexed by configuration and replication. `numbers` is the same as for read_table."""
+    """Return a table of runs, indexed by configuration and replication. `numbers` has the same meaning as in
+    read_table.
+    """
     return read_table(directory, name, numbers).to_pandas().drop_duplicates(KEYS).set_index(KEYS)
 
 
@@ -123,6 +126,6 @@ def values_of_runs(directory: Path, metrics: Sequence[str]) -> pd.DataFrame:
 
 
 def missing_runs(directory: Path) -> str | None:
-    """Return how many runs the tables of a study cover, or None if they cover all."""
+    """Return a note on how many runs the tables of a study cover. Return None if the tables cover all runs."""
     count, done = (read_parquet(directory / f"{name}.parquet", ["run"]).num_rows for name in ("runs", "tables/runs"))
     return None if done == count else f"unfinished: these numbers cover {done} of {count} runs"

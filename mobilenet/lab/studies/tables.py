@@ -53,7 +53,7 @@ OF_STUDIES: tuple[Declared, ...] = (  # metrics that exist only in studies, in a
         "warmup_cut_s", "end of the warm-up that was cut off; with `kind: steady_state`", unit="s", symbol="warm-up"
     ),
 )
-BINS_OF_A_STEP = 10  # number of bins of measure.py that form a step of the distribution, which is therefore 1 % wide
+BINS_OF_A_STEP = 10  # Each step of the distribution combines this many bins of measure.py, and is therefore 1 % wide.
 AGGREGATED = ("configuration", "replication", "metrics", "buffers", "delay_bins", "delay_counts")
 TASKS_PER_WORKER = 4
 METRIC, BUFFER, DELAY, LABEL = range(4)  # the kinds of rows in NUMBERS
@@ -61,14 +61,14 @@ NUMBERS = pa.schema(
     {"configuration": pa.int32(), "what": pa.int8(), "name": pa.string(), "bucket": pa.int32(), "n": pa.int64()}
     | dict.fromkeys(("mean", "sd", "low", "high"), pa.float64())
     | {"infinite": pa.int64()}
-)  # `bucket` is a bucket of time or the bin of a delay. The name of a LABEL row is the label itself.
+)  # The column `bucket` contains a bucket of time or the bin of a delay. The name of a LABEL row is the label itself.
 
 
 def write_tables(
     store: Store, targets: list[int], spark: SparkSession | None = None, command: str | None = None
 ) -> set[int]:
     """Write all tables, and return the configurations that are unstable. `targets` contains the number of replications
-    of each configuration. `command` is the command that creates the directory, if it is not `mobilenet study`.
+    of each configuration. `command` is the command that creates the directory. The default is `mobilenet study`.
     """
     command = f"mobilenet study STUDY/study.yaml{store.permission()}" if command is None else command
     runs, handoffs = _read_runs(store, targets)
@@ -99,7 +99,7 @@ def _read_runs(store: Store, targets: list[int]) -> tuple[pd.DataFrame, pd.DataF
 
 
 def metrics_of(run: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Return the metrics of a run, including the percentiles of delays that it never reaches."""
+    """Return the metrics of a run. A percentile of the delays that the run does not reach is infinite."""
     metrics = dict(run)
     return metrics | {name: math.inf for name in SURVIVAL if is_infinite(name, metrics)}
 
@@ -113,7 +113,7 @@ def aggregate(confidence: float, rows: pa.Table) -> pa.Table:
     rows = rows.sort_by("replication")
     metrics = pd.DataFrame(map(metrics_of, rows["metrics"].to_pylist()), dtype=float)
     numbers = [(METRIC, name, None, *_interval(metrics[name].dropna(), confidence)) for name in sorted(metrics)]
-    # one row per run and one column per buffer, with the sizes in all buckets of time
+    # There is one row per run and one column per buffer. Each cell contains the sizes in all buckets of time.
     buffers = pd.DataFrame(map(dict, rows["buffers"].to_pylist()))
     for name in sorted(buffers):
         sizes = pd.DataFrame(buffers[name].dropna().tolist(), dtype=float)
@@ -128,7 +128,7 @@ def aggregate(confidence: float, rows: pa.Table) -> pa.Table:
 
 
 def _interval(series: pd.Series[float], confidence: float) -> tuple[Any, ...]:
-    """Return the columns of NUMBERS from `n` on, computed from one value of each run."""
+    """Return the column `n` of NUMBERS and all columns after it, computed from one value of each run."""
     values: Values = series.to_numpy()
     if infinite := int(np.isinf(values).sum()):
         return len(values), None, None, None, None, infinite
@@ -153,7 +153,7 @@ def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) ->
 
     def summarize(rows: pa.Table) -> pa.Table:
         number = rows["configuration"][0].as_py()
-        last = targets[number] if number < len(targets) else 0  # later replications belong to another round
+        last = targets[number] if number < len(targets) else 0  # Later replications belong to another round.
         counted = rows.filter(pc.field("replication") <= last)
         return aggregate(confidence, counted) if len(counted) else NUMBERS.empty_table()
 
@@ -176,13 +176,13 @@ def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) ->
 def tables_of_what_is_there(directory: Path) -> str | None:
     """Compute the tables of a study again if runs have been added. Return a description of what is missing, or None.
 
-    This makes it possible to inspect a killed or running study. Raise StudyError if the folder does not contain a
-    study.
+    The tables of a killed or running study can therefore be inspected. Raise StudyError if the folder does not contain
+    a study.
     """
     store = open_store(directory)
     parts = index(store.measured, store.study.kind)
     if not parts or not (directory / "runs.parquet").is_file():
-        return None  # no runs are done yet
+        return None  # No run has been completed yet.
     tables = [directory / f"{name}.parquet" for name in TABLES if name.startswith("tables/")]
     newest = max(path.stat().st_mtime_ns for path in parts)
     if not all(path.is_file() and newest <= path.stat().st_mtime_ns for path in tables):

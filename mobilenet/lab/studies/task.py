@@ -36,14 +36,14 @@ from mobilenet.quoting import pluralize
 from mobilenet.record.reader import RunError
 from mobilenet.record.writer import RecordError
 
-ATTEMPTS = 2  # A run counts as failed after it has killed this many processes.
+ATTEMPTS = 2  # After a run has killed this many processes, it counts as failed.
 COUNTED = "run string, digest string"  # digest of the manifest of the run
 SEED = re.compile(r"^seed:.*$", re.MULTILINE)
 
 
 def perform(folder: Path, kind: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Make the runs of the study in `folder`, which is of this kind. The results are in the folder, and not in what is
-    yielded.
+    """Make the runs of the study in `folder`, which is of this `kind`. The results are written to the folder, and are
+    not part of the rows that are yielded.
     """
     not_for_programs()
     for batch in batches:
@@ -54,7 +54,7 @@ def perform(folder: Path, kind: str, batches: Iterable[pa.RecordBatch]) -> Itera
 
 
 def look(folder: Path, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the runs that count in the study in `folder`."""
+    """Yield the valid runs of the study in `folder`."""
     for batch in batches:
         there = [(folder / "runs" / run.id, run) for run in _runs_in(batch)]
         counted = [where for where, run in there if is_done(where, run.seed) and _is_of(where, folder, run)]
@@ -75,7 +75,7 @@ def _is_of(directory: Path, study: Path, run: PlannedRun) -> bool:
 
 
 def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> None:
-    """Make runs. If a run fails, immediately write the reason to failed/, where users who follow the study can see
+    """Make runs. If a run fails, write the reason to failed/ immediately. Users who follow the study can then see
     it.
     """
     failed, rows = folder / "failed", []
@@ -88,7 +88,7 @@ def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> None:
         # The error is recorded here, because Spark would retry an exception again and again.
         except Exception as error:
             record_failure(failed, one.id, f"internal error: {in_one_line(error)}")
-        finally:  # the process has survived the run
+        finally:  # The process has survived the run.
             (folder / "starting" / one.id).unlink(missing_ok=True)
     try:
         if rows:
@@ -108,7 +108,7 @@ def _perform(folder: Path, kind: str, planned: PlannedRun) -> dict[str, Any]:
         if attempts >= ATTEMPTS:
             raise ScenarioError(f"the process of this run ended without a message, {pluralize(attempts, 'time')}")
         mark.write_text("x" * (attempts + 1), encoding="ascii")
-        # the caller of the study has given permission
+        # The caller of the study has given permission to run code.
         run(scenario, planned.seed, directory, allow_code=True, keep_early_end=False)
     own = own_metrics(scenario, allow_code=True) if kind == "steady_state" and scenario.metrics else ()
     return {"run": planned.id, **asdict(planned), **measure(directory, kind, own)._asdict()}

@@ -41,7 +41,7 @@ class CachedPath:
     __slots__ = ("ax", "ay", "bx", "by", "chance", "cost", "walls_due")
 
     def __init__(self) -> None:
-        self.ax: i64 = 1 << 60  # an impossible coordinate, because the entry is empty
+        self.ax: i64 = 1 << 60  # This coordinate is impossible, because the entry is empty.
         self.ay: i64 = 0
         self.bx: i64 = 0
         self.by: i64 = 0
@@ -71,14 +71,15 @@ class LinkBudget:
         self._shadows = ShadowField(seed, "shadows", spread.decorrelation_m) if self._sigma else None
         self._sights = ShadowField(seed, "line of sight", spread.decorrelation_m) if umi and walls is None else None
         self._priced = walls is not None and not umi
-        self._tables: list[list[int]] = []  # index: 2 * (number of stations among both ends) + (1 with a line of sight)
+        # The index is twice the number of stations among both ends, plus 1 with a line of sight.
+        self._tables: list[list[int]] = []
         for stations in range(3):
             for line_of_sight in (False, True):
                 self._tables.append(loss_table(path_loss, reach_m, stations if umi else 1, line_of_sight or not umi))
-        # For each distance in whole centimetres: there is a line of sight if the chance of the path is below this
-        # number.
+        # For each distance in whole centimetres, the probability of a line of sight as a number. There is a line of
+        # sight if the number drawn for the path is lower.
         self._in_sight: list[int] | None = sight_table(reach_m) if self._sights is not None else None
-        # Imported here, because it takes a tenth of a second and runs with the unit disk do not need it.
+        # This import takes a tenth of a second, and runs with the unit disk do not need it.
         from scipy.special import ndtr
 
         self._chances: list[int] = np.rint(SURE * ndtr(np.arange(-CLIP, CLIP + 1) / ONE)).astype(np.int64).tolist()
@@ -131,7 +132,7 @@ class LinkBudget:
             chance = SURE if cuts > 0 else 0
         if self._shadows is not None:
             shadow: i64 = self._shadows.between(ax, ay, bx, by)
-            cost += (shadow * self._sigma + 2048) >> 12  # divided by ONE and rounded
+            cost += (shadow * self._sigma + 2048) >> 12  # The product is divided by ONE and rounded.
         if self._sights is not None:
             chance = self._chances[self._sights.between(ax, ay, bx, by) + CLIP]
         entry.ax = ax

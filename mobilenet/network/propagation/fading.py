@@ -41,7 +41,7 @@ class Fading:
 @cache
 def gains_cdb(m: float) -> list[int]:
     """Return the gains of the equally likely intervals in increasing order."""
-    # Imported here, because it takes a tenth of a second and runs without fading do not need it.
+    # This import takes a tenth of a second, and runs without fading do not need it.
     from scipy.special import gammaincinv
 
     powers = gammaincinv(m, (np.arange(PIECES) + 0.5) / PIECES) / m

@@ -44,7 +44,7 @@ PROJECTED = (range(2000, 4000), range(20_000, 33_000))
 
 
 class _Constant(NamedTuple):
-    """The value NaN or Infinity, which is not part of JSON but is written by many programs."""
+    """Represents NaN or Infinity. These values are not part of JSON, but many programs write them."""
 
     name: str
 
@@ -80,7 +80,7 @@ def _parse(text: str, file: str, constants: list[_Constant]) -> Any:
         raise ScenarioError(f"{file}:{error.lineno}:{error.colno}: neither GeoJSON nor XML: {error.msg}") from None
     except RecursionError:
         raise ScenarioError(f"{file}: nested too deeply; expected GeoJSON") from None
-    except ValueError:  # a number with thousands of digits
+    except ValueError:  # The number has thousands of digits.
         raise ScenarioError(f"{file}: contains a number with too many digits") from None
 
 
@@ -116,7 +116,7 @@ def _says_lonlat(top: dict[str, Any], file: str) -> bool | None:
 
 
 def _features(top: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each feature with a name for it in messages; a bare geometry counts as one feature."""
+    """Yield each feature with a name for messages. A geometry without a feature counts as one feature."""
     if top["type"] not in ("FeatureCollection", "Feature"):
         yield file, {"geometry": top}
         return
@@ -146,7 +146,7 @@ def _is_building(feature: dict[str, Any]) -> bool | None:
 
 def _polygons(geometry: Any, where: str, depth: int = 0) -> Iterator[list[Any]]:
     """Yield the coordinates of each polygon of the geometry."""
-    if geometry is None:  # the feature has no geometry
+    if geometry is None:  # The feature has no geometry.
         return
     if depth > DEEPEST:
         raise ScenarioError(f"{where}: collections nested more than {DEEPEST} levels deep")

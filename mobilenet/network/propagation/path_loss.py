@@ -73,9 +73,8 @@ def _distances_m(reach_m: float) -> Floats:
 
 
 def _whole(values: Floats) -> list[int]:
-    """Round to six decimals first, and then to integers. In this way, a value that should lie exactly halfway between
-    two integers is rounded alike on every machine, whatever the last bits of its logarithm are. Equal numbers share one
-    object.
+    """Round to six decimals first, and then to integers. A value that lies halfway between two integers is then rounded
+    alike on every machine, even if the last bits of its logarithm differ. Equal numbers share one object.
     """
     known: dict[int, int] = {}
     return [known.setdefault(value, value) for value in np.rint(np.round(values, 6)).astype(np.int64).tolist()]

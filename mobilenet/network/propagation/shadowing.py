@@ -38,7 +38,8 @@ ONE: Final = 4096
 CLIP: Final = 14336  # 3.5 standard deviations
 TURN: Final = 1 << 30
 STEPS: Final = 64  # number of steps for each decorrelation_m in the table of distances
-LAST: Final = 384  # the step at 6 * decorrelation_m; at greater distances, both directions are practically uncorrelated
+# The step at 6 * decorrelation_m. At greater distances, both directions are practically uncorrelated.
+LAST: Final = 384
 SHIFT: Final = 37
 ROUND: Final = 1 << 36
 PI: Final = 3.141592653589793
@@ -80,11 +81,11 @@ class ShadowField:
         w: i64
         sign: i64
         square: i64
-        for wave in self._waves:  # the body contains the code of `_cosines` twice, which saves the calls
+        for wave in self._waves:  # The loop contains the code of `_cosines` twice, to avoid the cost of calls.
             v = ((wave.vx * sx + wave.vy * sy + wave.phase) & 0x3FFFFFFF) - 0x20000000
             w = ((wave.wx * dx + wave.wy * dy) & 0x3FFFFFFF) - 0x20000000
             sign = v >> 63
-            v = (((v ^ sign) - sign) >> 14) - 16384  # the absolute value, which makes the cosine exactly even
+            v = (((v ^ sign) - sign) >> 14) - 16384  # Taking the absolute value makes the cosine exactly even.
             square = (v * v) >> 14
             v = (v * (25730 - ((square * (10530 - ((square * 1187) >> 14))) >> 14))) >> 14
             sign = w >> 63

@@ -16,7 +16,7 @@ Corners = list[tuple[float, float]]
 
 class Shape(NamedTuple):
     where: str  # the position in the file for messages, such as `town.geojson: feature 3 ('Town hall')`
-    rings: list[Corners]  # the outline, followed by the courtyards; the last corner of a ring may repeat the first one
+    rings: list[Corners]  # The outline, followed by the courtyards. The last corner of a ring may repeat the first one.
     lonlat: bool | None  # whether the numbers are degrees, or None if the file does not declare it
 
 

@@ -46,8 +46,8 @@ class Edge:
 
 
 class Cell:
-    """A square cell of the ground: the edges that may touch the cell, and how many buildings contain its south-west
-    corner.
+    """A square cell of the ground. It holds the edges that may touch the cell, and the number of buildings that contain
+    its south-west corner.
     """
 
     __slots__ = ("depth", "edges")
@@ -58,7 +58,9 @@ class Cell:
 
 
 class Walls:
-    """All buildings, arranged in square cells. A query examines only the cells through which its line passes."""
+    """Contains all buildings, arranged in square cells. A query examines only the cells through which its line
+    passes.
+    """
 
     def __init__(self, buildings: list[Building], per_wall_cdb: int = 900, per_metre_cdb: int = 40) -> None:
         self._per_wall: i64 = per_wall_cdb
@@ -96,7 +98,7 @@ class Walls:
         self._walls = 0
         if ax == bx and ay == by:
             return 0
-        # Let the line run upwards or to the west, so that a point on it counts as being on its left.
+        # Let the line run upwards or to the west. A point on the line then counts as being on its left.
         if ay > by or (ay == by and ax < bx):
             ax, ay, bx, by = bx, by, ax, ay
         dx: i64 = bx - ax
@@ -121,7 +123,7 @@ class Walls:
                     edge.last_query = query
                     turn: i64 = dx * edge.ey - dy * edge.ex
                     start: i64 = dx * (edge.y - ay) - dy * (edge.x - ax)
-                    if (start >= 0) == (start + turn >= 0):  # both ends lie on the same side of the line
+                    if (start >= 0) == (start + turn >= 0):  # Both ends lie on the same side of the line.
                         continue
                     begin: i64 = edge.ex * (ay - edge.y) - edge.ey * (ax - edge.x)
                     if (begin >= 0) == (begin - turn >= 0):

@@ -23,8 +23,8 @@ from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class Acking(Mac):
-    """A MAC without carrier sense. Its deadline is the end of what it waits for: the frame in the air, the
-    acknowledgement of that frame, or a timeout.
+    """A MAC without carrier sense. Its deadline is the end of its current wait: for the frame in the air, for the
+    acknowledgement of that frame, or for a timeout.
     """
 
     __slots__ = ("_arrives_at", "_in_air", "_last", "_leaves_until", "_timeout_ns")
@@ -34,7 +34,7 @@ class Acking(Mac):
     ) -> None:
         super().__init__(kernel, medium, transceiver, queue_frames)
         self._timeout_ns = timeout_ns
-        self._in_air: Frame | None = None  # the first frame of the queue, once it is sent
+        self._in_air: Frame | None = None  # the first frame of the queue, after it has been sent
         # The time at which the addressee has received all of the frame. NEVER if the frame was not sent, or if this
         # time has passed.
         self._arrives_at = NEVER
@@ -44,7 +44,7 @@ class Acking(Mac):
 
     def take_turn(self) -> None:
         now = self._calendar.now
-        if now < self._leaves_until:  # a frame that the node sent before it crashed is still leaving
+        if now < self._leaves_until:  # A frame that the node sent before its crash is still being transmitted.
             self.start_at(self._leaves_until)
             return
         frame = self._queue[0]
@@ -88,7 +88,7 @@ class Acking(Mac):
                 client.on_sent(frame.message)
             else:
                 client.on_dropped(frame.message)
-        # If the timer is running, the client has queued another frame, which is being sent.
+        # If the timer is running, the client has already queued another frame, and this frame is being sent.
         if self._queue and not self.running:
             self.take_turn()
 

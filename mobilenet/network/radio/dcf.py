@@ -39,7 +39,7 @@ class Acknowledgement(NamedTuple):
 
 
 class Rules:
-    """The rules that all MACs of a network share. They are computed only once."""
+    """The rules that all MACs of a network share. They are computed once for the network."""
 
     __slots__ = (
         "acks", "difs_ns", "eifs_ns", "group_retries", "mode", "queue_frames", "retry_limit", "sifs_ns", "slot_ns",
@@ -50,7 +50,7 @@ class Rules:
         self.slot_ns = mode.slot_ns
         self.sifs_ns = mode.sifs_ns
         self.difs_ns = mode.difs_ns
-        self.eifs_ns = mode.eifs_ns if eifs else 0  # with 0, a broken frame does not cause a wait
+        self.eifs_ns = mode.eifs_ns if eifs else 0  # If this is 0, a node does not wait after a broken frame.
         # The largest number of slots that may be drawn, indexed by the number of failed attempts.
         self.windows = [mode.cw_min]
         for _ in range(retry_limit):
@@ -94,8 +94,8 @@ class Dcf(Mac):
         self._slots = 0
         self._attempts = 0
         self._eifs_until = NEVER
-        self._not_before = NEVER  # slots count only from this time on, which is the timeout of a missing ACK
-        self._frozen_at = NEVER  # when the count of slots last stopped
+        self._not_before = NEVER  # The earliest time from which slots are counted. It is the timeout of a missing ACK.
+        self._frozen_at = NEVER  # time at which the count of slots last stopped
         self._before_freeze = (0, 0)
 
     def reset(self) -> None:
@@ -119,7 +119,7 @@ class Dcf(Mac):
         self._slots = slots = int(self._backoff.random() * (rules.windows[self._attempts] + 1))
         transceiver.contending = True
         self._frozen_at = NEVER
-        if now < transceiver.busy_from:  # energy is approaching, but has not arrived here yet
+        if now < transceiver.busy_from:  # Energy is approaching, but has not arrived here yet.
             idle_since = transceiver.idle_since
         else:
             idle_since = transceiver.busy_until
@@ -134,10 +134,11 @@ class Dcf(Mac):
         """
         expiry = self.deadline_ns
         if expiry <= first:
-            return  # the node sends before the energy arrives, or in the same instant, and cannot have sensed it
+            # The node sends before the energy arrives or in the same instant, so it cannot have sensed the energy.
+            return
         if first < self._frozen_at:
             # This energy was sent later than the energy that stopped the count, but from a shorter distance. It arrives
-            # first, so it is what stops the count.
+            # first and therefore stops the count.
             expiry, self._slots = self._before_freeze
         else:
             self._before_freeze = (expiry, self._slots)
@@ -148,7 +149,7 @@ class Dcf(Mac):
         self._wait()
 
     def _wait(self) -> None:
-        """Start to count the slots, beginning DIFS or more after the medium becomes idle."""
+        """Start to count the slots. The count begins DIFS or more after the medium becomes idle."""
         self.start_at(self._after_idle(self._transceiver.busy_until) + self._slots * self._rules.slot_ns)
 
     def _after_idle(self, idle_since: int) -> int:
@@ -179,7 +180,7 @@ class Dcf(Mac):
     def on_sent(self, frame: Frame) -> None:
         """Continue after the medium has reported that the frame has ended at all of its receivers."""
         if not self._queue or self._queue[0] is not frame:
-            return  # an ACK, or a frame that was sent before a crash
+            return  # The frame is an ACK, or was sent before a crash.
         if frame.acknowledged:
             self._ack_timer.start_at(frame.start_ns + frame.duration_ns + self._rules.ack(frame.rate_mbps).wait_ns)
         elif frame.number and frame.retries < self._rules.group_retries:
@@ -227,7 +228,8 @@ class Dcf(Mac):
                 self._finish(self._queue[0], delivered=True)
             return
         if frame.to is not transceiver:
-            transceiver.sense(end, end + self._rules.sifs_ns + self._rules.ack(frame.rate_mbps).airtime_ns)  # NAV
+            # This is the NAV.
+            transceiver.sense(end, end + self._rules.sifs_ns + self._rules.ack(frame.rate_mbps).airtime_ns)
             if transceiver.contending:
                 self.defer(end)
             return
@@ -246,7 +248,7 @@ class Dcf(Mac):
 
     def _ack_missed(self) -> None:
         now = self._calendar.now
-        if self._transceiver.lock_until > now:  # a frame is arriving, and it may be the ACK
+        if self._transceiver.lock_until > now:  # A frame is arriving, and it may be the ACK.
             self._ack_timer.start_at(self._transceiver.lock_until + self._rules.slot_ns)
             return
         frame = self._queue[0]

@@ -84,16 +84,17 @@ class Frame:
         self.client = client
         self.acknowledged = acknowledged
         self.kind = kind
-        # Set by the sender's MAC if it may repeat the frame, so that the receiver can detect duplicates.
+        # The sender's MAC sets this number if it may repeat the frame. Receivers use it to detect duplicates.
         self.number = 0
         self.retries = 0
         self.settled: Transceiver | None = None  # the receiver for which the random loss has already been drawn
         self.serial = 0  # number among all frames that have ever been in the air, set by the medium
         self.start_ns = 0
-        self.x_m = self.y_m = 0.0  # with sinr: the position from which it was sent
+        self.x_m = self.y_m = 0.0  # position of the sender at the start of the frame (only with sinr)
         self.receivers: list[Transceiver] = []  # nodes in reach, sorted by index
         self.outcomes: list[int] = []  # the outcome at each receiver, in the same order
         self.delays_ns: list[int] = []  # propagation delay to each receiver
-        # If frames are observed: the lowest SINR at each receiver, or NEVER if it did not receive the frame.
+        # The lowest SINR at each receiver, or NEVER if the receiver did not receive the frame. The list is filled only
+        # if frames are observed.
         self.sinrs_cdb: list[int] = []
-        self.powers_cdbm: list[int] = []  # with sinr: the power at each receiver, in hundredths of a dBm
+        self.powers_cdbm: list[int] = []  # power at each receiver in hundredths of a dBm (only with sinr)

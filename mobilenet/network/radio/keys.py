@@ -21,7 +21,9 @@ BANDS: dict[str, dict[str, float]] = {"a": {"reference_loss_db": 46.68, "frequen
 
 
 class RadioKeys(Parameters):
-    """The choice of a MAC and of a model. Keys that only one model reads are declared in the class of that model."""
+    """The keys that choose a MAC and a model of reception. Keys that only one model reads are declared in the class of
+    that model.
+    """
 
     by_distance: ClassVar[bool] = True
     """Whether a frame's receivers are the nodes within a distance of its sender."""
@@ -125,7 +127,7 @@ class RadioKeys(Parameters):
 
 
 class DistanceKeys(RadioKeys):
-    """The keys that are common to all models in which distances decide."""
+    """The keys that all models in which distances decide have in common."""
 
     interference_range_m: float | None = Field(
         default=None,

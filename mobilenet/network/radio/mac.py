@@ -27,7 +27,7 @@ class Mac(Deadline):
         self._medium = medium
         self._transceiver = transceiver
         self._most_frames = queue_frames
-        self._queue: list[Frame] = []  # a list, because the queue is short and a deque would take more memory
+        self._queue: list[Frame] = []  # The queue is short, so a list takes less memory than a deque.
         self._number = 0  # number of the last repeatable frame
         transceiver.mac = self
 
@@ -70,7 +70,7 @@ class Mac(Deadline):
     # --- called by the medium
 
     def on_sent(self, frame: Frame) -> None:
-        """Handle the end of a frame of this MAC. It has ended at all receivers by now."""
+        """Handle the end of a frame of this MAC. The frame has already ended at all receivers."""
 
     def take_unicast(self, frame: Frame, end: int) -> None:
         """Handle an ACK or an acknowledged frame that ended here at `end`, whether it is addressed to this node or to

@@ -29,7 +29,7 @@ Observer = Callable[[Frame], None]
 
 
 class Medium:
-    """Base class of the medium of one run."""
+    """The base class of the media for all models of reception."""
 
     def __init__(
         self,
@@ -62,12 +62,13 @@ class Medium:
         self.addressed_pairs = [0] * len(outcomes)
         self.ack_pairs = [0] * len(outcomes)
         self.addressed_ack_pairs = [0] * len(outcomes)
-        self.loss = loss  # probability of random loss; a change also affects frames that have not ended yet
+        self.loss = loss  # The probability of random loss. A change also affects frames that have not ended yet.
         self._impaired: dict[int, float] = {}  # index of a node -> loss of the frames that it sends and receives
         self._impaired_draws: dict[int, RandomNumbers] = {}
         self._observer = observer
         self._full_duplex = full_duplex
-        self._listens = listens  # if False, frames are not handed up, because beacons only matter for the statistics
+        # If False, frames are not handed up. This is used for beacons, which only matter for the statistics.
+        self._listens = listens
 
     @property
     def frames(self) -> int:
@@ -108,7 +109,7 @@ class Medium:
         if end > sender.free_from:
             sender.free_from = end
         sender.sense(now, end)
-        if sender.contending:  # the node sends an ACK while another frame waits
+        if sender.contending:  # The node sends an ACK while another frame waits.
             sender.mac.defer(now)
 
     def _lose(self, node: Transceiver, outcome: int) -> None:
@@ -125,7 +126,8 @@ class Medium:
         """
         assert frame.to is not None
         i = frame.receivers.index(frame.to)
-        if frame.serial in self._in_air and frame.outcomes[i] == RECEIVED:  # otherwise, `finish` has already decided
+        # If this is False, `finish` has already decided.
+        if frame.serial in self._in_air and frame.outcomes[i] == RECEIVED:
             frame.settled = frame.to
             if self._is_lost(frame, frame.to):
                 frame.outcomes[i] = RANDOM
@@ -202,7 +204,8 @@ class Medium:
             tally[2] += frame.message.payload_bytes
             pairs, addressed = self.pairs, self.addressed_pairs
         else:
-            # Acknowledgements are counted when they end, like frames; one may still be in the air at the end of a run.
+            # Acknowledgements are counted when they end, like frames. An acknowledgement may still be in the air at the
+            # end of a run.
             self.acks += 1
             self.ack_bytes += frame.psdu_bytes
             pairs, addressed = self.ack_pairs, self.addressed_ack_pairs

@@ -73,7 +73,9 @@ class RadioModel(ABC):
 
     @property
     def surely_heard(self) -> bool:
-        """Whether a node in range is certain to be heard repeatedly, even under load, so that silence is meaningful."""
+        """Whether a station certainly hears a node in range again and again, even under load. Only then does silence
+        mean that the node is gone.
+        """
         return False
 
     @abstractmethod
@@ -82,7 +84,7 @@ class RadioModel(ABC):
 
     @abstractmethod
     def attachment_words(self, rule: AttachmentParameters) -> str:
-        """Return a description of which station a host uses."""
+        """Return a description of the rule by which a host chooses its station."""
 
     def faults(self, place: Place) -> Iterator[Fault]:
         """Yield errors in these keys that prevent the model from running."""

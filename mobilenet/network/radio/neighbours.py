@@ -62,7 +62,7 @@ class Neighbours:
             reach2 = self._reach2
             candidates = []
             for other in self._around(transceiver):
-                elapsed = now - other.since_ns  # these lines replace a call of Transceiver.position, to save time
+                elapsed = now - other.since_ns  # These lines replace a call of Transceiver.position, to save time.
                 dx = other.x_m + other.vx * elapsed - x
                 dy = other.y_m + other.vy * elapsed - y
                 if dx * dx + dy * dy <= reach2 and other is not transceiver:

@@ -31,7 +31,7 @@ class Mode:
     cw_min: int
     cw_max: int
     rates_mbps: tuple[float, ...]
-    basic_rates_mbps: tuple[float, ...]  # rates at which ACKs are sent
+    basic_rates_mbps: tuple[float, ...]  # rates for ACKs
     signal_extension_ns: int  # idle time after an OFDM frame in the 2.4 GHz band
 
     @property

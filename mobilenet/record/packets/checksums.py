@@ -12,15 +12,14 @@ from mobilenet.record.packets.segments import TCP, is_fragment
 
 ICMP, UDP = 1, 17
 NAMES = {ICMP: "ICMP", TCP: "TCP", UDP: "UDP"}
-NO_CHECKSUM = b"\0\0"  # in UDP, this means that there is no checksum
-# the size of an IP header without options; options may change the destination with which TCP and UDP compute checksums
+NO_CHECKSUM = b"\0\0"  # In UDP, this value means that there is no checksum.
+# Size of an IP header without options. Options may change the destination, which TCP and UDP include in their
+# checksums.
 SHORTEST = 20
 
 
 def wrong_checksum(packet: bytes) -> str | None:
-    """Return the protocol whose checksum is wrong, or None if a single packet is not enough to detect a wrong
-    checksum.
-    """
+    """Return the protocol whose checksum is wrong. Return None if every checksum is right or cannot be checked."""
     if len(packet) < SHORTEST:
         return None
     head = (packet[0] & 15) * 4
@@ -38,7 +37,5 @@ def wrong_checksum(packet: bytes) -> str | None:
 
 
 def _is_right(data: bytes) -> bool:
-    """Return whether the ones' complement sum of the words is a multiple of 0xFFFF, which means that the checksum is
-    right.
-    """
+    """Return whether a checksum is right: the ones' complement sum of all words must be a multiple of 0xFFFF."""
     return int.from_bytes(data + bytes(len(data) % 2), "big") % 0xFFFF == 0

@@ -43,14 +43,15 @@ class Sending:
         self.sent_bytes = 0
         self.sent_again_bytes = 0
         self.acknowledged = 0  # the offset up to which bytes are acknowledged
-        self.acknowledged_ns: list[int] = []  # the times at which bytes were acknowledged ...
-        self.offsets: list[int] = []  # ... and the offsets up to which they were acknowledged
+        self.acknowledged_ns: list[int] = []  # the times at which bytes were acknowledged
+        self.offsets: list[int] = []  # for each of these times, the offset up to which bytes were acknowledged
         self.round_trips: list[RoundTrip] = []
         self.longest_stall = Stall(at_ns, 0)
         self.stalls: list[Stall] = []  # the stalls of at least LONG_NS
         self._sent = 0  # the offset up to which bytes were sent
-        self._timed: list[tuple[int, int]] = []  # (end of bytes that were sent only once, time)
-        self.waits_since_ns: int | None = None  # the time since which bytes are outstanding without progress
+        # (offset of the end of bytes that were sent only once, time at which they were sent)
+        self._timed: list[tuple[int, int]] = []
+        self.waits_since_ns: int | None = None  # the time since which bytes have been outstanding without progress
 
     def send(self, segment: Segment, at_ns: int) -> None:
         self.last_ns = at_ns
@@ -100,7 +101,7 @@ class Sending:
 
 
 class Connection:
-    """A connection with both directions. `opened`: whether both SYNs were seen."""
+    """A TCP connection with its two directions. `opened` is true if both SYNs were seen."""
 
     def __init__(self) -> None:
         self.sendings: list[Sending] = []

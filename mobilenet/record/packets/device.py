@@ -25,30 +25,32 @@ class Key(NamedTuple):
     """The fields that distinguish the connections of a node."""
 
     protocol: int
-    port: int  # the node's own port; 0: the protocol has no ports
-    peer: bytes  # address
+    port: int  # the port of the node; 0 for a protocol without ports
+    peer: bytes  # the IP address of the peer
     peer_port: int
 
 
 class Flow:
-    """The packets between the node and one peer, in both directions."""
+    """The packets that a node and one peer send to each other."""
 
     def __init__(self, key: Key, at_ns: int) -> None:
         self.key = key
         self.begun_ns = self.last_ns = at_ns
-        self.packets = [0, 0]  # sent, received
-        # payload bytes; TCP counts sent bytes when they are acknowledged, and received bytes when they first arrive
+        self.packets = [0, 0]  # numbers of packets that were sent and received
+        # Numbers of payload bytes that were sent and received. Sent bytes of TCP count when they are acknowledged, and
+        # received bytes when they first arrive.
         self.bytes = [0, 0]
-        self.sending: Sending | None = None  # for TCP only
+        self.sending: Sending | None = None  # only for TCP
         self.received_again_bytes = 0
-        self._expected: tuple[int, int] | None = None  # the peer's first sequence number, and the offset after its data
+        # the first sequence number of the peer, and the offset after its last data
+        self._expected: tuple[int, int] | None = None
         self._ended = [False, False]
         self._reset = False
-        self._recent: deque[tuple[int, int, int]] = deque()  # time, and bytes in both directions by then
+        self._recent: deque[tuple[int, int, int]] = deque()  # (time, bytes sent until then, bytes received until then)
 
     @property
     def state(self) -> str:
-        """Return the state in one word, or an empty string for protocols other than TCP."""
+        """Return the state of the connection in one word. Return an empty string for protocols other than TCP."""
         if self.sending is None and self._expected is None:
             return ""
         if self._reset:
@@ -60,7 +62,7 @@ class Flow:
         return "open" if self.sending is not None and self._expected is not None else "opening"
 
     def rates(self, now_ns: int) -> tuple[float, float]:
-        """Return bytes per second over the last RECENT_NS, sent and received."""
+        """Return the bytes per second that were sent and received during the last RECENT_NS."""
         while self._recent and self._recent[0][0] < now_ns - RECENT_NS:
             self._recent.popleft()
         if not self._recent:
@@ -108,7 +110,7 @@ class Flow:
 
 
 class Device:
-    """The device of one node."""
+    """The network device of one node, with its current connections."""
 
     def __init__(self, node: str, address: bytes) -> None:
         self.node = node

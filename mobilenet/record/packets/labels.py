@@ -15,7 +15,7 @@ ICMP_TYPES = {0: "echo reply", 3: "unreachable", 8: "echo request", 11: "time ex
 
 
 def name_of(protocol: int) -> str:
-    """Return the name of an IP protocol, or its number for a rare one."""
+    """Return the name of an IP protocol. For a rare protocol, return its number."""
     return NAMES.get(protocol, f"IP protocol {protocol}")
 
 

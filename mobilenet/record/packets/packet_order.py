@@ -14,7 +14,7 @@ from typing import NamedTuple
 from mobilenet.record.pcap import CapturedPacket
 from mobilenet.record.table import Columns
 
-Captures = Mapping[str, Sequence[CapturedPacket]]  # node -> its captures
+Captures = Mapping[str, Sequence[CapturedPacket]]  # name of a node -> the packets that its device captured
 
 
 class PassedPacket(NamedTuple):
@@ -28,7 +28,7 @@ class PassedPacket(NamedTuple):
 
 
 class Mismatch(Exception):
-    """The captures contradict the events. The message explains the contradiction in one sentence."""
+    """Raised if the captures contradict the events. The message explains the contradiction in one sentence."""
 
 
 def packets_of(events: Columns, captures: Captures) -> Iterator[PassedPacket]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 TCP = 6
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 ROUND = 1 << 32
-End = tuple[bytes, int]  # address and port
+End = tuple[bytes, int]  # IP address and port
 
 
 class Segment(NamedTuple):
@@ -27,13 +27,13 @@ class Segment(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The number of sequence numbers that the segment uses."""
+        """The amount by which the segment advances the sequence number."""
         return len(self.payload) + bool(self.flags & SYN) + bool(self.flags & FIN)
 
 
 def is_fragment(packet: bytes) -> bool:
-    """Return whether an IP packet of at least 20 bytes is a fragment: it has an offset, or the flag that more
-    follow.
+    """Return whether an IP packet of at least 20 bytes is a fragment: it has an offset, or a flag that announces more
+    fragments.
     """
     return bool(struct.unpack_from(">H", packet, 6)[0] & 0x3FFF)
 
@@ -50,7 +50,7 @@ def segment_in(packet: bytes) -> Segment | None:
 
 
 def near(number: int, first: int, last: int) -> int:
-    """Return the offset of a sequence number that is nearest to the offset `last`, in a stream whose SYN has the number
-    `first`. The offset -1 is the SYN, and 0 is the first byte.
+    """Convert a sequence number to an offset in a stream whose SYN has the number `first`. Of all possible offsets,
+    return the nearest to `last`. The offset -1 is the SYN, and 0 is the first byte.
     """
     return last + (number - first - 1 - last + ROUND // 2) % ROUND - ROUND // 2

@@ -1,1 +1,3 @@
-"""Check, on the objects of a live run, the invariants that hold if mobilenet is correct."""
+"""Check a simulation while it runs for violations of invariants. A violation means that mobilenet itself has an
+error.
+"""

@@ -36,7 +36,7 @@ from mobilenet.simulation.observer import Observer
 
 MOST_NODES = 200  # up to this number of nodes, distances are computed for every frame
 PAIRS = ("pairs", "addressed_pairs", "ack_pairs", "addressed_ack_pairs")  # pairs counted by the medium
-LATE_NS = 8  # tolerance for late ACKs, which the range limit of 3 km bounds (docs/models/radio.md)
+LATE_NS = 8  # Tolerance for ACKs that arrive late. The range limit of 3 km bounds this delay (docs/models/radio.md).
 
 
 class Air(Observer):
@@ -58,8 +58,8 @@ class Air(Observer):
                 self._detection_m = max(disk.detection_m, disk.range_m)
         mode = self._mode = MODES[wireless.mode]
         self._sifs_ns, self._difs_ns = mode.sifs_ns, mode.difs_ns if self._is_dcf else 0
-        # A frame is over when its last receiver has it. It may disturb nodes that are farther away until this much
-        # later.
+        # A frame is over when its last receiver has it. For this much longer, it may disturb nodes that are farther
+        # away.
         self._travels_ns = ceil(self._interference_m / SPEED_OF_LIGHT_M_PER_NS)
         # When frames of a sender follow each other without a gap, the medium forgets the end of a frame that is still
         # travelling.
@@ -69,13 +69,13 @@ class Air(Observer):
         self._is_changed_by_hand = bool(simulation.scenario.interventions)
         self._nodes: dict[Transceiver, Node] = {}
         self._recent: deque[Flight] = deque()  # recent flights, in the order in which they ended
-        # the last frame that a node has to acknowledge, and when it arrived
+        # the last frame that a node has to acknowledge, and its time of arrival
         self._acknowledged: dict[Transceiver, tuple[Frame, int]] = {}
         self._tallies: dict[str, Counter[int]] = {name: Counter() for name in PAIRS}
         self._airtime_ns = self._frames = self._bytes = 0
         # (receiver, sender) -> number of the last frame handed up, and the receiver's protocol object
         self._numbers: dict[tuple[Transceiver, Transceiver], tuple[int, object]] = {}
-        self._due: set[Transceiver] = set()  # nodes at which the last frame must be handed up
+        self._due: set[Transceiver] = set()  # nodes at which the last frame must still be handed up
         self._last: Frame | None = None
         self._add_nodes()
         simulation.listen(self.on_frame, None)
@@ -109,7 +109,9 @@ class Air(Observer):
         transceiver.hand_up = look_and_hand_up
 
     def _require_all_handed_up(self) -> None:
-        """Require that all due nodes handed up the last frame, except repetitions that the MAC drops."""
+        """Require that all nodes in `_due` have handed up the last frame, unless the MAC has dropped it as a
+        repetition.
+        """
         frame = self._last
         for node in self._due:
             if frame is not None and self._numbers.get((node, frame.sender), (-1, None))[0] != frame.number:
@@ -229,7 +231,8 @@ class Air(Observer):
                     continue
                 gone_ns, other_gone_ns = (one.over_ns + self._travels_ns for one in (flight, other))
                 if flight.start_ns < other_gone_ns and other.start_ns < gone_ns:
-                    flight.excused.add(node)  # the other frame may have reached the node, whose distance is not known
+                    # The distance of the node is not known, so the other frame may have reached it.
+                    flight.excused.add(node)
                 continue
             flight.excused.add(node)
             if min(last_ns, times[1]) - max(first_ns, times[0]) <= self._unseen_ns:

@@ -42,7 +42,7 @@ class Cells(Observer):
         self._is_changed_by_hand = bool(scenario.interventions or scenario.own_processes)
         self._sites = [station.transceiver.position(0) for station in simulation.stations]
         self._walks = [Walk(trajectory) for trajectory in simulation.world.trajectories]
-        self._cells: dict[int, int | None] = {}  # cells at the last check
+        self._cells: dict[int, int | None] = {}  # the cell of each host at the last check
         model = model_of(wireless)
         if model.keys.by_distance:
             self._hysteresis, self._most = rule.nearer_m, model.cell_m
@@ -114,7 +114,7 @@ class Walk:
     def __init__(self, trajectory: Trajectory) -> None:
         self._legs = trajectory.legs()
         self._leg: Leg | None = next(self._legs, None)
-        self._begin_ns = 0  # beginning of the leg; the time for which the host is down does not count
+        self._begin_ns = 0  # The beginning of the leg. The time for which the host is down does not count.
         self._appears_ns = trajectory.appears_ns
         self._down_ns = 0
         self._halts_ns: int | None = None

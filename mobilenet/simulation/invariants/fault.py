@@ -1,6 +1,6 @@
 """Faults of mobilenet itself, as opposed to errors of a protocol or a scenario.
 
-Model     The first fault is stored, and is raised outside the simulation, where no plug-in can catch it
+Model     The first fault is stored. It is raised outside the simulation, where plug-ins cannot catch it.
 Units     integer nanoseconds
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class SimulatorFault(Exception):
-    """The simulation did something that must never happen."""
+    """Raised if the simulation has done something that must never happen."""
 
 
 class Faults:

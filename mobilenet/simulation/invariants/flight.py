@@ -9,11 +9,11 @@ Times = tuple[int, int]  # arrival of the first and the last bit, in nanoseconds
 
 
 class Flight:
-    """One transmission that is over.
+    """A transmission that is over.
 
-    `arrivals`: the times of arrival at its receivers. `near`: the squared distances of all nodes whose positions at the
-    time of sending are still known, or None if they were not computed. `excused`: receivers at which something explains
-    a loss. The remaining fields are used only if power decides about reception.
+    `arrivals` contains the times of arrival at its receivers. `near` contains the squared distances of all nodes whose
+    positions at the time of sending are still known, or is None if they were not computed. `excused` contains receivers
+    whose loss has an explanation. The other fields are used only if power decides about reception.
     """
 
     def __init__(self, frame: Frame, near: dict[Transceiver, float] | None, over_ns: int) -> None:

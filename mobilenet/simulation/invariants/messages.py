@@ -16,7 +16,7 @@ from mobilenet.simulation.invariants.fault import Faults
 
 
 class Messages:
-    """Checks the messages of a run's protocol, but not those of a failure detector."""
+    """Checks the messages of a run's protocol. Messages of a failure detector are not checked."""
 
     def __init__(self, scenario: ProcessScenario, faults: Faults) -> None:
         self._faults = faults

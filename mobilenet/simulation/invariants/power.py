@@ -24,7 +24,7 @@ from mobilenet.simulation.mobile import Simulation
 ONE_OF = 5
 ROUNDING_CDB = 2
 SUMS_CDB = 5  # tolerance for sums that are rounded to hundredths
-HEAD_NS, TAIL_NS = 200_000, 10_000  # longer than any preamble, and longer than a signal extension
+HEAD_NS, TAIL_NS = 200_000, 10_000  # longer than any preamble, and longer than any signal extension
 
 Place = tuple[float, float]
 
@@ -41,7 +41,7 @@ class Power:
         self._fading = fading_of(wireless)
         self._gains = KeyedDraws(scenario.seed, "fading")
         is_formula = wireless.shadowing is None and wireless.obstacles is None
-        # the formulas of umi also depend on lines of sight
+        # The formulas of umi also depend on the line of sight.
         self._has_formula = is_formula and wireless.path_loss.model != "umi"
 
     def _arrives_cdbm(self, flight: Flight, node: Transceiver, place: Place) -> float:

@@ -1,6 +1,6 @@
 """Check that each message on a wire arrives once, in order, and not too soon.
 
-Model     Every message is noted when it is put on a link, and again when it has arrived or is lost
+Model     Each message is recorded when it is put on a link, and again when it arrives or is lost.
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/wires.md
 """
@@ -27,7 +27,7 @@ class Links(Observer):
         self._sent, self._over = Counter[Edge](), Counter[Edge]()
         self._arrived: dict[Edge, int] = {}  # number of the last message that arrived
         self._bytes = 0
-        # messages that protocols sent while they were being built
+        # Protocols sent these messages while they were being created.
         self._before = {edge: link.sent for edge, link in wires.links.items()}
         self._bytes_before = sum(link.bytes for link in wires.links.values())
         wires.watch(self._on_hop)

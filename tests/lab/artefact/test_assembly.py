@@ -1,4 +1,4 @@
-"""Tests of what an archive contains, which studies are refused, and that the same study always gives the same bytes."""
+"""Tests of the contents of an archive and of refused studies. Making an archive twice must give the same bytes."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def crate(archive: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.long
 def test_the_ro_crate_validator_accepts_an_archive(crate: Path) -> None:
-    """The archive meets every requirement of RO-Crate 1.3. The recommendations that it leaves out can be followed only
-    by the authors.
+    """The archive meets every requirement of RO-Crate 1.3. It leaves out some recommendations, because only the authors
+    can follow them.
     """
     problems = problems_with(crate, "RECOMMENDED")
     assert all(severity == "RECOMMENDED" for severity, _ in problems)
@@ -119,9 +119,7 @@ def test_the_ro_crate_validator_accepts_an_archive(crate: Path) -> None:
 
 @pytest.mark.long
 def test_the_ro_crate_validator_finds_missing_metadata(crate: Path) -> None:
-    """The validator must be able to fail. It reports a missing file, a missing date, and a context without one of its
-    keys.
-    """
+    """The validator reports a missing file, a missing date, and a context in which a key is missing."""
     metadata = crate / "ro-crate-metadata.json"
     metadata.write_text(metadata.read_text().replace('"datePublished"', '"dateOfNothing"'))
     messages = " ".join(message for _, message in problems_with(crate, "REQUIRED"))

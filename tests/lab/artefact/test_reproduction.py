@@ -56,7 +56,7 @@ THEIRS = "studies/gossip"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that contains a study, evaluated claims, a study with a plug-in, and archives of them."""
+    """Create a folder with a study, evaluated claims, a study with a plug-in, and archives of all three."""
     place = tmp_path_factory.mktemp("made")
     shutil.copy(FIRST, place / "first.yaml")
     (place / "claims.yaml").write_text(CLAIMS)
@@ -101,7 +101,7 @@ def leaving_nothing(place: Path) -> Iterator[Path]:
 
 
 def comes_out(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    """Return the table as a dictionary from each study or claim to its result."""
+    """Parse the printed table into a dictionary that maps each study or claim to its result."""
     lines = [
         line for line in done.stdout.splitlines() if line.startswith(("studies/", "claims/")) and "again" not in line
     ]
@@ -110,7 +110,7 @@ def comes_out(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path | None:
-    """Return an uncompiled, uninstalled clone of the last commit, or None if the tests do not run in a clone."""
+    """Clone the last commit without compiling or installing it. Return None if the tests do not run in a Git clone."""
     if not (ROOT / ".git").exists() or shutil.which("git") is None:
         return None
     subprocess.run(["git", "clone", "-q", ROOT, tmp_path / "clone"], check=True, timeout=120)
@@ -119,7 +119,7 @@ def clone(tmp_path: Path) -> Path | None:
 
 @pytest.mark.timeout(600)
 def test_an_archive_is_reproduced_exactly_in_another_clone(place: Path, clone: Path | None, tmp_path: Path) -> None:
-    """Without permission, the study with a plug-in does not run. Its files are only read as data."""
+    """Without permission to run code, the study with a plug-in is skipped."""
     done = bare(tmp_path, place / "all.zip", clone=clone)
     outcomes = comes_out(done)
     assert done.returncode == 4, done

@@ -158,7 +158,7 @@ def with_command(folder: Path, change: tuple[str, str]) -> None:
 def test_a_search_with_an_unrelated_command_is_rejected(
     name: str, change: tuple[str, str], what: str | None, place: Path, tmp_path: Path
 ) -> None:
-    """With another tolerance, a search asks a different question about the same study, so its answer differs."""
+    """A search with another tolerance answers a different question about the same study."""
     folder = copy(place, name, tmp_path)
     with_command(folder, change)
     if what is None:
@@ -186,7 +186,7 @@ def test_altered_configurations_of_a_search_are_rejected(place: Path, tmp_path: 
 
 
 def test_a_forged_search_table_is_shown_as_plain_text(place: Path, tmp_path: Path) -> None:
-    """The forged table has a verdict that a search never gives."""
+    """The forged table contains a verdict that does not exist."""
     folder = copy(place, "loss", tmp_path)
     document = json.loads((folder / "capacity.json").read_text()) | {
         "verdict": "\x1b[31m" * 99,
@@ -199,8 +199,8 @@ def test_a_forged_search_table_is_shown_as_plain_text(place: Path, tmp_path: Pat
 
 
 def test_levels_of_an_archived_search_cannot_refer_to_files(place: Path, tmp_path: Path) -> None:
-    """The check sets each level in the first configuration. The files of that configuration have been checked, but a
-    file named by a level has not.
+    """The check sets each level in the first configuration. The files of this configuration have been checked, but a
+    file that a level names has not.
     """
     files = unzip(place / "x.zip")
     name = "studies/keys/study.yaml"
@@ -219,7 +219,7 @@ def test_capacity_and_screening_directories_are_distinguished(place: Path, tmp_p
 
 @pytest.mark.long
 def test_searches_with_files_or_code_can_be_archived(tmp_path: Path) -> None:
-    """A plug-in runs only with permission. Files of tracks are archived next to each configuration."""
+    """A plug-in runs only with permission. The archive contains the track files of each configuration."""
     queue = ROOT / "tests" / "lab" / "studies" / "capacity" / "queue.yaml"
     walk = ROOT / "data" / "formats" / "walk.csv"
     few = ("--workers", "2", "--quiet", "--tolerance", "0.5", "--rare", "0.5")

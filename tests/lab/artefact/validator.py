@@ -27,7 +27,7 @@ COMMAND = Path(sys.executable).with_name("rocrate-validator")
 
 
 class FromFile(HTTPAdapter):
-    """An HTTP adapter that answers every request with the JSON-LD context."""
+    """An HTTP adapter that always returns the JSON-LD context."""
 
     def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
         package = importlib.util.find_spec("rocrate")
@@ -40,8 +40,8 @@ class FromFile(HTTPAdapter):
 
 
 def issues(crate: Path, place: Path, severity: str) -> list[tuple[str, str]]:
-    """Return the severity and message of each issue in a folder. `place` is an empty folder for the files of the
-    validator.
+    """Return the severity and message of each issue in a folder. The validator writes its files to the empty folder
+    `place`.
     """
     session = CachedSession(str(place / "cache"), backend="sqlite", expire_after=-1)
     session.mount("https://", FromFile())

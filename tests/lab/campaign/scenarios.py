@@ -31,11 +31,11 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from .values import Values
 
 SHIPPED = Path(mobilenet.__file__).parents[1] / "scenarios"
-WILD = 0.03  # Fraction of scenarios with many non-default keys. Their verdict is often unknown.
-FEW = 0.015  # fraction of the keys of a group that is drawn in all other scenarios
+WILD = 0.03  # Fraction of scenarios with many non-default keys. The verdict on such a scenario is often unknown.
+FEW = 0.015  # In all other scenarios, this fraction of the keys of a group is drawn.
 SHARES = (0.05, 0.1, 0.2)  # In a scenario with many non-default keys, one of these fractions of the keys is drawn.
 RADIO_SHARE = 0.02  # With more keys at an extreme value, no node would receive any frames.
-# A single extreme value among these can silence a radio.
+# An extreme value of any of these keys can silence a radio.
 LINK_BUDGET = ("tx_dbm", "station_tx_dbm", "preamble_rssi_dbm", "noise_figure_db")
 MOST_REPAIRS = 60
 ENOUGH = 40.0  # number of broadcasts
@@ -100,8 +100,8 @@ def _repair(document: Document, folder: Path) -> AnyScenario:
 
 
 def _take_out(document: Document, line: str) -> bool:
-    """Remove the key that an error names, or a key that it is compared with, or the group around it. Return False if
-    there is nothing to remove.
+    """Remove the key that an error names, a key that it is compared with, or the group that contains it. Return False
+    if there is nothing to remove.
     """
     match = re.search(r"scenario\.yaml:\d+: ([\w.]+): (.*)", line)
     if match is None:
@@ -258,8 +258,8 @@ def _add_repairs(random: Random, document: Document) -> None:
 
 
 def _add_silences(random: Random, document: Document) -> None:
-    """With probability 1/2, set `expiry_s` so that hosts which are cut off for longer are given up. Such a scenario
-    also loses frames and acknowledgements, and records its frames or messages.
+    """With probability 1/2, set `expiry_s`, so that stations give up hosts after a long silence. Such a scenario also
+    loses frames and acknowledgements, and records its frames or messages.
     """
     if random.random() < 0.5:
         return

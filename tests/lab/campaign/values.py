@@ -21,7 +21,7 @@ MOST_ITEMS = 4
 
 
 class Values:
-    """Draws values. `share` is the fraction of the keys of a group that are drawn."""
+    """Draws values for keys. `share` is the fraction of the keys in each group for which a value is drawn."""
 
     def __init__(self, random: Random, share: float) -> None:
         self.random = random
@@ -80,7 +80,9 @@ class Values:
         return round(number) if schema["type"] == "integer" else number
 
     def _between(self, least: float, most: float, default: Any) -> float:
-        """Draw a number from a range that may be negative. The draw is uniform, not log-uniform."""
+        """Draw a number uniformly. A log-uniform draw is not possible, because the range may contain negative
+        numbers.
+        """
         how = self.random.choices(("least", "greatest", "default", "between"), (1, 1, 2, 6))[0]
         if how == "least":
             return least

@@ -145,7 +145,6 @@ def test_an_eventlog_made_from_causes_contains_their_sends(scenario: Path, tmp_p
 
 
 def test_each_send_is_nested_in_the_event_that_caused_it(tmp_path: Path) -> None:
-    """The test checks every send that has a recorded cause."""
     run, log, _ = export(tmp_path, FIRST, *KEYS, RECORDS["messages"], RECORDS["causes"])
     causes, messages = [*table(run, "causes").itertuples()], [*table(run, "messages").itertuples()]
     sent = {(row.start_ns, row.node): row for row in causes if row.step == "sent"}

@@ -47,7 +47,7 @@ Make = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Return a function that makes a run of RUNS on its first call, and reuses it afterwards."""
+    """Return a function that makes a run of RUNS on the first call, and returns the same run on later calls."""
     place = tmp_path_factory.mktemp("runs")
 
     def make(name: str) -> Path:
@@ -103,8 +103,8 @@ def test_each_transmission_appears_once_in_the_radio_capture(name: str, make: Ma
 
 
 def test_exported_retries_and_reservations_match_the_mac(make: Make) -> None:
-    """As in 802.11, a retry keeps its sequence number, and a frame that is acknowledged reserves the time for SIFS and
-    the ACK that follows.
+    """In 802.11, a retry has the sequence number of the first attempt. A frame that needs an acknowledgement reserves
+    the medium for SIFS and the ACK.
     """
     sniffed = export_radio(make("tcp"))
     counters = json.loads((make("tcp") / "counters.json").read_text())["radio"]
@@ -200,7 +200,7 @@ def test_the_radio_export_accepts_hosts_from_tracks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "node"), [("tcp", None), ("sinr", "h3")])
 def test_writing_a_capture_in_parts_does_not_change_it(name: str, node: str | None, make: Make, tmp_path: Path) -> None:
-    """The result does not depend on where the parts of a table or of the capture end."""
+    """The boundaries between the parts of a table or of the capture do not affect the result."""
     target, again = tmp_path / "a.pcap", tmp_path / "b.pcap"
     radio_pcap.write_radio_pcap(make(name), target, node)
     with mock.patch.object(reader, "AT_ONCE", 97), mock.patch.object(radio_pcap, "AT_ONCE", 50):
@@ -276,8 +276,8 @@ def inputs(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_pcap_export_does_not_trust_large_tables(
     table: str, column: str, value: object, expected: str, make: Make, tmp_path: Path
 ) -> None:
-    """Only the two ends of a large table are compared with the checksums of the run, so the export itself has to check
-    its values.
+    """Only the beginning and the end of a large table are verified by checksums, so the export has to check the values
+    itself.
     """
     shutil.copytree(make("sinr"), tmp_path / "run")
     path = tmp_path / "run" / f"{table}.parquet"

@@ -47,7 +47,7 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=20, help="moments for each command [20]")
     parser.add_argument("--inputs", type=Path, help="folder in which the inputs are kept for the next call")
     options = parser.parse_args()
-    # This keeps the commit out of all files, because the clone may change during the test.
+    # Without the commit, files stay the same even if the clone changes during the test.
     os.environ["GIT_DIR"] = os.devnull
     load_modules()
     problems = 0

@@ -1,13 +1,13 @@
 """Kill a command at random moments, inspect the files that it leaves, and call the command again.
 
 Model     The working folder of a trial is a copy of the inputs, and each trial has a separate temporary folder. The
-          command runs in a process group, which is killed as a whole. Undisturbed calls determine the moments: half of
-          them lie anywhere within such a call, more often near the end; the others follow a call that opens or renames
-          a file.
+          command runs in a process group, and the whole group is killed. The test first measures a call without a
+          kill. Half of the kills occur at any moment of this duration, more often near its end. The other half
+          follow a system call that opens or renames a file.
 Checks    Each file under its final name is the same as before, the same as after an undisturbed call, or complete in
           its format. A command that reads the files never ends with a traceback. Calling the same command again gives
-          the same result, or reports in one line what is in the way. After that, neither other files nor processes
-          remain.
+          the same result, or reports in one line which file or folder is in the way. After that, neither other files
+          nor processes remain.
 Needs     Linux
 """
 
@@ -45,7 +45,7 @@ ATTEMPTS = 3  # A command may end before the chosen moment, so a trial makes up 
 # The names of these files depend on how the runs are divided into tasks, which changes after an interruption.
 PARTS = "measured/"
 TIMED = "manifest.json"  # The wall time in this file may be equal in two calls by chance.
-OF_PROCESSES = re.compile(r"(^|/)__pycache__/|\.pyc$")  # caches of Python next to plug-ins
+OF_PROCESSES = re.compile(r"(^|/)__pycache__/|\.pyc$")  # Python writes these caches next to plug-ins.
 
 
 class Call(NamedTuple):

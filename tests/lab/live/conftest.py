@@ -50,7 +50,7 @@ class Server:
 
 
 class Talk:
-    """A client that talks to a live server through one socket."""
+    """A client that communicates with a live server through one socket."""
 
     def __init__(self, server: Server, **headers: Any) -> None:
         address = f"ws://127.0.0.1:{server.port}/socket?token={server.token}"

@@ -39,7 +39,7 @@ KINDS = (
 )  # fmt: skip
 ROOT = Path(__file__).parents[3] / "scenarios"
 
-# parts of errors about actions that the live page does not offer
+# Each text is part of an error about an action that the live page does not offer.
 REFUSED = ("can be added", "has no effect", "is down, so it cannot")
 
 

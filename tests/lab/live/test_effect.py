@@ -126,7 +126,8 @@ def test_the_effect_on_delay_is_given_per_host_and_per_cell() -> None:
     alone = OfHost(at_s=4, do="crash", host="h1")  # h1 is not in a cell.
     assert outcome(events, alone, 10) == whole | {THERE[0]: 2.0, THERE[1]: 1.0}
     assert outcome(events, Loss(at_s=4, do="loss", loss=0.5), 10) == whole
-    early = {"deliveries": 3.0, "delivery_delay_mean_s": 2.0}  # leaves out deliveries at the end of the window or later
+    # These values exclude deliveries at or after the end of the window.
+    early = {"deliveries": 3.0, "delivery_delay_mean_s": 2.0}
     assert outcome(events, crash, 9) == early | {THERE[1]: 0.0} | cell
 
 
@@ -171,7 +172,7 @@ def test_at_most_four_jobs_run_at_once_without_duplicates(desk: Desk) -> None:
     jobs.effect(scenario, 6, 0, 300)
     with pytest.raises(ScenarioError, match="the effect of the crash of h3 at 8 s is already being estimated"):
         jobs.effect(scenario, 6, 0, 300)
-    jobs.effect(scenario, 6, 0, 301)  # This job differs in the number of worlds.
+    jobs.effect(scenario, 6, 0, 301)  # This job uses another number of worlds.
     jobs.effect(scenario, 6, 1, 300)
     jobs.save(scenario, Path("runs/mine"), (0, ""))
     with pytest.raises(ScenarioError, match="4 jobs are in progress"):

@@ -41,9 +41,10 @@ def desk() -> Iterator[Desk]:
 
 
 def across_the_crash(run: mobilenet.Run) -> bool:
-    """Return whether the order of h1's messages is violated by a message from before its crash and one from after it.
+    """Return whether a message from before the crash of h1 and one from after the crash violate the order of h1's
+    messages.
 
-    After a crash, the program numbers its messages from 0 again, so it does not keep this order.
+    After a crash, the program numbers its messages from 0 again, so it does not preserve this order.
     """
     match = re.match(r"(h1:\d+) overtook (h1:\d+) at h\d", run.verdicts["fifo_order"].explanation)
     assert match is not None, run.verdicts["fifo_order"]

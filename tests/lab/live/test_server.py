@@ -211,7 +211,7 @@ def test_a_busy_listener_receives_the_latest_state_once_ready(slow: tuple[Desk, 
     assert not server.tell_all(True)
     assert not server.tell_all(False)
     listener.is_ready = True
-    assert server.tell_all(False)  # The state is sent even though the run is paused.
+    assert server.tell_all(False)  # The server sends the state even though the run is paused.
     assert [state["time_ns"] for state in listener.states] == [5_000_000_000]
     assert server.tell_all(False)
     assert len(listener.states) == 1

@@ -219,7 +219,8 @@ def test_the_live_page_requests_message_holders_only_once(window: Window) -> Non
     page.until(f"{LIVE}.learn(0)")
     asked = window.value("asked")
     assert window.value(f"{APP}.run.messages.label(0)") in asked
-    assert len(asked) == len(set(asked))  # Each message is requested once, however often its holders are needed.
+    # The page requests each message only once, even if it needs the holders of the message repeatedly.
+    assert len(asked) == len(set(asked))
 
 
 def test_reloading_the_live_page_shows_the_same_state(window: Window) -> None:
@@ -405,7 +406,8 @@ def test_panels_in_a_narrow_window_cover_no_station(width: int, height: int, ser
             page.until(seen)
         before = window.value(f"{APP}.map.getZoom()")
         page.evaluate(f"{APP}.map.setZoom({before} + 1, {{animate: false}}); {APP}.select({{kind: 'host', id: 1}})")
-        assert window.value(f"{APP}.map.getZoom()") == before + 1  # A map position chosen by the user is kept.
+        # The page keeps the map position that the user has chosen.
+        assert window.value(f"{APP}.map.getZoom()") == before + 1
 
 
 def test_the_live_page_shows_an_answer_and_its_progress(served: Server) -> None:

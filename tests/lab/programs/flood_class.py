@@ -1,5 +1,5 @@
 """A plug-in with the algorithm of scenarios/programs/flood.py. It sends the same messages with the same sizes, and
-makes the same draws.
+draws the same random numbers.
 """
 
 from dataclasses import dataclass, field

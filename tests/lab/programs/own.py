@@ -70,21 +70,25 @@ def scenario(folder: Path, host: list[str], station: list[str] | None = None, **
 
 
 def answering(folder: Path, code: str, **more: Any) -> Path:
-    """Write a scenario whose hosts run `code` at each event `e` and then report that they have finished."""
+    """Write a scenario in which each host runs the Python statements in `code` for each event `e`, and then reports
+    that it has finished.
+    """
     text = "\n".join("    " + line for line in (code or "pass").strip().splitlines())
     (folder / "host.py").write_text(AROUND.format(code=text))
     return scenario(folder, [sys.executable, "host.py"], **more)
 
 
 def processes(folder: Path, program: str, protocol: dict[str, Any] | None = None, **more: Any) -> Path:
-    """Write a scenario whose processes run this program and promise only agreement. Return its path."""
+    """Write a scenario whose processes run this program. The program promises only agreement. Return the path of the
+    scenario.
+    """
     (folder / "node.py").write_text(program)
     expected = {"command": [sys.executable, "node.py"], "order": "none", "delivers": "agreement"}
     return write(folder, {"processes": 4, "protocol": expected | (protocol or {}), **more})
 
 
 def of_node(samples: Path, out: Path, node: str, **overrides: Any) -> Run:
-    """Run nodes for Maelstrom that consist of the source code `node`."""
+    """Run Maelstrom nodes with the source code `node`."""
     (samples / f"{out.name}.py").write_text(node)
     changes = {"protocol.command": ["python3", "maelstrom.py", "python3", f"{out.name}.py"]}
     return run(samples / "maelstrom.yaml", out=out, allow_code=True, overrides=changes | overrides)

@@ -73,7 +73,7 @@ def test_programs_that_resend_deliver_every_message(tmp_path: Path) -> None:
     done = lossy(tmp_path, AGAIN, loss=0.3, partitions=[apart])
     assert done.verdict == "valid" and done.metrics["deliveries"] == 4 * 4 * 5, done.verdicts
     sent = done.lines[(done.lines.node == "p0") & (done.lines.time_ns >= 4 * 10**9) & (done.lines.time_ns < 15 * 10**9)]
-    # Messages from before the partition have arrived, and messages across it are lost.
+    # Messages from before the partition have arrived, and messages that were sent across the partition are lost.
     assert not sent.line.str.contains('"ev":"receive"').any()
 
 

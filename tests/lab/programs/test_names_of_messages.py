@@ -69,7 +69,6 @@ KINDS = {"SHOUT h0:1": "Says", "told": "told", "1st": "Says", "a" * 40: "a" * 40
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_messages_with_invalid_names_share_a_counter(kind: str, tmp_path: Path) -> None:
-    """docs/guide/programs.md states this rule."""
     send = json.dumps({"do": "send", "to": 0, "message": {"kind": kind}, "bytes": 20})
     done = play(answering(tmp_path, f"if e['ev'] == 'cell': print({send!r})"))
     assert list(done.counters["by_message_type"]["host"]) == [KINDS[kind]]

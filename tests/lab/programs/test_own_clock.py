@@ -1,5 +1,5 @@
-"""Tests of nodes that act on their own clock. If they cannot fulfil a promise in virtual time, the answer is unknown,
-not violated.
+"""Tests of nodes with their own clock. If a node cannot fulfil a promise in virtual time, the verdict is unknown, not
+violated.
 """
 
 import time

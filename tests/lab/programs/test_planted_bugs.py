@@ -16,7 +16,7 @@ BAD = {
     "c": ("creation", "which had not been broadcast"),
 }
 SECONDS = 6
-SEEDS = (3, 4)  # A run is so short that one seed may not show every bug.
+SEEDS = (3, 4)  # The runs are short, so a single seed may not reveal every bug.
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -220,7 +220,7 @@ def test_shrink_picks_the_spacetime_window_of_a_violation(explanation: str, opti
 
 
 class Rare:
-    """A search for a fault that occurs with exactly two hosts, and only after the first 20 seeds."""
+    """A search for a fault that occurs only with exactly two hosts and never in the first 20 seeds."""
 
     is_over, events, explanation = False, pd.DataFrame(), ""
 

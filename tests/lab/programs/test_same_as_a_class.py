@@ -1,4 +1,6 @@
-"""Tests that an algorithm gives the same run as a class and as a program, in every language that is installed here."""
+"""Tests that an algorithm gives the same run as a class and as a program. The tests cover every language that is
+installed on this machine.
+"""
 
 import shutil
 from pathlib import Path

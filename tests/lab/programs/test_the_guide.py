@@ -35,7 +35,6 @@ if e['ev'] == 'broadcast': print('{"do":"refuse"}')
 
 @pytest.mark.parametrize("remembers", [True, False])
 def test_a_host_that_crashes_before_joining_is_asked_only_once(remembers: bool, tmp_path: Path) -> None:
-    """docs/guide/programs.md states this rule on membership."""
     faults = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 1}]}
     more = {"faults": faults, "record": {"programs": True}}
     file = answering(tmp_path, JOINS_LATE.replace("REMEMBERS", str(remembers)), **more)

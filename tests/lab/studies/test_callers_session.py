@@ -111,7 +111,9 @@ session.stop()
 
 @pytest.mark.timeout(300)
 def test_workers_without_mobilenet_receive_a_copy(tmp_path: Path) -> None:
-    """The Python of the workers has all libraries, but ignores the files of an editable installation."""
+    """The Python interpreter of the workers has all libraries, but cannot find the editable installation of
+    mobilenet.
+    """
     python = tmp_path / "python"
     libraries = sysconfig.get_paths()["purelib"]
     python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec \'{sys.executable}\' -S "$@"\n')

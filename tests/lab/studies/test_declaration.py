@@ -169,7 +169,7 @@ def test_command_line_values_override_the_study_file(tmp_path: Path) -> None:
 
 
 def test_overrides_in_a_study_are_validated_together() -> None:
-    """The warm-up in the file takes 10 s, so a shorter duration is valid only together with a shorter warm-up."""
+    """The warm-up in the file takes 10 s. A shorter duration is valid only if the warm-up is also shortened."""
     values = {"scenario": str(SCENARIOS / "static.yaml"), "replications": {"min": 2}}
     study = Study.of(values | {"set": {"duration_s": 4, "warmup_s": 0}}, Path())
     assert len(configurations(study)) == 1
@@ -178,7 +178,7 @@ def test_overrides_in_a_study_are_validated_together() -> None:
 
 
 def test_errors_refer_to_a_plug_in_level_by_its_label(tmp_path: Path) -> None:
-    """The message takes one line, and does not contain any part of the level itself."""
+    """The message fits on one line and does not contain the level itself."""
     (tmp_path / "scenarios").mkdir()
     (tmp_path / "scenarios" / "first.yaml").write_text(FIRST.read_text())
     text = "scenario: scenarios/first.yaml\nfactors:\n  protocol:\n    - {name: mobile_causal}\n"

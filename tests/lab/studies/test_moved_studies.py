@@ -87,7 +87,7 @@ def test_each_shipped_study_can_be_reproduced_from_its_directory(
     study = Study.load(file)
     short = {"processes": 8} if "vcube" in study.scenario else OF_TRACKS if "town" in study.scenario else SHORT
     if Path(study.scenario).name in ("static.yaml", "dynamic.yaml") and "hosts.count" not in file.read_text():
-        short = {**SHORT, "hosts.count": 12}  # The scenario has 70 hosts.
+        short = {**SHORT, "hosts.count": 12}  # Without this override, the scenario has 70 hosts.
     study = study.model_copy(
         update={
             "replications": TWO,

@@ -50,7 +50,7 @@ def test_paper_jobs_with_other_values_are_different_jobs() -> None:
         ([11.24], "11.2", "", True),
         ([11.3], "11.2", "", False),
         ([11.3], "11.2", "of all", False),
-        ([10.0, 11.0, 12.0], "13", "", True),  # The interval is 11 ± 2.5.
+        ([10.0, 11.0, 12.0], "13", "", True),  # The confidence interval is 11 ± 2.5.
         ([10.0, 11.0, 12.0], "14.1", "", False),
         ([99.0, 98.9], "86", "at least", True),
         ([80.0, 80.1], "86", "at least", False),

@@ -102,7 +102,7 @@ def record(events: list[tuple[str, str]], samples: list[tuple[float, str, str, f
 
 
 def test_the_backlog_before_an_outage_agrees_with_a_hand_count() -> None:
-    """The test counts the backlog during the last 5 s before 15 s, and before 45 s."""
+    """The test counts the backlog in the 5 s before 15 s, and in the 5 s before 45 s."""
     samples = [(1, "s3", "sbuffer", 2.0), (12, "s3", "sbuffer", 7.0), (13, "s1", "sbuffer", 90.0), (14, "s3", "rbuffer",
     80.0), (16, "s3", "sbuffer", 50.0), (41, "s3", "sbuffer", 10.0)]  # fmt: skip
     run = record([("h0", "join"), ("h0", "leave"), ("h0", "join"), ("h2", "join")], samples)

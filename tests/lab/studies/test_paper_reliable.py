@@ -1,5 +1,5 @@
-"""Tests of the statements of the reliable broadcast paper. Each check passes and fails on made-up results, and some
-checks use a real run.
+"""Tests of the statements of the reliable broadcast paper. Each check must pass on some invented results and fail on
+others. Some checks use a real run.
 """
 
 from __future__ import annotations
@@ -222,7 +222,9 @@ FALSE_BY: dict[str, Change] = {
     "random_messages_all": now(RANDOM, V, messages=13),
     "random_messages_dpath": now(RANDOM, V, messages=13),
 }
-TRUE_BY: dict[str, Change] = {  # changes that make a statement about other sizes true; without them, it is false
+# For each statement about other sizes, a change that makes the statement true. Without the change, the statement is
+# false.
+TRUE_BY: dict[str, Change] = {
     "all_above_vcube": now(FREE, A, latency=3.0),
     "all_above_dpath": now(FREE, A, latency=2.6),
     "all_higher_big_t0": now(T0, A, latency=12.1),
@@ -344,7 +346,7 @@ def test_the_length_of_a_message_is_its_body_plus_its_overhead(protocol: Any) ->
         deliver=lambda *_: None,
         complete=lambda _: None,
     )
-    # An int as a body is counted in the declared size of the payload.
+    # If the body of a message is an int, the message has the declared size of the payload.
     for body in (None, 7, SimpleNamespace(size_bytes=40)):
         protocol(port, 4, tree_bytes=3).broadcast(body)
     copies = len(sizes) // 3

@@ -1,4 +1,4 @@
-"""Tests of bounds of a mean that take into account outcomes which have not occurred in any run yet."""
+"""Tests of the bounds of a mean. These bounds take into account outcomes that have not occurred in any run."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_an_unbounded_metric_needs_enough_runs_for_a_bound() -> None:
 
 @pytest.mark.parametrize("share", [0.05, 0.06, 0.1, 0.2, 0.4])
 def test_bounds_cover_the_mean_at_every_look(share: float) -> None:
-    """A value is 1 with a probability of `share`, and 0 otherwise, so the mean is `share`. The bounds must include this
-    mean at every look.
+    """Each value is 1 with probability `share`, and 0 otherwise. At every look, the bounds must include the mean, which
+    is `share`.
     """
     error, wrong, count = 0.2, 0, 400
     for row in generator(1, "rare outcomes", str(share)).random((count, look(9))) < share:

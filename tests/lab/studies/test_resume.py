@@ -1,4 +1,6 @@
-"""Tests of which results a resumed study takes over from its directory: only complete ones that it has checked."""
+"""Tests of resumed studies. A resumed study reuses a result from its directory only if the result is complete and
+passes a check.
+"""
 
 from __future__ import annotations
 
@@ -78,15 +80,16 @@ def test_a_scenario_smuggled_into_a_study_is_rejected_unexecuted(tmp_path: Path)
     (begun / "runs" / "c000-r0001").mkdir()
     with pytest.raises(StudyError, match=r"c000/scenario.yaml: belongs to another study: .*evil.py:Evil"):
         run(file, begun)
-    (begun / "runs" / "c000-r0001").rmdir()  # The study has not used the configuration, so it may be replaced.
+    # The study has not used the configuration yet, so the configuration may be replaced.
+    (begun / "runs" / "c000-r0001").rmdir()
     assert run(file, begun).done == 2
     assert not mark.exists()
 
 
 @pytest.mark.parametrize("left", [b"", b"seed: 5\nhosts: {count: [", b"\xff\xfe", b"no keys", None])
 def test_a_study_rewrites_a_damaged_configuration(left: bytes | None, tmp_path: Path) -> None:
-    """A configuration that is truncated, empty or not valid YAML is written again from the study. Existing runs are
-    kept and checked separately.
+    """The study writes a configuration again if the file is truncated, empty or not valid YAML. It keeps existing runs
+    and checks them separately.
     """
     file, messages = study_in(tmp_path), list[str]()
     store = create(Study.load(file), tmp_path / "out")
@@ -121,7 +124,7 @@ def test_a_study_rewrites_truncated_configurations(left: str, tmp_path: Path) ->
 def test_a_study_ignores_runs_of_another_scenario(finished: Result, study_file: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(finished.store.path, tmp_path / "mixed"))
     shutil.rmtree(path / "runs" / "c001-r0002")
-    # This run has the same seed, but another loss.
+    # This run has the same seed as the replaced run, but another loss.
     shutil.copytree(path / "runs" / "c000-r0002", path / "runs" / "c001-r0002")
     assert run(study_file, path).failed == []
     assert tables_of(path) == tables_of(finished.store.path)

@@ -86,8 +86,8 @@ def test_a_constant_difference_is_significant() -> None:
 
 
 def test_replications_are_planned_without_ratios_if_a_value_is_0() -> None:
-    """Shares are around 0.003, and one of them is 0. Differences of 0.0007 must not be reported as 'within 5 %',
-    although they are small.
+    """Shares are around 0.003, and one of them is 0. Differences of 0.0007 are small, but must not be reported as
+    'within 5 %'.
     """
     values, baseline = np.array([0.0, 0.004, 0.003]), np.array([0.003, 0.002, 0.0031])
     assert replications_needed(values, baseline, 0.05, 0.05) == replications_needed(values, baseline, 0.05, None) > 10
@@ -122,7 +122,7 @@ def test_endless_growth_is_distinguished_from_a_settled_level() -> None:
     two = np.array([0.66, 0.57])  # slopes of a level whose backlog really grows
     assert not grows(two) and may_grow(two)
     assert not may_grow(two[:1]) and not may_grow(np.array([0.66, 0.2]))
-    alike = np.array([0.61, 0.62, 0.6, 0.61, 0.62])  # These slopes are significant for any number of runs.
+    alike = np.array([0.61, 0.62, 0.6, 0.61, 0.62])  # These slopes are significant with any number of runs.
     assert not grows(alike[:4]) and may_grow(alike[:4]) and grows(alike) and grows(np.full(5, 0.6))
     assert relative_slope(times, np.zeros(30)) == 0
 
@@ -131,7 +131,7 @@ def test_the_kaplan_meier_estimate_agrees_with_a_hand_count() -> None:
     delays, waiting = np.array([1.0, 2.0, 4.0]), np.array([3.0])
     assert survival_quantiles(delays, waiting, [0.5]) == [2]  # 1 - 3/4 * 2/3 = 0.5
     assert survival_quantiles(delays, waiting, [0.75]) == [4]
-    assert survival_quantiles(np.array([1.0]), np.array([2.0, 2.0]), [0.9]) == [None]  # never reached
+    assert survival_quantiles(np.array([1.0]), np.array([2.0, 2.0]), [0.9]) == [None]  # The quantile is never reached.
 
 
 def test_repeated_looks_at_equal_configurations_rarely_mislead() -> None:

@@ -1,5 +1,5 @@
-"""Tests of studies on a real Spark: a study that is killed and resumed, one on a cluster that loses a worker, and one
-with failing runs.
+"""Tests of studies on a real Spark. One study is killed and resumed, one runs on a cluster that loses a worker, and one
+contains runs that fail.
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ def test_a_finished_study_has_all_its_runs_and_tables(finished: Result) -> None:
 
 
 def test_replications_share_seeds_across_configurations(finished: Result) -> None:
-    """The same replication of two configurations has the same seed, and therefore the same hosts at the same
-    positions.
-    """
+    """A replication has the same seed in both configurations, and therefore the same initial positions of hosts."""
     a, b = (pd.read_parquet(finished.store.runs / f"c00{c}-r0001" / "positions.parquet") for c in (0, 3))
     other = pd.read_parquet(finished.store.runs / "c000-r0002" / "positions.parquet")
     first = [frame[frame["time_ns"] == 0].reset_index(drop=True) for frame in (a, b, other)]
@@ -131,7 +129,7 @@ def test_a_study_recomputes_damaged_runs(finished: Result, study_file: Path, tmp
 
 
 def test_levels_of_any_kind_can_be_compared_and_drawn(tmp_path: Path) -> None:
-    """Tables, comparison and figure show null, mappings, and numbers with a decimal point under the same name."""
+    """Tables, comparisons and figures use the same names for null, mappings, and numbers with a decimal point."""
     levels = (
         "factors:\n  wireless.loss: [0.0, 0.2]\n"
         "  faults: [null, {schedule: explicit, outages: [{host: h1, at_s: 3, duration_s: 1}]}]\n"

@@ -1,5 +1,5 @@
-"""Tests of the counts behind figures about single processes and messages. They are compared with values computed by
-hand and with other counts of the same runs.
+"""Tests of the counts behind figures about single processes and messages. The expected values are computed by hand or
+by separate code.
 """
 
 from __future__ import annotations

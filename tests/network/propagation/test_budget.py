@@ -1,4 +1,4 @@
-"""Tests of the link budget as a whole: path loss, shadowing and walls together."""
+"""Tests of the complete link budget, with path loss, shadowing and walls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ THICK_WALL: Building = [[(1000, -10_000), (1030, -10_000), (1030, 10_000), (1000
 
 @cache
 def budgets(number: int = 0) -> list[LinkBudget]:
-    """Return this many equal budgets, each with its own empty cache."""
+    """Return `number` identical budgets. Each of them has its own empty cache."""
     return [
         LinkBudget(path_loss, shadowing, walls, seed=3)
         for path_loss in (LOG, UMI, PathLossParameters(model="three_slope"))
@@ -52,7 +52,7 @@ def test_link_loss_is_symmetric_for_single_and_many_links(
         assert [fresh.loss_cdb(ax, ay, a, *place, b) for place in ((bx, by), (by, bx))] == [
             loss, budget.loss_cdb(ax, ay, a, by, bx, b),
         ]  # fmt: skip
-        assert budget.loss_cdb(ax, ay, a, bx, by, b) == loss  # the second query is answered from the cache
+        assert budget.loss_cdb(ax, ay, a, bx, by, b) == loss  # The cache answers the second query.
 
 
 @given(ax=metres, ay=metres, bx=metres, by=metres, most=st.integers(0, 15_000), asked_before=st.booleans())

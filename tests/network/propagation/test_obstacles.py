@@ -101,7 +101,6 @@ def test_buildings_in_degrees_are_projected_from_the_origin(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("in_plane", [True, False])
 def test_building_coordinates_in_metres_are_not_read_as_degrees(in_plane: bool, tmp_path: Path) -> None:
-    """If its coordinates were read as degrees, the ground would be larger than the limit."""
     assert read_buildings(file(tmp_path, polygon(SQUARE), in_plane), ORIGIN) == [[IN_CM]]
 
 

@@ -79,7 +79,7 @@ def test_path_loss_never_decreases_with_distance(stations: int) -> None:
         for line_of_sight in (True, False):
             table = loss_table(parameters, 3000.0, stations, line_of_sight)
             assert len(table) == 300_001 and table == sorted(table)
-            assert len(set(map(id, table))) == len(set(table))  # equal values share one object
+            assert len(set(map(id, table))) == len(set(table))  # Equal values are the same object.
 
 
 def test_the_median_range_is_read_from_the_loss_table() -> None:

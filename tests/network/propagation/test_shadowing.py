@@ -1,4 +1,4 @@
-"""Tests of shadowing: its distribution, its correlation, and that all nodes see the same field."""
+"""Tests of shadowing. They check its distribution and correlation, and that all nodes see the same field."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def metres(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module", params=[5.0, 20.0, 200.0])
 def moved(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
-    """Return the shadowing of links of one length, before and after one or both ends have moved by D_M, in many
-    worlds.
+    """Return the shadowing of links with the same length in many worlds, before and after one or both ends have moved
+    by D_M.
     """
     random = np.random.default_rng(5)
     a = random.integers(-3000, 3000, (LINKS, 2))

@@ -1,5 +1,5 @@
-"""Tests of how many walls a line crosses and how many metres it runs inside. Results are compared with shapely, and
-with values computed by hand where a line runs through corners.
+"""Tests of the number of walls that a line crosses, and of its length inside buildings. Results are compared with
+shapely, and with values computed by hand if a line runs through corners.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def test_walls_cut_agree_with_shapely(seed: int, buildings: int, side_cm: int, l
 
 @given(seed=st.integers(0, 10_000), ends=st.tuples(*[st.integers(-3, 13)] * 4))
 def test_lines_through_corners_are_resolved_by_a_tiny_shift(seed: int, ends: tuple[int, ...]) -> None:
-    """On a coarse lattice most lines run through corners. The result must be that of shapely after the coordinates have
-    been shifted slightly to the east, and by far less to the north.
+    """On a coarse lattice, most lines run through corners. The result must be the same as in shapely after a slight
+    shift to the east and a much smaller shift to the north.
     """
     souths_and_wests = np.random.default_rng(seed).integers(0, 8, (6, 2)).tolist()
     made = [[[(100 * (west + x), 100 * (south + y)) for x, y in ((0, 0), (3, 1), (2, 4), (1, 2))]]
@@ -108,8 +108,8 @@ def test_a_line_crosses_no_walls_without_buildings() -> None:
 
 
 def test_the_wall_index_has_few_cells_on_any_ground() -> None:
-    """The ground is a long strip, has two distant towns, or has walls that cross everything. The index stays small, is
-    built quickly, and gives correct answers.
+    """One ground is a long strip, one has two distant towns, and one has walls that cross all of it. The index stays
+    small, is built quickly, and gives correct answers.
     """
     far = [[(x + 90_000_000, y + 90_000_000) for x, y in ring] for ring in HOUSE]
     long: Building = [[(-90_000_000, 0), (90_000_000, 0), (90_000_000, 10), (-90_000_000, 10)]]

@@ -1,4 +1,4 @@
-"""Random towns, and the walls that a line crosses in them according to shapely."""
+"""Draw random towns, and count the walls that a line crosses in them with shapely."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def _star(random: np.random.Generator, centre: np.ndarray, radius_cm: int) -> Bu
 
 
 def by_shapely(buildings: list[Building], ax: int, ay: int, bx: int, by: int) -> tuple[int, float]:
-    """Return (walls, centimetres inside) for a line that runs neither through a corner nor along a wall."""
+    """Return the number of walls that a line crosses and the centimetres that it runs inside. The line must not run
+    through a corner or along a wall.
+    """
     line = shapely.LineString([(ax, ay), (bx, by)])
     rings = [ring for building in buildings for ring in building]
     edges = [(ring[i - 1], ring[i]) for ring in rings for i in range(len(ring))]

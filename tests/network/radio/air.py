@@ -1,4 +1,4 @@
-"""A bare medium for tests: transceivers and MACs at given coordinates, with a log of their events."""
+"""A simple medium for tests. It has transceivers and MACs at given coordinates, and a log of their events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Datagram(NamedTuple):
 
 
 class Script:
-    """A RandomNumbers that returns scripted back-offs: first those in `slots`, in order, and then 0."""
+    """A RandomNumbers that returns the back-offs in `slots` in order, and 0 after the last one."""
 
     def __init__(self, *slots: int) -> None:
         self._slots = list(slots)
@@ -136,7 +136,7 @@ class Air:
         return self.kernel.now / MICROSECOND
 
     def node(self, x_m: float, *slots: int, y_m: float = 0.0, stream: Any = None, **rules: Any) -> Node:
-        """Add a node at (x_m, y_m). Its back-offs are the given ones, or are drawn from `stream`."""
+        """Add a node at (x_m, y_m). Its back-offs are either given or drawn from `stream`."""
         transceiver = self._transceiver(x_m, y_m)
         script = stream or Script(*slots)
         mac = Dcf(self.kernel, self.medium, transceiver, Rules(self.mode, self.eifs, **(RULES | rules)), script)
@@ -219,7 +219,9 @@ class AckingAir(Air):
 
 
 def listening_air(*places: float | tuple[float, int], **air: Any) -> list[Any]:
-    """Return an Air, followed by one node for each argument: x in metres, or x and the first back-off of the node."""
+    """Return an Air and one node for each argument. An argument is x in metres, or a pair of x and the first
+    back-off.
+    """
     made = Air(**air)
     return [made, *(made.node(*place) if isinstance(place, tuple) else made.node(place) for place in places)]
 

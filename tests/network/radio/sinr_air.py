@@ -1,5 +1,5 @@
-"""A bare medium with reception by SINR. Path loss is log-distance with exponent 3. At 20.4 dBm, -82 dBm arrive at a
-distance of 119.77 m.
+"""A simple medium with reception by SINR. Path loss is log-distance with exponent 3. A signal sent at 20.4 dBm is
+received at -82 dBm at a distance of 119.77 m.
 """
 
 from __future__ import annotations
@@ -71,6 +71,6 @@ def milliwatts(dbm: float) -> float:
 
 
 def sinr_air(*places_m: float, **wireless: object) -> list[Any]:
-    """Return a medium, followed by one node at each of these coordinates. The nodes draw no back-off."""
+    """Return a medium and one node at each of these coordinates. The nodes do not draw back-offs."""
     air = SinrAir(**wireless)
     return [air, *(air.node(x_m) for x_m in places_m)]

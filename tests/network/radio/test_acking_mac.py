@@ -52,7 +52,7 @@ class Scripted:
         (12, 96, 16, 100, 104_000, 98_667),  # 1184 bits / 12 Mb/s = 98 666.7 ns
         (12, 96, 16, 0, 37_334, 32_000),
         (24, 0, 0, 1000, 342_667, 340_000),
-        (0.3, 192, 34, 30, 3_093_334, 2_880_000),  # 192 + 8 * 92 = 928 bits; 64 bits less for the segment
+        (0.3, 192, 34, 30, 3_093_334, 2_880_000),  # 192 + 8 * 92 = 928 bits; the segment has 64 bits less
     ],
 )
 def test_the_acking_mac_computes_air_times_from_the_bitrate(
@@ -123,11 +123,11 @@ def test_the_acking_mac_sends_on_a_busy_medium() -> None:
     air, a, b, c = acking_air(0, 100, 50)
     a.send_at_ns(0, "A")
     b.send_at_ns(700_000, "B")
-    c.send_at_ns(700_000, "C", 0)  # ends at 448 us, while A and B are still in transit
+    c.send_at_ns(700_000, "C", 0)  # The frame ends at 448 us, while A and B are still in transit.
     c.send_at_ns(1_148_001, "C2", 0)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "C": 700_000, "C2": 1_148_001, "B": 700_000}
-    assert {node.transceiver.busy_until for node in air.nodes} == {NEVER}  # carrier sense is off
+    assert {node.transceiver.busy_until for node in air.nodes} == {NEVER}  # Carrier sense is off.
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_node_between_two_senders_loses_both_frames(full_duplex: bool, between
 def test_sending_aborts_a_reception_only_in_half_duplex(full_duplex: bool, outcome: str) -> None:
     air, a, b = acking_air(0, 100, full_duplex=full_duplex)
     a.send_at_ns(0, "A")
-    b.send_at_ns(FRAME + HOP - 1, "B")  # the last nanosecond of A has not arrived yet
+    b.send_at_ns(FRAME + HOP - 1, "B")  # The last nanosecond of A has not arrived yet.
     air.run_ns(SECOND)
     assert air.starts_ns["B"] == FRAME + HOP - 1
     assert air.outcomes("A") == {"n1": outcome} and air.outcomes("B") == {"n0": "received"}
@@ -181,7 +181,7 @@ def test_the_tail_of_a_missed_frame_destroys_the_next_frame() -> None:
     air, a, b, c = acking_air(0, 100, -100, full_duplex=False)
     a.send_at_ns(0, "A")
     b.send_at_ns(700_000, "B")
-    c.send_at_ns(FRAME - HOP, "C")  # arrives in the nanosecond in which A ends, while B is on the air
+    c.send_at_ns(FRAME - HOP, "C")  # The frame arrives in the nanosecond in which A ends, while B is on the air.
     air.run_ns(SECOND)
     assert air.outcomes("B") == {"n0": "half_duplex"} and air.outcomes("C") == {"n0": "collision"}
 
@@ -223,7 +223,7 @@ def test_later_frames_wait_until_the_first_is_acknowledged() -> None:
     air, a, b = acking_air(0, 100)
     a.unicast_at_ns(0, "A", b)
     a.unicast_at_ns(1, "B", b)
-    a.send_at_ns(SEGMENT + 1, "C")  # A has been sent, but has not arrived yet
+    a.send_at_ns(SEGMENT + 1, "C")  # A has been sent, but has not arrived yet.
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": SEGMENT + HOP, "C": 2 * (SEGMENT + HOP)}
 
@@ -242,7 +242,7 @@ def test_acknowledgements_of_the_acking_mac_are_never_lost() -> None:
 
 
 def given_up_once(air: AckingAir, a: Node, starts_ns: int = 0) -> None:
-    """Check that A was lost and that B is sent exactly at the timeout of A."""
+    """Check that A was lost, and that B is sent exactly when the timeout of A expires."""
     assert a.reports[0] == (starts_ns + TIMEOUT, "dropped", "A")
     assert a.reports[1:] == [(starts_ns + TIMEOUT + FRAME, "sent", "B")]
     assert air.starts_ns["A"] == starts_ns and air.starts_ns["B"] == starts_ns + TIMEOUT
@@ -272,8 +272,8 @@ def test_a_frame_to_a_node_out_of_range_times_out() -> None:
     ],
 )
 def test_a_frame_that_collides_times_out(disturber: str, a_ns: int, x_ns: int, outcome: str) -> None:
-    """The disturbance comes from the addressee, or from a node that is out of range of the sender and as far from the
-    addressee as the sender. Frames that only touch do not collide.
+    """The disturbing frame comes from the addressee, or from a node out of range of the sender at the same distance
+    from the addressee. Frames that only touch do not collide.
     """
     air, a, b, hidden = acking_air(0, 100, 200, full_duplex=disturber == "hidden")
     a.unicast_at_ns(a_ns, "A", b)
@@ -410,7 +410,7 @@ def test_a_full_acking_mac_queue_drops_the_newest_frame_at_once() -> None:
     air = AckingAir()
     a, b = air.acking(0, queue_frames=3), air.acking(100)
     air.run_ns(50)
-    # A is on the air, but still counts as queued
+    # A is on the air, but still counts as queued.
     assert [a.send(name) for name in "ABCDE"] == [True, True, True, False, False]
     assert a.reports == [(50, "dropped", "D"), (50, "dropped", "E")]
     a.send_at_ns(50 + FRAME, "F")  # A has been sent
@@ -536,11 +536,11 @@ def test_a_crash_ends_the_wait_for_an_acknowledgement(again_ns: int) -> None:
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": again_ns}
     assert a.reports == [(again_ns + TIMEOUT, "dropped", "B")]
-    assert air.medium.given_up == 1  # the sender of A was down
+    assert air.medium.given_up == 1  # The sender of A was down.
 
 
 def test_an_ack_for_a_frame_sent_before_a_crash_is_ignored() -> None:
-    """The old acknowledgement would arrive while the next frame is on the air."""
+    """The acknowledgement would arrive while the next frame is on the air."""
     air, a, b, nobody = acking_air(0, 100, 500)
     a.unicast_at_ns(0, "A", b)
     air.at_ns(SEGMENT, a.mac.reset)
@@ -588,7 +588,7 @@ def test_the_acking_mac_agrees_with_a_simple_model(
         return int(metres / 0.299792458 + 0.5) if metres <= 120 and a != b else None
 
     reports = [(node.transceiver.index, *entry) for node in air.nodes for entry in node.reports]
-    assert sorted(name for *_, name in reports) == sorted(owners)  # each frame is reported exactly once
+    assert sorted(name for *_, name in reports) == sorted(owners)  # Each frame is reported exactly once.
     assert all(owners[name] == me for me, _, _, name in reports)
     ends = {name: frame.start_ns + frame.duration_ns for name, frame in air.frames.items()}
     over = {name: time for _, time, _, name in reports if name in air.frames}
@@ -621,7 +621,7 @@ def test_the_acking_mac_agrees_with_a_simple_model(
     assert air.medium.given_up == given_up
     assert air.medium.queue_drops == frames - len(air.frames)
 
-    # Each pair in range has one outcome, which depends on the overlapping frames.
+    # For each pair of nodes in range, a frame has one outcome, which depends on the overlapping frames.
     arrivals: dict[int, list[tuple[int, int, str]]] = {i: [] for i in range(nodes)}
     for name, frame in air.frames.items():
         for receiver in range(nodes):

@@ -1,9 +1,9 @@
-"""Tests that compute every counter of the radio a second time, and the metrics derived from it, without the code of the
-counters.
+"""Tests of every radio counter and of the metrics derived from the counters. The expected values come from separate
+code.
 
-Model     Receivers are counted in the table of frames. A tap between a node and its MAC adds what that table lacks: it
-          sees each attempt when the attempt is over, including attempts that no node could hear, and how the MAC
-          finishes each frame
+Model     Receivers are counted in the table of frames. A tap between a node and its MAC observes what the table does
+          not contain: attempts that no node could hear, and how the MAC finishes each frame. The tap sees an attempt
+          when the attempt is over.
 Source    docs/run-directory.md, the table of counters
 """
 
@@ -53,7 +53,7 @@ class Client:
 
 
 class Tap:
-    """Records what the MACs of a simulation receive from their nodes and report to them."""
+    """Records the calls between the MACs of a simulation and their nodes."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.refused = 0  # frames that a full queue refused
@@ -76,7 +76,7 @@ class Tap:
 
 
 class Attempt:
-    """One attempt to send a frame, seen after its end at all receivers."""
+    """An attempt to send a frame, recorded after the frame has ended at all receivers."""
 
     def __init__(self, frame: Frame, over_ns: int) -> None:
         self.frame, self.over_ns = frame, over_ns
@@ -89,8 +89,8 @@ class Attempt:
 
 
 def draw(seed: int) -> Scenario:
-    """Draw a small world in which frames collide, are sent again, given up, dropped, and sent out of reach of all
-    nodes.
+    """Draw a small world in which frames collide, are retried, are given up, are dropped, or are sent when no node is
+    in range.
     """
     s = Stream(seed, "counters")
     is_power, protocol = seed % 2 == 0, [*PROTOCOLS][seed // 2 % 3]
@@ -120,7 +120,7 @@ def draw(seed: int) -> Scenario:
 
 
 class Recount:
-    """The counters of a run, computed again from the rows of its record and from the tap."""
+    """Counts the counters of a run again from the rows of its record and from the tap."""
 
     def __init__(self, simulation: Simulation, tap: Tap) -> None:
         self.attempts: list[Attempt] = tap.attempts
@@ -237,7 +237,7 @@ def test_radio_counters_follow_their_documented_definitions(seed: int) -> None:
     assert radio.get("acks") == (counters_of(recount, True, outcomes) if acks else None)
     assert radio["queue_drops"] == tap.refused
     assert radio.get("mac_given_up", 0) == tap.dropped - tap.refused
-    # The last planned retry may never have been sent.
+    # A retry that was planned at the end may not have been sent.
     assert 0 <= radio["mac_retries"] - recount.repetitions(acknowledged=True) <= tap.unfinished
     assert 0 <= radio.get("mac_group_retries", 0) - recount.repetitions(acknowledged=False) <= tap.unfinished
 

@@ -1,5 +1,5 @@
-"""Tests of groupcast with unsolicited retries: traces computed by hand, exact probabilities, and a MAC that passes
-duplicates up.
+"""Tests of groupcast with unsolicited retries. They use traces computed by hand, exact probabilities, and a faulty MAC
+that passes duplicates up.
 
 The radio is 802.11b at 1 Mb/s, as in test_mac.py: a slot is 20 us and DIFS 50 us. 100 bytes of payload last 1504 us.
 """
@@ -47,7 +47,7 @@ def test_each_copy_waits_for_difs_and_a_new_back_off() -> None:
     second = 1000 + FRAME + DIFS + 3 * SLOT
     third = second + FRAME + DIFS + 5 * SLOT
     assert [start for start, _ in air.starts] == [1000, second, third]
-    assert a.sent == [(pytest.approx(third + FRAME + HOP), "A")]  # the copies are reported once
+    assert a.sent == [(pytest.approx(third + FRAME + HOP), "A")]  # The copies are reported only once.
     assert [name for _, name in b.received] == ["A"] and b.received[0][0] < second
     assert air.outcomes("A") == {"n1": "received"} and len(air.log) == 3
     assert air.medium.group_retries == 2 and air.medium.retries == 0
@@ -96,8 +96,8 @@ def test_a_recovered_host_accepts_a_copy_as_a_new_frame() -> None:
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
 def test_repeated_group_frames_are_lost_independently(retries: int) -> None:
-    """A receiver gets a share of 1 - loss ** (1 + retries) of n frames and counts each frame once. The tolerance is 5
-    sigma.
+    """A receiver gets a fraction of 1 - loss ** (1 + retries) of the n frames, and counts each frame once. The
+    tolerance is 5 sigma.
     """
     loss, frames = 0.5, 2000
     air = Air(loss=loss)
@@ -152,7 +152,7 @@ mobilenet.run(sys.argv[1], out=sys.argv[2], overrides=sys.argv[3:], allow_code=T
 
 @pytest.mark.parametrize("is_broken", [False, True])
 def test_a_mac_that_delivers_duplicates_is_detected(is_broken: bool, tmp_path: Path) -> None:
-    """The mutant passes each copy up to the programs, so that a message is received more often than it was sent."""
+    """The mutant passes each copy up to the programs. A message is then received more often than it was sent."""
     script = WITHOUT_FILTER if is_broken else WITHOUT_FILTER.replace("Dcf.is_new", "unused")
     subprocess.run(
         [sys.executable, "-c", script, SCENARIOS / "programs" / "flood.yaml", tmp_path / "run", GROUPCAST,

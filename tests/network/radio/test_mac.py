@@ -32,7 +32,7 @@ def test_a_frame_is_sent_at_once_after_a_long_silence() -> None:
 def test_idle_time_before_a_frame_shortens_its_back_off() -> None:
     air, a, b = listening_air(0, (0, 10))
     a.send_at_us(0, "A")
-    b.send_at_us(FRAME + 60, "B")  # the medium was idle for 60 of the 250 us that B must wait
+    b.send_at_us(FRAME + 60, "B")  # The medium was idle for 60 of the 250 us for which B must wait.
     air.run_us(9000)
     assert air.start_us("B") == FRAME + 50 + 200
 
@@ -44,7 +44,7 @@ def test_slots_are_frozen_while_the_medium_is_busy() -> None:
     c.send_at_us(1500, "C")
     air.run_us(9000)
     assert air.start_us("B") == 2504 + 50 + 5 * 20
-    assert air.start_us("C") == 2654 + FRAME + 50 + 4 * 20  # 5 of the 9 slots of C had been counted
+    assert air.start_us("C") == 2654 + FRAME + 50 + 4 * 20  # C had counted 5 of its 9 slots.
 
 
 def test_an_interrupted_back_off_slot_is_counted_again() -> None:
@@ -99,7 +99,7 @@ def test_a_transmission_is_sensed_after_the_propagation_delay() -> None:
 
 
 def contender_after_a_collision(eifs: bool, ask_us: float) -> float:
-    """Return when C sends. C hears A and B, which do not hear each other and whose frames overlap."""
+    """Return when C sends. C hears both A and B, whose frames overlap because they do not hear each other."""
     air, a, b, c = listening_air(0, 200, (100, 2), eifs=eifs)
     a.send_at_us(0, "A")
     b.send_at_us(10, "B")
@@ -128,7 +128,7 @@ def test_a_frame_received_well_ends_eifs() -> None:
     a.send_at_us(0, "A")  # both frames last 82 us
     b.send_at_us(10, "B")
     c.send_at_us(30, "C")
-    d.send_at_us(150, "D")  # D does not contend when the damaged frame ends, so D waits only for DIFS
+    d.send_at_us(150, "D")  # D does not contend for the medium when the damaged frame ends, so D waits only for DIFS.
     air.run_us(9000)
     assert air.start_us("D") == 150.0
     assert air.start_us("C") == exactly(150 + 82 + 50 + 5 * 20)
@@ -157,7 +157,7 @@ def test_the_remainder_of_an_ignored_frame_destroys_the_next() -> None:
     a, b, c, d = air.node(0), air.node(100), air.node(200), air.node(100, y_m=100)
     del b
     a.send_at_us(0, "A")
-    c.send_at_us(1000, "C")  # b cannot receive C, which is on the air until 2504
+    c.send_at_us(1000, "C")  # b cannot receive C, because C is on the air until 2504.
     a.send_at_us(2000, "A2")
     air.run_us(9000)
     assert air.outcomes("C")["n1"] == "never_attempted"
@@ -176,8 +176,8 @@ def test_a_receiver_locks_onto_the_first_frame_to_arrive() -> None:
 
 
 def test_a_back_off_slot_stops_at_the_earlier_of_two_arrivals() -> None:
-    """Both arrivals stop the count. The frame that arrives first, although it was sent later, decides at which slot the
-    count stops.
+    """Both arrivals stop the count. The frame that was sent later arrives first, and decides at which slot the count
+    stops.
     """
     air, first, listener, far, near = listening_air(110, (110, 9), 0, 115, eifs=False)
     first.send_at_us(0, "first")

@@ -1,4 +1,4 @@
-"""Tests of which nodes hear a frame and how losses are counted."""
+"""Tests of the nodes that hear a frame, and of the counts of losses."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_interference_reaches_farther_than_reception() -> None:
     c.send_at_us(700, "C")
     air.run_us(9000)
     assert air.outcomes("A") == {"n1": "collision"}
-    assert air.outcomes("C") == {}  # there is no node in communication range
+    assert air.outcomes("C") == {}  # There is no node in communication range.
     assert b.received == []
 
 
@@ -123,8 +123,8 @@ def test_random_loss_is_applied_at_its_rate() -> None:
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), nodes=st.integers(2, 12), frames=st.integers(2, 30))
 def test_a_frame_is_received_only_if_no_other_frame_overlaps_it(seed: int, nodes: int, frames: int) -> None:
-    """All arrivals are checked independently: a frame is received if and only if no other frame overlapped it and its
-    receiver was neither sending nor locked onto another frame.
+    """The test checks every arrival: a frame is received if and only if it does not overlap another frame, and its
+    receiver is neither sending nor locked onto another frame.
     """
     stream = Stream(seed, "test")
     air = Air("g_mixed", 24)
@@ -183,7 +183,7 @@ def test_the_neighbour_index_finds_every_node_in_range(seed: int, count: int, sp
         now += 100 * MILLISECOND
         for transceiver in transceivers:
             index.rebin(transceiver, *transceiver.position(now))
-        if step % 10 == 9:  # one node jumps to another point
+        if step % 10 == 9:  # One node jumps to another point.
             jumper = transceivers[stream.below(count)]
             jumper.move(now, stream.uniform(-400, 400), stream.uniform(-400, 400), 0.0, 0.0)
             index.add(jumper, now)
@@ -199,8 +199,8 @@ def test_the_neighbour_index_finds_every_node_in_range(seed: int, count: int, sp
 
 
 def test_a_frame_considers_only_neighbours_in_a_large_network() -> None:
-    """The test counts instead of measuring time: the number of transceivers that a frame considers does not grow with
-    the network.
+    """The number of transceivers that a frame considers does not grow with the network. The test counts them instead of
+    measuring time.
     """
     looked_at = []
     for side in (3, 32):

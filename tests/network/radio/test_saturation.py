@@ -1,10 +1,9 @@
-"""Tests of saturated 802.11b against analysis: Bianchi's model for unicast, and a model with frozen counters for
-broadcast.
+"""Tests of saturated 802.11b against analytical models: Bianchi's model for unicast, and a slotted model for broadcast.
 
 Unicast is compared with Bianchi, Performance Analysis of the IEEE 802.11 Distributed Coordination Function (2000), with
-W = 32, m = 5 and basic access. Payloads have 1500 bytes after 8 + 28 bytes of headers. Broadcast is compared with a
-slotted model with frozen counters, without retries, for payloads of 100 bytes. The results are the share of channel
-time that carries payload, and the share of frames that collide.
+W = 32, m = 5 and basic access. Payloads have 1500 bytes, preceded by 8 + 28 bytes of headers. In the model for
+broadcast, back-off counters freeze while the medium is busy, frames are not retried, and payloads have 100 bytes. The
+tests compare the share of channel time that carries payload, and the share of frames that collide.
 """
 
 from __future__ import annotations

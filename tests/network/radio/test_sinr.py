@@ -107,7 +107,7 @@ def test_a_nearer_hidden_terminal_destroys_a_frame() -> None:
 
 
 def test_noise_damages_a_frame_whose_rate_is_too_high() -> None:
-    """The rate is too high for the distance, so the frame is detected but damaged. This does not count as a
+    """The rate is too high for the distance. The frame is detected but damaged, and this does not count as a
     collision.
     """
     air = SinrAir(preamble_rssi_dbm=-90)
@@ -120,14 +120,14 @@ def test_noise_damages_a_frame_whose_rate_is_too_high() -> None:
 
 
 def test_a_weak_preamble_is_missed_and_the_node_listens_on() -> None:
-    """B misses the preamble of C, which is 125 m away: the signal is too weak to be received and 1 dB weaker than that
-    of A, which is 115 m away.
+    """A is 115 m away from B, and C is 125 m away. The signal of C is 1 dB weaker than that of A and too weak to be
+    received, so B misses its preamble.
     """
     air = SinrAir()
     a, b, c, d = air.node(-115), air.node(0), air.node(125), air.node(0, y_m=20)
     c.send_at_us(1000, "C")
     a.send_at_us(1050, "A")
-    d.send_at_us(1060, "D")  # begins while both frames are on the air, and is much stronger
+    d.send_at_us(1060, "D")  # The frame begins while two others are on the air, and is much stronger.
     air.run_us(5000)
     assert air.outcomes("A")["n1"] == "preamble_missed"
     assert air.outcomes("D")["n1"] == "received" and [name for _, name in b.received] == ["D"]
@@ -150,7 +150,7 @@ def test_late_stronger_frames_are_received_only_with_capture(later_ns: int, outc
         air.run_us(5000)
         assert air.outcomes("near")["n1"] == expected
         lost = "never_attempted" if later_ns < 4000 else "collision"
-        assert air.outcomes("far")["n1"] == lost  # the bits of the far frame are lost in either case
+        assert air.outcomes("far")["n1"] == lost  # The bits of the far frame are lost in both cases.
 
 
 def test_a_node_is_busy_from_the_preamble_to_the_end_of_a_frame() -> None:
@@ -163,14 +163,15 @@ def test_a_node_is_busy_from_the_preamble_to_the_end_of_a_frame() -> None:
 
 
 def test_energy_without_a_preamble_makes_a_node_defer() -> None:
-    """B was sending when A began, and so missed the preamble of A. B defers to the energy of A at 20 m, but not at 60
+    """B was sending when A began, so B missed the preamble of A. B defers to the energy of A at 20 m, but not at 60
     m.
     """
     for distance_m, defers in ((20, True), (60, False)):
         air, a, b = sinr_air(distance_m, 0)
         b.send_at_us(1000, "first", 20)
         airtime = air.size_and_airtime(20, False)[1]
-        a.send_at_ns(1_000_000, "A", 1500)  # starts at the same instant, so that neither node can sense the other
+        # Both frames start at the same instant, so neither sender can sense the other.
+        a.send_at_ns(1_000_000, "A", 1500)
         b.send_at_ns(1_000_000 + airtime + 1_000, "second", 20)
         air.run_us(9000)
         ends = air.starts_ns["A"] + air.frames["A"].duration_ns
@@ -186,19 +187,19 @@ def test_a_node_defers_to_a_preamble_below_the_energy_threshold() -> None:
     b.send_at_us(1100, "B", 20)
     air.run_us(9000)
     assert air.starts_ns["B"] > air.starts_ns["A"] + air.frames["A"].duration_ns
-    # B does not detect the preamble: only in this case does it send during the frame of A
+    # B does not detect the preamble, and therefore sends during the frame of A.
     air = SinrAir(preamble_sinr_db=25)
     a, b = air.node(0), air.node(60)
     a.send_at_us(1000, "A", 1500)
     b.send_at_us(1100, "B", 20)
     air.run_us(9000)
-    # No pair is counted, because the preamble would not have been detected in silence either.
+    # The pair is not counted, because the preamble would not have been detected in silence either.
     assert air.starts_ns["B"] == 1_100_000 and air.outcomes("A") == {}
 
 
 def test_combined_energy_is_sensed_while_both_signals_last() -> None:
     """At B, each signal is 1 dB below the threshold, and both together are 2 dB above it."""
-    distance_m = 10 ** ((20.4 + 63 - 40.05) / 30)  # -63 dBm
+    distance_m = 10 ** ((20.4 + 63 - 40.05) / 30)  # distance at which the signal arrives with -63 dBm
     for preamble_sinr_db, nodes in ((60 - 10, 2), (60 - 10, 1)):
         air = SinrAir(preamble_sinr_db=preamble_sinr_db)  # With this setting, B does not detect any preamble.
         b = air.node(0)
@@ -212,11 +213,14 @@ def test_combined_energy_is_sensed_while_both_signals_last() -> None:
         duration = air.size_and_airtime(500, False)[1]
         arrives = delay_ns(distance_m)
         assert b.transceiver.busy_from == 1_100_000 + arrives
-        assert b.transceiver.busy_until == 1_000_000 + duration + arrives  # busy until the first of the two frames ends
+        # B is busy until the first of the two frames ends.
+        assert b.transceiver.busy_until == 1_000_000 + duration + arrives
 
 
 def test_a_wall_reduces_the_received_power() -> None:
-    """Two nodes are 40 m apart. Between them stands a house of 10 m, which adds two walls and ten metres inside."""
+    """Two nodes are 40 m apart. A house of 10 m stands between them, so the signal passes two walls and ten metres
+    inside.
+    """
     house = [[(1500, -1000), (2500, -1000), (2500, 1000), (1500, 1000), (1500, -1000)]]
     for walls, loss_db in ((None, 0.0), (Walls([house], 900, 40), 2 * 9 + 10 * 0.4)):
         air = SinrAir(walls, preamble_rssi_dbm=-100)

@@ -74,7 +74,7 @@ class Sender:
 
 
 class Watch:
-    """The estimator of a connection. It records each sample and the first timeout of each series."""
+    """The estimator of a connection. It records each sample, and the first timeout of each series of timeouts."""
 
     def __init__(self, estimator: Estimator) -> None:
         self._estimator = estimator
@@ -106,8 +106,8 @@ class Outcome(NamedTuple):
     recoveries: int
 
     def against_mathis(self, has_delayed_acks: bool) -> float:
-        """Return the ratio of the measured throughput to Mathis's formula, which uses the measured loss and round
-        trip.
+        """Return the ratio of the measured throughput to Mathis's formula, which uses the measured loss and round-trip
+        time.
         """
         return self.segments_per_s * self.rtt_s / mathis(self.loss, has_delayed_acks)
 
@@ -118,7 +118,7 @@ class Outcome(NamedTuple):
 def transfer(
     loss: float, segments: int, seed: int, rtt_s: float = 0.2, gbps: float = 1.0, **parameters: Any
 ) -> Outcome:
-    """Run for long enough to transfer about `segments`. The first tenth of the time is not counted."""
+    """Run long enough to transfer about `segments` segments. The first tenth of the time is not counted."""
     plain: dict[str, Any] = {"mss_bytes": 1000, "window_bytes": None, "messages_in_flight": None, "rto_initial_s": 3.0}
     tcp = TcpParameters(**plain | parameters)
     kernel = Kernel()

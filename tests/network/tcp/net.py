@@ -47,7 +47,7 @@ class Net:
 
 
 class Node:
-    """The owner of an endpoint. It remembers, also across crashes, what it sent and received over each link."""
+    """The owner of an endpoint. It remembers what it has sent and received over each link, even across crashes."""
 
     def __init__(self, net: Net, parameters: TcpParameters, welcomes: bool = True) -> None:
         self.net = net
@@ -181,8 +181,8 @@ def check_crashes(
     """Check connections across crashes. Node a keeps connecting to b, both nodes send, and either of them may crash.
 
     Segments live for up to `jitter_ms`. `outages` contains (node, time in seconds, duration). The messages that a link
-    hands up must be a prefix of those that were sent on its other end, even if old segments arrive late. If the nodes
-    are patient, the last messages over the last pair of links must also arrive.
+    hands up must be a prefix of the messages that were sent on its other end, even if old segments arrive late. If the
+    nodes are patient, the last messages over the last pair of links must also arrive.
     """
     parameters = PATIENT if patient else HASTY
     net = Net(seed, loss, repeat, 1, jitter_ms, late)

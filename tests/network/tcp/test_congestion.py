@@ -1,5 +1,5 @@
-"""Tests of the congestion window, step by step. One way takes 50 ms. A segment has 1000 bytes and takes no transmission
-time.
+"""Tests of the congestion window, step by step. A segment has 1000 bytes and arrives after 50 ms. Its transmission
+takes no time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Step = tuple[float, str, int, int]  # (time in ms, segment from b, window and ss
 
 
 class WatchedWire(Wire):
-    """A wire that records the window of a after every segment that reaches a."""
+    """A wire that records the window of a each time a segment reaches a."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

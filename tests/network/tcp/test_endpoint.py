@@ -1,5 +1,5 @@
-"""Tests of a node with many connections: which connection a segment belongs to, and which connections are refused or
-replaced.
+"""Tests of a node with many connections. They check to which connection a segment belongs, and which connections are
+refused or replaced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .wire import Note
 
 
 def quiet(count: int, *deaf: int) -> tuple[Net, list[Node]]:
-    """Return a lossless network and its nodes. One way takes 10 ms."""
+    """Return a lossless network and its nodes. A segment takes 10 ms to arrive."""
     net = Net(1, 0.0, 0.0, 10, 0.0)
     for number in range(count):
         Node(net, TcpParameters(), welcomes=number not in deaf)
@@ -66,7 +66,7 @@ def test_an_orphaned_connection_end_is_reset_when_it_sends() -> None:
     b.crash()
     b.boot()
     net.run_s(10)
-    assert a.events == [("open", 1)]  # neither end has sent data
+    assert a.events == [("open", 1)]  # Neither end has sent data.
     a.say(a.links[0])
     net.run_s(11)
     assert a.events == [("open", 1), ("reset", 1)] and not a.endpoint.links

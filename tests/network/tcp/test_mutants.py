@@ -1,5 +1,5 @@
-"""Tests that a trace or a few hostile schedules detect the removal of each rule of TCP, and report no fault if all
-rules are present.
+"""Tests that remove one rule of TCP at a time. A trace or a few hostile schedules detect each removal, and report no
+fault if all rules are present.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def lazy(self: Any, segment: Segment) -> None:
 
 
 def never_prompt(self: Any, segment: Segment) -> None:
-    """Delay every acknowledgement, even that of a segment out of order."""
+    """Delay every acknowledgement, even if the segment is out of order."""
     gap, Incoming.gap = Incoming.gap, property(lambda self: False)  # type: ignore[method-assign, assignment]
     try:
         on_data(self, segment)
@@ -149,7 +149,7 @@ accept = Connection.accept
 
 
 def stays_replaced(self: Any, link: Any) -> None:
-    """Keep an older connection of the same peer open."""
+    """Keep an older connection to the same peer open."""
 
 
 MUTANTS: list[tuple[Any, str, Any, Callable[[], None]]] = [

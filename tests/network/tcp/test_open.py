@@ -1,4 +1,4 @@
-"""Tests of how a connection is opened and how it ends, to the nanosecond. One way takes 50 ms."""
+"""Tests of how a connection is opened and how it ends, to the nanosecond. A segment takes 50 ms to arrive."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def test_a_lost_syn_sets_a_3_s_timeout_and_one_segment_window() -> None:
 
 
 def test_a_lost_syn_ack_is_requested_again() -> None:
-    """Both ends repeat: a repeats its SYN at 1000. At 1050 b repeats its answer, because its timer expires and because
-    the SYN has arrived again.
+    """Both ends retransmit. At 1000, a repeats its SYN. At 1050, b repeats its answer, because its timer expires and
+    because the SYN has arrived again.
     """
     wire = Wire(fate=lambda end, number, segment: [] if end == "b" and number == 0 else HERE)
     wire.a.connection.connect()
@@ -142,7 +142,7 @@ def test_segment_and_window_sizes_of_both_ends_are_respected() -> None:
     wire.a.say(0, size_bytes=5000)
     wire.b.say(1, size_bytes=1300)
     wire.run_ms(1010)
-    assert wire.words_of("a") == ["1000 1:601 ack 1", "1000 601:1201 ack 1"]  # a third segment would exceed 1500 bytes
+    assert wire.words_of("a") == ["1000 1:601 ack 1", "1000 601:1201 ack 1"]  # A third segment would exceed 1500 bytes.
     assert wire.words_of("b") == ["1000 1:601 ack 1", "1000 601:1201 ack 1", "1000 1201:1301 ack 1"]
     wire.run_ms(9000)
     assert (wire.b.got, wire.a.got) == ([0], [1])
@@ -179,7 +179,7 @@ def test_a_reset_during_the_handshake_closes_the_connection() -> None:
         wire = Wire(fate=lambda *_: [])
         wire.a.connection.connect()
         wire.run_ms(60)
-        wire.a.connection.on_segment(Segment(source, 8, RST | ACK, 0, 1))  # belongs to another connection
+        wire.a.connection.on_segment(Segment(source, 8, RST | ACK, 0, 1))  # This segment belongs to another connection.
         assert wire.a.connection.state is State.SYN_SENT
         wire.a.connection.on_segment(Segment(source, 7, RST | ACK, 0, 1))
         wire.run_ms(100_000)
@@ -239,7 +239,7 @@ def test_invalid_connection_calls_are_rejected() -> None:
 
 
 def test_a_callback_can_abort_its_connection() -> None:
-    """Every upcall except on_closed is tried. Afterwards no message is handed up or sent."""
+    """The test tries every upcall except on_closed. After the abort, no message is handed up or sent."""
     for upcall in ("on_open", "on_message"):
         wire = Wire()
         handed: list[Any] = []

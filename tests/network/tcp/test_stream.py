@@ -1,4 +1,4 @@
-"""Tests of what a segment contains, when it is sent, and when it is acknowledged. One way takes 50 ms."""
+"""Tests of the contents of segments, and of when they are sent and acknowledged. A segment takes 50 ms to arrive."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_split_message_is_delivered_with_its_last_byte() -> None:
 
 def test_small_messages_held_by_the_window_share_a_segment() -> None:
     wire = Wire(tcp(initial_window_segments=1)).open()
-    wire.a.say(*range(25), size_bytes=100)  # the window has space for ten messages
+    wire.a.say(*range(25), size_bytes=100)  # The window has space for ten messages.
     assert [names(segment) for segment in wire.segments] == [[k] for k in range(10)]
     wire.run_ms(1100)
     assert [names(segment) for segment in wire.segments if segment.seq > 1000 and segment.length] == [
@@ -112,8 +112,8 @@ def test_nagle_allows_one_short_segment_at_a_time() -> None:
 
 
 def test_a_retransmission_leaves_at_once_with_later_data() -> None:
-    """Segments are short and Nagle's algorithm is on. The timeout at 1300 sends the lost message together with those
-    that waited behind it.
+    """Segments are short and Nagle's algorithm is on. The timeout at 1300 sends the lost message together with the
+    messages that waited for its acknowledgement.
     """
     wire = Wire(tcp(nagle=True), lose(("a", 1))).open()
     wire.a.say(*range(4), size_bytes=100)
@@ -294,8 +294,8 @@ def test_a_message_is_buffered_until_its_last_byte_is_acked() -> None:
 def test_segments_list_their_messages_after_any_resegmentation(
     sizes: list[tuple[int, float]], limits: list[int], data: st.DataObject
 ) -> None:
-    """Segments are cut, acknowledged, retransmitted and cut differently at random. Their bytes, payload and messages
-    must agree with those of a plain list.
+    """Segments are split, acknowledged, retransmitted and split differently at random. Their bytes, payload and
+    messages must agree with a plain list.
     """
     outgoing = Outgoing(tcp())
     # for each byte: (message, whether it is payload, whether it is the last byte of the message)

@@ -93,8 +93,8 @@ def test_timeouts_stay_doubled_until_a_clean_sample() -> None:
 
 
 def test_a_retransmission_invalidates_the_rtt_sample() -> None:
-    """The second segment is new, but the acknowledgement that covers it had to wait for the retransmission of the first
-    one.
+    """The second segment is new. However, its acknowledgement had to wait for the retransmission of the first
+    segment.
     """
     wire = Wire(fate=lose(("a", 1))).open()
     wire.a.say(0, 1)

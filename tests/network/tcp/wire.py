@@ -1,4 +1,4 @@
-"""Two ends of a connection and a wire on which a test decides what happens to each segment."""
+"""A connection with two ends, and a wire on which a test decides what happens to each segment."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ class Wire:
             end.connection.on_segment(segment)
 
     def open(self) -> Self:
-        """Open the connection: a sends its SYN at 0, the connection is open for a at 100 ms and for b at 150 ms. Clear
-        the log at 1 s.
+        """Open the connection. The SYN is sent at 0, and the connection is open for a at 100 ms and for b at 150 ms.
+        Clear the log at 1 s.
         """
         self.a.connection.connect()
         self.run_ms(1000)
@@ -143,12 +143,12 @@ class Wire:
         return [(time_ns / MILLISECOND, what) for time_ns, name, what in self.log if name == end]
 
     def words_of(self, end: str) -> list[str]:
-        """Return the times and segments that an end sent as text, such as `1300 ack 1`."""
+        """Return the segments that an end sent and their times as text, such as `1300 ack 1`."""
         return [f"{time_ms:g} {what}" for time_ms, what in self.sends_of(end)]
 
 
 def lose(*lost: tuple[str, int], delay_ms: float = 50) -> Fate:
-    """Return a fate that loses each of these segments once, where a segment is given as (sender, first byte). All other
+    """Return a fate that loses each of these segments once. A segment is given as (sender, first byte). All other
     segments take `delay_ms`.
     """
     left = list(lost)

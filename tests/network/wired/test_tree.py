@@ -1,4 +1,4 @@
-"""Tests of links and trees: exact times, topologies, and the causal order that handoffs require."""
+"""Tests of links and trees. They check exact times, topologies, and the causal order that handoffs require."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_backbone_shapes_have_the_expected_links() -> None:
     two_rings = breadth_first(hexagon(2, 200).tolist())
     neighbours_of(two_rings, 19)
     assert sum(a == 0 or b == 0 for a, b in two_rings) == 6
-    far = [(0.0, 0.0), (100.0, 0.0), (1000.0, 0.0), (1100.0, 0.0)]  # two islands
+    far = [(0.0, 0.0), (100.0, 0.0), (1000.0, 0.0), (1100.0, 0.0)]  # These positions form two islands.
     neighbours_of(breadth_first(far), 4)
     assert breadth_first([(0.0, 0.0)]) == []
 
@@ -75,7 +75,7 @@ def test_next_hops_lead_to_the_destination(seed: int, stations: int) -> None:
 
 @given(seed=st.integers(0, 10**6), stations=st.integers(2, 6))
 def test_delivery_is_causal_across_broadcasts_and_sends(seed: int, stations: int) -> None:
-    """If b was sent or delivered at the sender of x before x was sent, then b is delivered at the destination of x
+    """Suppose that the sender of x has sent or delivered b before it sends x. Then the destination of x delivers b
     before x. Each message arrives exactly once.
     """
     stream = Stream(seed, "test")

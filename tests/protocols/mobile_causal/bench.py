@@ -27,7 +27,7 @@ class Packet(NamedTuple):
 
 
 class Life:
-    """The effect handler of a node's port. It records all actions of the node from one start to the next crash."""
+    """The effect handler of a node's port. It records all actions of the node from a start to the next crash."""
 
     def __init__(self, bench: Bench, name: str) -> None:
         self.bench, self.name = bench, name
@@ -56,7 +56,7 @@ class Life:
 
 
 class Bench:
-    """A test bench on which each host h starts at the station `cells[h]`."""
+    """A test bench on which host h starts at the station `cells[h]`."""
 
     def __init__(
         self, stations: int, cells: list[int | None], station_class: type[Station] = Station, **parameters: Any
@@ -65,7 +65,7 @@ class Bench:
         self.parameters = MobileCausalParameters(**parameters)
         self.air: list[Packet] = []
         self.wire: list[Packet] = []
-        self.radio_works = True  # if False, the radio accepts frames and never reports that one was sent
+        self.radio_works = True  # If False, the radio accepts frames but never reports that a frame was sent.
         self.deaf: set[str] = set()  # hosts that can neither send nor receive
         self.lives: dict[str, Life] = {}  # node -> its current life
         self.ports: dict[str, ControlledPort] = {}

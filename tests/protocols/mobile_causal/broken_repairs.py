@@ -1,4 +1,4 @@
-"""Mutants of `repair: selective`. An edit breaks one rule in each of them.
+"""Mutants of `repair: selective`. Each mutant breaks one rule by an edit of the source.
 
 Model     REPAIRS: name -> (label, what is wrong, kind of schedules, or None for all kinds, edits)
 Source    docs/protocols/repair.md; used by test_repairs.py

@@ -34,8 +34,8 @@ from mobilenet.protocols.mobile_causal.messages import AppCo, AppHs, AppOne, App
 from mobilenet.protocols.mobile_causal.stream import CELL
 
 FIRST = 0.2  # shortest wait before a first report, as a fraction of report_s
-QUEUE_NS = ns(0.1)  # longer than any copy waits for earlier copies
-MANY = 100  # window size so large that no copy waits for the next round
+QUEUE_NS = ns(0.1)  # Every copy waits for a shorter time behind earlier copies.
+MANY = 100  # With a window of this size, copies never wait for the next round.
 
 
 class Untrue(Exception):
@@ -73,7 +73,7 @@ class WatchedPort:
 
 class Retries:
     """Tracks the frames that the MAC gave up in one session, and when their next copies are due. With `or_earlier`, a
-    report may request a copy earlier.
+    copy may be sent earlier because of a report.
     """
 
     def __init__(self, p: Any, or_earlier: bool = False) -> None:
@@ -89,7 +89,7 @@ class Retries:
         self._usual_s[number] = p.resend_first_s - (p.resend_first_s - p.resend_full_s) * share
 
     def pause(self, number: int) -> None:
-        """Record that a frame was sent, or that it was due while there was no station."""
+        """Record that a frame was sent, or was due while the host had no station."""
         if number in self._given_up:
             self._given_up[number] = (self._given_up[number][0], -1)
 
@@ -139,8 +139,8 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
             self._port.beats = False
 
         def _acknowledge(self, station: int, is_heartbeat: bool) -> None:
-            """Check an acknowledgement. If `most_reports` is 1, the host sends no further report and acknowledgements
-            remain broadcast frames.
+            """Check an acknowledgement. If `most_reports` is 1, the host does not report again, and its
+            acknowledgements remain broadcast frames.
             """
             is_same = self._report_progress == (self.stable.ses, self.stable.nxt) and self._newest >= self.stable.nxt
             self._port.reports_again = is_same and self._p.most_reports > 1
@@ -254,7 +254,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             return message
 
         def _lack(self, number: int) -> list[Any]:
-            """Return the hosts that the station hears and that may lack this number of the stream."""
+            """Return the hosts that the station hears and that may not have this number of the stream."""
             return [
                 c
                 for c in self._contexts.values()
@@ -287,7 +287,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
         def _repair(self, c: Any, number: int) -> None:
             rest_ns = ns(self._p.repair_rest_s if number < self._last_listed else self._p.doubt_s)
             copies: list[tuple[int, int | None]] = [(number, c.host)]
-            if number >= c.base:  # below the base, the same number of the stream refers to another message
+            if number >= c.base:  # Below the base, the number refers to another message.
                 copies.append((number, None))
             for key in copies:
                 if key in self._last_ns and self._port.now - self._last_ns[key] < rest_ns:

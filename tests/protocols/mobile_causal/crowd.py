@@ -1,6 +1,7 @@
-"""Scenes for windows, backlog and silence, with one station, a host that answers, and a host that does not.
+"""Scenes that test windows, backlog and silence. They have one station, a host that answers, and a host that does not
+answer.
 
-Model     each function plays one scene and returns what is wrong with it, or None
+Model     Each function plays one scene, and returns a description of the fault that it finds, or None.
 Source    F14 in docs/protocols/mobile-causal.md
 """
 
@@ -50,7 +51,7 @@ def radio_is_not_flooded(station_class: type[Station] = Station) -> str | None:
     b = Bench(1, [0, 0], station_class=station_class)
     b.everybody_joins()
     b.run(2)
-    b.radio_works = False  # the radio accepts copies and never finishes one
+    b.radio_works = False  # The radio accepts copies but never finishes sending them.
     stream = b.stations["s0"]._stream
     for _ in range(MESSAGES):
         b.broadcast("h0")
@@ -66,7 +67,7 @@ def radio_is_not_flooded(station_class: type[Station] = Station) -> str | None:
     for message in first_batch:
         b.stations["s0"].on_sent(message)
     before = len(b.lives["s0"].frames)
-    b.wait(1.7)  # long enough for all other copies to be due again
+    b.wait(1.7)  # After this time, all other copies are due again.
     queued = sum(type(m) is AppSh for _, m in b.lives["s0"].frames[before:])
     limit = b.parameters.mac_backlog
     assert len(stream.sbuf) == MESSAGES

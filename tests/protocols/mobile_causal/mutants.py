@@ -61,7 +61,7 @@ MUTANTS = {
 
 @cache
 def load(name: str) -> ModuleType:
-    """Load a copy of the protocol without this rule."""
+    """Load a copy of the protocol in which this rule is undone."""
     return mutate(PACKAGE, name, MUTANTS[name].edits, SHARED)
 
 
@@ -75,7 +75,7 @@ class Kill(NamedTuple):
 
 
 def verdicts_on(schedule: Schedule, name: str) -> dict[str, Verdict]:
-    """Return the verdicts on a run of this schedule. They are empty if the run raised an exception."""
+    """Return the verdicts on a run of this schedule, or an empty dictionary if the run raised an exception."""
     protocol = load(name)
     with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
         try:
@@ -101,9 +101,7 @@ def verdicts_on_radio(seed: int, name: str, radio: scenes.Radio) -> dict[str, Ve
 
 
 def hunt(name: str, limit: int = LIMIT, radio: scenes.Radio | None = None, first: int = 0) -> Kill:
-    """Run schedules from seed `first` on until the mutant is caught. With `radio`, play scenes on the medium
-    instead.
-    """
+    """Run schedules from seed `first` until the mutant is caught. With `radio`, play scenes on the medium instead."""
     m = MUTANTS[name]
     if radio is not None:
         for seed in range(limit):

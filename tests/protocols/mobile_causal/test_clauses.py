@@ -1,4 +1,6 @@
-"""Tests with one small scene for each repaired rule. The labels are those of docs/protocols/mobile-causal.md."""
+"""Tests of the repaired rules, with one small scene for each rule. The labels are those of
+docs/protocols/mobile-causal.md.
+"""
 
 from mobilenet.protocols.mobile_causal import Status
 from mobilenet.protocols.mobile_causal.context import State
@@ -94,7 +96,7 @@ def test_f5_a_stream_copy_cannot_pass_for_a_recovery_message() -> None:
     host.on_receive(1, AppCo(0, 2, 4, mid(14), 100))
     host.on_receive(1, InitAck(0, 2, 3, 5, (5, 6), 0, False))
     assert b.deliveries("h0") == []
-    host.on_receive(1, AppCo(0, 1, 3, mid(99), 100))  # belongs to another session
+    host.on_receive(1, AppCo(0, 1, 3, mid(99), 100))  # This message belongs to another session.
     host.on_receive(1, AppCo(0, 2, 3, mid(13), 100))
     assert b.deliveries("h0") == [(9, 13), (9, 14)]
     assert b.stable["h0"].nxt == 7  # messages 5 and 6 were delivered elsewhere
@@ -178,7 +180,7 @@ def test_f12_a_host_that_rejoins_starts_with_new_numbers() -> None:
     b.pass_on(Join)
     b.pass_on(Chal)
     b.pass_on(Join)
-    # Arrives before the answer, so it is not meant for this life of the host.
+    # The message arrives before the answer, so it is not intended for this life of the host.
     b.stations["s0"].on_wired(1, App(mid(5), 100))
     assert b.context("s0", 0).state is State.REQJ
     b.cable(Req1)
@@ -211,7 +213,7 @@ def test_f13_leave_waits_for_acknowledgements() -> None:
 
 
 def granting() -> Bench:
-    """Return a bench on which s0 has sent Rsp1 for h0, which is at s1. Host h1 is at s0 and h2 at s1."""
+    """Return a bench on which s0 has sent Rsp1 for h0. Hosts h0 and h2 are at s1, and h1 is at s0."""
     b = bench_with_members(3, [0, 0, 1])
     b.move("h0", 1)
     b.pass_on(Init)
@@ -254,7 +256,7 @@ def test_f3a_delivered_messages_are_skipped_without_m_d() -> None:
     b.pass_on(AppSh, "s0")
     early = b.take(AppSh, "s1").message
     b.move("h0", 1)
-    b.hosts["h0"].on_receive(1, early)  # the message waits in RBuffer, since its M_d is empty
+    b.hosts["h0"].on_receive(1, early)  # The message waits in RBuffer, because its M_d is empty.
     b.pass_on(Init)
     for kind in (Req1, Rsp1, Req2, Rsp2):
         b.cable(kind)
@@ -276,10 +278,10 @@ def test_f6_a_position_applies_only_to_its_session() -> None:
 def test_f9_competing_requests_at_a_waiting_station_are_resolved() -> None:
     b = granting()
     s1 = b.stations["s1"]
-    s1.on_wired(2, Req1(0, Request(4, 7), 1, 0, False, 2))  # a higher init: kept
-    s1.on_wired(2, Req1(0, Request(3, 6), 1, 0, False, 2))  # another higher init: kept as well
-    s1.on_wired(2, Req1(0, Request(1, 5), 0, 0, False, 2))  # a lower init: discarded here
-    s1.on_wired(2, Req1(0, Request(1, 4), 0, 0, True, 2))  # a lower join: superseded
+    s1.on_wired(2, Req1(0, Request(4, 7), 1, 0, False, 2))  # s1 keeps this init, because its number is higher.
+    s1.on_wired(2, Req1(0, Request(3, 6), 1, 0, False, 2))  # s1 also keeps this init, because its number is higher.
+    s1.on_wired(2, Req1(0, Request(1, 5), 0, 0, False, 2))  # s1 discards this init, because its number is lower.
+    s1.on_wired(2, Req1(0, Request(1, 4), 0, 0, True, 2))  # This join has a lower number and is superseded.
     assert messages_to(b, "s2", Nothing) == [Nothing(0, Request(1, 5))]
     assert messages_to(b, "s2", Objection) == [Objection(0, Request(1, 4))]
     b.cable(Rsp1)
@@ -288,7 +290,7 @@ def test_f9_competing_requests_at_a_waiting_station_are_resolved() -> None:
     b.cable(Rsp2)
     assert messages_to(b, "s2", Objection)[1:] == [Objection(0, Request(3, 6))]
     assert [m.rq for m in messages_to(b, "s2", Rsp1)] == [Request(4, 7)]  # type: ignore[attr-defined]
-    assert not b.air  # no init_ACK is sent, because the host is elsewhere
+    assert not b.air  # The station does not send init_ACK, because the host is elsewhere.
 
 
 def test_f9_answers_to_outdated_requests_are_ignored() -> None:

@@ -43,7 +43,7 @@ def test_figure_4_of_the_paper_is_reproduced_packet_by_packet() -> None:
     b.pass_on(AppSh, "s1")
     assert b.lives["h1"].delivered == [m1, m2]
     b.cable(App, "s0")
-    b.pass_on(AppSh, "s0")  # m2, which is out of order at h0
+    b.pass_on(AppSh, "s0")  # m2 arrives at h0 out of order.
     assert b.lives["h0"].delivered == [] and b.hosts["h0"].buffer_sizes() == (1, 1)
     b.wait(0.8)  # s1 and h1 acknowledge; h0 and s0 resend m1
     assert b.pass_on(AckC, "s1").seq_h == {1: 1}
@@ -61,9 +61,7 @@ def test_figure_4_of_the_paper_is_reproduced_packet_by_packet() -> None:
 
 
 def figure_5(m3_at_s1_first: bool) -> tuple[Bench, Rsp2, InitAck]:
-    """Play figure 5: h0 moves from s0, which keeps m2 and receives m3, to s1, which keeps m1. Message m3 comes from
-    s2.
-    """
+    """Play figure 5. Host h0 moves from s0 to s1. Station s0 keeps m2 and receives m3 from s2, and s1 keeps m1."""
     b = Bench(3, [0, 1, 0], forwarding_jitter_s=0)
     b.everybody_joins()
     b.wait(0.8)

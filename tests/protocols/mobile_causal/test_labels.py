@@ -55,7 +55,7 @@ def test_every_printed_line_cited_in_the_document_exists() -> None:
 
 @pytest.mark.parametrize("path", sorted(PROTOCOL.glob("*.py")), ids=lambda path: path.name)
 def test_headers_cite_lines_together_with_their_algorithm(path: Path) -> None:
-    """A header must not cite "l.35" alone, because it is one line in Algorithm 1 and another in Algorithm 2."""
+    """A header must not cite "l.35" without the algorithm, because Algorithms 1 and 2 both have a line 35."""
     assert not re.findall(r"\bl\.\s*\d", path.read_text(encoding="utf-8"))
     for label in re.findall(r"A[1-4]:\d+(?:-\d+)?", path.read_text(encoding="utf-8")):
         assert all(line in PRINTED[algorithm] for algorithm, line in lines_of(label)), label

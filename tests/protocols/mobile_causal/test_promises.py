@@ -1,4 +1,4 @@
-"""Tests of the promises of the mobile causal broadcast to hosts that it has given up."""
+"""Tests of what the mobile causal broadcast still promises to a host after a station has given it up."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tests of `repair: selective`: no drawn schedule breaks it, and each broken rule is caught.
+"""Tests of `repair: selective`. No drawn schedule breaks it, and each mutant is caught.
 
-Source     the rules: docs/protocols/repair.md; what is checked beyond the verifier: checked_repairs.py
+Source     the rules: docs/protocols/repair.md; checks in addition to the verifier: checked_repairs.py
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def draw_schedule(seed: int, flavour: str | None = None) -> Schedule:
 
 
 def first_rejection(name: str, limit: int = LIMIT, first: int = 0) -> tuple[int, str] | None:
-    """Return the first schedule that is rejected, with the property or the check that it violates."""
+    """Return the seed of the first schedule that is rejected, and the property or check that it violates."""
     host, station = with_checks(load(name))
     for seed in range(first, first + limit):
         with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:

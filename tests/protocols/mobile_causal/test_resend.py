@@ -78,7 +78,7 @@ def test_each_message_is_resent_once_in_its_interval(count: int, air_ms: int) ->
     radio.kernel.run_until(3 * SECOND)
     assert radio.most_queued <= 20
     keys = [key for time, key in radio.sent]
-    # No copy is due for a second time so early.
+    # In this time, no copy is due a second time.
     first_round = [key for time, key in radio.sent if time < 140 * MILLISECOND]
     assert first_round == list(range(len(first_round)))
     if count * air_ms < 140:
@@ -106,8 +106,8 @@ def test_resending_pauses_after_each_batch(count: int, air_ms: int, share: float
 
 
 def test_resending_leaves_air_time_for_hosts_between_two_cells() -> None:
-    """This is the counterexample that led to resend_share: without a rest, retransmissions alone fill both cells long
-    after the last broadcast.
+    """This counterexample led to resend_share. Without pauses, retransmissions fill both cells long after the last
+    broadcast.
     """
     cell = ("duration_s=30", "seed=13", "drain_s=10", "record.positions_interval_s=null", "protocol.mac_backlog=100")
     assert Simulation(Scenario.load(HEAVY, cell)).run().quiescent

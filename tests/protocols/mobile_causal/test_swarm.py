@@ -35,8 +35,8 @@ def test_random_schedules_do_not_break_the_mobile_protocol(seed: int, flavour: s
 
 
 def leaks(outcome: PlayedSchedule) -> list[str]:
-    """Return what a run directory does not show: contexts that are no longer needed, and stations with different
-    counts.
+    """Return faults that a run directory does not show: contexts that are no longer needed, and stations with different
+    message counts.
     """
     network = outcome.network
     problems = []

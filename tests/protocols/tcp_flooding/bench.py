@@ -1,6 +1,6 @@
-"""A test bench for hosts and stations: messages wait on a channel until the test lets them pass.
+"""A test bench for hosts and stations. Messages wait on a channel until the test lets them pass.
 
-Model     channels and ports are those of mobilenet/lab/hunt/controlled. Timers run on a real kernel
+Model     The channels and ports are those of mobilenet/lab/hunt/controlled. Timers run on a real kernel.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Bench(Connections):
             self.pass_on(sender, receiver)
 
     def crash(self, h: int) -> None:
-        """Crash a host. Its connections are dropped without notice to the other ends."""
+        """Crash a host. Its connections are dropped without notifying the other ends."""
         self.forget(f"h{h}")
         self.hosts[h] = self._host(h)
 
@@ -89,5 +89,5 @@ class Bench(Connections):
         return [tuple(call.arguments[0]) for call in self.effects[f"h{h}"].upcalls if call.name == "deliver"]
 
     def upcalls(self, h: int) -> list[str]:
-        """Return the upcalls at a host, without deliveries."""
+        """Return all upcalls at a host except deliveries."""
         return [call.name for call in self.effects[f"h{h}"].upcalls if call.name != "deliver"]

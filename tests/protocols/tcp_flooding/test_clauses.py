@@ -1,5 +1,5 @@
-"""Tests of each rule of station.py and host.py in scenes played by hand, including the counterexamples of their
-headers.
+"""Tests of each rule of station.py and host.py in scenes that are specified by hand. They include the counterexamples
+in the headers of these files.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def test_a_lossless_handoff_has_no_gap() -> None:
     bench.resets_arrive = False
     bench.move(0, 1)
     assert bench.pass_on("h0", "s1") == [Attach(2, (0,), True)]
-    bench.broadcast(1, 1)  # reaches s1 after the Ping, and the host through s0
+    bench.broadcast(1, 1)  # The broadcast reaches s1 after the Ping, and reaches the host through s0.
     bench.settle()
     assert bench.deliveries(0) == [(1, 0)]
     assert bench.stations[1].serves(0) and not bench.stations[0].serves(0)
@@ -122,16 +122,16 @@ def test_messages_between_ping_and_return_are_sent_after_safe() -> None:
 
 
 def test_messages_that_arrive_after_return_are_sent_again() -> None:
-    """Message x is slower on the wire than the next message of the host over the new link."""
+    """Over the wire, message x is slower than the host's next message over the new link."""
     bench = Bench([0, 0, 1])
     bench.move(0, 1)
     # Attach, Ping, Ping, Return, Return
     bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
     bench.broadcast(1, 1)
     bench.pass_on("h1", "s0")
-    bench.pass_on("s0", "h0")  # x is delivered, but still on the wire to s1
+    bench.pass_on("s0", "h0")  # x is delivered at the host, but has not reached s1 yet.
     bench.broadcast(0, 2)
-    bench.pass_on("h0", "s0")  # accepted by the old station, but still on the wire
+    bench.pass_on("h0", "s0")  # The old station has accepted the message, but it is still on the wire.
     assert bench.stable[0].unsent == {} and bench.deliveries(0) == [(1, 0), (0, 0)]
     bench.pass_on("s1", "h0")  # Safe
     assert bench.stable[0].via == (0, 1)
@@ -245,8 +245,8 @@ def test_both_stations_know_a_host_that_moved_and_crashed() -> None:
     bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
     bench.broadcast(1, 1)
     bench.pass_on("h1", "s0")
-    bench.pass_on("s0", "h0")  # x is still on the wire
-    bench.pass_on("s1", "h0")  # after Safe, x is sent again and lost in the crash
+    bench.pass_on("s0", "h0")  # x is still on the wire.
+    bench.pass_on("s1", "h0")  # After Safe, x is sent again and lost in the crash.
     bench.crash(0)
     bench.recover(0, 2)
     bench.open()
@@ -325,7 +325,7 @@ def test_a_refused_connection_is_retried() -> None:
 def test_each_hand_picked_tcp_flooding_mutant_fails_its_scene(
     mutant: str, scene: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """These are mutants that drawn scenarios catch only late, or that the verifier cannot see."""
+    """Drawn scenarios catch these mutants only late, or the verifier cannot see their fault."""
     monkeypatch.setattr(table, "Host", MUTANTS[mutant].host)
     monkeypatch.setattr(table, "Station", MUTANTS[mutant].station)
     with pytest.raises(AssertionError):

@@ -45,7 +45,7 @@ def test_tcp_flooding_is_valid_without_movement() -> None:
     assert overall(verdicts) == "valid"
     assert metrics["gaps"] == metrics["broadcasts_undelivered"] == metrics["handoffs"] == 0
     assert 1.2 < metrics["messages_sent_per_delivery"] < 1.8 and metrics["delivery_delay_mean_s"] < 0.3
-    # MAC retries do not count as messages
+    # MAC retries do not count as messages.
     assert metrics["messages_sent_per_delivery"] * metrics["deliveries"] < metrics["frames"]
 
 
@@ -120,20 +120,20 @@ def test_tcp_flooding_is_valid_in_hostile_scenarios() -> None:
 
 
 def test_regression_a_message_does_not_follow_its_successor() -> None:
-    """The message Welcome did not state which messages it followed."""
+    """In the bug, the message Welcome did not state which messages it followed."""
     verdicts, _, _ = measure(scenes.draw(1001, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 @pytest.mark.parametrize("seed", [1912, 2148])
 def test_regression_an_idle_host_learns_that_it_was_given_up(seed: int) -> None:
-    """The host had no message to send, so it never learned that it had been given up."""
+    """In the bug, the host had no message to send, so it never learned that it had been given up."""
     verdicts, _, _ = measure(scenes.draw(seed, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 def test_regression_an_ack_on_the_air_at_the_end_is_counted() -> None:
-    """The ACK was counted at its start, but its frame at its end."""
+    """In the bug, an ACK was counted at its start, but its frame was counted at its end."""
     for number in range(40):
         changes = "drain_s=0", "workload.interval_s=0.05", "wireless.unicast_rate_mbps=1"
         one = scenario("first", f"duration_s={3 + number / 1e3}", *changes)
@@ -155,8 +155,8 @@ def test_tcp_flooding_mutants_are_killed_by_their_listed_seeds(name: str, seed: 
 
 @pytest.mark.parametrize("changes", [("protocol.tcp.max_retransmissions=0",), ("protocol.tcp.connect_timeout_s=0.5",)])
 def test_station_connections_survive_a_slow_wire(changes: tuple[str, ...]) -> None:
-    """A round trip takes 1.2 s. This is longer than the first timeout, and longer than opening a connection with a host
-    may take here.
+    """A round trip takes 1.2 s. This exceeds the first timeout, and the time in which a connection with a host must be
+    open.
     """
     slow = ("duration_s=10", "drain_s=60", "stations.backbone.delay_ms=600")
     verdicts, metrics, _ = measure(scenario("first", *slow, *changes))

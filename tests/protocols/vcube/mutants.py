@@ -1,12 +1,11 @@
-"""Mutants of the broadcasts over VCube. Each of them brings back a fault of the printed algorithms, or a misreading of
-them.
+"""Mutants of the broadcasts over VCube. Each mutant contains a fault of the printed algorithms or a misreading of them.
 
-Model     mutants are subclasses of the protocols with a few lines each. They play the swarm's schedules of their
-          protocol, one seed after the other, until a run is violated or raises. Mutants that only reorder or delay
-          messages break no promise: a pinned scene detects them instead
+Model     Mutants are subclasses of the protocols with a few lines each. They play the swarm's schedules of their
+          protocol, one seed after the other, until a run is violated or raises an exception. Mutants that only reorder
+          or delay messages do not break a promise. A pinned scene detects such mutants instead.
 Run       python -m tests.protocols.vcube.mutants [name ...] [--limit N]
           prints for each mutant its fault, the number of schedules until the verifier noticed it, the seed that caught
-          it, and what was violated
+          it, and the property that was violated
 Source    the rules by line: headers of the protocols; ours: docs/protocols/vcube.md
 """
 
@@ -110,7 +109,7 @@ class OnlyNewOnes(BestEffortBroadcast):
 
 
 class Overtakes(BestEffortBroadcast):
-    """Sends a message that is too long before the messages that wait in front of it (l.37-38 as printed)."""
+    """Sends a message that is too long before earlier messages in the queue (l.37-38 as printed)."""
 
     def _check_bundle(self, c: Tree | Ack, k: int) -> None:
         if c.size_bytes >= self._max_payload_bytes:
@@ -193,8 +192,8 @@ class _Port:
 
 
 class DoesNotWait(ReliableBroadcast):
-    """Starts the next broadcast without waiting for the acknowledgements of the present one. Only the last broadcast is
-    restarted (l.7).
+    """Starts the next broadcast without waiting for the acknowledgements of the current broadcast. Only the last
+    broadcast is restarted (l.7).
     """
 
     def broadcast(self, body: Any) -> MessageId:
@@ -287,7 +286,8 @@ class Mutant(NamedTuple):
     where: Any  # module that builds the protocol
     of: str  # name of the class that is replaced
     kind: type
-    scene: str | None = None  # test that detects it if no promise is broken, or if it takes very many schedules
+    # The test that detects the mutant if no promise is broken, or if the swarm would need very many schedules.
+    scene: str | None = None
 
 
 def _of(protocol: str, of: str, **kinds: tuple[str, type] | tuple[str, type, str]) -> dict[str, Mutant]:

@@ -20,7 +20,7 @@ class PlayedRun:
     def __init__(
         self, text: str | ProcessScenario, overrides: Sequence[str] = (), broadcasts: Sequence[tuple[float, int]] = ()
     ) -> None:
-        """Play a scenario. `broadcasts` are additional ones, given as (t.u., process)."""
+        """Play a scenario. `broadcasts` contains additional broadcasts, given as (time in t.u., process)."""
         scenario = text if isinstance(text, ProcessScenario) else ProcessScenario.from_text(text, overrides)
         self.experiment = Experiment(scenario)
         for time, i in broadcasts:
@@ -38,7 +38,7 @@ class PlayedRun:
 
     @property
     def wrong(self) -> dict[str, str]:
-        """Return the properties that are not valid. A run without deliveries is accepted."""
+        """Return the properties whose verdict is not valid. A run without deliveries is accepted."""
         return {
             name: v.explanation or v.answer for name, v in self.verdicts.items()
             if v.answer != "valid" and v.explanation != "nothing was delivered"

@@ -151,7 +151,7 @@ class Hands:
         self.delivered.append(message)
 
     def takes(self, sender: int, packet: Any) -> list[tuple[int, list[MessageId]]]:
-        """Return what the process forwards when it receives the packet."""
+        """Return the messages that the process forwards when it receives the packet, with their receivers."""
         self.sent.clear()
         self.process.on_receive(sender, packet)
         return sorted((to, sorted(m.id for m in handed.messages)) for to, handed in self.sent)
@@ -214,7 +214,9 @@ def _to(sent: tuple[int, Any]) -> int:
 
 
 class HighestInsteadOfPrefix(CausalBroadcast):
-    """Compares a message with the received messages instead of the delivered ones to decide about its delivery."""
+    """A faulty process that decides about a delivery by the messages that it has received, and not by those that it has
+    delivered.
+    """
 
     def _deliver_when_ready(self, m: Message) -> None:
         if m.depends & ~self._received:
@@ -224,7 +226,7 @@ class HighestInsteadOfPrefix(CausalBroadcast):
 
 
 class SendsTwice(CausalBroadcast):
-    """Forwards a message again that it has already forwarded."""
+    """A faulty process that forwards a message again."""
 
     def _hand_on(self, h: int, packet: Packet) -> None:
         for child in self._children[h]:

@@ -1,5 +1,5 @@
-"""Tests of causal order over VCube-RB: what crashes and false suspicions must not break, and which messages may be held
-back forever.
+"""Tests of causal order over VCube-RB. They check what holds despite crashes and false suspicions, and which messages
+may never be delivered.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def test_disjoint_paths_survive_fewer_crashes_than_dimensions(where: tuple[int, 
 def test_a_crash_drops_messages_queued_in_the_server() -> None:
     run = play(8, "all_to_all", "workload.sources=1", "faults=[{process: p0, at: 0.25}]")
     counters = run.experiment.recording.counters["messages"]
-    assert counters["never_left"] == 5 and not run.wrong  # two of the seven messages were sent
+    assert counters["never_left"] == 5 and not run.wrong  # Two of the seven messages were sent.
     assert run.metrics["deliveries"] == 8
 
 
@@ -209,12 +209,12 @@ def test_dropping_messages_too_early_breaks_agreement(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(("kind", "sent"), [(BestEffortBroadcast, [(1, 0), (1, 1)]), (Overtakes, [(1, 1), (1, 0)])])
 def test_an_oversized_message_is_sent_after_the_waiting_ones(kind: type, sent: list[tuple[int, int]]) -> None:
-    """l.37-38: no promise is broken, because links need not keep the order. However, messages must start in order, and
+    """l.37-38: links do not have to keep the order, so no promise is broken. However, messages must start in order, and
     no empty bundle may be sent.
     """
     hands = Hands()
     process = kind(hands, 2, 10**9, 100, 40, 20)
-    process.broadcast(None)  # the process waits for more messages
+    process.broadcast(None)  # The process waits for more messages.
     process.broadcast(SimpleNamespace(size_bytes=100, payload_bytes=100))
     if kind is Overtakes:
         process._flush(1)
@@ -272,7 +272,7 @@ def test_forwarding_only_the_first_copy_breaks_disjoint_paths(monkeypatch: pytes
 
 
 def deliverers(n: int, source: int, *faults: tuple[int, float]) -> set[int]:
-    """Return the processes that deliver the one message that is broadcast."""
+    """Return the processes that deliver the only message of the run."""
     crashes = ", ".join(f"{{process: p{i}, at: {at}}}" for i, at in faults)
     run = play(
         n, "disjoint_paths", "workload.sources=0", "detector=null", f"faults=[{crashes}]", broadcasts=((0, source),)

@@ -1,4 +1,4 @@
-"""Tests of the tables in the papers, and of values that must hold whatever the papers print."""
+"""Tests of the tables in the papers, and of properties that must hold independently of the printed numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Run processes on a network with arbitrary delays and without any order, and check what must hold in all cases."""
+"""Run processes on a network with arbitrary delays, on which messages may arrive in any order. Check the properties
+that must always hold.
+"""
 
 from __future__ import annotations
 
@@ -70,8 +72,8 @@ class Effects:
 
 
 def wrong(events: list[Event], n: int) -> str | None:
-    """Return what is wrong, or None. Every process must deliver each message once, after all messages that causally
-    precede it.
+    """Return a description of the first fault, or None. Every process must deliver each message once, after all
+    messages that causally precede it.
     """
     past: dict[MessageId, set[MessageId]] = {}
     has: list[set[MessageId]] = [set() for _ in range(n)]

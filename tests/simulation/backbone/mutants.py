@@ -1,4 +1,4 @@
-"""Mutants of the causal layer, for tests only. Some lack the layer, others have only a part of it."""
+"""Mutants of the causal layer for tests. Some have no causal layer, and others have only a part of it."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class OtherChannel(CausalLayer):
 
 
 class OtherChannelBesideCausal(StampedSends):
-    """Lets directed sends bypass a broadcast that is itself causal."""
+    """Lets directed sends bypass a broadcast protocol that is causal by itself."""
 
     def _admit(self, arrival: Arrival) -> None:
         self._ready.append(arrival)
 
 
 class StampedWhenSent(CausalLayer):
-    """Ticks the clock only when the broadcast below has no queue, so directed sends overtake the messages that wait in
-    this queue.
+    """Ticks the clock only when the queue of the broadcast below is empty. Directed sends therefore overtake the
+    messages in this queue.
     """
 
     def send(self, to: int, message: object) -> None:

@@ -80,7 +80,8 @@ class World:
         self.got[at, note] += 1
         if note.to is None:
             self.has[at].add(note)
-        if self.stream.random() < self.answers and len(self.sent) < 300:  # stations answer at once, during the upcall
+        # Stations answer immediately, during the upcall.
+        if self.stream.random() < self.answers and len(self.sent) < 300:
             self.say(at)
 
     def problems(self) -> list[str]:

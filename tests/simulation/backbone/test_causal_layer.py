@@ -1,4 +1,6 @@
-"""Tests of the promises of a backbone on links without order, and that each part of the causal layer is necessary."""
+"""Tests of the promises of a backbone on links without order. They also show that each part of the causal layer is
+necessary.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,7 @@ def test_removing_the_causal_layer_leads_to_violations(kind: str, layer: Layer) 
 def test_a_vector_clock_stamp_costs_four_bytes_per_changed_entry() -> None:
     world = World("vcube_reliable", 4, 1, answers=0)
     sizes = []
-    for i in (0, 0, 1):  # two messages of source 0, and then one of source 1, which follows both of them
+    for i in (0, 0, 1):  # Source 0 sends two messages. Then source 1 sends a message that follows both of them.
         world.bytes.clear()
         note = Note(len(world.sent), None, 50)
         world.sent.append(note)

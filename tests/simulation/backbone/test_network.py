@@ -1,4 +1,4 @@
-"""Tests of exact arrival times on links that do not form a tree: a full mesh, and paths over given edges."""
+"""Tests of exact arrival times on links that do not form a tree. The links form a full mesh or follow given edges."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_messages_are_routed_along_the_configured_edges(kind: str, way: str, tmp
 
 
 def test_failure_detector_tests_travel_over_the_links(tmp_path: Path) -> None:
-    """Each test is answered, and all tests and answers count as control traffic."""
+    """Each test is answered, and tests and answers count as control traffic."""
     done = play(tmp_path, "first", "stations.backbone.kind=vcube_reliable", "stations.backbone.test_interval_s=2")
     by_kind = done.counters["by_message_type"]["wired"]
     assert (
@@ -58,7 +58,7 @@ def test_failure_detector_tests_travel_over_the_links(tmp_path: Path) -> None:
 
 
 def test_false_suspicions_of_stations_lose_no_messages(tmp_path: Path) -> None:
-    """The timeout is shorter than any answer can take, so all stations suspect each other again and again."""
+    """The timeout is shorter than the time that an answer takes, so all stations suspect each other repeatedly."""
     done = play(
         tmp_path, "dynamic", "stations.backbone.kind=vcube_reliable", "stations.backbone.timeout_s=0.015",
         "stations.backbone.test_interval_s=0.3",
@@ -117,5 +117,5 @@ def test_the_run_size_estimate_counts_backbone_messages() -> None:
     ]
     tree, best_effort, reliable, causal = estimates
     joins = [Scenario.load(DYNAMIC, [f"stations.backbone.kind={kind}"]).events_of_joins for kind in ("tree", *KINDS)]
-    assert joins[1] == joins[2] == joins[3] < joins[0]  # over a tree, an answer takes several hops
+    assert joins[1] == joins[2] == joins[3] < joins[0]  # Over a tree, an answer takes several hops.
     assert tree - joins[0] == causal - joins[3] and causal < best_effort < reliable

@@ -1,4 +1,4 @@
-"""Tests of exports: their content is correct, they are complete or absent, and names are exported as plain text."""
+"""Tests of exports. The content is correct, an export is never incomplete, and names are exported as plain text."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def test_vector_clocks_of_receipts_dominate_those_of_sends(
     last: dict[str, dict[str, int]] = {}
     receipts = 0
     for happening, (node, clock, _) in zip(happened, with_clocks(happened), strict=True):
-        assert clock[node] == last.get(node, {}).get(node, 0) + 1  # an event advances the clock of its own node by one
-        assert all(clock[other] >= count for other, count in last.get(node, {}).items())  # no other clock goes back
+        assert clock[node] == last.get(node, {}).get(node, 0) + 1  # An event advances the clock of its own node by one.
+        assert all(clock[other] >= count for other, count in last.get(node, {}).items())  # Other clocks never go back.
         last[node] = clock
         if happening.text.split()[2] == "sends":
             sent[happening.number] = clock

@@ -1,4 +1,6 @@
-"""Tests of files that other programs have written: each format is recognised, or the user is asked for it."""
+"""Tests of files that other programs have written. Each format is recognised, or the error asks the user for the
+format.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +56,9 @@ def test_tracks_of_the_one_simulator_are_read(tmp_path: Path) -> None:
     ("text", "formats"),
     [
         (WALKER, ("bonnmotion", "walker")),
-        ("0 1 2\n30 2 3\n30 3 3\n", ("bonnmotion", "walker")),  # a second that occurs twice
+        ("0 1 2\n30 2 3\n30 3 3\n", ("bonnmotion", "walker")),  # One second occurs twice.
         ("0 100 0 900 0 900\n", ("bonnmotion", "one")),
-        ("0 20 0 900 0 900\n0 1 2\n", ("bonnmotion", "one")),  # a line that is too short for the format ONE
+        ("0 20 0 900 0 900\n0 1 2\n", ("bonnmotion", "one")),  # The last line is too short for the format ONE.
     ],
 )
 def test_an_ambiguous_track_format_has_to_be_specified(text: str, formats: tuple[str, str], tmp_path: Path) -> None:
@@ -123,8 +125,9 @@ def test_degrees_and_metres_in_one_track_file_are_rejected(tmp_path: Path) -> No
     near = read(tmp_path, "t,id,x,y\n0,a,10,20\n0,b,532226,761\n1,b,5000,761\n")
     assert np.shape(near["b"]) == (2, 3)  # distance in metres between the two points
     (tmp_path / "walk.txt").write_text(DEGREES + "0,b,532226.5,761\n1,b,532227.5,761\n")
-    assert not read_tracks(tmp_path / "walk.txt", coordinates="metres").lonlat  # the declaration decides
-    nodes = "0 0.5 0.5\n0 20000.5 20000.5 9 20000.6 20000.5\n"  # a file in BonnMotion, which only has metres
+    assert not read_tracks(tmp_path / "walk.txt", coordinates="metres").lonlat  # The declaration takes precedence.
+    # a file in the format BonnMotion, which always uses metres
+    nodes = "0 0.5 0.5\n0 20000.5 20000.5 9 20000.6 20000.5\n"
     assert read(tmp_path, nodes)["0"] == [(0, 0.5, 0.5)]
     assert doubt_about_metres(read_tracks(tmp_path / "walk.txt"), 1e6) == ""
     (tmp_path / "walk.txt").write_text("0 9.4 47.5\n0 9.5 47.5 99 9.6 47.5\n")
@@ -143,7 +146,7 @@ def test_track_tables_without_names_can_describe_a_single_host(tmp_path: Path) -
     )
     assert read(tmp_path, gpx, duplicates="keep-last") == {"track 1": [(0, 13.1, 52.5), (1, 13.3, 52.5)]}
     assert "--duplicates keep-last" in refusal(tmp_path, gpx)
-    back = gpx.replace("0Z", "2Z", 1)  # an earlier time is a different error than a repeated one
+    back = gpx.replace("0Z", "2Z", 1)  # A decreasing time and a repeated time are different errors.
     assert "expected a later time" in refusal(tmp_path, back, duplicates="keep-last")
 
 
@@ -270,8 +273,8 @@ def test_the_cell_table_of_a_country_is_cropped_to_cell_ranges(tmp_path: Path) -
     near = [
         (9.005, 0.009, 1000),  # 995 m from the middle of the path, where the host has no sample
         (9.005, -0.0091, 1000),  # 1,006 m from the path
-        (9.005, 0.001, 0),  # the range is unknown and the cell is 111 m away
-        (9.005, 0.0012, 0),  # the range is unknown and the cell is 133 m away
+        (9.005, 0.001, 0),  # The range is unknown, and the cell is 111 m away.
+        (9.005, 0.0012, 0),  # The range is unknown, and the cell is 133 m away.
         (9.02, 0.0, 1000),  # 1,113 m from the end of the path
         (9.02, 0.0, 1200),  # another sector of the same mast
     ]
@@ -396,7 +399,7 @@ def test_one_simulator_hosts_move_straight_between_samples(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "format"),
     [
-        (DEGREES + "9,a,0,0\n", "csv"),  # the device had no GPS fix
+        (DEGREES + "9,a,0,0\n", "csv"),  # The device had no GPS fix.
         ("0 9.43 47.51 10 9.431 47.511\n0 9.44 47.51 10 9.441 47.511\n", "bonnmotion"),
         ('$node_(0) set X_ 9.43\n$node_(0) set Y_ 47.51\n$ns_ at 1 "$node_(0) setdest 9.44 47.51 0.001"\n', "ns2"),
     ],

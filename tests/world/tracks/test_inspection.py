@@ -1,4 +1,4 @@
-"""Tests of inspect-tracks: numbers that are known beforehand, agreement with a run, and the command itself."""
+"""Tests of inspect-tracks. The numbers agree with a known case and with a run, and the command prints them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_inspect_tracks_reports_correct_numbers_for_a_known_case(tmp_path: Path)
     assert inspection.cells is not None and inspection.extent_m == (0, 0, 400, 900)
     assert inspection.gaps == [(253, "b", 51.0)] and inspection.jumps == [(304, "b", 100.0)]
     assert inspection.host_s == 200 + 49 + 51 and inspection.speed_mps[3] == 100 and inspection.speed_mps[1] == 2
-    assert inspection.cells.handoffs_m.tolist() == [[204, 0]]  # the host is past the middle by at least 2.5 m
+    assert inspection.cells.handoffs_m.tolist() == [[204, 0]]  # The host has passed the middle by at least 2.5 m.
     assert (
         inspection.cells.covered_share == pytest.approx(200 / (200 + 49 + 51))
         and inspection.cells.busiest == 1
@@ -273,7 +273,7 @@ def test_inspect_tracks_handles_short_and_odd_tracks(tmp_path: Path) -> None:
         mobilenet("inspect-tracks", "b.csv", "-o", "c.svg", "--scenario", "own.yaml", place=tmp_path), 2
     ).startswith("own.yaml: already exists")
     assert not (tmp_path / "c.svg").exists()
-    # The host is near the Arctic Circle, and longitude and latitude are exchanged.
+    # The host is near the Arctic Circle. Its longitude and latitude have been exchanged.
     lines = [f"{t},a,{67 + 0.0003 * t},{20 + 0.001 * t}" for t in range(9)]
     (tmp_path / "d.csv").write_text("t,id,lon,lat\n" + "\n".join(lines) + "\n")
     assert "are lon and lat swapped?" in " ".join(
@@ -300,7 +300,7 @@ def test_the_track_figure_and_table_count_the_same_hosts(tmp_path: Path) -> None
         and inspection.cells.covered_share == pytest.approx(2 / 3)
         and inspection.cells.uncovered_host_s == 1
     )
-    (tmp_path / "b.csv").write_text("t,id,x,y\n0.5,a,0,0\n")  # no sampling time coincides with this sample
+    (tmp_path / "b.csv").write_text("t,id,x,y\n0.5,a,0,0\n")  # This sample does not coincide with a sampling time.
     assert inspect(read_tracks(tmp_path / "b.csv"), stations, 90).cells.covered_share == 0  # type: ignore[union-attr]
 
 

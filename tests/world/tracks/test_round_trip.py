@@ -49,7 +49,7 @@ def check(track_set: RecordedSamples, known: list[Track]) -> None:
 def test_tracks_written_in_each_format_are_read_back(format: str, packed: bool, tmp_path: Path) -> None:
     name, write = WRITERS[format]
     data = write(KNOWN).encode()
-    path = tmp_path / name  # the content of the file decides whether it is compressed, not its name
+    path = tmp_path / name  # The content of the file, not its name, determines whether it is compressed.
     path.write_bytes(gzip.compress(data) if packed else data)
     expected = "csv" if format == "lonlat" else format
     assert recognise_format(path)[0] == expected
@@ -74,7 +74,7 @@ def test_ns2_nodes_move_as_commanded(
     slow.
     """
     orders = sorted((round(t, 2), round(x, 1), round(y, 1), round(v, 1)) for t, x, y, v in orders)
-    assume(not orders or any(speed for *_, speed in orders))  # without a speed, the file is refused
+    assume(not orders or any(speed for *_, speed in orders))  # Without a speed, the file is rejected.
     lines = [
         f"$node_({node}) set X_ 1.5",
         f"$node_({node}) set Y_ -2.5",

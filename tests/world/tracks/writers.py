@@ -39,7 +39,7 @@ def by_time(tracks: Tracks) -> list[tuple[float, list[tuple[str, float, float]]]
 
 def degrees(x: float, y: float) -> tuple[float, float]:
     lon, lat = to_earth([x], [y], AT_SEA)
-    return round(float(lon[0]), 8), round(float(lat[0]), 8)  # the precision is 1 mm
+    return round(float(lon[0]), 8), round(float(lat[0]), 8)  # The coordinates have a precision of 1 mm.
 
 
 def sumo_fcd(tracks: Tracks) -> str:
@@ -73,7 +73,7 @@ def sumo_fcd_csv(tracks: Tracks) -> str:
         "timestep_time;person_id;person_x;person_y;"
         "vehicle_id;vehicle_lane;vehicle_speed;vehicle_type;vehicle_x;vehicle_y"
     ]
-    lines.append("0.000;;;;;;;;;")  # a time without any host
+    lines.append("0.000;;;;;;;;;")  # At this time, there are no hosts.
     for t_s, hosts in by_time(tracks):
         for i, (name, x, y) in enumerate(hosts):
             place = f"{x:.3f};{y:.3f}"
@@ -151,7 +151,7 @@ def one(tracks: Tracks) -> str:
 
 
 def geojson(tracks: Tracks) -> str:
-    """Write a point without times, and then for each host a line with its times."""
+    """Write a point without times, followed by a line with times for each host."""
     shapes: list[tuple[str, Any, dict[str, Any]]] = [("Point", degrees(0, 0), {"name": "the middle"})]
     for name, samples in tracks:
         way = [[round(degree, 8) for degree in degrees(x, y)] for _, x, y in samples]

@@ -21,7 +21,7 @@ Run = Callable[[str, Callable[[], Any]], Any]
 
 
 class End:
-    """One end of a channel. `sent` holds the messages in transit to the other end."""
+    """Represents one end of a channel. `sent` contains the messages in transit to the other end."""
 
     def __init__(self, owner: ControlledChannels, peer: int) -> None:
         self.owner = owner
@@ -29,7 +29,7 @@ class End:
         self.other: End
         self.sent: deque[Any] = deque()
         self.taken = 0
-        self.incoming = 0  # always 0: messages do not wait at this end for earlier bytes
+        self.incoming = 0  # The number is always 0, because messages do not wait at this end for earlier bytes.
         self.closed = False
 
     @property
@@ -85,7 +85,7 @@ class Connections:
 
     def __init__(self, run: Run = lambda name, handler: handler()) -> None:
         self.run = run
-        self.opening: list[tuple[End, End]] = []  # (the end that asked, the other end)
+        self.opening: list[tuple[End, End]] = []  # pairs (requesting end, other end)
         self.resets: list[End] = []  # ends that have not yet been notified of a reset
         self.links: dict[tuple[str, str], tuple[End, End]] = {}  # (h1, s0) or (s0, s1) -> both ends, in this order
         self._radio: dict[str, ControlledChannels] = {}
@@ -111,7 +111,7 @@ class Connections:
         return here
 
     def forget(self, name: str) -> None:
-        """Close the connections of a node that has crashed, without notifying the node."""
+        """Close the connections of a node that has crashed. The node is not notified."""
         pairs = [*self.links.values(), *self.opening, *((end, end.other) for end in self.resets)]
         for end in (end for pair in pairs for end in pair):
             if end.owner.name == name:
@@ -159,11 +159,13 @@ class Connections:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a channel, a reset or a message waits for the driver."""
+        """Whether a channel, a reset or a message is waiting for the driver."""
         return bool(self.opening or self.resets or any(here.sent for here, _ in self.links.values()))
 
     def settle(self) -> None:
-        """Let all channels open and all messages arrive, including those that result from this."""
+        """Open all requested channels and deliver all messages. Repeat this for the channels and messages that
+        result.
+        """
         while self.is_under_way:
             self.open()
             for a, b in list(self.links):

@@ -79,7 +79,7 @@ class WiredMessage(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A report of a node, such as 'deliver', 'joined', 'left' or 'gap', or a request to it: 'broadcast'."""
+    """A report from a node, such as 'deliver', 'joined', 'left' or 'gap', or a broadcast request to a node."""
 
     node: str
     name: str
@@ -228,7 +228,9 @@ class Network:
     # --- shortcuts
 
     def flush(self) -> None:
-        """Deliver everything in transit, and everything that results. Frames arrive only in their own cell."""
+        """Deliver all messages in transit, and all messages that result. Frames arrive only in the cell of their
+        sender.
+        """
         while True:
             self.connections.settle()
             if self.air:
@@ -245,7 +247,7 @@ class Network:
             self.cross(*link)
 
     def settle(self) -> None:
-        """Deliver everything and fire the timers in turn, until every node has settled and all buffers are empty."""
+        """Deliver all messages and fire the timers in turn, until every node has settled and all buffers are empty."""
         for _ in range(ROUNDS):
             self.flush()
             protocols = [node.protocol for node in self.nodes.values() if node.protocol is not None]

@@ -30,13 +30,13 @@ Uniform = Callable[[float, float], float]
 
 
 def midpoint(low: float, high: float) -> float:
-    """Return the midpoint of the range instead of a random number."""
+    """Return the midpoint of the range. The function replaces a random draw."""
     return (low + high) / 2
 
 
 class Node:
-    """A node that runs one input at a time. `name` is the name in a record, such as h0 or s1. `cell` is the cell of a
-    host, also while it is down; `protocol` is None while the host is down.
+    """A node that handles one input at a time. `name` is its name in a record, such as h0 or s1. `cell` is the cell of
+    a host, even while the host is down. `protocol` is None while the host is down.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ def station_node(
     connections: Connections | None = None,
     neighbours: Sequence[int] = (),
 ) -> Node:
-    """Return a station. If it has connections, its wire consists of channels to its neighbours."""
+    """Return a station. If `connections` is given, the wire of the station consists of channels to its neighbours."""
 
     def make(node: Node, port: ControlledPort) -> Any:
         wired = ControlledWire(port) if connections is None else connections.of(node.name, neighbours)

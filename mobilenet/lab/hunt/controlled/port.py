@@ -52,7 +52,7 @@ class Effects:
         self.radio: list[Transmission] = []
         self.wired: list[Transmission] = []
         self.upcalls: list[Upcall] = []
-        self.answer: Any = None  # the result of the method that was called
+        self.answer: Any = None  # The return value of the method that was called.
 
     def frame(self, to: int | None, message: Any) -> None:
         self.radio.append(Transmission(to, message))
@@ -70,7 +70,7 @@ class HasNow(Protocol):
 
 
 class Clock:
-    """A clock of one node, or one that several nodes share."""
+    """A clock that belongs to one node or is shared by several nodes."""
 
     __slots__ = ("now",)
 
@@ -120,7 +120,7 @@ class ControlledPort:
         self.uniform = uniform
         self.effects = effects
         self.timers: list[Any] = []
-        self.channels: Any = None  # set for a protocol that needs connections: see connections.py
+        self.channels: Any = None  # Set only for protocols that need connections: see connections.py.
         self._clock = clock
         self._new_timer = new_timer
 

@@ -54,8 +54,8 @@ class Processes:
     # --- what the driver may do to a process
 
     def broadcast(self, i: int, body: Any = None) -> MessageId:
-        """Let process i broadcast, and return the message. Deliveries that the broadcast causes immediately are
-        recorded after it.
+        """Let process i broadcast, and return the identifier of the message. Deliveries during the call are recorded
+        after the broadcast.
         """
         message = self._alive(i).broadcast(body)
         self.events.append(Event(f"p{i}", "broadcast", (message,)))
@@ -68,12 +68,12 @@ class Processes:
         self.protocols[i] = None
 
     def suspect(self, by: int, about: int) -> None:
-        """Let a process suspect another one, even if the other one has not crashed."""
+        """Let process `by` suspect process `about`, even if `about` has not crashed."""
         self._alive(by).on_crash(about)
         self._take(by)
 
     def trust(self, by: int, about: int) -> None:
-        """Let a process withdraw its suspicion of another one."""
+        """Let process `by` withdraw its suspicion of process `about`."""
         self._alive(by).on_up(about)
         self._take(by)
 
@@ -84,7 +84,7 @@ class Processes:
         return matching_packets(self.under_way, kind, sender, receiver)
 
     def deliver(self, packet: Packet) -> None:
-        """Let the message arrive at its receiver, if that has not crashed."""
+        """Let the message arrive at its receiver, unless the receiver has crashed."""
         self._remove(packet)
         i = int(packet.receiver[1:])
         protocol = self.protocols[i]

@@ -30,7 +30,7 @@ class CaseProgress(NamedTuple):
 class Report(NamedTuple):
     case: Case
     result: Result
-    trace: tuple[str, ...]  # the steps that lead to the violation
+    trace: tuple[str, ...]  # The steps that lead to the violation.
 
 
 def explore(cases: Iterable[Case], seconds: float = 900, gib: float = 16) -> Iterator[CaseProgress | Report]:
@@ -85,7 +85,7 @@ def shortest(case: Case, first_search: Search, seconds: float, gib: float) -> tu
 
 
 def bounds(case: Case) -> str:
-    """Describe the bounds of a case in words."""
+    """Describe the limits of a case in words."""
     count = [pluralize(case.stations, "station"), pluralize(len(case.cells), "host")]
     may = [f"up to {pluralize(sum(case.messages), 'message')}"] if any(case.messages) else []
     for number, what in ((case.moves, "move"), (case.crashes, "crash"), (case.leaves, "leave"), (case.joins, "join")):

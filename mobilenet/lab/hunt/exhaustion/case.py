@@ -27,8 +27,8 @@ class Case:
     moves: int = 0  # maximum number of cell changes, over all hosts
     movers: tuple[int, ...] = (0,)  # the hosts that may change their cell
     crashes: int = 0
-    # The search begins when all hosts are members, each has delivered one message of every host, and nothing is in
-    # transit.
+    # If True, all hosts are members when the search begins, each host has delivered one message of every host, and no
+    # message is in transit.
     joined: bool = True
     leaves: int = 0
     joins: int = 0  # how many times hosts may join again after leaving, over all hosts
@@ -38,7 +38,7 @@ class Case:
     # receiver again, `repeats` times in total.
     repeats: int = 3
     step_ns: int = 10_000_000  # The clock of a node advances by this much before each input: see local.py.
-    forget: Forget = nothing  # names the attributes that no longer matter: see encoding.py
+    forget: Forget = nothing  # Returns the attributes that no longer matter: see encoding.py
     single_owner: bool = False  # whether to check that at most one station serves a host
 
     @property

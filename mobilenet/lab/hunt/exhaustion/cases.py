@@ -44,7 +44,7 @@ COUNTED = ("Join", "Init", "Leave")  # The search limits these messages: for exa
 
 def mobile_case(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
     """Return a case of the mobile causal broadcast."""
-    repeats = others.pop("repeats", 2 * len(cells) + 1)  # for two timeouts per host and one copied frame
+    repeats = others.pop("repeats", 2 * len(cells) + 1)  # This covers two timeouts per host and one copied frame.
     parameters = others.pop("parameters", PARAMETERS)
     return Case(
         name,

@@ -24,8 +24,8 @@ ROUNDS = 40
 
 
 class Completion:
-    """Brings the states of a space to rest, and remembers the states for which this succeeded. Frames and budgets do
-    not matter, because the completion begins without them.
+    """Continues from states of a space until the network is at rest, and remembers the states for which this succeeded.
+    Frames and budgets do not matter, because the completion begins without them.
     """
 
     def __init__(self, space: Space) -> None:
@@ -71,7 +71,9 @@ class Run:
         return (*self.nodes, self._wired, self.history)
 
     def to_rest(self, good: set[State]) -> list[State]:
-        """Return the states on the way to rest. Each of them also comes to rest if all frames in the air are lost."""
+        """Return the states that were passed on the way to rest. Each of them also comes to rest if all frames in the
+        air are lost.
+        """
         space, passed = self._space, [self.state]
         for host in range(space.hosts):
             facts = space.nodes[host].facts[self.nodes[host]]

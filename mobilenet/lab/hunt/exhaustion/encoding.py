@@ -20,7 +20,7 @@ from typing import Any
 
 from mobilenet.lab.hunt.controlled.port import ControlledPort, ControlledWire, Timer
 
-# Clocks start at this time. No other number in a protocol is as large, except a few sentinels that are far larger.
+# Clocks start at this time. A protocol contains no other numbers of this size. Sentinels are far larger.
 EPOCH = 10**15
 SPAN = 10**13
 PLAIN = frozenset((str, float, bool, type(None), bytes))

@@ -63,7 +63,9 @@ class Messages(Numbering):
         return number
 
     def find(self, message: Any) -> int:
-        """Return the number of a message. It must be the numbered object itself, not an equal one."""
+        """Return the number of a message. The message must be the numbered object itself, because equal messages may
+        have different numbers.
+        """
         return self._places[id(message)]
 
 
@@ -96,7 +98,7 @@ class Local:
     """One node of a case. State 0 is its initial state."""
 
     def __init__(self, place: int, build: Callable[[Clock], Node], messages: Messages, case: Case) -> None:
-        """Set up the node. `place` is its position among all nodes of the case."""
+        """Set up the node. `place` is its index among all nodes of the case."""
         self._place = place
         self._build = build
         self._messages = messages

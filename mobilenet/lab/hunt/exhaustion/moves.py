@@ -44,7 +44,7 @@ class Moves:
         self.nodes += [self._local(case.build_station, s, self.hosts + s) for s in range(case.stations)]
         self.count = len(self.nodes)
         self.frames = Numbering()  # bit -> (receiver, input)
-        self.masks = [0] * self.count  # for each node, the bit mask of the frames sent to it
+        self.masks = [0] * self.count  # The bit mask of the frames sent to each node.
         self._received: dict[tuple[int, str, int, int], int] = {}
         self._known: list[dict[tuple[int, int, int], tuple[tuple[Move, ...], int]]] = [{} for _ in self.nodes]
         self._wired: list[dict[tuple[int, int, int], Move]] = [{} for _ in self.nodes]
@@ -119,7 +119,7 @@ class Moves:
             yield self._plain(node, local, ("join",), JOIN)
         if case.messages[node]:
             move = self._plain(node, local, ("broadcast", 1), BROADCAST)
-            if move.story:  # If there are no events, the host has refused the broadcast.
+            if move.story:  # A host that refuses a broadcast does not cause events.
                 yield move
 
     def _is_counted(self, node: int, input_number: int) -> bool:
@@ -143,7 +143,7 @@ class Moves:
         )
 
     def story(self, node: int, input_number: int, effects: StepEffects) -> tuple[tuple[Any, ...], ...]:
-        """Return the events of a step that have to be judged."""
+        """Return the events of a step that must be judged."""
         if effects.answer is not None and self.nodes[node].input_at(input_number)[0] == "broadcast":
             return (("broadcast", effects.answer), *effects.upcalls)
         return effects.upcalls

@@ -35,7 +35,7 @@ LOOK_EVERY = 2000  # number of expanded states between two checks of the limits
 
 
 class KeptState:
-    """A state of the search that is explored unless a later state covers it."""
+    """A state that the search will explore, unless a later state covers it."""
 
     __slots__ = ("before", "budget", "covered", "depth", "frames", "state", "step", "used")
 
@@ -61,7 +61,7 @@ class Result(NamedTuple):
     case: Case
     outcome: str  # 'exhausted', 'violated', or 'stopped'
     states: int  # number of distinct combinations of nodes, wires and history
-    covering: int  # number of states, including frames and budgets, that are not covered by another one
+    covering: int  # number of states, including frames and budgets, that no other state covers
     expanded: int
     transitions: int
     depth: int
@@ -114,7 +114,7 @@ class Search:
         except NotCalm as broken:
             outcome, violation = "violated", broken.violation
             path, after = (trail(broken.entry) if breadth else ()), tuple(self.completion.last)
-        except Violation as error:  # raised before the search began
+        except Violation as error:  # The violation occurred before the search began.
             outcome, violation = "violated", error
         last = self._progress(time.perf_counter() - started)
         covering = sum(map(len, self._entries.values()))
@@ -135,7 +135,7 @@ class Search:
     def _enter(self, state: State, before: KeptState | None, step: Step | None, breadth: bool) -> None:
         if (
             self.mirror is not None and not breadth
-        ):  # A trace needs the same hosts throughout, so a breadth-first search does not use mirror images.
+        ):  # In a trace, hosts must keep their identity, so a breadth-first search does not use mirror images.
             state = self.mirror.choose(state)
         key, budget, frames, used = state[:-3], state[-3], state[-2], state[-1]
         known = self._entries.get(key)

@@ -34,7 +34,7 @@ State = tuple[int, ...]
 
 
 class Step(NamedTuple):
-    """A move, and the link over which its message arrived. In a move of node -1, a message only passes through a
+    """A move, and the link over which its message arrived. Node -1 stands for a message that only passes through a
     station.
     """
 
@@ -65,20 +65,20 @@ class Space:
         return history
 
     def first(self) -> State:
-        """Return the state in which all nodes have just been built and no host is a member."""
+        """Return the state in which all nodes have just been created and no host is a member."""
         case = self.case
         budget = (case.repeats, case.moves, case.crashes, case.leaves, case.joins, *case.messages)
         return self.silent((0,) * self.count, self.number_budget(budget), self.number_history(begin(self.hosts)))
 
     def silent(self, nodes: tuple[int, ...], budget: int, history: int) -> State:
-        """Return the state with these states of the nodes, and nothing in transit."""
+        """Return the state in which the nodes have the given states, and no message is in transit."""
         state = (*nodes, self.wires.empty, history, budget, 0, 0)
         for node in range(self.count):
             state = self._normal(list(state), node, 0)
         return state
 
     def joining_state(self) -> State:
-        """Return the state in which every host has asked to join, and the frames that this sends are in transit."""
+        """Return the state in which every host has asked to join. The frames of these requests are in transit."""
         state = self.first()
         for host in range(self.hosts):
             state = self._apply(state, self.moves.join(host, state[host]), self.wires.empty, state[-3])
@@ -152,7 +152,7 @@ class Space:
         return self._normal(after, node, move.sends & ~state[-2])
 
     def _normal(self, after: list[int], moved: int, new: int) -> State:
-        """Return the state after a node has changed and new frames were sent, with all frames added that can be sent
+        """Return the state after a node has changed and new frames were sent. Also add all frames that can be sent
         without any other change.
         """
         air, used, masks, moves_of = after[-2], after[-1], self.moves.masks, self.moves.moves_of

@@ -58,7 +58,7 @@ class Mirror:
         return 1 - node if node < 2 else node
 
     def _local(self, node: int, state: int) -> int:
-        """Return the number of the mirror image of a state, among the states of the node's counterpart."""
+        """Return the number of the mirror image of a state. The number belongs to the node's counterpart."""
         known = self._locals[node]
         way = []
         while state not in known:

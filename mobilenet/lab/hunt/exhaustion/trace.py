@@ -30,8 +30,8 @@ class Line(NamedTuple):
     node: str
     node_input: Input
     link: tuple[int, int] | None  # the link of a message that arrived over the wire
-    again: bool = False  # whether the node had already received this frame
-    completing: bool = False  # whether this step comes after the faults have ended
+    again: bool = False  # True if the node had already received this frame.
+    completing: bool = False  # True if this step is part of the completion without faults.
 
 
 class Trace(NamedTuple):
@@ -120,7 +120,7 @@ class _Tracer:
         for other, state in self._space.successors_until_broken(self._state):
             if other == step:
                 return state
-        return self._state  # This is the last step, which breaks a check.
+        return self._state  # This is the last step, and it breaks a check.
 
     def _line(self, step: Step, before: set[tuple[int, int]]) -> Line:
         link = None if step.link is None else self._space.wires.links[step.link]

@@ -28,7 +28,7 @@ class Head(NamedTuple):
     at: int
     source: int
     message: int
-    handled: bool  # whether the station handles the message or only forwards it
+    handled: bool  # True if the station handles the message, and False if it only forwards it.
     left: int  # the state of the wires after the message has arrived and been forwarded
 
 

@@ -35,7 +35,7 @@ class Air:
 
     loss: float = 0.0
     duplicate: float = 0.0
-    late: float = 0.0  # probability that a packet takes up to late_ns instead of delay_ns
+    late: float = 0.0  # probability that a packet takes up to late_ns and not delay_ns
     overhear: float = 0.0
     drop: float = 0.0  # probability that the queue of the sender is full
     delay_ns: int = 5 * MILLISECOND
@@ -50,11 +50,11 @@ class _Packet(NamedTuple):
     to: int
     sender: int
     message: Any
-    addressed: bool  # whether the packet is meant for this receiver, rather than overheard by it
+    addressed: bool  # whether the packet is addressed to this receiver (otherwise the receiver overhears it)
 
 
 class Adversary:
-    """The network of the adversary: stations, hosts, and everything between them."""
+    """The adversary's network, with its stations, its hosts, the radio and the wires."""
 
     def __init__(
         self,
@@ -252,7 +252,7 @@ class Adversary:
         return True
 
     def heard_ns(self, s: int, host: int) -> int:
-        """Return when the station last received a packet from the host, whatever the protocol believes."""
+        """Return when the station last received a packet from the host. The state of the protocol does not matter."""
         return self._last_packet_ns.get((s, host), 0)
 
     def _at_host(self, h: int, sender: int, message: Any) -> bool:
@@ -281,7 +281,7 @@ class Adversary:
         )
 
     def not_at_rest(self) -> Iterator[str]:
-        """Yield the reasons why the network is not at rest, as text for people."""
+        """Yield the reasons why the network is not at rest, as readable text."""
         nodes = [*((f"s{s}", node) for s, node in enumerate(self.stations)),
                  *((f"h{h}", node) for h, node in enumerate(self.hosts))]  # fmt: skip
         for name, node in nodes:

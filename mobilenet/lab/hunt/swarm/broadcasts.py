@@ -32,14 +32,14 @@ from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import OwnBroadcast
 
 Values = dict[str, Any]
-# The promise that a message is delivered if fewer than log2 n processes crash.
+# This promise guarantees that a message is delivered if fewer than log2 n processes crash.
 BELOW_DIMENSION = "correct_source_below_dimension"
 HOP = 1.1  # in time units
 PATIENCE = 3000.0  # duration of a run whose end cannot be predicted, in time units
 
 
 def draw(seed: int, protocol: str, own: OwnBroadcast | None = None) -> ProcessScenario:
-    """Return the scenario of a seed. If `protocol` is `own`, then `own` holds the protocol of a plug-in with its
+    """Return the scenario of a seed. If `protocol` is `own`, the argument `own` contains a plug-in's protocol and its
     declarations.
     """
     stream = Stream(seed, f"swarm/{protocol}")
@@ -119,7 +119,7 @@ def _detector(stream: Stream, n: int, network: AbstractNetwork, latest: float, m
         for _ in range(stream.below(3 if hasty else 9))
     ]
     mistakes = tuple(mistake for mistake in drawn if mistake["by"] != mistake["about"])
-    # Even the short timeout is long enough for an answer that is sent at once.
+    # Even the short timeout is sufficient for an answer that is sent immediately.
     timeout = 2 * (network.send + 1) + stream.uniform(0, n * network.send) if hasty else sure
     return {"interval": interval, "timeout": timeout, "mode": "unreliable", "mistakes": mistakes}
 

@@ -127,7 +127,9 @@ def _error_in_words(error: Exception) -> str:
 
 
 def explain(verdicts: dict[str, Verdict]) -> str:
-    """Return an explanation of the violated properties or, if there are none, of the unknown ones."""
+    """Return an explanation of the violated properties. If no property is violated, explain those whose verdict is
+    unknown.
+    """
     for answer in ("violated", "unknown"):
         explanations = [
             f"{name}: {verdict.explanation}" for name, verdict in verdicts.items() if verdict.answer == answer
@@ -149,8 +151,8 @@ def keep_run(
 
 
 def keep_again(kept: AdversarySchedule, its_folder: Path, directory: Path, allow_code: bool) -> None:
-    """Play the schedule of a run again and write a complete run directory, using the copies of the plug-in files in the
-    run.
+    """Play the schedule of a run again and write a complete run directory. The protocol is loaded from the plug-in
+    files that were copied into the run.
     """
     repairs = getattr(kept.protocol, "repair", None) == "selective"
     drawn = schedule.draw(kept.seed, backbone=kept.backbone, repairs=repairs)
@@ -222,7 +224,7 @@ def _write_rest(
     directory: Path, scenario: AnyRecorded, recording: Recording, facts: dict[str, Any], whole: bool,
     checks: Sequence[Check] = (),
 ) -> str:  # fmt: skip
-    """Write the remaining files of a run directory, and return the fingerprint."""
+    """Write the other files of a run directory, and return the fingerprint."""
     if checks:
         facts["own_checks"] = {check.property: check.asks for check in checks}
     write_manifest(directory, facts)

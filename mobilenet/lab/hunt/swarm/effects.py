@@ -54,7 +54,7 @@ class StationEffects:
 
 
 class HostEffects:
-    """The effects of a host. All lives of the host share one trace."""
+    """The effects of a host. All lives of the host are recorded in the same trace."""
 
     def __init__(self, network: Network, me: int) -> None:
         self._network = network
@@ -63,7 +63,7 @@ class HostEffects:
         self._member = False
         self._session: int | None = None  # session of the last join, or of the last completed handoff
         self._handoff: int | None = None  # the session of the handoff in progress
-        self._held: list[str] | None = None  # deliveries that wait for the end of a broadcast
+        self._held: list[str] | None = None  # deliveries that are recorded after the broadcast in progress
 
     def frame(self, to: int | None, message: Any) -> None:
         self._network.from_host(self._me, to, message)
@@ -80,11 +80,15 @@ class HostEffects:
     # --- a broadcast
 
     def hold(self) -> None:
-        """Hold back deliveries during a broadcast, because a protocol may deliver its own message immediately."""
+        """Delay the recording of deliveries during a broadcast, because a protocol may deliver its own message
+        immediately.
+        """
         self._held = []
 
     def release(self, message: MessageId | None) -> None:
-        """Record a broadcast (None: it was refused), and then the deliveries that were held back."""
+        """Record a broadcast, and then the deliveries that were delayed. None stands for a broadcast that was
+        refused.
+        """
         if message is not None:
             self._add("broadcast", message=name_of(message))
         held, self._held = self._held, None

@@ -77,7 +77,7 @@ def options_of(protocol: str) -> str:
 def plug_in_kind(protocol: str) -> Kind:
     """Return the kind of a plug-in. This executes the code of a class once for each version of its file."""
     if are_programs(protocol):
-        scene_of(1, protocol)  # raises an error if the group is invalid
+        scene_of(1, protocol)  # This raises an error if the group is invalid.
         return "hosts"
     path, _ = _split(protocol)
     return _kind_by_version(protocol, path.stat().st_mtime_ns if path.is_file() else 0)
@@ -86,7 +86,7 @@ def plug_in_kind(protocol: str) -> Kind:
 @cache
 def _kind_by_version(protocol: str, version: int) -> Kind:
     path, name = _split(protocol)
-    scene = scene_of(1, protocol)  # raises an error if the file name is wrong
+    scene = scene_of(1, protocol)  # This raises an error if the file name is wrong.
     if plays_among_processes("--protocol", f"{path.name}:{name}", path.parent, True):
         return "processes"
     declaration, _ = declaration_for(scene, True)
@@ -102,7 +102,9 @@ def scene_of(seed: int, protocol: str, radio: scenes.Radio = "dcf") -> Scenario:
 
 
 def kept_scene(protocol: OwnProtocol | OwnProgram, directory: Path) -> Scenario:
-    """Return the scene for a plug-in in a run directory, using the copies of its files there."""
+    """Return the scene for a plug-in in a run directory. The scene uses the copies of the plug-in's files in this
+    directory.
+    """
     if isinstance(protocol, OwnProtocol):
         return _scene(1, inline({"class": protocol.reference}), directory)
     return _scene(1, inline(protocol.model_dump(include={"command", "promises"})), directory)

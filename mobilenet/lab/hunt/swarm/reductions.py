@@ -15,18 +15,19 @@ import pandas as pd
 from mobilenet.quoting import pluralize
 from mobilenet.scenario import ProcessScenario, Scenario
 
-Changes = dict[str, Any]  # dotted key -> value
+Changes = dict[str, Any]  # dotted key -> new value
 NAME = r"\b[hp]\d+:\d+\b"  # name of a broadcast, such as h0:3
 MOST_DRAWN, ROOM_S = 4, 0.05  # maximum number of broadcasts in one diagram; margin around a time, in seconds
-SAFE_DRAIN_S = 5.0  # A violation that concerns deliveries becomes apparent within this time.
-SEEDS_OF_THE_NAMED = 40  # Many seeds can be tried, because a run with only the named broadcasts is short.
-# If one host is removed, all others move differently, so it may take many seeds until the violation occurs again.
+SAFE_DRAIN_S = 5.0  # A violation of a delivery property becomes apparent within this time.
+SEEDS_OF_THE_NAMED = 40  # A run with only the named broadcasts is short, so many seeds can be tried.
+# Removing a host changes the movement of all other hosts, so several seeds may be needed until the violation occurs
+# again.
 SEEDS_OF_FEW_HOSTS = 8
-SEEDS_AT_LAST = (16, 40)  # numbers of additional seeds, tried only while trials are left
+SEEDS_AT_LAST = (16, 40)  # numbers of additional seeds that are tried at the end, if the limit on trials allows it
 
 
 class Search(Protocol):
-    """The part of a search that the reductions use."""
+    """The interface of a search that the reductions use."""
 
     scenario: Any  # the smallest scenario so far
     events: pd.DataFrame  # events of the run that violates the property
@@ -58,7 +59,7 @@ class OfHosts:
                 return
 
     def _write_down(self) -> None:
-        """Replace random workload and faults by explicit lists of what happened in the run."""
+        """Replace the random workload and the random faults by explicit lists of what happened in the run."""
         scenario = self._search.scenario
         if scenario.longest_drain_s > SAFE_DRAIN_S:
             self._search.attempt({"drain_s": SAFE_DRAIN_S})
@@ -79,7 +80,7 @@ class OfHosts:
             self._search.attempt({"faults": {"schedule": "explicit", "outages": self._outages()}})
 
     def _those_named(self, payload_bytes: int) -> None:
-        """Keep only the broadcasts that the explanation names, or else all broadcasts of their senders."""
+        """Keep only the broadcasts that the explanation names. If this fails, keep all broadcasts of their senders."""
         events = self._search.events[self._search.events["event"] == "broadcast"]
         named = events[events["message"].isin(re.findall(NAME, self._search.explanation))]
         if named.empty:
@@ -120,7 +121,7 @@ class OfHosts:
             self._search.cut_list("stations.layout.points_m", layout.points_m)
 
     def _earlier(self, seeds: int, first: int) -> bool:
-        """Move everything to an earlier time if the first broadcast comes late."""
+        """Move all events to an earlier time if the first broadcast comes late."""
         scenario = self._search.scenario
         messages = scenario.workload.messages
         first_s = min((message.at_s for message in messages), default=0.0)
@@ -132,7 +133,7 @@ class OfHosts:
         return self._search.attempt({"workload.messages": earlier_messages, **shorter}, seeds, first)
 
     def _shortest(self) -> None:
-        """Find the shortest duration, to a tenth of a second."""
+        """Find the shortest duration, with a precision of a tenth of a second."""
         low, high = 0.0, self._search.scenario.duration_s
         while high - low > 0.1 and not self._search.is_over:
             middle = round((low + high) / 2, 3)
@@ -142,7 +143,9 @@ class OfHosts:
                 high = middle
 
     def _at_last(self) -> bool:
-        """Try, with more and more seeds, to begin earlier or to remove hosts. Return whether this succeeded."""
+        """Try to begin earlier or to remove hosts, with an increasing number of seeds. Return whether this
+        succeeded.
+        """
         first = SEEDS_OF_FEW_HOSTS
         for seeds in SEEDS_AT_LAST:
             if self._earlier(seeds, first):
@@ -184,11 +187,11 @@ class OfHosts:
                 host += 1
 
     def _without_strangers(self, hosts: int) -> Changes:
-        """Return the lists without the hosts that have been removed."""
+        """Return the lists without entries for hosts that have been removed."""
         return self._with_hosts({host: host for host in range(hosts)})
 
     def _with_hosts(self, moved: Mapping[int, int]) -> Changes:
-        """Return the lists restricted to the hosts in `moved`, with their new numbers."""
+        """Return only the list entries for the hosts in `moved`, with their new numbers."""
         scenario = self._search.scenario
         changes: Changes = {}
         lists = {
@@ -287,8 +290,8 @@ class OfProcesses:
 def fewer(
     search: Search, key: str, count: int | None, least: int, also: Callable[[int], Changes] = lambda few: {}
 ) -> None:
-    """Find the smallest number that still works, by halving and then by single steps. `also` returns further changes
-    that the number requires.
+    """Find the smallest number with which the property is still violated, by halving and then by single steps. `also`
+    returns further changes that the number requires.
     """
     while count is not None and count > least and not search.is_over:
         few = max(least, count // 2)

@@ -23,7 +23,7 @@ from mobilenet.scenario import Scenario
 
 Values = dict[str, Any]
 REFERENCE_LOSS_DB = 40.05
-Radio = Literal["dcf", "acking", "sinr"]  # a MAC over the unit disk, or 802.11 with SINR
+Radio = Literal["dcf", "acking", "sinr"]  # a MAC with the unit disk model, or 802.11 with SINR
 
 
 def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radio = "dcf") -> Scenario:
@@ -126,13 +126,13 @@ def _dcf(stream: Stream, range_m: float, most_loss: float) -> Values:
 
 
 def _groupcast(seed: int) -> Values:
-    """Return the group retries. They come from a separate stream, like all values that only the repair schemes use."""
+    """Return the group retries. Like all values that only the repair schemes use, they come from a separate stream."""
     stream = Stream(seed, "swarm/groupcast")
     return {"groupcast": "unsolicited_retry", "group_retries": 1 + stream.below(3)} if stream.chance(0.5) else {}
 
 
 def _acking(seed: int, dcf: Values) -> Values:
-    """Return the keys of the MAC `acking`. Except for the keys that every MAC has, they come from a separate stream."""
+    """Return the keys of the MAC `acking`. Keys that exist only for this MAC come from a separate stream."""
     stream = Stream(seed, "swarm/acking")
     return {
         "mac": "acking",
@@ -148,8 +148,8 @@ def _acking(seed: int, dcf: Values) -> Values:
 
 
 def _sinr(seed: int, dcf: Values) -> Values:
-    """Return the keys of a radio with SINR. Its power is such that preambles are detected up to the range. Its rate
-    works at that distance.
+    """Return the keys of a radio with SINR. With its power, preambles are detected up to the range, and its rate works
+    at that distance.
     """
     stream = Stream(seed, "swarm/sinr")
     exponent, preamble_rssi_dbm = stream.uniform(2.5, 3.3), stream.one_of(-82.0, -82.0, -70.0)

@@ -39,7 +39,7 @@ class Flavour:
 
     broadcast: float = 8
     move: float = 4
-    hole: float = 1  # leave coverage for a while
+    hole: float = 1  # leave coverage for some time
     crash: float = 0.7
     leave: float = 0.3
     hurry: float = 0.3  # probability that the next action follows within the duration of a handoff
@@ -93,7 +93,7 @@ class Schedule:
     air: Air
     first_cells: tuple[int, ...]
     actions: tuple[tuple[int, int, str, int], ...]  # (time, host, action, cell), in the order of time
-    replay_every_ns: int  # 0: old packets do not arrive again
+    replay_every_ns: int  # If 0, old packets do not arrive again.
     late_replays: int  # number of old packets that arrive again after the network has settled
     backbone: str = "tree"  # "tree", or the name of a broadcast over VCube, which plays the same schedule
 
@@ -114,8 +114,8 @@ class PlayedSchedule:
 
 
 def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs: bool = False) -> Schedule:
-    """Return the schedule of a seed. `repairs` adds the parameters of `repair: selective`, and everything else stays
-    the same.
+    """Return the schedule of a seed. `repairs` adds the parameters of `repair: selective` and does not change any other
+    value.
     """
     stream = Stream(seed, "swarm/schedule")
     name = list(FLAVOURS)[stream.below(len(FLAVOURS))]
@@ -159,8 +159,8 @@ def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs:
 
 
 def _parameters(stream: Stream, f: Flavour) -> MobileCausalParameters:
-    """Return parameters with shorter times than in a radio network, so that more events happen in a run. T is much
-    longer than the heartbeat.
+    """Return parameters with shorter times than in a radio network. More events then happen in a run. T is much longer
+    than the heartbeat interval.
     """
     return MobileCausalParameters(
         window=(150, 150, 8, 3)[stream.below(4)],
@@ -295,7 +295,7 @@ class _Run:
             self._insist(host)
 
     def _insist(self, host: int) -> None:
-        """Ask a host to join or leave, again and again until it has done so."""
+        """Ask a host to join or leave, and repeat the request until the host has joined or left."""
         network, wants_in = self._network, self._wants_in[host]
         protocol = network.hosts[host]
         if protocol is not None and protocol.is_out() == wants_in:
@@ -343,7 +343,7 @@ class _Run:
         return all(host is not None and host.is_out() != wants_in for host, wants_in in hosts) and self._network.rests()
 
     def not_at_rest(self) -> Iterator[str]:
-        """Yield the reasons why the network is not at rest, as text for people."""
+        """Yield the reasons why the network is not at rest, as readable text."""
         for number, (host, wants_in) in enumerate(zip(self._network.hosts, self._wants_in, strict=True)):
             if host is not None and host.is_out() == wants_in:
                 yield f"h{number} still has to {'join' if wants_in else 'leave'}"

@@ -121,7 +121,7 @@ class Shrinking:
 
     @property
     def to_look_at(self) -> Sequence[str]:
-        """The changes that make it possible to draw the run. They do not alter what happens in the run."""
+        """The changes that are needed to draw the run. They do not affect the events of the run."""
         changes: Sequence[str] = self._kind.to_look_at
         return changes
 

@@ -15,7 +15,7 @@ from typing import Any
 from mobilenet.network.radio.frame import OUTCOMES
 from mobilenet.record.recorder import Samples
 
-NO_KIND = [0, 0, 0]  # packets, bytes, payload bytes
+NO_KIND = [0, 0, 0]  # numbers of packets, bytes and payload bytes
 
 
 class Pairs:

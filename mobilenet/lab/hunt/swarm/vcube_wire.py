@@ -46,7 +46,7 @@ class VCubeWire:
         return all(layer.is_idle for layer in self.layers)
 
     def send(self, at: int, to: int | None, message: Any) -> None:
-        """Send a message of a station to another one, or to all others (None)."""
+        """Send a message from one station to another, or to all others if `to` is None."""
         layer = self.layers[at]
         if to is None:
             layer.broadcast(message)
@@ -64,8 +64,8 @@ class VCubeWire:
         self.layers[b].on_receive(a, message)
 
     def _suspect(self, by: int, about: int) -> None:
-        """Let a station suspect another one a moment later, outside of any handler, and trust it again after a
-        while.
+        """Let a station suspect another one. The suspicion begins shortly afterwards, outside of any handler, and is
+        withdrawn later.
         """
         if by == about or (by, about) in self._suspected:
             return

@@ -44,7 +44,7 @@ class Backbone:
     is_at_rest = True  # The tally counts the messages in transit instead.
 
     def send(self, at: int, to: int | None, message: Any) -> None:
-        """Send a message of a station to another one, or to all others (None)."""
+        """Send a message from one station to another, or to all others if `to` is None."""
         self._pass_on(at, None, at, to, message)
 
     def _pass_on(self, at: int, before: int | None, source: int, to: int | None, message: Any) -> None:

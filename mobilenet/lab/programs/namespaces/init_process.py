@@ -36,7 +36,7 @@ CLONE_ALL = 0x10000000 | 0x40000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x0
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 1 << 12, 1 << 14, 1 << 18
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
-CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21  # With these, a program could trace process 1, or unmount what hides files.
+CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21  # These allow a program to trace process 1, or to unmount file systems.
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFMTU = 0x8913, 0x8914, 0x8916, 0x891C, 0x8922
 IFF_UP, IFF_MULTICAST = 0x1, 0x1000
@@ -45,7 +45,7 @@ RTN_UNICAST, RT_TABLE_MAIN, RT_SCOPE_LINK, RTPROT_BOOT, RTA_DST, RTA_OIF = 1, 25
 DEVICE = b"mob0"
 MOST_DESCRIPTORS = 4096
 LOOK_MS = 250  # time between two checks of the limits
-OVER_S = 0.2  # Killed programs get this much time to end before the next check.
+OVER_S = 0.2  # Killed programs are given this much time to end before the next check.
 HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp", "/dev/shm")
 # These flags are locked outside the namespaces, so a new mount must keep them.
 KEPT_FLAGS = ((os.ST_NOSUID, MS_NOSUID), (os.ST_NODEV, MS_NODEV), (os.ST_NOEXEC, MS_NOEXEC))
@@ -54,7 +54,7 @@ FORBIDDING = (  # Settings that can forbid namespaces to an ordinary user, with 
     *((f"user.max_{kind}_namespaces", "0") for kind in ("user", "net", "mnt", "pid", "ipc", "uts")),
     ("kernel.apparmor_restrict_unprivileged_userns", "1"),
 )
-Order = dict[str, Any]  # address, mask, mtu, hosts, name, command or None, folder, shown, users, become and limits
+Order = dict[str, Any]  # address, mask, mtu, hosts, name, command or None, folder, shown, users, become, and limits
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -126,7 +126,7 @@ def become(user: int) -> None:
 
 
 def forbidden_by() -> str:
-    """Return a text for a message, which names the settings of the system that forbid namespaces."""
+    """Return the names of the system settings that forbid namespaces, as a text for a message."""
     for name, value in FORBIDDING:
         try:
             with open("/proc/sys/" + name.replace(".", "/")) as file:
@@ -195,8 +195,8 @@ def allow_ordinary_users(group: int) -> None:
 
 
 def hide_files(order: Order, folders: list[tuple[int, str]]) -> None:
-    """Mount empty file systems over the user's files, and then mount `folders` in them, the first of them writable and
-    the others read-only. The descriptor of each folder was opened before.
+    """Mount empty file systems over the files of the user, and then mount `folders` in them. The first folder is
+    writable, and the others are read-only. The descriptor of each folder was opened before.
     """
     size = f"size={order['output_mb']}m,mode=1777"
     for path in dict.fromkeys(os.path.realpath(path) for path in (*HIDDEN, order["home"])):
@@ -256,7 +256,7 @@ def start(order: Order, command: list[str], terminal: int | None, keeps_input: b
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         os.execvpe(command[0], command, {**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"})
     except BaseException as error:
-        # ValueError: a limit exceeds the hard limit. No exception may unwind the stack copied from the parent.
+        # A ValueError means that a limit exceeds the hard limit. Exceptions must not unwind the copied stack.
         os.write(2, f"{command[0]}: cannot be started: {getattr(error, 'strerror', error)}\n".encode())
     os._exit(127)
 
@@ -270,7 +270,7 @@ def limit(order: Order) -> None:
 
 
 def over_limit(order: Order) -> str | None:
-    """Return the limit that the processes together exceed, or None. For memory, try a fast upper bound first."""
+    """Return the limit that all processes together exceed, or None. Memory is first checked by a fast upper bound."""
     own = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
     if len(own) > order["processes"]:
         return "processes"
@@ -298,7 +298,7 @@ def proportional_bytes(process: str) -> int:
 
 
 def reap(program: int | None) -> tuple[int | None, int | None]:
-    """Reap the processes that have ended. Return the program, or None, and its exit code if it has just ended."""
+    """Reap the processes that have ended. Return the program or None, and its exit code if it has just ended."""
     code = None
     while True:
         try:
@@ -343,8 +343,8 @@ def be_first(control: socket.socket, order: Order, terminal: int | None) -> None
     try:
         folders = [(os.open(one, os.O_PATH), one) for one in (order["folder"], *order["shown"]) if os.path.isdir(one)]
         if order["become"] == 0:
-            become(0)  # The system's root is not mapped in these namespaces, but could open all folders before.
-        # This comes after the change of user, which would clear the setting.
+            become(0)  # The root of the system could open all folders before, but is not mapped in the namespaces.
+        # The setting comes after the change of user, because the change would clear it.
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         mount("none", "/", None, MS_REC | MS_PRIVATE)
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)

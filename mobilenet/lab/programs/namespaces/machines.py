@@ -24,18 +24,18 @@ from typing import Any
 from mobilenet.lab.programs.children import Child, Children
 from mobilenet.simulation.parties import ProgramError
 
-READY_S = 30.0  # Time limit for all machines together. One machine needs about 0.05 s.
+READY_S = 30.0  # Time limit for starting all machines. One machine needs about 0.05 s.
 LONGEST_ANSWER = 65_536
 
 
 class Machine:
-    """One life of a node. `device` is the descriptor of its mob0, or None before that exists."""
+    """One life of a node. `device` is the descriptor of its device mob0, or None until the device exists."""
 
     def __init__(self, order: dict[str, Any], child: Child) -> None:
         self.name: str = order["name"]
         self.order = order
         self.child = child
-        self.pid: int | None = None  # PID of its first process, outside its namespaces
+        self.pid: int | None = None  # PID of the first process, as seen outside the namespaces
         self.device: int | None = None
         self.is_gone = False  # whether its first process has ended
         self.is_running = order["command"] is not None  # whether its program is running
@@ -46,7 +46,7 @@ class Machine:
         return self.child.to
 
     def signal(self, number: int) -> None:
-        """Send a signal to all processes of the machine except the first."""
+        """Send a signal to all processes of the machine except the first process."""
         with socket.socket(fileno=os.dup(self.control)) as control, suppress(OSError):
             control.send(str(number).encode())
 
@@ -78,9 +78,7 @@ class Machines:
         self.running: dict[str, Machine] = {}
 
     def start(self, order: dict[str, Any], terminal: int | None = None) -> Machine:
-        """Start a machine. `order` is the order for init_process.py, and `terminal` a pseudo-terminal for the
-        program.
-        """
+        """Start a machine. `order` is sent to init_process.py, and `terminal` is a pseudo-terminal for the program."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours, theirs:
             to = os.dup(ours.fileno())
@@ -91,7 +89,7 @@ class Machines:
         return machine
 
     def stop(self, name: str) -> None:
-        """End the life of a machine, and everything that runs in it."""
+        """End the life of a machine, including all programs that run in it."""
         machine = self.running.pop(name)
         if machine.device is not None:
             os.close(machine.device)
@@ -129,8 +127,8 @@ class Machines:
             raise ProgramError(f"protocol.name: ip: {machine.name}: {answer['error']}")
 
     def failure(self, machine: Machine, answer: dict[str, Any], limits: Any) -> str | None:
-        """Return a description of the failure of the machine's program that this answer reports, or None if it reports
-        none.
+        """Describe the failure of the program that this answer reports. Return None if the answer does not report a
+        failure.
         """
         if (key := answer.get("over")) is not None:
             return f"exceeds protocol.limits.{key}, which is {getattr(limits, key)}; all its processes were killed"
@@ -151,7 +149,7 @@ def entering(pid: int, order: dict[str, Any]) -> Sequence[str]:
 
 
 def _command() -> Sequence[str]:
-    """Return the command with which Python runs init_process.py, as a file or from an archive."""
+    """Return the command by which Python runs init_process.py, either from a file or from an archive."""
     path = Path(__file__).with_name("init_process.py")
     if path.is_file():
         return [sys.executable, "-I", "-S", str(path)]

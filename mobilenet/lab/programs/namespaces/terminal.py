@@ -17,12 +17,12 @@ import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-LOOK_S = 0.1  # time between two checks for the end
+LOOK_S = 0.1  # time between two checks whether the connection is over
 CHUNK_BYTES = 65_536
 
 
 def new_pseudo_terminal() -> tuple[int, int]:
-    """Return both ends of a new pseudo-terminal: the emulator's end, and the program's end."""
+    """Open a pseudo-terminal. Return its two ends, first the end of the emulator and then the end of the program."""
     ours, theirs = os.openpty()
     if sys.stdin.isatty():
         size = fcntl.ioctl(sys.stdin, termios.TIOCGWINSZ, b"\0" * 8)
@@ -44,12 +44,12 @@ def _raw(descriptor: int) -> Iterator[None]:
 
 
 def connect(ours: int, is_over: Callable[[], bool]) -> None:
-    """Copy bytes between the user's terminal and the emulator's end, until the program's end is closed or `is_over`
-    holds.
+    """Copy bytes between the terminal of the user and the pseudo-terminal, until the program closes its end or
+    `is_over` holds.
     """
     keyboard, screen = sys.stdin.fileno(), sys.stdout.fileno()
     sources = [ours, keyboard]
-    with _raw(keyboard), suppress(OSError):  # OSError with EIO means that the program has closed its end.
+    with _raw(keyboard), suppress(OSError):  # The error EIO means that the program has closed its end.
         while not is_over():
             for source in select.select(sources, [], [], LOOK_S)[0]:
                 data = os.read(source, CHUNK_BYTES)
@@ -57,7 +57,7 @@ def connect(ours: int, is_over: Callable[[], bool]) -> None:
                     return
                 if not data:
                     sources.remove(keyboard)
-                    os.write(ours, b"\4")  # the end of a file, as typed on a terminal
+                    os.write(ours, b"\4")  # the character that a user types to end the input
                 else:
                     _write(screen if source == ours else ours, data)
 

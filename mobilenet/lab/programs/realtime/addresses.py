@@ -31,14 +31,14 @@ class Addresses:
         self._folder: Path | None = None
 
     def of(self, host: int, peer: int) -> str:
-        """Return the address at which `host` reaches `peer`, without the port. If both are the same host, return its
-        own address.
+        """Return the address at which `host` reaches `peer`, without the port. If both are the same host, return the
+        address of this host itself.
         """
         return f"{self._text}.{peer if self.flat else host}.{peer}"
 
     def ends(self, address: bytes) -> tuple[int, int] | None:
-        """Return the sender and receiver for this address, given as four bytes, or None if it does not belong to a
-        host. For a host's own address, both are this host.
+        """Return the sender and the receiver to which an address belongs, or None if it does not belong to any host.
+        The address is given as four bytes. If it is the address of a host itself, sender and receiver are this host.
         """
         host, peer = address[2], address[3]
         if address[:2] != self._prefix or max(host, peer) >= self._hosts:
@@ -46,7 +46,7 @@ class Addresses:
         return host, peer
 
     def owner(self, address: bytes) -> int | None:
-        """Return the host that has this as its own address, or None."""
+        """Return the host to which this address itself belongs, or None if it is not the address of a single host."""
         ends = self.ends(address)
         return ends[0] if ends is not None and ends[0] == ends[1] else None
 

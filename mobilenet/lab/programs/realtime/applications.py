@@ -46,7 +46,7 @@ class ProgramSettings(NamedTuple):
     lines: Expressions
     folder: Path  # The folder in which programs start, and which contains their logs.
     is_new: bool = False  # The folder belongs to the new run, and will be renamed when the run is over.
-    most_output_bytes: int | None = None  # limit for the standard output of a node in all its lives; None: no limit
+    most_output_bytes: int | None = None  # limit for the standard output of a node, over all its lives; None: no limit
     outputs: Path | None = None  # folder in which standard outputs are stored, or None
 
 
@@ -59,7 +59,7 @@ class SentDatagram(NamedTuple):
 
 
 class Exchange(Protocol):
-    """The connection between programs and their nodes. Names are names of nodes, such as h3."""
+    """The connection between programs and their nodes. Nodes are identified by their names, such as h3."""
 
     def open(self, pace: Pace) -> None:
         """Open the connection, and let `pace` listen to its sources. Raise ScenarioError if that is impossible."""
@@ -110,10 +110,10 @@ class Applications(Parties):
         self._now = now
         self.pace = Pace(self._take, options._replace(begins=self._begins))
         self._asked_begins = options.begins
-        self._nodes: dict[str, Any] = {}  # nodes whose programs may communicate: LiveHost and similar classes
+        self._nodes: dict[str, Any] = {}  # the nodes whose programs may communicate, as objects such as LiveHost
         self._stations: list[Any] = []  # stations with a program, which start with the run
         self._running: dict[str, Child] = {}
-        self._speaks: dict[Any, str] = {}  # standard output of a program, while it is open -> name of the node
+        self._speaks: dict[Any, str] = {}  # open standard output of a program -> name of the node
         self._look_s = 0.0  # time of the next check for ended programs
         self._logs: dict[str, Log] = {}
         # (host, number that its program gave to a message) -> number in the record
@@ -140,7 +140,7 @@ class Applications(Parties):
         self._asked_begins()
 
     def expect(self, station: Any) -> None:
-        """Register a station, so that its program starts with the run."""
+        """Register a station. Its program starts with the run."""
         self._stations.append(station)
 
     def begin(self, node: Any) -> None:
@@ -270,7 +270,9 @@ class Applications(Parties):
                 return
 
     def _room(self, name: str, count: int) -> int | None:
-        """Return how many of these bytes of standard output to keep, or None for all of them. Discard the others."""
+        """Return how many of these bytes of standard output may be kept, or None for all of them. Discard all other
+        bytes.
+        """
         most = self._settings.most_output_bytes
         before = self._written.get(name, 0)
         self._written[name] = before + count

@@ -22,10 +22,10 @@ from mobilenet.parameters import ScenarioError
 
 IP_PKTINFO = 8  # The constant of Linux, which Python does not define before 3.12.
 IP_RECVERR = 11
-INFO = struct.Struct("@i4s4s")  # interface, local address, destination
+INFO = struct.Struct("@i4s4s")  # the fields of the structure: interface, local address and destination
 MOST_BYTES = 65_507  # largest datagram
 MOST_PLACES = 1000  # maximum number of earlier addresses that are remembered for a pair of hosts
-AT_ONCE = 256  # maximum number of datagrams before the network continues
+AT_ONCE = 256  # maximum number of datagrams that are taken before the network continues
 RECEIVE_BUFFER_BYTES = 1 << 22
 Place = tuple[str, int]  # address and port of a program's socket
 
@@ -45,7 +45,8 @@ class Gateway:
         # (host, peer) -> the earlier addresses from which the program sent
         self._left: dict[tuple[int, int], set[Place]] = {}
         self.claimed_twice: set[int] = set()  # hosts for which several programs send at the same time
-        # (sender by its own address, sender by the destination address), if these differ
+        # Pairs of senders that differ for a datagram: the sender to which the source address belongs, and the sender
+        # according to the destination address.
         self.renamed: set[tuple[int, int]] = set()
         self.from_outside = 0
         self.misaddressed = 0
@@ -117,8 +118,8 @@ class Gateway:
         return sender, to
 
     def _learn(self, ends: tuple[int, int], place: Place) -> None:
-        """Remember the address from which a program sends, because a program that restarts has a new one. If an earlier
-        address returns, two programs are sending for the same host.
+        """Remember the address from which a program sends. A program that restarts has a new address. If an earlier
+        address occurs again, two programs are sending for the same host.
         """
         self._last[ends[0]] = place
         known = self._spoke.get(ends)

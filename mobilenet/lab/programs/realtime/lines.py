@@ -31,7 +31,7 @@ from mobilenet.simulation.parties import ProgramError
 CHUNK_BYTES = 65_536
 LONGEST_LINE_BYTES = 1 << 20
 LONGEST_NUMBER = 12  # maximum number of digits in a number
-LONGEST_SEARCH_S = 1.0  # CPU time for all lines that one program has written since the last search
+LONGEST_SEARCH_S = 1.0  # maximum CPU time for a search of all lines that one program has written since the last search
 
 
 class ProgramLine(NamedTuple):
@@ -39,7 +39,7 @@ class ProgramLine(NamedTuple):
     uses.
     """
 
-    sender: int | None  # None: the line reports a broadcast
+    sender: int | None  # None if the line reports a broadcast
     number: int
 
 
@@ -134,9 +134,7 @@ def _no_longer_than(limit_s: float) -> Iterator[None]:
 
 
 class Log:
-    """A reader of the complete lines that a program writes, on standard output or into a file, which may not exist
-    yet.
-    """
+    """A reader of the complete lines that a program writes to standard output or to a file, which may not exist yet."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path

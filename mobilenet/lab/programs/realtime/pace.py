@@ -34,7 +34,7 @@ class FellBehind(ProgramError):
 
 
 class Pace:
-    """Makes emulated time follow the wall clock. `take` is called when input may have arrived."""
+    """Makes emulated time follow the wall clock. The function `take` is called when input may have arrived."""
 
     def __init__(self, take: Callable[[], None], options: RealTime) -> None:
         self._options = options
@@ -80,7 +80,7 @@ class Pace:
         return reached_ns
 
     def finish_step(self) -> None:
-        """Finish a step after all due events are done: record the lateness, and take the input."""
+        """Finish a step after all due events: record the lateness, and take the input."""
         if self._begun_ns is None:
             self._options.begins()
             self._begun_ns = time.monotonic_ns()
@@ -104,7 +104,7 @@ class Pace:
         return {"p50": round(p50, 3), "p99": round(p99, 3), "max": round(most, 3)}
 
     def recent_lateness_ms(self) -> float:
-        """Return the greatest lateness of the latest batches, or 0 before the first batch."""
+        """Return the greatest lateness of recent batches, or 0 before the first batch."""
         return max(self._late_ns[-RECENT:], default=0) / MILLISECOND
 
     def _set_slack(self, slack_ns: int) -> None:

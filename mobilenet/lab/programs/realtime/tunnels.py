@@ -35,7 +35,7 @@ from mobilenet.record.pcap import CAPTURES, Capture
 from mobilenet.scenario.ip import Ip
 
 HEADER_BYTES = 20
-AT_ONCE = 16  # maximum number of packets of one device before the network continues
+AT_ONCE = 16  # maximum number of packets that are taken from a device before the network continues
 MASK = "255.255.0.0"
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
 OVERFLOW_ID = 65_534  # An unprivileged user. If the emulator runs as root, programs run as this user.
@@ -79,7 +79,8 @@ class Tunnels:
         self._pace: Pace | None = None
         self._noted: dict[str, int] = {}  # node -> first process of its machine, for machines that can be entered
         self.dropped: dict[str, Counter[str]] = {}  # reason -> node -> number of packets
-        self._by_kernel: dict[str, Counter[str] | None] = {}  # node -> counters over all its lives; None: not known
+        # node -> sum of the counters over all its lives; None: not known
+        self._by_kernel: dict[str, Counter[str] | None] = {}
         self._is_closed = False
         if shell is not None and shell[0] not in self._addresses:
             raise ScenarioError(f"--shell {shell[0]}: expected a host, or a station with a program")
@@ -121,7 +122,7 @@ class Tunnels:
         if name in self._terminals:
             terminal = self._terminals.pop(name)
             machine = self._machines.start(self._order(name, shell_command()), terminal)
-            os.close(terminal)  # The copy here is closed, so that the terminal closes when the shell ends.
+            os.close(terminal)  # Close this copy. Otherwise the terminal would stay open when the shell ends.
         else:
             machine = self._machines.start(self._order(name, self._words(name)))
         self._controls[machine.control] = machine
@@ -259,7 +260,9 @@ class Tunnels:
             self._pace.listen(machine.device)
 
     def _note_machines(self) -> None:
-        """Write the file in which `mobilenet serve --join` finds the machines, if they have changed."""
+        """Write the file in which `mobilenet serve --join` finds the machines. It is written only if the machines have
+        changed.
+        """
         pids = {name: machine.pid for name, machine in self._machines.running.items() if machine.pid is not None}
         if self._run is None or pids == self._noted:
             return
@@ -292,7 +295,7 @@ def shell_command() -> list[str]:
 
 
 def users_for(user: int, is_root: bool) -> dict[str, Any]:
-    """Return the pairs of users inside and outside the namespaces of a node, and the user as which its programs run.
+    """Return the pairs of users inside and outside the namespaces of a node, and the user that runs its programs.
 
     An ordinary user has the same ID inside, or is root there. If root sets up a node, its programs run as an
     unprivileged user outside, so they do not have the permissions of root.
@@ -314,7 +317,7 @@ class LivePacketHost(WithProgram, PacketHost):
 
 
 class LivePacketStation(PacketStation):
-    """A station, which has a machine if the scenario gives it a command."""
+    """A station. It has a machine if the scenario gives it a command."""
 
     def __init__(self, applications: Applications, port: UnicastStationPort, wired: WiredPort, protocol: Ip) -> None:
         super().__init__(port, wired, applications.hand_over, protocol.forward)

@@ -21,12 +21,12 @@ Number = float | int
 
 
 def format_value(value: Number | None) -> str:
-    """Return a value of the key with all its digits, as it is written in commands."""
+    """Return a value of the key with all its digits, as it would be written in a command."""
     return "–" if value is None else f"{value:.12g}"
 
 
 class SearchQuestion(NamedTuple):
-    """Contains the parts of a search's question that the readers of its answer need."""
+    """The parts of a capacity search's question that are needed to present its answer."""
 
     key: str
     values: tuple[Number, ...]  # values of the key, in ascending order
@@ -50,7 +50,7 @@ class SearchResult:
     fails_at: Number | None
     points: dict[Number, ValueJudgement]
     runs: int
-    # True also if the time limit was reached. The budget is then the number of runs that were made.
+    # True also if the time limit was reached. The budget is then the number of runs that have been made.
     is_over_budget: bool = False
     failed: int = 0  # number of runs that failed
 
@@ -61,8 +61,8 @@ class SearchResult:
 
     @property
     def interval(self) -> tuple[Number, Number] | None:
-        """The two values between which the threshold lies, in ascending order, or None if one of them has not been
-        found.
+        """The two values between which the threshold lies, in ascending order. It is None if one of these values has
+        not been found.
         """
         if self.holds_at is None or self.fails_at is None:
             return None
@@ -74,7 +74,7 @@ class SearchResult:
 
     @property
     def open_points(self) -> list[Number]:
-        """The values that the answer depends on and that have not been decided yet."""
+        """The values that must still be decided before there is an answer."""
         judged = {value: one.state for value, one in self.points.items()}
         inside = self.interval or (self.question.values[0], self.question.values[-1])
         return [value for value, state in judged.items() if state is State.OPEN and inside[0] <= value <= inside[1]]

@@ -41,7 +41,7 @@ from mobilenet.record.writer import write_json
 
 @dataclass(frozen=True)
 class Outcome:
-    """Contains the answer of a search and the runs that failed or violated a property."""
+    """The answer of a search, and the runs that failed or violated a property."""
 
     store: Store
     result: SearchResult
@@ -90,9 +90,7 @@ class Rounds:
         return self._targets
 
     def _take(self, targets: list[int]) -> dict[int, int]:
-        """Judge the values that have new runs. Return the runs to make next, as a mapping from a value to its number of
-        runs.
-        """
+        """Judge the values that have new runs. Return how many runs each value needs next."""
         changed = {value for value, target in enumerate(targets) if target > self._targets[value]}
         self._targets = targets
         rows = metrics_by_configuration(self._store.measured, targets)

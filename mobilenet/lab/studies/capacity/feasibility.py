@@ -47,7 +47,8 @@ from mobilenet.lab.studies.statistics import (
 from mobilenet.metrics.registry import NEVER, limits
 
 Row = Mapping[str, float]
-OF_BACKLOG = 0.05  # share of the error for the test of the backlog, whose growth soon becomes apparent
+# The share of the error for the test of the backlog. It is small because a growing backlog is soon apparent.
+OF_BACKLOG = 0.05
 ENOUGH_VALUES = 5  # An interval of the mean needs at least this many runs with the metric.
 
 
@@ -59,16 +60,16 @@ class State(Enum):
 
 
 class Estimate(NamedTuple):
-    """The mean of a metric at one value of the key, over the `n` runs that have the metric. `bounds` is None if these
-    runs are too few.
+    """The mean of a metric at one value of the key. It covers the `n` runs that have the metric. `bounds` is None if
+    there are too few such runs.
     """
 
     requirement: Requirement
     n: int
     bounds: Bounds | None
-    assumes: bool = False  # whether the decision neglects rare outcomes
+    assumes: bool = False  # whether the decision neglects outcomes that are rare
     runs: int = 0  # number of all runs, with or without the metric
-    infinite: int = 0  # number of runs with an infinite value
+    infinite: int = 0  # number of runs in which the metric is infinite
 
     @property
     def is_of_some(self) -> bool:
@@ -86,9 +87,9 @@ class ValueJudgement(NamedTuple):
     runs_away: bool = False
     is_clear: bool = False  # whether the decision does not depend on the tolerance
     is_far: bool = False  # whether the interval lies completely beyond the tolerance
-    may_run_away: bool = False  # whether all requirements hold while the backlog may still grow without bound
-    delivery_ratio: float | None = None  # mean over the runs
-    broadcast_ratio: float | None = None  # share of the broadcasts offered in these runs
+    may_run_away: bool = False  # whether all requirements hold, but the backlog may still grow without bound
+    delivery_ratio: float | None = None  # mean delivery ratio of the runs
+    broadcast_ratio: float | None = None  # share of the planned broadcasts that these runs made
 
     @property
     def assumes(self) -> bool:
@@ -122,8 +123,8 @@ class ValueJudgement(NamedTuple):
 
 
 class Judge:
-    """Judges values of the key. `error` is the probability of a wrong decision outside the tolerance, at any single
-    value and in any single direction. `rare` is the share of runs below which outcomes may be missed.
+    """Judges values of the key. `error` is the probability of a wrong decision outside the tolerance, for each value
+    and each direction. Outcomes that occur in less than `rare` of the runs may be missed.
     """
 
     def __init__(self, requirements: Sequence[Requirement], error: float, rare: float = RARE) -> None:

@@ -32,7 +32,7 @@ from mobilenet.simulation.plugin_code import require_allowed
 
 STEPS = 64  # The range is divided into at most this many steps, unless a resolution is given.
 BUDGET, MINUTES = 12_000, 10.0
-# Some arguments of the Python function have other names than the options.
+# Some arguments of the Python function have names that differ from the options.
 IN_PYTHON = {"from": "low", "to": "high", "set": "overrides"}
 
 
@@ -46,7 +46,7 @@ class Question:
     high: float
     require: tuple[str, ...]
     tolerance: float = 0.05  # relative to each limit
-    # step of the key, in its unit; None selects a round number that gives 32 to 64 steps
+    # The step between values of the key, in its unit. None selects a round number that gives 32 to 64 steps.
     resolution: float | None = None
     error: float = 0.05  # probability of a wrong answer
     budget: int = BUDGET  # maximum number of runs
@@ -84,7 +84,7 @@ class Plan:
 
     @property
     def last(self) -> int:
-        """The index of the last value."""
+        """The index of the largest value."""
         return len(self.values) - 1
 
 

@@ -26,8 +26,8 @@ _AT_MOST = ("<=", "<", "≤")
 
 
 class Requirement(NamedTuple):
-    """A limit on the mean of a metric. The requirement certainly holds if the mean is better than the limit by
-    `tolerance`, and certainly fails if the mean is worse by the same amount.
+    """A limit on the mean of a metric. The requirement is certain to hold if the mean is better than the limit by
+    `tolerance`, and certain to fail if the mean is worse by the same amount.
     """
 
     metric: str
@@ -39,7 +39,7 @@ class Requirement(NamedTuple):
         return f"{self.metric} {'<=' if self.at_most else '>='} {self.limit:g}"
 
     def lacks(self, value: float) -> float:
-        """Return by how much a mean misses the limit. The result is negative if the mean is better than the limit."""
+        """Return the amount by which a mean misses the limit. It is negative if the mean is better than the limit."""
         return value - self.limit if self.at_most else self.limit - value
 
 

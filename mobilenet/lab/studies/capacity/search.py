@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
 
 def first_values(last: int) -> list[int]:
-    """Return both ends and the quarter points between them."""
+    """Return both ends of the range and the quarter points between them."""
     return sorted({round(last * place / QUARTERS) for place in range(QUARTERS + 1)})
 
 
@@ -82,7 +82,7 @@ def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
         least = min((ends | halving).values())
         return Step(Verdict.UNDECIDED, {value: n for value, n in (ends | halving).items() if n == least}, *known)
     if outside := _open(judged, first):
-        return Step(Verdict.UNDECIDED, outside, *known)  # One of these values may contradict the answer.
+        return Step(Verdict.UNDECIDED, outside, *known)  # A value in `outside` may still contradict the answer.
     if bracket is None:
         holds = judged[0].state is State.HOLDS
         return Step(Verdict.EVERYWHERE if holds else Verdict.NOWHERE, {})
@@ -132,9 +132,9 @@ def _turns(judged: Mapping[int, ValueJudgement]) -> int:
 
 
 def _bracket(judged: Mapping[int, ValueJudgement]) -> tuple[int, int] | None:
-    """Return two neighbouring decided values with different states, or None. If there are several pairs, which happens
-    only within the tolerance, return the one next to the end that holds. All decided values between that end and the
-    reported value then hold as well.
+    """Return two neighbouring decided values, one that holds and one that fails, or None. If there are several pairs,
+    which happens only within the tolerance, return the pair nearest to the end that holds. All decided values between
+    that end and the reported value then hold as well.
     """
     pairs = [(a, b) for a, b in pairwise(_decided_values(judged)) if judged[a].state is not judged[b].state]
     if not pairs:

@@ -79,7 +79,7 @@ def headline(result: SearchResult) -> str:
 
 
 def _within(result: SearchResult) -> str:
-    """Return a note on which values next to the threshold were decided only with the help of the tolerance."""
+    """Return a note that names the values next to the threshold that could be decided only by the tolerance."""
     ends = [value for value in (result.holds_at, result.fails_at) if value is not None]
     unclear = [format_value(value) for value in ends if not result.points[value].is_clear]
     if not unclear:
@@ -94,8 +94,8 @@ def _some(result: SearchResult) -> str:
 
 
 def head(question: SearchQuestion) -> tuple[str, ...]:
-    """Return the column headings of the table of all points. With several requirements, there is an additional column
-    for all of them together.
+    """Return the column headings of the table of all points. If there are several requirements, an additional column
+    combines them.
     """
     return (question.key, *HEAD, *([TOGETHER] if len(question.requirements) > 1 else ()))
 
@@ -127,7 +127,9 @@ def _so_far(result: SearchResult) -> str:
 
 
 def _empty(result: SearchResult) -> str | None:
-    """Return a note on the first value at which hardly any run has a required metric, or None."""
+    """Return a note on the first value at which hardly any run has a required metric. Return None if there is no such
+    value.
+    """
     for value, judged in result.points.items():
         for one in judged.estimates if judged.state is State.NO_DATA else ():
             if one.bounds is None:
@@ -186,7 +188,7 @@ def sentences(result: SearchResult) -> list[str]:
 
 
 def _had(result: SearchResult) -> list[str]:
-    """Return how many runs had each metric that some runs lacked."""
+    """Return lines that state how many runs had each metric, for metrics that some runs lacked."""
     lines = []
     for place, one in enumerate(result.question.requirements):
         own = [judged.estimates[place] for judged in result.points.values() if judged.estimates]

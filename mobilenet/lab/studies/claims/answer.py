@@ -34,9 +34,7 @@ from mobilenet.record.stamp import PLACE
 
 @dataclass(frozen=True)
 class AnsweredClaim:
-    """A claim with its answer. `what` names the quantity that `bounds` refers to, and `unit` is the unit of this
-    quantity.
-    """
+    """A claim with its answer. `what` names the quantity to which `bounds` refers, and `unit` is its unit."""
 
     question: Question
     answer: Answer
@@ -45,15 +43,15 @@ class AnsweredClaim:
     required: str
     bounds: Bounds | None  # value and confidence interval
     replications: int  # replications of each configuration, or the number of schedules
-    command: str  # in normal form, in which PLACE stands for the directory
+    command: str  # the command in normal form, in which PLACE stands for the directory
     why: str = ""
     is_clear: bool = True
     is_left: bool = False  # whether --quick has skipped this claim
     assumes: bool = False  # whether the answer neglects rare outcomes
     had: int | None = None  # number of replications that have the metric; None if unknown
     delivery: Delivery | None = None
-    violated: int = 0  # number of runs of its configurations that violate a property
-    printed: Ends = NO_ENDS  # range of the number printed in a paper
+    violated: int = 0  # number of runs that violate a property, over all configurations of the claim
+    printed: Ends = NO_ENDS  # the range of values that a number printed in a paper may represent
 
     @property
     def is_expected(self) -> bool:
@@ -68,14 +66,14 @@ class AnsweredClaim:
 
     @property
     def place(self) -> Cell | None:
-        """The configuration whose mean is the value, or None if the value depends on several configurations."""
+        """The configuration whose mean is the value. It is None if the value depends on several configurations."""
         tests = self.question.tests
         return tests[0].value if tests and all(test.other is None for test in tests) else None
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Contains all answers, and how many runs were made or failed."""
+    """All answers, and the runs that failed or violated a property."""
 
     path: Path
     name: str
@@ -85,7 +83,7 @@ class Outcome:
     answers: tuple[AnsweredClaim, ...]
     runs: int
     failed: tuple[str, ...] = ()  # each entry has the form EXPERIMENT/RUN: reason
-    violated: tuple[Path, ...] = ()  # directories of runs
+    violated: tuple[Path, ...] = ()  # directories of the runs that violate a property
 
     @property
     def counts(self) -> Counter[Answer]:
@@ -213,8 +211,8 @@ def requirement(question: Question) -> str:
 
 
 def requirement_of_print(ends: Ends) -> str:
-    """Return the requirement that a number printed in a paper implies. It includes half a unit of the last printed
-    digit.
+    """Return the requirement that follows from a number printed in a paper. It allows for half a unit of the last
+    printed digit.
     """
     sides = zip(("at least", "at most"), ends, strict=True)
     return " and ".join(f"{side} {end:.6g}" for side, end in sides if end is not None) or "as in the paper"

@@ -46,7 +46,7 @@ class Answer(Enum):
 
 
 class Experiment(Parameters):
-    """Declares the runs that claims refer to, by a study file or by a scenario with its factors."""
+    """The runs that claims refer to, declared by a study file or by a scenario with its factors."""
 
     study: str | None = Field(
         default=None, min_length=1, description="study file that supplies the configurations, instead of `scenario`"
@@ -87,7 +87,7 @@ class Place(Parameters):
 
 
 class Claim(Parameters):
-    """Declares the fields that all kinds of claims have in common."""
+    """The fields that all kinds of claims have in common."""
 
     says: str | None = Field(default=None, min_length=1, max_length=500, description="the sentence, for readers")
     expect: Literal["holds", "does not hold"] = Field(
@@ -222,7 +222,7 @@ AnyClaim = Annotated[
 
 
 class Claims(Parameters):
-    """Contains all claims of a file, with the experiments that they refer to."""
+    """All claims of a file, and the experiments that they refer to."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200, description="name of the file, for readers")
     description: str | None = Field(default=None, max_length=10_000, description="description, for readers")

@@ -53,7 +53,8 @@ from mobilenet.record.reader import RunError
 from mobilenet.record.stamp import PLACE, in_document, in_text, new_provenance, stamping
 from mobilenet.record.writer import write_json
 
-QUICK_S = 540.0  # part of ten minutes; the rest is reserved for the start of Spark and for the tables
+# The time for runs. It is less than ten minutes, because Spark needs time to start and the tables must be written.
+QUICK_S = 540.0
 EVENTS_PER_S = 150_000  # approximate speed of a run on one core; only the order of the experiments depends on it
 MARK = "claims.json"
 # A copy of the claims, which refers to the studies in the same directory. So the directory is self-contained.
@@ -64,12 +65,12 @@ TOGETHER = 4
 
 
 class TimeUp(Exception):
-    """Raised when the time limit is reached. Finished runs are kept."""
+    """Raised when the time limit is reached. Completed runs are kept."""
 
 
 @dataclass(frozen=True)
 class Means:
-    """The options that control how the claims are evaluated."""
+    """The options that determine how the claims are evaluated."""
 
     out: Path
     workers: int | None = None
@@ -90,7 +91,9 @@ class Means:
 
 
 class CommonDelays:
-    """Computes delays over the deliveries that the runs of two places have in common, and caches the results."""
+    """Computes delays over the deliveries that two runs have in common, and caches the results. The runs belong to two
+    places.
+    """
 
     def __init__(self, stores: Mapping[str, Store]) -> None:
         self._stores = stores
@@ -240,7 +243,7 @@ class _Work:
                 raise self._plan.claims.problem(("claims", question.name, "metric"), what)
 
     def play_short(self) -> None:
-        """Play the schedules of claims that take less time than the cheapest experiment."""
+        """Play the schedules of those claims that take less time than the cheapest experiment."""
         costs = self._plan.costs
         cheapest = min((costs[cell] * more for cell, more in self._missing().items()), default=0) / EVENTS_PER_S
         for question in self._plan.questions:

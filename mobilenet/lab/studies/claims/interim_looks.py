@@ -19,7 +19,7 @@ EXACT_RUNS = 2  # A deterministic experiment is run twice; the second run confir
 
 
 class Looks:
-    """Tracks the questions of a file that are answered by runs, and the progress of each question."""
+    """The questions of a claims file that are answered by runs, with the progress of each question."""
 
     def __init__(
         self, questions: Iterable[Question], error: float, most: int, rare: float = RARE, common: Common | None = None

@@ -45,23 +45,23 @@ from mobilenet.quoting import format_number
 
 BACKLOG = "backlog_slope"
 Runs = Mapping[Cell, Sequence[Row]]
-# A function that computes a delay at two places in one replication, over the deliveries that both places made. It
-# returns None if they made no common delivery.
+# A function that computes a delay at two places in one replication, from the deliveries that occurred at both places.
+# It returns None if there are no such deliveries.
 Common = Callable[[Cell, Cell, int, OfDelays], tuple[float, float] | None]
-ANY = OfDelays(len)  # Used for metrics that depend only on which deliveries were made, and not on their delays.
+ANY = OfDelays(len)  # This is used for metrics that depend only on which deliveries were made, and not on their delays.
 STEPS = 200  # The search for an end of a ratio's interval stops after this many steps.
 
 
 class Delivery(NamedTuple):
-    """Contains the mean delivery ratios of the places of a test. `is_common` is true if the values of the test cover
-    only the deliveries that both places made.
+    """The mean delivery ratios of the places of a test. `is_common` is true if the values of the test cover only the
+    deliveries that occurred at both places.
     """
 
     value: float | None
     other: float | None
     is_common: bool
-    broadcast: tuple[float, ...] = ()  # share of the offered broadcasts, for each place
-    infinite: tuple[int, ...] = ()  # number of runs without a finite value of the metric, for each place
+    broadcast: tuple[float, ...] = ()  # for each place, the share of the planned broadcasts that were made
+    infinite: tuple[int, ...] = ()  # for each place, the number of runs in which the metric is infinite
 
 
 class Judgement(NamedTuple):
@@ -69,7 +69,7 @@ class Judgement(NamedTuple):
 
     answer: Answer
     n: int = 0  # replications of each configuration
-    sides: tuple[Side | None, ...] = ()  # one entry for each test; None if there are too few values
+    sides: tuple[Side | None, ...] = ()  # one entry for each test, or None for a test with too few values
     why: str = ""  # the reason for the answer, if the numbers do not show it
     is_final: bool = True  # whether more runs cannot change the answer
     is_clear: bool = False  # whether the decision does not depend on the margin
@@ -89,7 +89,7 @@ def judge(
     question: Question, runs: Runs, number: int, error: float, rare: float = RARE, common: Common | None = None
 ) -> Judgement:
     """Judge a question from its runs at look `number`. `error` is the error of this question at all looks together.
-    `rare` is the share of the runs below which outcomes may be missed. `common` computes delays of two places that
+    Outcomes that occur in less than `rare` of the runs may be missed. `common` computes the delays at two places that
     delivered different shares.
     """
     n = min(len(runs.get(cell, ())) for cell in question.cells)
@@ -107,9 +107,9 @@ def judge(
 
 
 def _comparable(question: Question, rows: Runs, test: Inequality, common: Common | None) -> Runs:
-    """Return the rows for a test. Delays at two places are computed over the deliveries that both places made. The rows
-    are used unchanged if both delivered everything that they owed, and either owed the same or are not paired. Raise
-    NotPaired if delays, or percentiles that include waiting messages, cannot be compared.
+    """Return the rows for a test. Delays at two places are computed from the deliveries that occurred at both places.
+    The rows are used unchanged if both places delivered everything that they owed, and either owed the same or are not
+    paired. Raise NotPaired if delays, or percentiles that include waiting messages, cannot be compared.
     """
     metric, never = question.words.of_delays(question.metric), question.metric.startswith(NEVER)
     if common is None or test.other is None or (metric is None and not never):
@@ -179,7 +179,7 @@ def _decide(
         assumes = all(not side.against(Answer.FAILS) for side in failing)
         return Judgement(Answer.FAILS, open_.n, open_.sides, _of_zero(failing), is_clear=is_clear, assumes=assumes)
     if len(known) < len(sides):
-        # The metric is infinite in both places of a replication, and more runs do not change this.
+        # The metric is infinite at both places of a replication, and more runs cannot change this.
         is_final = question.metric.startswith(NEVER)
         return open_._replace(why=f"too few runs have a finite {question.metric}", is_final=is_final)
     if all(_is_met(side) and _holds(side, side.test.margin) for side in known):
@@ -206,8 +206,8 @@ def _exact(question: Question, rows: Runs, pairs: Sequence[tuple[Inequality, Run
 
 
 def _without_ratio(sides: Sequence[Side | None]) -> str | None:
-    """Return the reason why a ratio has no value, or None if it has one. `below` and `grows` compare means only, and do
-    not need the value of the ratio.
+    """Return why a ratio has no value, or None if it has a value. The relations `below` and `grows` only compare means,
+    and do not need the ratio.
     """
     for side in sides:
         if side is not None and side.test.is_ratio and not side.test.is_strict and (mean := side.mean_of_other) <= 0:
@@ -216,7 +216,7 @@ def _without_ratio(sides: Sequence[Side | None]) -> str | None:
 
 
 def _of_zero(failing: Sequence[Side]) -> str:
-    """Return an explanation if the larger mean is 0, and otherwise an empty string."""
+    """Return an explanation if the larger mean is 0. Otherwise return an empty string."""
     is_zero = any(side.test.is_strict and side.mean_of_other == 0 for side in failing)
     return "the mean that should be the larger one is 0" if is_zero else ""
 
@@ -228,9 +228,9 @@ def _unbounded_judgement(question: Question, n: int, sides: tuple[Side | None, .
 
 
 class Side(NamedTuple):
-    """Contains a test with the values of its places, by replication. `other` is None if the test has only one place.
-    `below` and `above` are the allowances for unseen outcomes in its bounds. If `error` is None, all replications have
-    the same value.
+    """A test with the values at its places, by replication. `other` is None if the test has only one place. `below` and
+    `above` are the allowances for unseen outcomes in its bounds. If `error` is None, all replications have the same
+    value.
     """
 
     test: Inequality
@@ -255,20 +255,20 @@ class Side(NamedTuple):
 
     @property
     def mean_of_other(self) -> float:
-        """The mean of the other place, or 0 if there is only one place."""
+        """The mean at the other place. It is 0 if there is only one place."""
         return 0.0 if self.other is None else _mean(self.other)
 
     def against(self, answer: Answer) -> float:
-        """Return the allowance that an answer needs for unseen outcomes that would contradict it."""
+        """Return the allowance that an answer must make for unseen outcomes that would contradict it."""
         return self.above if self.test.at_most is (answer is Answer.HOLDS) else self.below
 
 
 def _side(metric: str, rows: Runs, test: Inequality, error: Error | None) -> Side | None:
     """Return the values of the replications that have the metric in every configuration of the test. Return None if
-    there are too few, or if a difference would be infinity minus infinity.
+    there are too few such replications, or if a difference would be infinity minus infinity.
     """
     own, other = rows[test.value], rows[test.other] if test.other is not None else None
-    if metric.startswith(NEVER):  # a run without a value never delivered this share
+    if metric.startswith(NEVER):  # A run without a value never delivered this share of the messages.
         fill = {metric: math.inf}
         own = [{**fill, **row} for row in own]
         other = [{**fill, **row} for row in other] if other is not None else None
@@ -318,7 +318,7 @@ def _fails(side: Side, margin: float) -> bool:
 
 
 def _parts(test: Inequality, bound: float) -> tuple[float, float]:
-    """Return factor and shift of the combination value - factor * other - shift."""
+    """Return the two coefficients of the combination value - factor * other - shift."""
     return (bound, 0.0) if test.is_ratio else (1.0, bound)
 
 
@@ -343,7 +343,7 @@ def _high(side: Side, factor: float, shift: float) -> float:
 
 
 def _interval(side: Side) -> Bounds | None:
-    """Return the value, ratio or difference of a test, and the interval of the numbers that its bounds do not
+    """Return the value, ratio or difference of a test, with an interval of all numbers that its bounds do not
     exclude.
     """
     least, most = limits(side.metric)
@@ -362,7 +362,7 @@ def _interval(side: Side) -> Bounds | None:
 
 def _end(side: Side, ratio: float, is_low: bool) -> float:
     """Return the end of the interval of a ratio: the number at which the bounds begin to exclude values. Return
-    infinity if they exclude none.
+    infinity if no number is excluded.
     """
 
     def is_excluded(at: float) -> bool:

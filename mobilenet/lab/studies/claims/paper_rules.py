@@ -33,7 +33,7 @@ class Verdict(NamedTuple):
 
 
 def published_ids(paper: str) -> list[str]:
-    """Return the ids of all sentences of a paper, or the TABLE/SIZE/QUANTITY names of its numbers."""
+    """Return the ids of all sentences of a paper. For a paper with numbers, return their names TABLE/SIZE/QUANTITY."""
     return list(CHECKS if paper == "reliable" else causal.printed_numbers())
 
 

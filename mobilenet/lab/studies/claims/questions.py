@@ -41,7 +41,7 @@ from mobilenet.metrics.registry import OF_HOSTS, Vocabulary
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_writer import inline
 
-EXACTLY = 1e-9  # share of a bound by which equal numbers may differ after rounding
+EXACTLY = 1e-9  # Equal numbers may differ by this share of a bound after rounding.
 
 
 class Cell(NamedTuple):
@@ -52,7 +52,7 @@ class Cell(NamedTuple):
 
 
 class Inequality(NamedTuple):
-    """A test of a claim. `other` is the place whose mean is subtracted or is the denominator."""
+    """A test of a claim. `other` is the place whose mean is subtracted, or is the denominator of a ratio."""
 
     value: Cell
     other: Cell | None
@@ -91,9 +91,10 @@ class Plan:
     """A checked claims file, with the questions and studies that answer its claims."""
 
     claims: Claims
-    studies: dict[str, Study]  # only the experiments that claims need
+    studies: dict[str, Study]  # studies of only those experiments that claims need
     questions: tuple[Question, ...]
-    costs: dict[Cell, int] = field(default_factory=dict)  # approximate number of events of a run
+    # approximate number of events of a run, for each configuration
+    costs: dict[Cell, int] = field(default_factory=dict)
 
     @property
     def error(self) -> float:

@@ -41,7 +41,7 @@ def _numbers(one: AnsweredClaim) -> tuple[str, str]:
     if one.bounds is None:
         return "–", "–"
     unit = f" {one.unit}" if one.unit else ""
-    if math.isinf(one.bounds.mean):  # the interval is infinite as well
+    if math.isinf(one.bounds.mean):  # The interval is then infinite as well.
         return format_number(one.bounds.mean), "–"
     return f"{format_number(one.bounds.mean)}{unit}", " to ".join(map(format_number, one.bounds[1:])) + unit
 
@@ -64,7 +64,9 @@ def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
 
 
 def _infinite(one: AnsweredClaim) -> str:
-    """Return in how many runs of each place the metric is infinite, or an empty string if there are no such runs."""
+    """Return a note on how many runs of each place have an infinite metric. Return an empty string if there are no such
+    runs.
+    """
     counts = one.delivery.infinite if one.delivery is not None else ()
     total = pluralize(one.replications, "run")
     return f"infinite in {' and in '.join(f'{count} of {total}' for count in counts)}" if any(counts) else ""

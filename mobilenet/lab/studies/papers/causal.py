@@ -35,7 +35,7 @@ MODES = {
     PLAIN: ("protocol.aggregate=false",),
     AGGREGATED: (),
     SINGLE: ("protocol.trees=single",),
-    SHORT: ("protocol.message_bytes=5",),  # This mode is run only at the largest size.
+    SHORT: ("protocol.message_bytes=5",),  # Runs with these settings are made only at the largest size.
 }
 SMALLEST, LARGEST = SIZES[0], SIZES[-1]
 ANY = float("inf")
@@ -66,8 +66,8 @@ def printed_numbers() -> dict[str, dict[str, str]]:
 
 
 def replications(n: int) -> int:
-    """Return the number of runs for a size and mode: as many as have about a million packets together, at least two and
-    at most the 30 of the paper.
+    """Return the number of runs for a size and mode. All of them together have about a million packets, but there are
+    at least two runs, and at most 30 as in the paper.
     """
     return max(2, min(30, 1_200_000 // (n * (n - 1))))
 
@@ -94,7 +94,7 @@ def judge(
 
 
 def _jobs(sizes: list[int]) -> Iterator[Job]:
-    """Yield the jobs, long ones first, so that no core waits for a long job at the end."""
+    """Yield the jobs. Long jobs come first, because otherwise the other cores would wait for them at the end."""
     for n in reversed(sizes):
         for mode, changes in MODES.items():
             for seed in range(1, replications(n) + 1) if mode != SHORT or n == LARGEST else ():
@@ -103,7 +103,7 @@ def _jobs(sizes: list[int]) -> Iterator[Job]:
 
 
 def _answer(ours: list[Values], printed: dict[str, str]) -> Finding:
-    """Return the finding for one size, or for all sizes together."""
+    """Return the finding for a printed number, for one size or for all sizes together."""
     agrees = all(agree(values, printed["printed"], printed["note"]) for values in ours)
     why, bounds = f"published {printed['printed']}: {'agrees' if agrees else 'differs'}", None
     if len(ours) > 1:

@@ -32,25 +32,25 @@ if TYPE_CHECKING:
 SCENARIOS = package_files.SCENARIOS / "vcube"
 SIZES = tuple(1 << d for d in range(3, 11))  # numbers of processes in all papers
 Result = dict[str, Any]
-Ends = tuple[float | None, float | None]  # lower and upper end
+Ends = tuple[float | None, float | None]  # lower and upper end of a range
 NO_ENDS: Ends = (None, None)
 Results = dict[tuple[Any, ...], list[Result]]  # results by key, in the order of the jobs
 
 
 class Finding(NamedTuple):
-    """The verdict of the runs on a number or a sentence of a paper."""
+    """A verdict on a number or a sentence of a paper, derived from runs."""
 
     verdict: str  # one of hold, hold in part, fail, not checked
     why: str
-    bounds: Bounds | None = None  # result of the runs with its interval, for a number at one size
-    printed: Ends = NO_ENDS  # range of values that the printed number can stand for
+    bounds: Bounds | None = None  # result of the runs and its interval, if the finding concerns a number at one size
+    printed: Ends = NO_ENDS  # range of values that the printed number may represent
 
 
 class Job(NamedTuple):
     key: tuple[Any, ...]  # key under which its results are stored
     scenario: str
     changes: tuple[str, ...]
-    # further changes that define a second run, which is compared over the messages of both runs
+    # Further changes that define a second run. The two runs are compared over the messages that occur in both.
     beside: tuple[str, ...] | None = None
 
 
@@ -123,7 +123,7 @@ def identity(job: Job) -> str:
 
 @cache
 def digest_of_code() -> str:
-    """Return a digest of all modules of mobilenet, because it is not known in advance which modules affect a result."""
+    """Return a digest of all modules of mobilenet. All are included, because any module may affect a result."""
     digest = sha256()
     for path in sorted(package_files.PACKAGE.rglob("*.py")):
         digest.update(f"{path.relative_to(package_files.PACKAGE)}\0".encode() + path.read_bytes())

@@ -44,8 +44,8 @@ from mobilenet.lab.workers import nothing
 PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
 REPLICATIONS = 32
 LATER = 20  # At this time all processes suspect the process that crashed at 0.
-# With this timeout, only the intended processes are suspected. A process that suspects all others tests all of them,
-# and answers late.
+# With this timeout, only the intended processes are suspected. A process that suspects all other processes tests all of
+# them, and answers late.
 PATIENT = 1000
 COUNTED = {
     *((experiment, "VCube-RB") for experiment in (FREE, T0, T1, SOURCE, BEFORE, ALONE, EVERYBODY)),
@@ -112,7 +112,7 @@ def _suspicions(n: int) -> Iterator[Job]:
 
 def _detection_job(n: int) -> Job:
     """Return the job that shows when the crash of p0 is noticed. It runs without the broadcast, because the detector
-    has its own lane, and because All-RB sends a million messages after the crash.
+    has a separate lane, and because All-RB sends a million messages after the crash.
     """
     idle = (
         f"processes={n}",

@@ -19,11 +19,12 @@ KINDS = ("tree", "delv", "ack", "copy")
 
 class Counts(NamedTuple):
     sent: dict[str, list[int]]  # maps each kind to the number of messages that each process sent
-    # maps each kind to the number of messages that were handed to the network for each process, dead or alive
+    # Maps each kind to the number of messages that were handed to the network for each process, whether or not it had
+    # crashed.
     received: dict[str, list[int]]
-    source_trees: list[int]  # receivers of the TREE messages of p0, in order
+    source_trees: list[int]  # processes that received the TREE messages of p0, in order
     most_per_cluster: int  # largest number of TREE messages from one process to one of its clusters
-    acks_to_suspected: int  # number of ACKs sent by processes that suspected the receiver at that moment
+    acks_to_suspected: int  # number of ACKs that processes sent while they suspected the receiver
     suspected: list[float | None]  # when each process suspected another process for the first time
 
 

@@ -52,7 +52,7 @@ Check = Callable[["Runs", int], list[Claim]]
 
 
 class Runs(NamedTuple):
-    """The results that statements compare. A KeyError means that a run was not made."""
+    """The results that statements compare. A KeyError is raised for a run that was not made."""
 
     table: dict[tuple[str, str, int], dict[str, Any]]  # keys: experiment, protocol, n
     counted: dict[tuple[str, str, int], Counts]
@@ -61,7 +61,7 @@ class Runs(NamedTuple):
         return float(self.table[experiment, protocol, n]["latency"])
 
     def growth(self, protocol: str, n: int) -> float:
-        """Return the growth of the latency when the number of processes doubles to n."""
+        """Return the growth of the latency from half as many processes to n processes."""
         return round(self.latency(FREE, protocol, n) - self.latency(FREE, protocol, n // 2), 6)
 
     def messages(self, experiment: str, protocol: str, n: int, kind: str = "messages") -> float:
@@ -158,7 +158,7 @@ def same(left: tuple[str, str], right: tuple[str, str], *quantities: str) -> Che
 
 
 def exactly(values: list[int], expected: int) -> list[Claim]:
-    """Claim that each of these values equals the expected one."""
+    """Claim that each of these values equals the expected value."""
     return [(min(values), "=", expected), (max(values), "=", expected)]
 
 
@@ -195,7 +195,7 @@ def same_detection(r: Runs, n: int) -> list[Claim]:
 
 
 def again(r: Runs, n: int, protocol: str) -> float:
-    """Return the number of TREE messages beyond the first one to each process."""
+    """Return the number of TREE messages that are not the first one to a process."""
     return r.messages(SOURCE, protocol, n, "trees") - (n - 1)
 
 

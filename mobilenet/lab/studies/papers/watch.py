@@ -32,7 +32,7 @@ Instants = dict[tuple[int, MessageId], int]  # maps (process, message) to time_n
 
 
 def observe(job: Job) -> Result:
-    """Simulate a run on the packet network, and return what was observed in it."""
+    """Simulate a run on the packet network, and return what was observed in the run."""
     scenario = scenario_of(job)
     result, events, samples, watch = _run_watched(scenario)
     result |= watch.observations(events, samples)
@@ -67,7 +67,7 @@ class Watch:
         return {(to, m.id): time_ns for time_ns, to, packet in self._arrivals for m in packet.messages}
 
     def of_two(self) -> list[tuple[int, MessageId]]:
-        """Return receiver and message of each message that arrived in a packet of two, in order of arrival."""
+        """Return the receiver and the id of each message that arrived in a packet of two, in order of arrival."""
         return [(to, m.id) for _, to, packet in self._arrivals if len(packet.messages) == 2 for m in packet.messages]
 
     def observations(self, events: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,8 +116,8 @@ def wait_count(received: Instants, delivered: Instants) -> int:
 
 
 def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: Instants) -> list[float]:
-    """Return the mean times from broadcast to reception and from broadcast to delivery, in time units, of these
-    messages at these processes. A source delivers its own messages immediately.
+    """Return the mean time from broadcast to reception, and the mean time from broadcast to delivery, in time units.
+    `of` contains the messages and processes. A source delivers its own messages immediately.
     """
     begun = [delivered[m.source, m] for _, m in of]
     came, handed_up = sum(received[place] for place in of), sum(delivered[place] for place in of)

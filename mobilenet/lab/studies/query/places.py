@@ -31,13 +31,13 @@ TAKEN = {"place", *KEYS, *FACTS, *(column.name for view in VIEWS.values() for co
 
 @dataclass(frozen=True)
 class Runs:
-    """Contains the runs of a query."""
+    """The runs that a query covers, and the columns that identify them."""
 
     where: Path
     paths: tuple[Path, ...]
-    keys: pa.Table  # one row for each of `paths`: its position in the list, KEYS and the factors
+    keys: pa.Table  # one row for each of `paths`: the index of the path, KEYS and the factors
     is_study: bool = False
-    unfinished: str | None = None  # a note for users
+    unfinished: str | None = None  # a note for users if the study is unfinished
 
     @property
     def columns(self) -> list[str]:

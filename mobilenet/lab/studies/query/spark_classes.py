@@ -36,7 +36,7 @@ QUESTION = "SELECT configuration, receiver, avg(delay_s), percentile(delay_s, 0.
 
 
 def keep_classes() -> None:
-    """Create the archive for this Java and PySpark unless it exists, and remove archives for others."""
+    """Create the archive for this Java and PySpark unless it exists, and remove all other archives."""
     home = java_home()
     files = archives(home)
     if files is None or files[1].is_file():

@@ -34,7 +34,7 @@ from mobilenet.record.reader import glance_at_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_SENT_BYTES = 2**32  # Maximum size of the events for which the broadcasts are sent to each worker as a whole.
+MOST_SENT_BYTES = 2**32  # If the events are larger than this, the broadcasts are not sent to each worker as a whole.
 COMMENTS = r"(\s|/\*.*?\*/|--[^\n]*\n)*"
 A_QUERY = re.compile(rf"{COMMENTS}(\(|(SELECT|WITH|FROM|VALUES|TABLE)\b)", re.IGNORECASE | re.DOTALL)
 OF_PYTHON = re.compile(r"Traceback \(most(?:.|\n)*?\n(?:\w+\.)*\w*(?:Error|Exception): (.*)")
@@ -58,7 +58,7 @@ def table(runs: Runs, name: str) -> pa.Table:
 
 
 def _with_table(runs: Runs, view: View) -> list[int]:
-    """Return the positions of the runs that recorded what the view needs."""
+    """Return the indices of the runs that recorded the data that the view needs."""
     tables = ("events", "samples") if view.table is None else (view.table,)
     files = [[path / f"{name}.parquet" for name in tables] for path in runs.paths]
     places = [place for place, (first, *_) in enumerate(files) if not view.needs or first.is_file()]
@@ -71,8 +71,8 @@ def _with_table(runs: Runs, view: View) -> list[int]:
 
 
 class Views(Mapping[str, "DataFrame"]):
-    """Contains the views by name. Each view is created on first access. `folder` must be visible to all workers while
-    the views are in use.
+    """The views by name. Each view is created on first access. `folder` must be visible to all workers while the views
+    are in use.
     """
 
     def __init__(self, runs: Runs, session: SparkSession, folder: Path) -> None:
@@ -101,7 +101,7 @@ class Views(Mapping[str, "DataFrame"]):
     def remove_names(self) -> None:
         """Remove the names of all views from SQL."""
         for name in self._names_in_sql:
-            with suppress(Exception):  # py4j raises an error if Java is gone
+            with suppress(Exception):  # The library py4j raises an error if Java has ended.
                 self._session.catalog.dropTempView(name)
 
     def _make(self, name: str) -> DataFrame:
@@ -117,7 +117,7 @@ class Views(Mapping[str, "DataFrame"]):
         return self._with_names(rows, [column.name for column in view.columns])
 
     def _with_names(self, rows: DataFrame, columns: list[str]) -> DataFrame:
-        """Replace the positions of runs in these rows by the columns that identify the runs."""
+        """Replace the indices of runs in these rows by the columns that identify the runs."""
         from pyspark.sql.functions import broadcast
 
         names = ["`{}`".format(name.replace("`", "``")) for name in (*self._runs.columns, *columns)]
@@ -132,7 +132,7 @@ class Views(Mapping[str, "DataFrame"]):
         return table.selectExpr("place", *columns)
 
     def _files(self, view: View) -> DataFrame:
-        """Return the recorded table of all runs, partitioned by the position of the run."""
+        """Return the recorded table of all runs, partitioned by the index of the run."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         folder = self._folder / str(view.table)
@@ -156,7 +156,7 @@ class Views(Mapping[str, "DataFrame"]):
         return delivered.selectExpr("place", "message", "sender", "node receiver", *seconds, "station", "session")
 
     def _run_by_run(self, view: View) -> DataFrame:
-        """Return a view that Python computes separately for each run."""
+        """Return a view whose rows are computed in Python, separately for each run."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         _with_table(self._runs, view)
@@ -169,7 +169,7 @@ class Views(Mapping[str, "DataFrame"]):
 
 
 def _compute(name: str, paths: list[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a view for the runs at the requested positions."""
+    """Yield the rows of a view for the runs with the requested indices."""
     for batch in batches:
         for place in batch.column(0).to_pylist():
             rows = rows_of_run(VIEWS[name], Path(paths[place]))
@@ -198,7 +198,7 @@ def lasting_views(runs: Runs, session: SparkSession) -> Views:
 
 
 def ask(views: Views, session: SparkSession, sql: str) -> DataFrame:
-    """Return the answer to a query as a DataFrame, which has not been computed yet."""
+    """Return a DataFrame that represents the answer to a query. It is not computed yet."""
     from pyspark.errors import AnalysisException, ParseException
 
     if not A_QUERY.match(sql):
@@ -216,7 +216,7 @@ def ask(views: Views, session: SparkSession, sql: str) -> DataFrame:
             name = (error.getMessageParameters() or {}).get("relationName", "").strip("`").lower()
             if name not in NAMES:
                 raise StudyError(f"SQL: {unknown('view', name, NAMES)}") from None
-        # This call is outside of the except block, so that its errors are not attributed to Spark's refusal.
+        # This call is outside the except block, because its errors are not refusals by Spark.
         views.name_in_sql(name)
 
 
@@ -240,8 +240,8 @@ def plan_of(frame: DataFrame) -> str:
 
 
 def heap() -> str:
-    """Return the memory that Java may use for a query. Spark keeps information about the files of each run, so the
-    limit is a quarter of the machine's memory, which is also Java's default.
+    """Return the memory that Java may use for a query: a quarter of the memory of the machine, which is also the
+    default of Java. Spark needs it to store information about the files of each run.
     """
     return f"{max(1, os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 4 >> 30)}g"
 
@@ -254,8 +254,8 @@ def tasks_done(session: SparkSession) -> tuple[int, int]:
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason that Spark or the code run by it reported, in one line, with the file of the run that was being
-    read.
+    """Return the reason for an error in one line, as reported by Spark or by the code that it runs. The line names the
+    file of the run that was being read.
     """
     whole = str(error)
     if (own := OF_PYTHON.search(whole)) is not None:

@@ -32,17 +32,18 @@ TYPES = {"string": TEXT, "int64": WHOLE, "double": NUMBER, "bool": TRUTH}
 class Column(NamedTuple):
     name: str
     kind: pa.DataType
-    description: str = ""  # recorded columns are described in docs/run-directory.md
-    source: str = ""  # name in the recorded table, where times are in nanoseconds
+    description: str = ""  # empty for recorded columns, which are described in docs/run-directory.md
+    source: str = ""  # name of the column in the recorded table, where times are in nanoseconds
 
 
 class View(NamedTuple):
     name: str
     description: str
     columns: tuple[Column, ...]
-    table: str | None  # the recorded table to read, or None if the view needs several
-    of_run: Callable[[Path], pa.Table] | None = None  # computes the view without the columns that identify the run
-    needs: str = ""  # a scenario key that is required for the view
+    table: str | None  # the recorded table to read, or None if the view needs several tables
+    # a function that computes the view without the columns that identify the run
+    of_run: Callable[[Path], pa.Table] | None = None
+    needs: str = ""  # the scenario key that must be set for the view
 
     @property
     def schema(self) -> pa.Schema:
@@ -89,8 +90,8 @@ def _deliveries(run: Path) -> pa.Table:
 
 
 def _buffers(run: Path) -> pa.Table:
-    """Return how many messages each buffer contains, in intervals from one change to the next. The last interval ends
-    with the run.
+    """Return how many messages each buffer contains. Each row covers the time from one change to the next; the last row
+    ends with the run.
     """
     manifest = read_json(run, "manifest.json")
     declared = buffers_of(manifest, run_kind(manifest).buffers)
@@ -171,5 +172,5 @@ VIEWS = {
         _of_table("causes", "causes and effects", "record.causes"),
     )
 }
-RUNS = "runs"  # created by runs.results(), with one row for each run
+RUNS = "runs"  # The view has one row for each run, and is created by runs.results().
 NAMES = (RUNS, *VIEWS)

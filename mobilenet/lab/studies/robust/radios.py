@@ -36,7 +36,7 @@ SHADOWING = {"sigma_db": 7.0, "decorrelation_m": 13.0}
 FADING = {"model": "nakagami"}
 MOST_DBM = 40.0
 ATTACHMENT = "hosts.attachment"
-# Keys of `wireless` that have the same meaning for all radios.
+# The keys of `wireless` that have the same meaning for all radios.
 OF_ANY_RADIO = ("loss", "queue_frames", "groupcast", "group_retries")
 RECEIVER = ("noise_figure_db", "preamble_rssi_dbm", "preamble_sinr_db", "ed_threshold_dbm")
 RADIOS = {
@@ -50,7 +50,9 @@ RADIOS = {
 
 
 class Radio(NamedTuple):
-    """A radio. `changes` maps scenario keys to values; it is empty for the radio of the scenario itself."""
+    """A radio on which the comparison is repeated. `changes` maps scenario keys to values; it is empty for the radio of
+    the scenario itself.
+    """
 
     name: str
     what: str
@@ -65,7 +67,7 @@ class Radio(NamedTuple):
 
 
 def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) -> list[Radio]:
-    """Return the scenario's own radio, followed by the chosen radios, by default all of them. Omit a radio that is
+    """Return the radio of the scenario, followed by the chosen radios, by default all of them. Omit a radio that is
     identical to an earlier one.
 
     `obstacles` is a file, given as a path that the scenario could contain.
@@ -103,8 +105,8 @@ def _require_known(name: str, own: str) -> None:
 
 
 def _disk(scenario: Scenario, name: str) -> Radio:
-    """Return a disk whose range is the median reach of the scenario's radio, for a radio whose reception depends on the
-    received power.
+    """Return a disk for a radio whose reception depends on the received power. The range of the disk is the median
+    reach of this radio.
     """
     own = scenario.wireless
     more: dict[str, Any] = {"capture_db": CAPTURE_DB} if name == "capture" else {}
@@ -143,9 +145,9 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
 
 
 def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
-    """Return a path loss whose reach equals the range of the disk to the centimetre, so that hosts move in the same
-    area. The reference loss is shifted by less than a hundredth of a dB, so that the loss passes a rounding step of a
-    hundredth just beyond `range_m`.
+    """Return a path loss with which the reach equals the range of the disk to the centimetre. Hosts then move in the
+    same area. The reference loss is shifted by less than a hundredth of a dB, because the loss must pass a rounding
+    step of a hundredth just beyond `range_m`.
     """
     usual = BANDS.get(mode, {}).get("reference_loss_db", PathLossParameters.model_fields["reference_loss_db"].default)
     behind = usual + 10 * EXPONENT * math.log10(max(1.0, range_m) + 0.005)
@@ -154,7 +156,9 @@ def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
 
 
 def _shared_values(own: WirelessParameters) -> dict[str, Any]:
-    """Return the keys that any radio with the MAC of 802.11 takes over, including those of the receiver."""
+    """Return the keys that every radio with the MAC of 802.11 takes from the scenario, including those of the
+    receiver.
+    """
     keys = (*OF_ANY_RADIO, "mode", "eifs", "retry_limit", *RECEIVER)
     parameters = {key: getattr(own, key) for key in keys if key in own.model_fields_set}
     return parameters | {"broadcast_rate_mbps": own.broadcast_rate_mbps}
@@ -172,8 +176,8 @@ def _rates(wireless: WirelessParameters, own: WirelessParameters, payload_bytes:
 
 
 def _exchange(scenario: Scenario, wireless: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes in an order in which each one is valid. A radio must never have the hysteresis of the other
-    model.
+    """Return the changes in an order in which the scenario is valid after each change. A radio must never have the
+    hysteresis of the other model.
     """
     rule, model = scenario.hosts.attachment, wireless.get("model", "unit_disk")
     settings = rule.model_dump(exclude_unset=True)

@@ -37,7 +37,7 @@ from mobilenet.scenario.base import is_file
 
 @dataclass(frozen=True)
 class Plan:
-    """Contains the studies to run, one for each radio."""
+    """The studies to run, one for each radio."""
 
     study: Study
     mac: str  # the MAC of the scenario
@@ -47,7 +47,7 @@ class Plan:
 
     @property
     def factor(self) -> str:
-        """The factor that is compared."""
+        """The factor whose levels are compared."""
         assert self.study.compare is not None
         return self.study.compare.factor
 
@@ -136,7 +136,7 @@ def _tell(progress: Progress, before: tuple[int, int], later: int, standing: Sta
 
 
 def _with(study: Study, radio: Radio) -> Study:
-    """Return the study with another radio. The radio already includes the keys of `set` that concern it."""
+    """Return the study with another radio. This radio already includes the keys of `set` that concern a radio."""
     own = tuple(radio.changes)
     settings = {key: value for key, value in study.set.items() if not f"{key}.".startswith(tuple(f"{o}." for o in own))}
     return study.model_copy(update={"set": settings | radio.changes})
@@ -147,7 +147,7 @@ def _sets(study: Study, factor: str, key: str) -> bool:
 
 
 def _require_same_radio(study: Study, factor: str, keys: list[str]) -> None:
-    """Raise ScenarioError for factors that change settings in which the radios differ."""
+    """Raise ScenarioError for a factor that changes a setting in which the radios differ."""
     for key in keys:
         top, _, rest = key.partition(".")
         if top == "wireless" and rest not in OF_ANY_RADIO:

@@ -53,8 +53,8 @@ class Effect:
 
 @dataclass(slots=True)
 class Claim:
-    """A comparison of a level with the baseline in one metric, on all radios. The effect on the first radio is the
-    claim.
+    """A comparison of a level with the baseline in one metric, on all radios. The claim is that the effect on the first
+    radio also occurs on the other radios.
     """
 
     others: dict[str, Any]  # levels of the other factors
@@ -76,8 +76,8 @@ class Claim:
         return [e.radio for e in self.effects if self.is_one and e.direction == 0]
 
     def objections(self, names: tuple[str, str]) -> dict[str, Objection]:
-        """Return, for each radio, why the setting that the effect favours is not called better. `names` contains the
-        names of the level and the baseline.
+        """Return, for each radio, the reason why the setting that the effect favours is not called better. `names`
+        contains the names of the level and the baseline.
         """
         way = OF_HOSTS.better(self.metric) if self.metric not in SIGNED else ""
         reasons = {
@@ -98,8 +98,8 @@ class Claim:
         return "; ".join(f"{word} under {', '.join(names)}" for word, names in parts if names) or "survives"
 
     def verdict_in_full(self, names: tuple[str, str]) -> str:
-        """Return the verdict. If the favoured setting is not called better, add on which radios and why. `names` is the
-        same as for `objections`.
+        """Return the verdict. If the favoured setting is not called better on some radios, name these radios and the
+        reasons. `names` has the same meaning as in `objections`.
         """
         radios: dict[str, list[str]] = {}
         for radio, reason in self.objections(names).items():
@@ -108,7 +108,7 @@ class Claim:
         return "; ".join([self.verdict, *asides])
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each radio, for use in tables."""
+        """Return the rows of a table, one for each radio."""
         return [self._row(effect) for effect in self.effects]
 
     def _row(self, effect: Effect) -> dict[str, Any]:
@@ -155,7 +155,9 @@ def pair_of(claim: Claim, factor: str, names: LevelNames) -> tuple[str, str]:
 
 
 def shares_of_levels(claims: list[Claim], factor: str, names: LevelNames) -> list[str]:
-    """Return what each level delivered and broadcast, with the extremes over radios and levels of the other factors."""
+    """Return what each level delivered and broadcast. For each level, the smallest and the largest share over the
+    radios and the other factors are given.
+    """
     lines = []
     for share, words in ((DELIVERED, "delivered of what was owed to members"), (ACCEPTED, OFFERED)):
         values: dict[str, list[float]] = {}
@@ -175,7 +177,7 @@ def _range(shares: list[float]) -> str:
 
 
 class EffectInterval(NamedTuple):
-    """The numbers of an effect with its interval. `nothing` is the value that means no change."""
+    """An effect with the ends of its interval. `nothing` is the value of an effect that does not change the metric."""
 
     value: float
     low: float

@@ -32,8 +32,8 @@ def radio_row(radio: Radio) -> tuple[str, ...]:
 
 
 def mac_sentence(plan: Plan) -> str | None:
-    """Return a sentence about the radios that changed the MAC, or None if there are none. Radios whose reception
-    depends on the received power need the rates of 802.11.
+    """Return a sentence that names the radios with another MAC than the scenario, or None if there are no such radios.
+    Radios whose reception depends on the received power need the rates of 802.11.
     """
     changed = [radio.name for radio in plan.radios if radio.wireless.mac != plan.mac]
     if not changed:
@@ -45,7 +45,7 @@ def mac_sentence(plan: Plan) -> str | None:
 
 
 def name_of(claim: Claim, plan: Plan) -> str:
-    """Return the level and the baseline in words, together with the levels of other factors."""
+    """Describe the level and the baseline in words, with the levels of the other factors."""
     names = plan.names
     versus = " against ".join(pair_of(claim, plan.factor, names))
     where = ", ".join(names.in_words(factor, level) for factor, level in claim.others.items())
@@ -66,8 +66,8 @@ def _cell(effect: Effect, estimate: EffectInterval | None, as_ratio: bool, inter
 
 
 def deliveries(claims: list[Claim], plan: Plan) -> list[str]:
-    """Return a line for each comparison and radio whose levels delivered different shares. The line also states which
-    level is behind.
+    """Return a line for each comparison and radio in which the levels delivered different shares. The line also states
+    which level is behind.
     """
     lines: dict[str, None] = {}
     for claim in claims:

@@ -21,11 +21,11 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_reader import parse_value
 from mobilenet.scenario.yaml_writer import inline
 
-LEVELS = 4  # Levels of each key. Four are usual in Morris' method, where a step is half of the range.
+LEVELS = 4  # Number of levels of each key. Four are usual in Morris' method, where a step is half of the range.
 
 
 class Range(NamedTuple):
-    """The values of one key."""
+    """The values that a key takes in a screening."""
 
     key: str
     # either LEVELS ascending numbers, or 2 to LEVELS other values that are spread over the levels
@@ -51,9 +51,10 @@ class Range(NamedTuple):
 def ranges(
     texts: Sequence[str], scenario: Any, option: str, settings: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Range, ...]:
-    """Parse the ranges. `texts` are written as on the command line, with keys separated by commas. `option` names them
-    in error messages. `settings` contains the settings of the scenario's own code, by key. If these are unknown because
-    code must not run, a number without a decimal point counts as whole, as in the normal form of the command.
+    """Parse the ranges. `texts` are written as on the command line, with keys separated by commas. `option` is the name
+    of the option in error messages. `settings` contains the settings of the scenario's own code, by key. If these are
+    unknown because code must not run, a number without a decimal point counts as whole, as in the normal form of the
+    command.
     """
     parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     if not parts:

@@ -39,9 +39,9 @@ class KeyEffect(NamedTuple):
     """The effect of one key on one metric."""
 
     key: int
-    size: Interval  # mu*, over trajectories
-    mean: float  # mu
-    spread: float  # sigma
+    size: Interval  # mu*, with its interval over the trajectories
+    mean: float  # mu, the mean of the signed effects
+    spread: float  # sigma, the spread of the signed effects
     p_adjusted: float
 
 
@@ -56,8 +56,8 @@ def trajectories(keys: int, count: int, seed: int) -> Levels:
 
 
 def screen(points: Levels, values: Values, confidence: float, seed: int) -> list[KeyEffect]:
-    """Return the effect of each key, largest size first. `values` contains the results of one metric without missing
-    values.
+    """Return the effect of each key, with the largest effect first. `values` contains the results of one metric,
+    without missing values.
     """
     _, analyze = _salib()
     count, _, keys = points.shape
@@ -77,12 +77,12 @@ def screen(points: Levels, values: Values, confidence: float, seed: int) -> list
 
 
 def p_of_no_effect(points: Levels, values: Values, key: int) -> float:
-    """Return the probability of steps at least this large if only the worlds differ. Return 1 if nothing changes, or if
-    there is only one world.
+    """Return the probability that steps are at least this large if the key has no effect and only the worlds differ.
+    Return 1 if all values are equal, or if there is only one world.
     """
     from scipy import stats
 
-    moved = points[:, 1:, key] != points[:, :-1, key]  # one step in each trajectory
+    moved = points[:, 1:, key] != points[:, :-1, key]  # True for the step of each trajectory that changes this key.
     steps = np.diff(values, axis=1)[moved]  # shape: trajectories x worlds
     worlds, count = steps.shape[1], len(steps)
     if worlds < 2 or not steps.any():

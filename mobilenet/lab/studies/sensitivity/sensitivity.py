@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def numbers(self) -> np.ndarray:
-        """The number of the configuration at each point, with the shape trajectories x (keys + 1)."""
+        """The number of the configuration that runs each point, with the shape trajectories x (keys + 1)."""
         return _numbers(self.points, [len(one.values) for one in self.ranges])
 
 
@@ -153,9 +153,9 @@ def _has_code(study: Study, allow_code: bool) -> bool:
 
 
 def normal_form(plan: Plan, allow_code: bool) -> str:
-    """Return the command that the provenance of files records. It names the copy of the scenario in the directory, in
-    which keys have other values; therefore each key is given with its range. `allow_code` tells whether the command may
-    run code.
+    """Return the command for the provenance of files. It names the copy of the scenario in the directory. In this copy,
+    keys have other values, so the command contains the range of each key. `allow_code` is true if the command may run
+    code.
     """
     question, keys = plan.question, ",".join(one.given for one in plan.ranges)
     return normal_command(
@@ -166,8 +166,8 @@ def normal_form(plan: Plan, allow_code: bool) -> str:
 
 
 def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
-    """Return the rows of the ranking, by the requested metrics and by all others that have a mean at enough points.
-    Raise StudyError if a requested metric has too few means.
+    """Return the rows of the ranking. It covers the requested metrics, and all other metrics that have a mean at enough
+    points. Raise StudyError if a requested metric has too few means.
     """
     summary, requested_metrics = read_rows(path, "tables/summary"), plan.question.metrics
     metrics = list(dict.fromkeys([*requested_metrics, *(row["metric"] for row in summary)]))
@@ -182,7 +182,7 @@ def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
             if metric in requested_metrics:
                 raise
             continue
-        if not np.isfinite(whole).all():  # Some runs do not reach this percentile.
+        if not np.isfinite(whole).all():  # Some runs do not reach this percentile of the delays.
             if metric in requested_metrics:
                 raise StudyError(
                     f"{path}: {metric} is infinite in some runs, in which messages are undelivered; rank the keys by"
@@ -209,8 +209,8 @@ def _values(plan: Plan, known: pd.DataFrame, unstable: Collection[int]) -> Value
 
 
 def _places(points: Levels, widths: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return, for each point, the positions of the values that its keys have. `widths` contains the number of values of
-    each key.
+    """Return, for each point, the index of the value of each key. `widths` contains the number of values of each
+    key.
     """
     return list(map(tuple, (points * np.array(widths) // LEVELS).reshape(-1, len(widths)).tolist()))
 
@@ -235,8 +235,8 @@ def levels_of(all_ranges: Sequence[Range], points: Levels) -> list[dict[str, Any
 
 
 def _require_possible(question: Question, study: Study, all_ranges: Sequence[Range], allow_code: bool) -> None:
-    """Raise an error if the scenario refuses a single value of a key. Messages use the wording of the caller.
-    Combinations of values are tried when the study is created.
+    """Raise an error if the scenario refuses a single value of a key. The error names the option or argument of the
+    caller. Combinations of values are checked when the study is created.
     """
     for one in all_ranges:
         for value in one.values:
@@ -251,7 +251,7 @@ def _require_possible(question: Question, study: Study, all_ranges: Sequence[Ran
                 message = str(error).splitlines()[0].replace(f"{where}: {one.key}: ", f"{where}: ", 1)
                 if not message.startswith(where):
                     message = f"{where}: {message}"
-                if "unknown key" in message:  # The key is unknown, whatever its value is.
+                if "unknown key" in message:  # The key is unknown, so the error does not depend on the value.
                     message = message.replace(where, f"{question.option} {one.key}", 1)
                 raise ScenarioError(message) from None
 

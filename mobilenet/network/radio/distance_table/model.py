@@ -22,7 +22,7 @@ HALF = 0.5
 
 
 class Model(ByDistance):
-    """The model in which a frame is received with the probability that belongs to its distance."""
+    """A model in which the distance determines the probability that a frame is received."""
 
     wireless: DistanceTableKeys
     keys, is_certain = DistanceTableKeys, False

@@ -41,7 +41,9 @@ class PowerAttachment(Attachment):
     def look(
         self, xy: NDArray[np.float64], current: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the cells. The second result is zero for each host, because any movement may change its cell."""
+        """Return the cells, and the distance that each host can move without changing its cell. This distance is always
+        zero, because any movement may change the cell.
+        """
         cell, hysteresis_cdb = self._serving.cell, self._hysteresis_cdb
         rows = zip(xy[:, 0].tolist(), xy[:, 1].tolist(), current.tolist(), strict=True)
         cells = [cell(x, y, own, hysteresis_cdb) for x, y, own in rows]

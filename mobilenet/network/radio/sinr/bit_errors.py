@@ -69,7 +69,8 @@ def _nats(wrong: Floats) -> list[int]:
 
 def _union_bound(points: int, code: Code, snr: Floats) -> Floats:
     """Return the probability that a bit is wrong after decoding. This is a union bound, which may exceed 1."""
-    # Imported here, like quad below, because runs with the unit disk do not need the functions of scipy.
+    # This import, like the import of quad below, is made here because runs with the unit disk do not need scipy's
+    # functions.
     from scipy.special import erfc
 
     if points == 2:

@@ -21,7 +21,7 @@ from mobilenet.network.radio.sinr.decibels import zeptowatts
 from mobilenet.network.radio.sinr.reception import Reception
 from mobilenet.network.radio.transceiver import Transceiver
 
-FARTHEST_NS: Final = 10_100  # slightly more than light needs for 3 km
+FARTHEST_NS: Final = 10_100  # slightly more than the time that light needs for 3 km
 
 
 class Interference:
@@ -36,13 +36,13 @@ class Interference:
         self._cutoff2 = reception.cutoff_m * reception.cutoff_m
         self._near2 = (reception.cutoff_m + reception.reach_m) ** 2
         self._threshold = zeptowatts(reception.energy_cdbm)
-        self._arrival_ns = 0  # `_find` stores here when a frame reaches a node, and with which power
+        self._arrival_ns = 0  # `_find` stores the arrival time and the power of a frame in these attributes.
         self._arrival_cdbm = 0
         self.frames: list[Frame] = []  # frames in order of their start
 
     def _find(self, other: Frame, node: Transceiver, now: int) -> bool:
-        """Compute when a frame reaches a node, and with which power. Return False beyond the cut-off distance, or if
-        the node is the sender of the frame.
+        """Compute the time at which a frame reaches a node, and its power there. Return False beyond the cut-off
+        distance, or if the node is the sender of the frame.
         """
         if other.sender is node:
             return False
@@ -144,7 +144,7 @@ class Interference:
                 self.frames[i] = earlier
 
     def forget(self, before: int) -> None:
-        """Remove the frames that had ended everywhere at this time."""
+        """Remove the frames that had ended at all nodes before this time."""
         frames = self.frames
         if frames[0].start_ns + frames[0].duration_ns + FARTHEST_NS <= before:
             self.frames = [frame for frame in frames if frame.start_ns + frame.duration_ns + FARTHEST_NS > before]

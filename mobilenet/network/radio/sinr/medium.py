@@ -72,9 +72,9 @@ class ReceiverState:
     def __init__(self, node: Transceiver, tx_cdbm: int) -> None:
         self.node = node
         self.tx = tx_cdbm
-        # Serial of the frame that started the 4 us of a preamble, or 0 if the node is not waiting for one.
+        # Serial of the frame with which the wait of 4 us for a preamble began, or 0 if the node is not waiting.
         self.first_frame = 0
-        self.rival = 0  # serial of the strongest frame that has arrived since then
+        self.rival = 0  # serial of the strongest frame that has arrived since that frame
         self.rival_cdbm = 0
         self.rivals_until = NEVER
         self.locked_cdbm = 0
@@ -144,7 +144,7 @@ class Sinr(Medium):
         powers: list[int] = []
         latest = 0
         candidates = self.neighbours.candidates(sender, now)
-        if not sender.up:  # the radio of this station is off, so its frame does not reach any node
+        if not sender.up:  # The radio of this station is off, so its frame does not reach any node.
             frame.x_m = NOWHERE_M
             candidates = ()
         for node in candidates:
@@ -196,7 +196,7 @@ class Sinr(Medium):
         if state.first_frame and first >= state.rivals_until:
             self._choose(state)
         if state.first_frame:
-            if first + PREAMBLE_NS < state.rivals_until:  # this frame was sent later, but from a shorter distance
+            if first + PREAMBLE_NS < state.rivals_until:  # This frame was sent later, but from a shorter distance.
                 state.rivals_until = first + PREAMBLE_NS
             if power <= state.rival_cdbm:
                 return NEVER_ATTEMPTED
@@ -212,7 +212,7 @@ class Sinr(Medium):
             state.rivals_until = first + PREAMBLE_NS
         state.rival = serial
         state.rival_cdbm = power
-        return RECEIVED  # unless a later frame or event changes this outcome
+        return RECEIVED  # A later frame or event may change this outcome.
 
     def choose(self, frame: Frame) -> None:
         """Let the nodes that wait for the preamble of this frame choose the frame that they receive. This is called
@@ -323,7 +323,7 @@ class Sinr(Medium):
         clear_cdbm = self._rules.clear_cdbm(frame.rate_mbps)
         if self._observer is not None:
             frame.sinrs_cdb = [NEVER] * len(powers)
-            clear_cdbm = HIGHEST_CDBM  # every receiver is examined, because the observer needs the SINR
+            clear_cdbm = HIGHEST_CDBM  # Every receiver is examined, because the observer needs the SINR.
         for i, power in enumerate(powers):
             if outcomes[i] == RECEIVED and (others or power < clear_cdbm):
                 self._draw(frame, i, power, others)

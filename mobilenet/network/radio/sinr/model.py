@@ -46,7 +46,7 @@ REACHES = 0.999
 
 
 class Model(RadioModel):
-    """The model in which power, noise and interference decide about reception."""
+    """A model in which power, noise and interference determine whether a frame is received."""
 
     wireless: SinrKeys
     keys, is_certain = SinrKeys, False
@@ -168,6 +168,6 @@ def _obstacles(obstacles: ObstaclesParameters, decide_sight: bool, place: Place)
         what = pluralize(count, "building")
     except (ScenarioError, OSError):
         what = f"buildings of {Path(obstacles.file).name}"
-    if decide_sight:  # with umi, walls have no other effect
+    if decide_sight:  # With umi, walls have no other effect.
         return f"{what} (which determine the line of sight)"
     return f"{what} ({obstacles.per_wall_db:g} dB for each wall, {obstacles.per_metre_db:g} dB/m)"

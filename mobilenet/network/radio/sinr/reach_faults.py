@@ -140,7 +140,7 @@ def _enough(wireless: SinrKeys, path: str, sender: _Sender, lacking_db: float) -
     if path == sender.key:
         value = -_below(-current_value - lacking_db)
     elif path == "path_loss.exponent":
-        value = _below(current_value - lacking_db / (10 * log10(USUAL_M)), 100)  # the exponent applies from 1 m on
+        value = _below(current_value - lacking_db / (10 * log10(USUAL_M)), 100)  # The exponent applies from 1 m on.
     else:
         value = _below(current_value - lacking_db)
     whole, _, name = path.partition(".")

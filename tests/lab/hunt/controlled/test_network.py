@@ -1,4 +1,6 @@
-"""Tests of the network in which a test chooses every event: what it guarantees, and which events it allows."""
+"""Tests of the network in which a test chooses every event. They cover the guarantees of the network and the events
+that it allows.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def classes_of(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 class FoundViolation(NamedTuple):
     name: str
-    case: Case | None  # None if no violation was found
+    case: Case | None  # The case in which a violation was found, or None.
     check: str
     lines: tuple[str, ...]
     unfinished: tuple[str, ...]  # cases that could not be searched completely in the given time

@@ -1,5 +1,5 @@
-"""Tests that compare the explorer with a plain search without reductions. Both must reach the same states, by steps
-that the protocol really takes.
+"""Tests that compare the explorer with a plain search without reductions. Both must reach the same states, and every
+step must be a step of the protocol.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .toys import Host, Repeats, toy
 
 
 def plainly(case: Case, first: State, space: Space) -> set[State]:
-    """Return the nodes, wires and histories of all states. Each send, receipt and timer is a separate step, and all
-    states are expanded, even those that another state covers.
+    """Return the nodes, wires and histories of all states. Each send, receipt and timer is a separate step. A state is
+    expanded even if another state covers it.
     """
     seen, waiting = {first}, [first]
     while waiting:
@@ -80,7 +80,7 @@ def test_plain_and_optimized_search_reach_the_same_states(case: Case) -> None:
 
 
 def test_discarding_irrelevant_state_does_not_change_the_verdict() -> None:
-    """Without this reduction, there are more states, but the verdict is the same."""
+    """Without this reduction, the search visits more states but reaches the same verdict."""
     case = mobile_case("", (0,), (1,), parents=TWO, moves=1, repeats=1)
     results = []
     for forget in (case.forget, nothing):
@@ -99,8 +99,8 @@ def test_discarding_irrelevant_state_does_not_change_the_verdict() -> None:
     st.lists(st.integers(0, 99), max_size=60),
 )
 def test_a_cached_step_matches_the_behaviour_of_the_protocol(name: str, choices: list[int]) -> None:
-    """The test follows a path of remembered steps, and gives the same inputs to nodes that run without interruption.
-    Both must reach the same states.
+    """The test follows a path of cached steps. It also gives the same inputs to nodes that run without interruption,
+    and both must reach the same states.
     """
     case = CASES[name]
     search = Search(case)

@@ -1,5 +1,5 @@
-"""Tests that the explorer exhausts a small case of the mobile causal broadcast without a violation, and finds
-violations by its mutants.
+"""Tests that the explorer exhausts a small case of the mobile causal broadcast without finding a violation, and that it
+finds violations in mutants of the protocol.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_exhaustive_search_finds_each_mutant(mutant: str, name: str) -> None:
     list(search.run(breadth=True))
     assert search.result is not None and search.result.violation is not None
     if search.result.violation.check == "delivery":
-        # Judging the trace again fails if its steps are impossible or do not violate a check.
+        # This raises an error if the steps of the trace are impossible or do not violate a check.
         judge_again(case, trace_of(search))
     else:
         with pytest.raises(Violation) as again:

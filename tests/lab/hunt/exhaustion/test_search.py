@@ -27,9 +27,9 @@ def explore(case: Case, breadth: bool = False, **limits: Any) -> tuple[Search, R
         (toy(messages=(0,)), 1, 0, 0),
         (toy(messages=(1,)), 3, 2, 2),  # three states: message not yet sent, in transit, and delivered
         (toy(messages=(2,)), 5, 4, 4),
-        # In each of these three states, the host is up or down. The eight steps are broadcast or crash, deliver or
-        # crash, crash, and three recoveries. The recoveries lead to states that were already reached with one more
-        # crash left.
+        # In each of these three states, the host is up or down, which gives six states. Five of the eight steps are
+        # broadcasts, deliveries and crashes. The other three are recoveries, which lead to states that were already
+        # reached with one more crash left.
         (toy(messages=(1,), crashes=1), 6, 8, 3),
         # The host is in one of three cells, with two moves, one move or no moves left. No other state covers the first
         # one, so it is expanded with two moves. The other two states are expanded with one move, and then all three
@@ -57,7 +57,7 @@ def test_exhaustive_search_counts_states_and_transitions(
         # The steps are broadcast, crash and recover. The host then takes a second message for a new one.
         (toy(ForgetsInACrash, crashes=1), "delivery", 3),
         (toy(SendsOnce), "delivery", 1),
-        # The fault appears in the additional broadcast that the search makes while it completes a state.
+        # The violation appears in the additional broadcast with which the search completes a state.
         (
             toy(station=Stumbles, messages=(2,)),
             "assertion",

@@ -43,7 +43,7 @@ def test_random_broadcast_scenarios_vary_in_size_and_workload(protocol: str) -> 
 
 
 class Overtakings:
-    """Counts the messages that a process receives before a message that was sent earlier on the same link."""
+    """Counts the messages that overtake an earlier message on the same link."""
 
     def __init__(self) -> None:
         self._sent: dict[tuple[int, int, int], list[int]] = {}  # (sender, receiver, message) -> numbers of its copies

@@ -1,5 +1,5 @@
-"""Tests of swarm campaigns. Each seed gives the same run everywhere, on one of two networks, and the run is judged from
-its directory.
+"""Tests of swarm campaigns. A seed always gives the same run on one of two networks, and the run is judged from its
+directory.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def test_an_assertion_in_the_protocol_counts_as_a_violation(monkeypatch: pytest.
 
 
 def violate(monkeypatch: pytest.MonkeyPatch, *violated: int) -> list[dict[str, str]]:
-    """Let a simulated campaign report violations for these seeds. Return the list to which the options of each campaign
-    will be added.
+    """Make a simulated campaign report violations for these seeds. Return a list that will contain the options of each
+    campaign.
     """
     asked: list[dict[str, str]] = []
 

@@ -35,14 +35,16 @@ workload: {interval_s: 1}
 
 
 def test_stations_within_range_of_each_other_pass_the_swarm(tmp_path: Path) -> None:
-    """The bug: when one station sent a message to its cell, another station in range took the message as addressed to
-    itself.
+    """The bug: when a station sent a message to its cell, another station in range processed the message as if it were
+    the addressee.
     """
     assert mobilenet.run(Scenario.from_text(NEAR), out=tmp_path / "run").verdict == "valid"
 
 
 def test_a_join_superseded_by_a_leave_is_not_retried_forever(tmp_path: Path) -> None:
-    """The bug: a join before the previous leave had succeeded was retried forever, so the run never came to rest."""
+    """The bug: a join that was requested before the previous leave had succeeded was retried forever, so the run never
+    came to rest.
+    """
     run = mobilenet.run(Scenario.from_text(WISHES), out=tmp_path / "run")
     assert run.verdict == "valid" and run.manifest["quiescent"] is True
     changes = run.events[run.events.event.isin(["join", "leave"])]

@@ -49,15 +49,15 @@ def cells(*x_m: int, **backbone: Any) -> dict[str, Any]:
 
 
 def standing(folder: Path, **places_m: tuple[int, int]) -> dict[str, Any]:
-    """Write tracks of hosts that stand still, and return the keys of the scenario for them."""
+    """Write tracks of hosts that do not move, and return the scenario keys that use these tracks."""
     rows = [f"{t},{host},{x},{y}" for t in (0, 10, 20) for host, (x, y) in places_m.items()]
     (folder / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
     return {"mobility": {"model": "tracks", "file": "tracks.csv"}}
 
 
 def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s: float = 2.0, **more: Any) -> Path:
-    """Write a scenario whose hosts are in one cell, unless `more` changes this. A command is a list of words, or a line
-    for sh.
+    """Write a scenario whose hosts are in one cell, unless `more` overrides this. A command is either a list of words
+    or a shell command line.
     """
     words = {name: ["sh", "-c", each] if isinstance(each, str) else each for name, each in commands.items()}
     values = {

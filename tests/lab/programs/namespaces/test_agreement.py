@@ -75,5 +75,5 @@ def _numbers(done: Run, node: str, source: str) -> dict[int, int]:
     address = bytes(map(int, source.split(".")))
     packets = (packet for _, packet in packets_in(done.path / "packets" / f"{node}.pcap"))
     data = (packet[28:] for packet in packets if packet[9] == UDP and packet[12:16] == address)
-    # Shorter packets only open the test.
+    # Shorter packets belong to the setup of the test.
     return {int.from_bytes(each[8:12]): len(each) for each in data if len(each) > 100}

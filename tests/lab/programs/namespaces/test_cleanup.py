@@ -1,4 +1,4 @@
-"""Tests that the processes, devices, mounts and files of the machines in a run are removed, however the run ends.
+"""Tests that no processes, devices, mounts or files of a run remain, however the run ends.
 
 Source    ours: docs/guide/real-software.md
 """

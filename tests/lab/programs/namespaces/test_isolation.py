@@ -98,7 +98,8 @@ def test_programs_cannot_see_outside_processes_or_user_files(tmp_path: Path) -> 
         done = play(scenario(tmp_path, {"h0": line, "h1": "ping -c 3 -i 0.3 h0; true"}))
     finally:
         secret.unlink()
-    assert int(output_of(done, "h0").split()[0]) <= 5  # the first process of the machine and those of the program
+    # the first process of the machine, and the processes of the program
+    assert int(output_of(done, "h0").split()[0]) <= 5
     assert output_of(done, "h1").count("bytes from h0") >= 2  # The machine of h1 answers, whatever its program does.
 
 
@@ -166,7 +167,9 @@ def test_excessive_program_output_is_truncated(tmp_path: Path) -> None:
 
 
 def test_ending_a_run_early_from_a_program_is_not_a_violation(tmp_path: Path) -> None:
-    """When a program fails, its last packets may have left its device without having entered the network."""
+    """When a program fails, its last packets may have left the device of the host without having entered the
+    network.
+    """
     skip_without("ping")
     with pytest.raises(PluginError, match="ended with exit code 3"):
         play(scenario(tmp_path, {"h0": "sleep 0.3; ping -c 5 -i 0.01 h1 & sleep 0.33; exit 3", "h1": WAITS}))

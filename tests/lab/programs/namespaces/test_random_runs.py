@@ -1,5 +1,5 @@
-"""Tests that random runs of real programs with faults and interventions never hang, never leave anything behind, and
-are never called violated.
+"""Tests that random runs of real programs with faults and interventions always end, leave no processes or files behind,
+and are never judged violated.
 
     python -m tests.lab.programs.namespaces.test_random_runs 0:50
 

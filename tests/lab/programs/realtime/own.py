@@ -27,8 +27,8 @@ def say(text): print(text, flush=True)
 
 
 def scenario(folder: Path, code: str | None, hosts: int = 2, duration_s: float = 1.0, **more: Any) -> Path:
-    """Write a scenario with two cells and hosts that stand still. Each host runs PROGRAM and then `code`; if `code` is
-    None, programs are not started.
+    """Write a scenario with two cells and hosts that do not move. Each host runs PROGRAM followed by `code`. If `code`
+    is None, the scenario does not start programs.
     """
     port = next(PORTS)
     protocol: dict[str, Any] = {"name": "datagrams", "port": port, "own_port": port + 1, **more.pop("protocol", {})}

@@ -1,5 +1,5 @@
-"""Tests that a line which a program writes before it sends a datagram comes first in the record, whenever the emulator
-reads the line.
+"""Tests of a program that writes a line and then sends a datagram. The line comes first in the record, whenever the
+emulator reads it.
 """
 
 import os

@@ -109,4 +109,5 @@ def test_nodes_find_a_value_through_peers_they_only_heard_of(tmp_path: Path) -> 
     assert done.verdicts["conservation"].answer == done.verdicts["record"].answer == "valid"
     sent = done.events[done.events.event == "datagram"]
     pairs = {(node, json.loads(detail)["to"]) for node, detail in zip(sent.node, sent.detail, strict=True)}
-    assert any("h0" not in pair for pair in pairs), pairs  # These nodes learned of each other from other nodes.
+    # These nodes learned each other's addresses from other nodes.
+    assert any("h0" not in pair for pair in pairs), pairs

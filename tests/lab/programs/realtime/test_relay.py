@@ -1,5 +1,5 @@
-"""Tests of the relay of datagrams. Whatever the order in which stations learn of visits, they never send a datagram in
-circles.
+"""Tests of the relay of datagrams. Stations never forward a datagram in a loop, in whatever order they learn of
+visits.
 """
 
 from collections import deque

@@ -320,7 +320,7 @@ def test_each_address_has_a_separate_socket_without_privileges(tmp_path: Path, m
 FAILS = {
     "if me == 0: sys.stderr.write('no luck\\n'); sys.exit(3)": "exit code 3; the end of its standard error: no luck",
     "__import__('os').close(1); time.sleep(0.3); sys.exit(4)": "exit code 4",
-    # A child process keeps the output open.
+    # A child process keeps the output pipe open.
     "os = __import__('os')\nif os.fork(): os._exit(4)\ntime.sleep(60)": "exit code 4",
 }
 
@@ -534,8 +534,8 @@ while True:  # each sends until all have certainly received: a datagram may be l
 
 @pytest.mark.long
 def test_course_programs_can_number_processes_from_1(tmp_path: Path) -> None:
-    """The programs start and write logs as in the projects of EPFL's course CS451. They need neither a wrapper nor an
-    idle host.
+    """The programs start and write logs as in the projects of EPFL's course CS451. They run without a wrapper and
+    without an idle host.
     """
     (tmp_path / "process.py").write_text(COURSE)
     words = ["--id", "{me}", "--hosts", "{hosts_file}", "--output", "{me}.output"]

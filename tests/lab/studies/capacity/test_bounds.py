@@ -1,4 +1,4 @@
-"""Tests of the schedule of interim looks in a search, and of the bounds of a mean at one look."""
+"""Tests of the schedule of interim looks in a search, and of the bounds of a mean at a single look."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ def test_two_values_are_too_few_for_bounds() -> None:
 
 @pytest.mark.parametrize("runs", [10, 40, 160])
 def test_bounds_for_skewed_values_are_safer_than_t_intervals(runs: int) -> None:
-    """Student's t has its largest errors where it underestimates the mean."""
     stream, error, count = generator(1, "coverage of bounds", str(runs)), 0.01, 2_000
     missed = students = 0
     for values in stream.exponential(1.0, (count, runs)):

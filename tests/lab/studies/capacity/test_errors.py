@@ -52,9 +52,9 @@ def test_the_check_of_searches_recognizes_wrong_answers() -> None:
 
 
 def test_without_splitting_the_error_too_many_searches_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With this distribution, a procedure that allows the full error at each look at each value is wrong too often."""
+    """With this distribution, a search is wrong too often if each look at each value may use the full error."""
     monkeypatch.setattr("mobilenet.lab.studies.capacity.feasibility.share_of_look", lambda number: 1.0)
-    # Without this change, the searches would need more runs.
+    # Without this patch, the searches would need more runs.
     monkeypatch.setattr("mobilenet.lab.studies.statistics.is_rare", lambda *_: True)
     name = "normal, worst"
     judge = Judge([LAWS[name].requirement], ERROR)

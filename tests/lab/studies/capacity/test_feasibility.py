@@ -1,4 +1,6 @@
-"""Tests of the decision at one value, with means, tolerances, backlogs, and metrics that some runs do not have."""
+"""Tests of the decision at one value of the key. They cover means, tolerances, backlogs, and metrics that are missing
+in some runs.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def sloping(run_rows: list[Row], slopes: Iterable[float]) -> list[Row]:
 
 
 def judge(run_rows: list[Row], *wanted: Requirement) -> ValueJudgement:
-    """Judge the rows with such a large `rare` that ten runs without a contradiction are enough."""
+    """Judge the rows. `rare` is set to a large value, with which ten runs without a contradiction are enough."""
     return Judge(wanted or (DELAY,), 0.005, rare=0.6).judge(run_rows)
 
 
@@ -72,25 +74,29 @@ def at_least(limit: float) -> Judge:
         (BOTH, rows(0.5, ratio=0.99), State.HOLDS, 10, True),
         (BOTH, rows(0.5, ratio=0.5), State.FAILS, 10, True),
         (BOTH, rows(2.0), State.FAILS, 10, True),
-        # A decision needs contradicting runs, or so many runs that contradicting runs would have been seen.
+        # The requirement may be decided when some runs contradict it, or when there are enough runs to rule out
+        # frequent contradictions.
         (IN_SEARCH, rows(0.5, 400, 0.01), State.HOLDS, 156, True),
-        # The eighth long run has the number 36, but other runs may take even longer.
+        # Run number 36 is the eighth long run, but other runs may take even longer.
         (IN_SEARCH, LONG, State.HOLDS, 156, True),
-        # A delay far above its limit fails after a few runs, however many later runs might contradict this.
+        # A delay far above its limit fails after a few runs. Delays are not negative, so rare small values cannot lower
+        # the mean to the limit.
         (OF_RUNS, rows(5.0, 400, name="delivery_delay_mean_s"), State.FAILS, 10, False),
         (OF_RUNS, rows(2.0, 400, name="delivery_delay_mean_s"), State.FAILS, 14, False),
-        # A metric is found to be missing once it is certain that the share of runs with this metric is below `rare`.
+        # The search reports that the metric is missing when the share of runs with this metric is certainly below
+        # `rare`.
         (USUAL, [{}] * 2_000, State.NO_DATA, 156, False),
         (SELDOM, [{}] * 2_000, State.NO_DATA, 20, False),
         (SELDOM, [{} if place % 10 else row for place, row in enumerate(rows(0.5, 2_000))], State.HOLDS, 219, True),
-        # Equal values are decided only after enough runs to rule out that a frequent outcome was missed.
+        # If all values are equal, the search waits for enough runs to rule out that it has missed a frequent outcome.
         (USUAL, EQUAL[:155], State.OPEN, 111, False),
         (USUAL, EQUAL, State.HOLDS, 156, True),
         (at_least(0.5), EQUAL, State.HOLDS, 14, False),
         (at_least(0.99), EQUAL, State.HOLDS, 156, True),
         (AT_0, EVERY_20TH[:111], State.OPEN, 111, False),
         (AT_0, EVERY_20TH, State.HOLDS, 156, True),
-        # A requirement does not hold yet while the backlog may grow without bound. One run may lack the metric.
+        # A requirement is not met while the backlog may grow without bound. The metric may be missing in one of the
+        # runs.
         (TEN, sloping(rows(0.5, 10), VARIED), State.OPEN, 10, True),
         (TEN, sloping(rows(0.5, 10), [0.1] * 10), State.HOLDS, 10, True),
         (TEN, [*rows(0.5, 9), {}], State.HOLDS, 10, True),
@@ -108,7 +114,7 @@ def test_means_near_the_limit_require_more_replications() -> None:
     judgement = judge(rows(1.0, 10))
     assert (judgement.state, judgement.n, judgement.next_n) == (State.OPEN, 10, 14)
     judgement = judge(rows(1.0, 13))
-    assert (judgement.n, judgement.next_n) == (10, 14)  # Runs between two looks do not count.
+    assert (judgement.n, judgement.next_n) == (10, 14)  # The judgement ignores runs after the last look.
     assert judge([]) == ValueJudgement(State.OPEN, 0, 10)
     whole = judge(rows(1.0, 2_000))
     assert whole.state in (State.HOLDS, State.FAILS) and not whole.is_clear and whole.n > 50
@@ -116,7 +122,7 @@ def test_means_near_the_limit_require_more_replications() -> None:
 
 @pytest.mark.parametrize(("mean", "state"), [(0.97, State.HOLDS), (1.03, State.FAILS)])
 def test_the_mean_decides_within_the_tolerance(mean: float, state: State) -> None:
-    """The tolerance is wide, and the interval lies on one side of the limit."""
+    """The tolerance is wide, and the whole confidence interval is above or below the limit."""
     for wanted, expected in ((Requirement("delay", True, 1.0, 0.5), state), (
         Requirement("delay", False, 1.0, 0.5), State.FAILS if state is State.HOLDS else State.HOLDS
     )):  # fmt: skip
@@ -154,9 +160,7 @@ def test_a_growing_backlog_fails_whatever_the_delay() -> None:
 
 @pytest.mark.parametrize(("mean", "spread"), [(0.6, 0.3), (0.8, 0.4), (0.5, 0.3)])
 def test_runs_with_growing_backlogs_are_not_judged_feasible(mean: float, spread: float) -> None:
-    """The slopes of the runs vary. This test is strict, so it needs more runs than the corresponding test of
-    studies.
-    """
+    """The slopes of the runs vary. A search tests the backlog more strictly than a study, so it needs more runs."""
     judge, fails = Judge((DELAY,), 0.05 / 13, rare=0.6), 0
     for seed in range(50):
         slopes = generator(seed, "slopes", "0").normal(mean, spread, 200)
@@ -170,7 +174,7 @@ def test_runs_with_growing_backlogs_are_not_judged_feasible(mean: float, spread:
 
 
 def test_a_stable_backlog_is_eventually_judged_feasible() -> None:
-    """With slopes around 0, the backlog seems to grow in some runs by chance, but not after more runs."""
+    """The slopes are around 0. With few runs, the backlog may seem to grow by chance."""
     for seed in range(50):
         slopes = generator(seed, "settled", "0").normal(0, 1, 200)
         assert judge(sloping(rows(0.3), slopes)).state is State.HOLDS
@@ -221,7 +225,7 @@ def test_the_capacity_search_accounts_for_rare_long_runs(share: float) -> None:
 
 
 def test_rare_extremes_are_detected_behind_runs_over_the_limit() -> None:
-    """Most delays are 0.8 or 1.06, and 6 % are longer by 5. The mean is thus about 1.2."""
+    """Most delays are 0.8 or 1.06. In 6 % of the runs, the delay is longer by 5, so the mean is about 1.2."""
     wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
     for seed in range(50):
         stream = generator(seed, "farther", "0")

@@ -1,4 +1,6 @@
-"""Tests of the search over values, with prepared decisions and with decisions from runs."""
+"""Tests of the search over values. Some of them use decisions that are given in advance, and others use simulated
+runs.
+"""
 
 from __future__ import annotations
 
@@ -120,8 +122,8 @@ def test_the_next_search_value_follows_from_the_decisions(case: str) -> None:
 
 @pytest.mark.parametrize(("last", "looks"), [(1, 2), (4, 2), (9, 2), (19, 2), (64, 1), (100, 1)])
 def test_the_error_is_split_over_all_values_a_search_can_reach(last: int, looks: int) -> None:
-    """Within the tolerance, any decision may be made at any look. Outside of it, the search does not reach more values
-    than the number over which its error is divided.
+    """Within the tolerance, the search may decide either way at any look. Outside the tolerance, it never reaches more
+    values than the number by which its error is divided.
     """
     for low in range(last + 1):
         for high in range(low, min(last, low + 12 // looks) + 1):
@@ -162,8 +164,8 @@ def test_a_second_feasible_region_is_usually_noticed() -> None:
 
 
 def test_known_metrics_can_be_missing_from_all_of_the_first_runs() -> None:
-    """A search rejects an unknown metric that all of its first runs lack. This applies to metrics of plug-ins and of
-    processes, because only the runs can show whether such a metric exists.
+    """A search rejects an unknown metric if all of its first runs lack it. For plug-ins and processes, only the runs
+    can show whether a metric exists.
     """
     for metric, words, is_known in (("handoff_duration_mean_s", OF_HOSTS, True), ("own", OF_HOSTS, False),
                                            ("handoff_duration_mean_s", OF_PROCESSES, False)):  # fmt: skip

@@ -40,8 +40,6 @@ def test_a_claims_file_gets_the_same_answers_twice() -> None:
 
 @pytest.mark.long
 def test_without_splitting_the_error_too_many_files_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With these distributions, a procedure that allows the full error at each look at each claim is wrong too
-    often.
-    """
+    """With these distributions, an answer is wrong too often if each look at each claim may use the full error."""
     monkeypatch.setattr("mobilenet.lab.studies.claims.judge.share_of_look", lambda number: 1.0)
     assert repeat(20, error=0.05).wrong_files > most_wrong(20)

@@ -1,4 +1,4 @@
-"""Tests that judge one question at one look, from the values of its runs."""
+"""Tests of the answer to one question at a single look, computed from the values of the runs."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ ARRIVES = rows(*[0.5] * 28, metric=SURVIVAL)
         (question(below(A, B), metric=SURVIVAL), [ARRIVES, NEVER], HOLDS),
         (EXACT, [rows(11.2, 11.2)], HOLDS),
         (EXACT, [rows(11.3, 11.3)], FAILS),
-        (EXACT, [rows(11.25, 11.25)], HOLDS),  # The bound itself is allowed.
+        (EXACT, [rows(11.25, 11.25)], HOLDS),  # A value equal to the bound is allowed.
         (STRICT, [rows(1, 1), rows(1, 1)], FAILS),
         (STRICT, [rows(0.99, 0.99), rows(1, 1)], HOLDS),
     ],
@@ -146,7 +146,7 @@ def test_a_claimed_ratio_is_computed_from_pairs() -> None:
 def test_a_ratio_requires_a_positive_denominator(
     value: float, other: float, denominator: str, is_at_most: bool, is_exact: bool
 ) -> None:
-    """The claim is undecided at every look. More runs may still change this, unless the runs are deterministic."""
+    """The claim is undecided at every look. More runs may change this, unless the configuration is deterministic."""
     one = question(Inequality(A, B, True, is_at_most, 1.0, 0.1), is_exact=is_exact)
     judgement = judge_claim(one, rows(*[value] * 28), rows(*[other] * 28))
     assert (judgement.answer, judgement.is_final, judgement.bounds) == (UNDECIDED, is_exact, (None,))
@@ -237,9 +237,7 @@ def test_survival_claims_need_the_same_broadcasts_on_both_sides() -> None:
 
 
 def test_an_unstable_backlog_is_never_judged_stable() -> None:
-    """The slopes of the runs vary. This test is strict, so it needs more runs than the corresponding test of
-    studies.
-    """
+    """The slopes of the runs vary. A claim tests the backlog more strictly than a study, so it needs more runs."""
     fails = 0
     for seed in range(50):
         slopes = generator(seed, "slopes", "0").normal(0.6, 0.3, 400)
@@ -257,8 +255,8 @@ def test_an_unstable_backlog_is_never_judged_stable() -> None:
 
 
 def test_equal_values_are_decisive_only_after_many_replications() -> None:
-    """The metric m does not have known limits. A share has such limits: if it is always 1, a few runs show that it is
-    at least 0.6.
+    """The range of the metric m is unknown. The range of a share is known, so a few runs with the value 1 show that the
+    share is at least 0.6.
     """
     one, zeros = question(at_most(0.005, 0.001)), rows(*[0.0] * 307)
     assert judge_claim(one, ZEROS, rare=0.05).answer is UNDECIDED

@@ -1,5 +1,5 @@
-"""Tests that the claims files of the papers contain the printed numbers, and that they expect exactly the failures that
-docs/validation states.
+"""Tests of the claims files of the papers. They contain the printed numbers, and exactly the failures in
+docs/validation are expected.
 """
 
 from __future__ import annotations
@@ -85,7 +85,6 @@ def test_claims_from_the_mobile_paper_text_have_expected_answers() -> None:
 
 
 def test_claims_of_the_bundling_paper_have_documented_answers() -> None:
-    """docs/validation/vcube.md contains the results."""
     with (PAPERS / "rodrigues2018_bundling.csv").open() as file:
         assert len(load("bundling").claims) == sum(1 for _ in csv.DictReader(file)) == 250
     failures = failing("bundling")
@@ -147,7 +146,7 @@ def test_the_verdicts_of_a_paper_become_claim_answers(monkeypatch: pytest.Monkey
 
 @pytest.mark.long
 def test_claims_on_published_numbers_are_answered_from_runs(tmp_path: Path) -> None:
-    """The same file has the same answers in two directories."""
+    """The test answers the same file in two directories and compares the answers."""
     text = (
         "claims:\n  goal: {relation: published, paper: reliable, id: messages_same, largest: 8, expect: holds}\n"
         "  packets: {relation: published, paper: causal, id: 1/16/packets, largest: 16, expect: does not hold}\n"

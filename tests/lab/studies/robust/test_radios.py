@@ -1,5 +1,5 @@
-"""Tests of the radios that are derived from a scenario. They have the same range, only rates that reach this range, and
-no keys of the other model.
+"""Tests of the radios that are derived from a scenario. A derived radio has the same range, uses only rates that reach
+this range, and has no keys of the other model.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def test_all_outputs_of_robust_are_consistent(place: Path) -> None:
         mine = rows[rows["radio"] == radio].reset_index(drop=True)
         for column in ("metric", "mean", "difference_low", "difference_high"):
             assert mine[column].equals(own[column]), column
-        # The adjustment takes more comparisons into account here.
+        # The adjustment of p-values takes more comparisons into account in this table.
         assert (mine["p_adjusted"] >= own["p_adjusted"]).all()
     assert pd.read_parquet(place / "out" / "robust.parquet")["verdict"].tolist() == rows["verdict"].tolist()
     page = (place / "out" / "robust.md").read_text()

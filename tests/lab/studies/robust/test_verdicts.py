@@ -64,7 +64,7 @@ def test_an_insignificant_sign_change_does_not_flip_a_claim() -> None:
 
 @pytest.mark.long
 def test_robust_adjusts_significance_over_the_complete_table() -> None:
-    """A result may be significant by itself, but not among sufficiently many other comparisons."""
+    """A result can be significant on its own, but not after adjustment for many comparisons."""
     weak = finding(0.02)
     assert weak.result is not None and 0.004 < weak.result.p < 0.05
     assert claims({"disk": [weak], "other": [finding(1)]}, 0.95)[0].is_one
