@@ -94,7 +94,7 @@ def test_a_configured_loss_is_applied(tmp_path: Path) -> None:
     assert run.verdict == "valid"
 
 
-def test_hosts_of_tracks_join_and_leave_during_the_run(tmp_path: Path) -> None:
+def test_hosts_with_tracks_join_and_leave_during_the_run(tmp_path: Path) -> None:
     run = mobilenet.run(
         SCENARIOS / "streets.yaml", out=tmp_path / "streets", overrides=["duration_s=60", "hosts.mobility.max_hosts=60"]
     )

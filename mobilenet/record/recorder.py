@@ -29,7 +29,7 @@ EVENTS = {  # Each kind of event, with the kinds of nodes at which it occurs: ho
     **dict.fromkeys(("expire", "cut", "mend", "radio_off", "radio_on"), "s"),
 }
 MOST_ROWS = 100_000  # If the lists have this many rows, the rows are moved into batches.
-LONGEST_S = 5.0  # maximum time between two moves into batches, in seconds of wall time
+LONGEST_S = 5.0  # rows stay in lists for at most this wall time
 
 
 class Rows:

@@ -71,7 +71,7 @@ class Fault(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """The result of a draw. `added` contains the nanoseconds of each kind, in decreasing order."""
+    """The result of a draw. `added` is the added delay of each kind in nanoseconds, in decreasing order."""
 
     seed: int
     difference: float  # difference of the mean delays, divided by the mean without the fault

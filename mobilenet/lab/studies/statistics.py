@@ -260,7 +260,7 @@ OF_RARE = 0.25  # the share of the error that covers outcomes which are not rare
 
 
 class Error(NamedTuple):
-    """The error of each bound at one look, and the error at all looks together for outcomes that have not been seen."""
+    """Error probabilities: of each bound at one look, and of missed outcomes over all looks together."""
 
     at_look: float
     at_all_looks: float

@@ -103,7 +103,7 @@ class Beneath:
 
 
 class StampedSends:
-    """Directed sends that respect the order of a broadcast which is causal by itself. The station sees a WiredPort."""
+    """Adds causally ordered directed sends to a broadcast that is causal already. The station sees a WiredPort."""
 
     def __init__(self, port: LayerPort, n: int, make: Callable[[ProcessPort], BroadcastProtocol]) -> None:
         self.me = port.me

@@ -2,8 +2,8 @@
 
 Checks    for processes: each line `send` is one message, which was sent or never left; each line `receive` is one
           message that was received. The counted bytes are those of the lines
-          for hosts and stations: of the frames that lines request, those are missing that found a full queue, or waited
-          when their node crashed, vanished or ended. If none is missing, bytes and payload are those of the lines.
+          for hosts and stations: a frame that a line requests is missing if it found a full queue, or if it was waiting
+          when its node crashed, vanished or ended. If none is missing, bytes and payload are those of the lines.
           Programs report at most the receptions of the network, and at least those of the frames' addressees. Over
           wires, each message reaches each station to which a line sends it, unless messages were lost or are in transit
 Model     a message without `bytes` has the size of its compact UTF-8 encoding and its payload

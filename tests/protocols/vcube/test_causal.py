@@ -122,7 +122,7 @@ def test_routes_agree_with_the_trees_of_all_roots(n: int) -> None:
 
 @settings(max_examples=30)
 @given(st.sampled_from([2, 3, 4, 8, 13]), st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([100, 200, 1500]))
-def test_the_printed_causal_broadcast_violates_no_order(n: int, seed: int, each: int, mtu: int) -> None:
+def test_the_published_causal_broadcast_keeps_causal_order(n: int, seed: int, each: int, mtu: int) -> None:
     world = play(n, seed, each, kind=PrintedCausalBroadcast, mtu_bytes=mtu)
     assert wrong(world.events, n) is None and all(p.buffer_sizes() == (0,) for p in world.processes)
 

@@ -99,7 +99,7 @@ class Tunnels:
             )
         for folder in self._protocol.folders:
             if not os.path.isdir(folder):
-                raise ScenarioError(f"protocol.folders: {quote(Path(folder))} is not a folder of this machine")
+                raise ScenarioError(f"protocol.folders: {quote(Path(folder))} is not a folder on this machine")
         self._pace = pace
         if self._captures is not None:
             self._captures.mkdir()

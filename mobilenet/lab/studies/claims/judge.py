@@ -71,7 +71,7 @@ class Judgement(NamedTuple):
     n: int = 0  # replications of each configuration
     sides: tuple[Side | None, ...] = ()  # one entry for each test, or None for a test with too few values
     why: str = ""  # the reason for the answer, if the numbers do not show it
-    is_final: bool = True  # whether more runs cannot change the answer
+    is_final: bool = True  # False if more runs may change the answer
     is_clear: bool = False  # whether the decision does not depend on the margin
     assumes: bool = False  # whether the answer neglects rare outcomes
     had: tuple[int, ...] = ()  # for each test, the number of replications in which its configurations have the metric

@@ -145,7 +145,7 @@ def test_resource_limits_on_programs_are_enforced(
 
 def test_a_missing_folder_of_a_program_is_reported(tmp_path: Path) -> None:
     skip_without()
-    with pytest.raises(ScenarioError, match=r"protocol.folders: /nowhere is not a folder of this machine"):
+    with pytest.raises(ScenarioError, match=r"protocol.folders: /nowhere is not a folder on this machine"):
         play(scenario(tmp_path, {}, protocol={"folders": ["/nowhere"]}))
 
 
