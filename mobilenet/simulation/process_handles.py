@@ -27,7 +27,7 @@ SLOWEST_MPS = 0.001
 
 
 class Host:
-    """A host, as one process sees it. While it is down or absent, requests count like those of the scenario."""
+    """A host, as one process sees it. A request to a host that is down is treated like any other request."""
 
     def __init__(
         self, name: str, env: Environment, lifecycle: Lifecycle, movement: Movement,

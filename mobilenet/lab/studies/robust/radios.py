@@ -1,4 +1,4 @@
-"""Derive radios from that of the scenario, on which a comparison is repeated.
+"""Derive the radios on which a comparison is repeated from the scenario's radio.
 
 Model     The first radio is that of the scenario: `disk`, or `own` if its reception depends on power. The other radios
           keep its mode, queue, attempts and random loss. Their transmit power is set so that, with path loss only,
