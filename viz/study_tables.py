@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.compare import COMMON, OF_COMMON
@@ -29,6 +29,9 @@ from mobilenet.record.reader import no_directory
 
 from .claim_bounds import Ends, bounds_of_study
 from .words import INFINITE, NO_MEAN
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NUMBERS = (
     "mean",
@@ -123,6 +126,10 @@ class StudyTables:
     def rows(self, name: str) -> Rows:
         """Read one of the tables in table_files.TABLES."""
         return read_rows(self.path, name)
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Read one of the tables in table_files.TABLES. A number without a value becomes NaN."""
+        return read_table(self.path, name).to_pandas()
 
 
 def infinite(row: Mapping[str, Any]) -> str:

@@ -90,19 +90,19 @@ def test_the_next_command_removes_figures_of_a_killed_artefact(
     assert everything_below(tmp_path) == ["new.zip", "tmp"]
 
 
-@pytest.mark.parametrize("number", [0, 1])
-def test_a_study_that_lacks_all_runs_of_a_level_is_unfinished(number: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("there", [{(0, 1), (0, 2)}, {(1, 1), (1, 2)}, {(0, 1)}, {(0, 1), (1, 1)}])
+def test_commands_read_the_runs_of_an_unfinished_study(there: set[tuple[int, int]], tmp_path: Path) -> None:
     keys = LOSS | {"compare": {"factor": "wireless.loss", "baseline": 0, "metrics": ["broadcasts"]}}
     study = Study.of(keys, tmp_path, "loss")
     store, targets = create(study, tmp_path / "loss"), [2, 2]
     runs = plan_runs(study, targets)
-    made = [run for run in runs if run.configuration == number]
+    made = [run for run in runs if (run.configuration, run.replication) in there]
     perform_runs(store.path, study.kind, made)
     store.write_runs(runs, {run.id for run in made})
     for words in ("show loss", "compare loss", "report loss", "figures loss --format svg", "export loss --csv"):
         done = mobilenet(*words.split(), place=tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), (words, done)
-        assert "loss: unfinished: these numbers cover 2 of 4 runs" in done.stdout
+        assert f"loss: unfinished: these numbers cover {len(there)} of 4 runs" in done.stdout
 
 
 def test_a_folder_with_a_study_file_is_not_necessarily_a_study(study: Store, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def _draw(study: Path, folder: Path, look: Look, metrics: Sequence[str], x: str 
     if has_many:
         return drawn
     drawn += _delays(tables, folder, look) + _delay_parts(tables, folder, look)
-    buffers = pd.DataFrame(tables.rows("tables/buffers"))
+    buffers = tables.frame("tables/buffers")
     for buffer, name, title in _buffers_to_show(buffers):
         drawn += _buffer(
             tables, buffers[buffers.buffer == buffer] if len(buffers) else buffers, name, title, folder, look
@@ -240,7 +240,7 @@ def _drawn_delays(tables: StudyTables, look: Look) -> AbstractContextManager[tup
     delivered.
     """
     is_whole = (tables.path / "tables/distribution.parquet").is_file()
-    table = pd.DataFrame(tables.rows(f"tables/{'distribution' if is_whole else 'delays'}"))
+    table = tables.frame(f"tables/{'distribution' if is_whole else 'delays'}")
     return None if table.empty or table.delay_s.isna().all() else _steps(tables, table, is_whole, look)
 
 
