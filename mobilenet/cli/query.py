@@ -54,7 +54,7 @@ def query(
         runs = runs_of(where)
         if runs.unfinished:
             say(runs.unfinished)
-        spark = spark_session(master or local_master(workers), for_query=True)
+        spark = spark_session(master or local_master(workers), spark_sql.heap(), failures=spark_sql.FAILURES)
         with spark as session, spark_sql.views_of(runs, session) as views:
             frame = spark_sql.ask(views, session, sql)
             if explain:

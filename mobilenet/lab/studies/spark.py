@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MOST_DEATHS = 200  # maximum number of processes that may die in one batch of runs
-QUERY_FAILURES = 4  # maximum number of failures of a task of a query
 QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # These options suit a Java that does little work itself.
 MASTER_ANSWERS_WITHIN_S = 5
 MASTER_TAKES_US_WITHIN_S = 40
@@ -50,11 +49,11 @@ def local_master(workers: int | None) -> str:
     return f"local[{workers or '*'}]"
 
 
-def _settings(master: str, is_local: bool, for_query: bool, java_options: str) -> dict[str, str]:
+def _settings(master: str, is_local: bool, memory: str, java_options: str) -> dict[str, str]:
     settings = {
         "spark.ui.enabled": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.memory": _quarter_of_memory() if for_query else "1g",
+        "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={_scratch()}"',
         # Without this setting, Spark would create the warehouse in the current folder.
         "spark.sql.warehouse.dir": str(_scratch() / "warehouse"),
@@ -63,16 +62,11 @@ def _settings(master: str, is_local: bool, for_query: bool, java_options: str) -
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
     if is_local:
-        settings["spark.driver.extraJavaOptions"] += f" {'' if for_query else QUICK_TO_START} {java_options}"
+        settings["spark.driver.extraJavaOptions"] += f" {QUICK_TO_START} {java_options}"
     if is_local or "127.0.0.1" in master or "localhost" in master:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return settings
-
-
-def _quarter_of_memory() -> str:
-    """Return a quarter of the memory of the machine, which is also Java's own default."""
-    return f"{max(1, os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 4 >> 30)}g"
 
 
 @cache
@@ -101,14 +95,12 @@ def is_installed() -> bool:
 
 
 @contextmanager
-def spark_session(spark: Spark, java_options: str | None = None, for_query: bool = False) -> Iterator[SparkSession]:
+def spark_session(
+    spark: Spark, memory: str = "1g", java_options: str | None = None, failures: int = MOST_DEATHS
+) -> Iterator[SparkSession]:
     """Open a Spark session for one command, without log output. If the master is local, it uses only the loopback
-    interface. An open session is used unchanged. By default, a local Java loads its classes from an archive;
-    `java_options` replace this option.
-
-    In a query, Java itself does the work, so its compiler optimizes, and it may use a quarter of the memory, because it
-    stores information about the files of each run. A failed task is retried only a few times, since reading a damaged
-    file fails each time.
+    interface. An open session is used unchanged. `java_options` replace the options that make the Java of a local
+    master start faster. `failures` is the number of failures of a task after which Spark gives up.
     """
     require_spark(spark)
     if not isinstance(spark, str):
@@ -132,8 +124,7 @@ def spark_session(spark: Spark, java_options: str | None = None, for_query: bool
     logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
     local = re.fullmatch(r"local\[(\*|\d+)\]", spark)
     is_local = spark.startswith("local")
-    failures = QUERY_FAILURES if for_query else MOST_DEATHS
-    settings = _settings(spark, is_local, for_query, class_options(java) if java_options is None else java_options) | {
+    settings = _settings(spark, is_local, memory, class_options(java) if java_options is None else java_options) | {
         "spark.app.name": "mobilenet",
         "spark.master": f"local[{local[1]},{failures}]" if local else spark,
         "spark.task.maxFailures": str(failures),

@@ -39,6 +39,7 @@ COMMENTS = r"(\s|/\*.*?\*/|--[^\n]*\n)*"
 A_QUERY = re.compile(rf"{COMMENTS}(\(|(SELECT|WITH|FROM|VALUES|TABLE)\b)", re.IGNORECASE | re.DOTALL)
 OF_PYTHON = re.compile(r"Traceback \(most(?:.|\n)*?\n(?:\w+\.)*\w*(?:Error|Exception): (.*)")
 READING = re.compile(r"file:(/\S+?\.parquet)")
+FAILURES = 4  # Spark gives up after this many failures of a task. A damaged file fails every time.
 EXPECTED = f"the views are {', '.join(NAMES)}"
 
 
@@ -236,6 +237,13 @@ def plan_of(frame: DataFrame) -> str:
     with redirect_stdout(plan):
         frame.explain("formatted")
     return plan.getvalue().strip()
+
+
+def heap() -> str:
+    """Return the memory that Java may use for a query: a quarter of the memory of the machine, which is also the
+    default of Java. Spark needs it to store information about the files of each run.
+    """
+    return f"{max(1, os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 4 >> 30)}g"
 
 
 def tasks_done(session: SparkSession) -> tuple[int, int]:
