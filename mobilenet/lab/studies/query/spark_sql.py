@@ -152,7 +152,10 @@ class Views(Mapping[str, "DataFrame"]):
         if sum((path / "events.parquet").stat().st_size for path in self._runs.paths) < MOST_SENT_BYTES:
             sent = sent.hint("broadcast")
         delivered = events.where("event = 'deliver'").join(sent, ["place", "message"])
-        seconds = ("sent_ns / 1e9 broadcast_s", "time_ns / 1e9 delivery_s", "(time_ns - sent_ns) / 1e9 delay_s")
+        # Floating-point numbers represent times of up to 104 days exactly. Spark checks differences of integers for
+        # overflow, which takes longer.
+        delay_s = "(double(time_ns) - double(sent_ns)) / 1e9 delay_s"
+        seconds = ("sent_ns / 1e9 broadcast_s", "time_ns / 1e9 delivery_s", delay_s)
         return delivered.selectExpr("place", "message", "sender", "node receiver", *seconds, "station", "session")
 
     def _run_by_run(self, view: View) -> DataFrame:
