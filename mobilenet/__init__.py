@@ -71,9 +71,9 @@ class _Moved:
         sys.modules[module.__name__] = import_module(".".join([_MOVED[f"mobilenet.{room}"], *rest]))
 
 
-# comes first; otherwise Python would find the files of the new module and load them twice
+# This finder comes first, because otherwise Python would find the files of the new module and load them twice.
 sys.meta_path.insert(0, _Moved())
-native.use()  # must precede the import of any compiled module
+native.use()  # This call must precede the import of any compiled module.
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ import sys
 
 if __name__ == "__main__":
     if not sys.flags.safe_path:
-        del sys.path[0]  # removes the current folder, as pip does
+        del sys.path[0]  # remove the current folder, as pip does
 
     from mobilenet.cli.main import app
 

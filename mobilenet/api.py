@@ -1,9 +1,10 @@
 """Run a scenario, store the results in a directory, and open such a directory again.
 
-Model     all work takes place under a temporary name: the simulation, the verdict and the metrics, which are computed
+Model     All work takes place under a temporary name: the simulation, the verdict and the metrics, which are computed
           from the record. A directory with its final name is complete.
-Units     seconds of simulated and of wall time
-Errors    ScenarioError for the input, RecordError for the output, RunError for a directory that is not a run
+Units     Simulated times and wall times are in seconds.
+Errors    ScenarioError for invalid input, RecordError for problems with the output, RunError for a directory that is
+          not a run.
 Source    ours: docs/run-directory.md
 """
 
@@ -81,7 +82,7 @@ class Run:
         return verdicts_of(self.path)
 
     @property
-    def warnings(self) -> list[str]:  # assumptions of its protocol that interventions have broken
+    def warnings(self) -> list[str]:  # assumptions of the protocol that interventions have violated
         return read_warnings(self.path)
 
     @property
@@ -91,13 +92,13 @@ class Run:
 
     @property
     def answer(self) -> str:
-        """The verdict, and the delivery ratio unless the verdict covers it."""
+        """The verdict, followed by the delivery ratio if the verdict does not already imply it."""
         return answer_in_words(self.verdicts, self.metrics.get("delivery_ratio"))
 
     @property
     def still_owed(self) -> str:
-        """Return in words how many deliveries were still required if the run did not end at rest, or an empty
-        string.
+        """Return in words how many deliveries were still required when the run ended, or an empty string if the run
+        ended in a quiescent state.
         """
         if self.manifest["quiescent"]:
             return ""
@@ -121,8 +122,9 @@ class Run:
 
     @cached_property
     def delays(self) -> pd.DataFrame:
-        """One row per delivery whose broadcast is recorded, in their order: message, node, broadcast_ns, delivered_ns,
-        delay_s. Deliveries of a host's own messages are included, as are those outside of the measurement period.
+        """One row per delivery whose broadcast is recorded, in the order of the deliveries: message, node,
+        broadcast_ns, delivered_ns, delay_s. Deliveries of a host's own messages are included, as are deliveries outside
+        of the measurement period.
         """
         import numpy as np
         import pandas as pd
@@ -222,15 +224,15 @@ def run(
 ) -> Run:
     """Simulate a scenario and write its run directory.
 
-    `scenario`: a file, a scenario that has been loaded, or a dictionary of its keys. The paths of files in a dictionary
-    are relative to the current folder. `overrides`: `{"a.b": value}`, or a list of `a.b=value` as on the command line.
-    `out`: a directory that does not exist; by default, a new directory in `folder` (for mobilenet.run, a temporary
-    folder that exists until Python ends). `progress(simulated_s, duration_s)`: called about once per simulated second.
-    `allow_code`: whether the code of plug-ins may run. `keep_early_end`: if the run ends with an error of a plug-in,
-    keep the record in `out`, marked as ended early, and mention it in the error. If the process is killed, the record
-    is kept in `NAME.partial`. `replace`: if `out` is a run directory, replace it once the new one is complete.
-    `real_time`: only for scenarios whose programs use UDP. `check_simulator`: also check mobilenet itself, and raise
-    SimulatorFault if it is wrong.
+    `scenario` is a file, a loaded scenario, or a dictionary of its keys, in which paths are relative to the current
+    folder. `overrides` is `{"a.b": value}`, or a list of `a.b=value` as on the command line. `out` is a directory that
+    does not exist yet. By default, it is a new directory in `folder` (for mobilenet.run, a temporary folder that exists
+    until Python ends). `progress(simulated_s, duration_s)` is called about once per simulated second. `allow_code`
+    permits the code of plug-ins to run. With `keep_early_end`, if a plug-in's error ends the run, the record is kept in
+    `out`, marked as ended early, and the error mentions it. If the process is killed, the record is kept in
+    `NAME.partial`. With `replace`, an existing run directory `out` is replaced once the new one is complete.
+    `real_time` is only for scenarios whose programs use UDP. With `check_simulator`, mobilenet also checks itself, and
+    raises SimulatorFault if it is wrong.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
 
@@ -258,12 +260,12 @@ def _run(
     scenario: AnyScenario, source: Path | None, out: Path | None, play: Callable[..., Outcome],
     allow_code: bool, keep_early_end: bool, replace: bool, folder: Path,
 ) -> Run:  # fmt: skip
-    """Run a scenario that is allowed to run. The function `play` simulates it."""
+    """Run a scenario whose code, if any, is allowed to run. The function `play` simulates it."""
     from mobilenet.by_kind import with_declared
     from mobilenet.simulation.plugin_code import EarlyEnd
 
     loaded = with_declared(scenario, allow_code)
-    loaded_files(loaded)  # reports a file that cannot be copied before the run begins
+    loaded_files(loaded)  # report a file that cannot be copied, before the run begins
     stem = loaded.name or (source.stem if source is not None else "scenario")
     directory = out if out is not None else free_directory(stem, loaded.seed, replace, folder)
     if replace:
@@ -272,7 +274,7 @@ def _run(
     if is_replaced:
         _require_replaceable(directory)
     with run_directory(directory, is_replaced, keep_early_end) as partial:
-        own = own_metrics(loaded, allow_code)  # reports an invalid name before the run begins
+        own = own_metrics(loaded, allow_code)  # report an invalid name, before the run begins
         own_checks(loaded.protocol, loaded.folder, allow_code)
         started = time.perf_counter()
         ended_by: EarlyEnd | None = None
@@ -314,7 +316,7 @@ def keep(
         facts["ended_by_error"] = words_anywhere(str(ended_by), copies, scenario.folder)
     if own:
         facts["own_metrics"] = {metric.name: [metric.words, metric.unit] for metric in own}
-    # allowed, because the code of the protocol has just been run
+    # The code may run here, because the code of the protocol has just been run.
     checks = own_checks(scenario.protocol, scenario.folder, True)
     if checks:
         facts["own_checks"] = {check.property: check.asks for check in checks}
@@ -332,9 +334,9 @@ def simulate(
     real_time: RealTime | None = None,
     check_simulator: bool = False,
 ) -> Outcome:
-    """Run a scenario of either kind. `allow_code` permits the code of its plug-ins to run. The error of a plug-in
-    contains the outcome up to that point. `run_folder` is explained in Simulation, and `check_simulator` in `run`.
-    `real_time` is only for programs that use UDP.
+    """Run a scenario of either kind. `allow_code` permits the code of its plug-ins to run. If a plug-in fails, its
+    error contains the outcome up to that point. `run_folder` is explained in Simulation, and `check_simulator` in
+    `run`. `real_time` is only for programs that use UDP.
     """
     from mobilenet.by_kind import builder, new_checks
     from mobilenet.simulation.plugin_code import EarlyEnd, attributing_errors
@@ -355,13 +357,11 @@ def simulate(
         raise
     finally:
         if checks is not None:
-            checks.require_no_fault()  # takes precedence over other errors, which may be its consequences
+            checks.require_no_fault()  # a fault takes precedence over other errors, which may be its consequences
 
 
 def _require_replaceable(directory: Path) -> None:
-    """Require that the directory is a run. A run may only replace another run, and never a link or a folder of
-    something else.
-    """
+    """Require that the directory is a run. Links and folders that are not runs are never replaced."""
     try:
         if directory.is_symlink():
             raise RunError(f"{directory}: is a symbolic link")

@@ -1,7 +1,7 @@
-"""Provide what differs between the two kinds of run before a run begins. Each kind imports only the modules that it
-needs.
+"""Choose the code that prepares a run, which differs between the two kinds of run. Each kind imports only the modules
+that it needs.
 
-Errors    ScenarioError, one line: if a plug-in lacks something that the scenario requires
+Errors    ScenarioError, in one line, if a plug-in lacks something that the scenario requires.
 Source    ours: docs/architecture.md
 """
 
@@ -51,7 +51,9 @@ def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[st
 def builder(
     scenario: Any, allow_code: bool, run_folder: Path | None, real_time: RealTime | None, checks: Checks | None
 ) -> Callable[[], Simulation | Experiment]:
-    """Return a function that builds a run that is ready to begin. The arguments are those of api.simulate."""
+    """Return a function that builds a run that is ready to begin. The arguments have the same meaning as in
+    api.simulate.
+    """
     if scenario.kind == "processes":
         from mobilenet.simulation.processes.experiment import Experiment
 

@@ -1,11 +1,11 @@
 """Estimate how long a run will take to compute, and how much memory and disk space it needs, by playing its beginning.
 
-Model     the first events of the run are played, without writing files. The run is assumed to continue like the second
+Model     The first events of the run are played, without writing files. The run is assumed to continue like the second
           half of these events. If the run consists mostly of joins and hosts are still joining at this point, the
-          estimate of the scenario is used for the remaining events. A run of processes continues at the same pace
-          until everything due is delivered
-Units     seconds of computing on this machine, megabytes
-Errors    PluginError of custom code that is played
+          estimate of the scenario is used for the remaining events. A run of processes is assumed to continue at the
+          same pace until all required deliveries have happened.
+Units     Computing times on this machine are in seconds, and sizes in megabytes.
+Errors    PluginError if custom code fails while it is played.
 Source    ours: docs/performance.md
 """
 
@@ -130,8 +130,8 @@ def describe_effort(scenario: AnyScenario, foreseen: Forecast | None) -> str:
 
 
 def shortages(scenario: AnyScenario, foreseen: Forecast, folder: Path) -> Iterator[str]:
-    """Yield warnings about events, memory or disk space in `folder` that the run may need beyond the limits. Also yield
-    a warning about the drain if it may take minutes and longer than the run itself.
+    """Yield a warning if the run may exceed the limits of events or memory, or the free disk space in `folder`. Also
+    warn about the drain if it may take minutes, and longer than the run itself.
     """
     if foreseen.events > (most := scenario.limits.max_events):
         yield f"limits.max_events: the run may end early, at {most:,} events; raise this limit"

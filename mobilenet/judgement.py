@@ -4,8 +4,8 @@ Model     verdict.json and metrics.json are computed from the record. If a user'
           something other than a number, the run does not end: the metric has no value, and `own_metrics_failed` of the
           manifest states the reason. If the function of a promise raises an error, the promise is unknown for that
           reason. `own_checks` of the manifest lists the promises, so that they are also reported where their code may
-          not run
-Errors    ScenarioError for something that is not a metric or a promise, RunError for a directory that is not a run
+          not run.
+Errors    ScenarioError for something that is not a metric or a promise, RunError for a directory that is not a run.
 Source    ours: docs/run-directory.md, docs/guide/plug-ins.md
 """
 
@@ -40,7 +40,7 @@ from mobilenet.verify.judge import NEEDS_CODE, judging, known_properties, overal
 
 
 def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetric]:
-    """Return the custom metrics of a scenario. Their code runs only if that is allowed."""
+    """Return the custom metrics of a scenario. Their code runs only with permission."""
     custom_metrics: list[OwnMetric] = []
     for i, reference in enumerate(scenario.metrics):
         if reference.rpartition(":")[2] in (metric.name for metric in custom_metrics):
@@ -54,7 +54,7 @@ def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetr
 
 
 def own_checks(protocol: Any, folder: Path, allow_code: bool = False) -> list[Check]:
-    """Return the checks of a plug-in's promises that a scenario names. Their code runs only if that is allowed."""
+    """Return a check for each promise of the scenario's plug-in. The code of the plug-in runs only with permission."""
     if protocol.name != "own":
         return []
     reference = protocol.reference
@@ -96,7 +96,7 @@ def _answer(function: Any, run: Evidence) -> Verdict | None:
 
 
 def own_checks_of(directory: Path, allow_code: bool = False) -> list[Check]:
-    """Return the checks of the promises of a run's plug-in, or none if its code may not run."""
+    """Return a check for each promise of a run's plug-in, or an empty list if its code may not run."""
     if not allow_code or "own_checks" not in read_manifest(directory):
         return []
     return own_checks(scenario_of(directory).protocol, directory, allow_code)
@@ -110,8 +110,8 @@ def with_own_metrics(
     own: Sequence[OwnMetric],
     captures: Captures | None = None,
 ) -> tuple[Row, dict[str, str]]:
-    """Return one row with mobilenet's metrics and the user's, and for each of the user's metrics that failed the
-    reason, with file and line.
+    """Return one row with mobilenet's metrics and the user's, and the reason, with file and line, for each of the
+    user's metrics that failed.
     """
     row = metrics(events, samples, counters, facts, captures)
     values, errors = measure(own, Record(events, samples, counters, as_measured(facts))) if own else ({}, {})
@@ -141,10 +141,10 @@ def judge(
 
 
 def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Verdict], list[str], list[str]]:
-    """Return the verdicts that follow from the record, notes, and errors in verdict.json and metrics.json.
+    """Judge a run again from its record. Return the verdicts, notes, and errors in verdict.json and metrics.json.
 
-    Missing files are written again. Existing files are not changed, but are reported as wrong if they differ from what
-    follows from the record. `allow_code` permits the code of a plug-in to judge its own promises.
+    Missing files are written again. Existing files are not changed, but are reported as wrong if they differ from the
+    new results. `allow_code` permits the code of a plug-in to judge its own promises.
     """
     run = read_run(directory)
     facts = run.manifest
@@ -232,8 +232,8 @@ def _restore(path: Path, document: dict[str, Any]) -> str:
 
 
 def answer_in_words(verdicts: dict[str, Verdict], delivery_ratio: float | int | None) -> str:
-    """Return the verdict, and the delivery ratio unless the verdict covers it: in a valid run, deliveries may be
-    missing.
+    """Return the verdict, followed by the delivery ratio. The ratio is omitted if it is 1 and a checked property covers
+    deliveries.
     """
     answer = overall(verdicts)
     if delivery_ratio is None or (delivery_ratio == 1 and verdicts.keys() & {"delivery", "validity", "agreement"}):

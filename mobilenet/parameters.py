@@ -1,9 +1,9 @@
 """The base class of every group of scenario parameters: frozen and strict, so that unknown keys are refused.
 
-Model     a group is declared next to the code that it configures; the scenario combines the groups
-Units     named by the last part of a field's name: _m, _s, _ms, _mps, _mbps, _bytes
-Errors    ScenarioError: a scenario, or a file that it names, is invalid; one line for each problem. A check over
-          several fields raises ValueError("field: what is wrong"), and the line of that field is named.
+Model     A group is declared next to the code that it configures. The scenario combines the groups.
+Units     The last part of a field's name is its unit: _m, _s, _ms, _mps, _mbps or _bytes.
+Errors    ScenarioError if a scenario, or a file that it names, is invalid, with one line for each problem. A check of
+          several fields raises ValueError("field: what is wrong"), and the message names the line of that field.
 Source    ours: docs/guide/scenarios.md
 """
 
@@ -20,10 +20,10 @@ CODE_PATTERN = r"^[^:\\]+\.py:[A-Za-z_]\w*$"  # a file next to the scenario, and
 
 
 class ScenarioError(Exception):
-    """The input is wrong. The message has one line for each problem: where it is, what is wrong, and what would be
-    right.
+    """The input is wrong. The message has one line for each problem. The line states the location, the error and what
+    would be correct.
 
-    `is_input`: whether the input is the cause, rather than a time limit.
+    `is_input` is False if a time limit, and not the input, is the cause.
     """
 
     is_input = True
@@ -51,9 +51,7 @@ class ClassInFile(Parameters):
 
 
 def class_says_it(key: str) -> Callable[[Any], Any]:
-    """Return a validator that fills in the key `key`, which distinguishes the groups, if `class` or `command` is
-    given.
-    """
+    """Return a validator that infers the value of `key` from the presence of `class` or `command`."""
 
     def fill_in(group: Any) -> Any:
         if not isinstance(group, dict):

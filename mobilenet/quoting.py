@@ -1,7 +1,7 @@
-r"""Write counts, and names that come from users or files, for readers and shells.
+r"""Format counts, and names that come from users or files, for readers and shells.
 
-Model     an invisible character is spelled out, as in \u202e, because some of these characters reverse the direction of
-          writing for the text that follows
+Model     An invisible character is spelled out, as in \u202e, because some of these characters reverse the direction of
+          writing for the text that follows.
 Source    ours: docs/architecture/command-line.md
 """
 

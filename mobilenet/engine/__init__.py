@@ -1,4 +1,4 @@
 """The event queue, the kernel that runs simpy on it, timers, named random streams, and the compilation of the hot path.
 
-Knows       neither networks nor protocols
+Imports     The engine does not use networks or protocols.
 """

@@ -1,10 +1,10 @@
 """Compile the modules on the hot path to machine code: `python -m mobilenet.engine.build_native`.
 
-Model     mypyc reads the type annotations and writes C, and the C compiler does the rest. The output gets its final
-          name only when it is complete
+Model     mypyc reads the type annotations and writes C, and the C compiler does the rest. The output receives its final
+          name only when it is complete.
 Needs     mypy, setuptools, a C compiler and Python's headers. If one of them is missing, the build is skipped, and
-          everything runs as Python
-Errors    exit status 0 in any case; a line on stderr reports what was built, or what is missing
+          everything runs as Python.
+Errors    The exit status is always 0. A line on stderr reports what was built, or what is missing.
 Source    ours: docs/performance.md
 """
 
@@ -29,7 +29,7 @@ follow_imports = silent
 [mypy-numpy.*,scipy.*,pandas.*,pydantic.*,shapely.*,ruamel.*]
 follow_imports = skip
 follow_imports_for_stubs = true
-"""  # reading the types of large libraries would take longer than all other work
+"""  # Reading the types of large libraries would take longer than all other work.
 
 SCRIPT = """
 import sys
@@ -50,9 +50,9 @@ setup(
     script_args=["-q", "build_ext", "--build-temp", scratch, "--build-lib", target],
 )
 """
-# set by `make dist`: a folder that may contain compiled modules of the same source
+# `make dist` sets this variable to a folder that may contain compiled modules of the same source.
 COMPILED_THERE = "MOBILENET_COMPILED_THERE"
-# variables of the caller's environment that are ignored, because the digest does not cover their effects
+# These variables of the caller's environment are ignored, because the digest does not cover their effects.
 FLAGS = ("CFLAGS", "CPPFLAGS", "LDFLAGS")
 
 
@@ -100,7 +100,7 @@ def make() -> str | None:
                 if file.is_file():
                     with file.open("rb") as written:
                         os.fsync(written.fileno())
-            if not target.is_dir():  # otherwise another process has already built the modules
+            if not target.is_dir():  # Otherwise, another process has already built the modules.
                 part.rename(target)  # the modules appear all at once or not at all
         finally:
             shutil.rmtree(part, ignore_errors=True)

@@ -1,14 +1,14 @@
 """The event calendar of one run, and its clock.
 
-Model     a pending event is a plain callable. The heap contains the events of the current time bucket. Later events
+Model     A pending event is a plain callable. The heap contains the events of the current time bucket. Later events
           wait in an unsorted list for their bucket, so that the heap stays short and in the cache even with many
-          timers. An entry consists of a key and a callable. The key is one number, made of the time since the bucket
-          began, the priority and the sequence number, which counts scheduled events: with thousands of nodes, entries
-          are read from memory, and a tuple with one number is read faster than a tuple with three
-Ties      (time, priority, order of scheduling): what was scheduled first happens first
-Units     integer nanoseconds
-Errors    `at`: ValueError for a time in the past. `run_until`: Runaway for a run that makes no progress, which is
-          checked every million events
+          timers. An entry consists of a key and a callable. The key is one number, which combines the time since the
+          bucket began, the priority and the sequence number, which counts scheduled events: with thousands of nodes,
+          entries are read from memory, and a tuple with one number is read faster than a tuple with three.
+Ties      Events at the same time are ordered by priority, and then by the order in which they were scheduled.
+Units     Times are integer nanoseconds.
+Errors    `at` raises ValueError for a time in the past. `run_until` checks every million events whether the run makes
+          progress, and raises Runaway if it does not.
 Source    ours: docs/architecture/time-and-chance.md
 """
 
@@ -22,8 +22,8 @@ from typing import Final
 NORMAL: Final = 1  # the priority of all events of simpy that are not urgent
 LOOK_EVERY: Final = 1_000_000  # events between two checks whether time advances
 BUCKET_BITS: Final = 18  # a bucket lasts 2^18 ns, a quarter of a millisecond
-PRIORITY_BITS: Final = 2  # for priorities from -1 (which simpy uses for the end of a run) to 2
-SEQUENCE_BITS: Final = 40  # with the bits above, these are 60 bits, that is, two 30-bit digits of a Python integer
+PRIORITY_BITS: Final = 2  # priorities range from -1, which simpy uses for the end of a run, to 2
+SEQUENCE_BITS: Final = 40  # all three add up to 60 bits, that is, two 30-bit digits of a Python integer
 
 _TIME_SHIFT: Final = PRIORITY_BITS + SEQUENCE_BITS
 
@@ -32,7 +32,9 @@ Entry = tuple[int, Action]  # key and action
 
 
 class Runaway(Exception):
-    """The run makes no progress. The message contains the time that the run reached."""
+    """The run makes no progress, or has too many events. The message contains the simulated time at which it
+    stopped.
+    """
 
 
 class Calendar:

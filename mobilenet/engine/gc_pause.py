@@ -1,7 +1,7 @@
 """Keep the garbage collector from slowing down runs.
 
-Model     most objects of a run are either freed soon by reference counting, or live until the end of the run. A search
-          for cycles would therefore find very little
+Model     Most objects of a run are either freed soon by reference counting, or live until the end of the run. A search
+          for cycles would therefore find very little.
 Source    ours: docs/performance.md
 """
 

@@ -1,10 +1,11 @@
 """Simulated time: an integer number of nanoseconds, and simpy on top of it.
 
-Model     simpy's environment on top of a Calendar: simpy processes run on it unchanged, together with plain calls
-Units     integer nanoseconds
-Errors    `at`, `after`: ValueError for a time in the past. They and `run_until`: TypeError for a time that is not a
-          whole number (delays of simpy are truncated to whole numbers). `run_until`: Runaway for a run that makes no
-          progress, which is checked every million events. ValueError for a priority outside of -1 to 2
+Model     This is simpy's environment on top of a Calendar. It runs unchanged simpy processes together with plain calls.
+Units     Times are integer nanoseconds.
+Errors    `at` and `after` raise ValueError for a time in the past. These methods and `run_until` raise TypeError for a
+          time that is not a whole number (delays of simpy are truncated to whole numbers). `run_until` checks every
+          million events whether the run makes progress, and raises Runaway if it does not. A priority outside of -1 to
+          2 raises ValueError.
 Source    ours: docs/architecture/time-and-chance.md
 """
 
@@ -60,8 +61,8 @@ class Kernel(simpy.Environment):
         return event
 
     def start(self, generator: Process) -> None:
-        """Begin a process, and run it at once until its first `yield`. By contrast, a process of `process()` begins
-        with an event, that is, after the remaining code of this callback.
+        """Begin a process, and run it at once until its first `yield`. By contrast, `process()` begins a process with
+        an event, that is, after the rest of the current callback.
         """
         first = next(generator, None)
         if first is not None:
@@ -94,7 +95,7 @@ def _go_on(first: Event, generator: Process) -> Process:
     yield from generator
 
 
-LONGEST_S = 1e12  # the longest delay; runs do not last as long
+LONGEST_S = 1e12  # the longest delay, which exceeds the duration of any run
 
 
 class Seconds(simpy.Environment):
@@ -127,7 +128,7 @@ class Seconds(simpy.Environment):
 
     @property
     def is_over(self) -> bool:
-        """Whether the time for events of this environment is over."""
+        """Whether the end of this environment has been reached."""
         return self._kernel.now >= self._end_ns
 
     def is_own(self, event: Any) -> bool:

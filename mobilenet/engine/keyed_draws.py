@@ -1,9 +1,9 @@
 """Random draws that belong to pairs of numbers, so that their values do not depend on the order of queries.
 
-Model     a draw is a hash of (key, a, b), where the key is derived from the scenario's seed in the same way as the key
+Model     A draw is a hash of (key, a, b), where the key is derived from the scenario's seed in the same way as the key
           of a stream. Such draws decide what happens to a frame at a receiver. If a node that is too far away is
-          skipped, the draws of all other nodes stay the same
-Units     none; draws are whole numbers, uniform in 0..2**32 - 1
+          skipped, the draws of all other nodes stay the same.
+Units     Draws are whole numbers, uniform in 0..2**32 - 1.
 Source    the 32-bit mixing function of Chris Wellons' hash prospector (2018), constants 21f0aaad and d35a2d97; the rest
           is ours: docs/architecture/time-and-chance.md
 """

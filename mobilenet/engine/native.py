@@ -1,14 +1,14 @@
 """Use machine code for the modules that handle each frame, if it was compiled from exactly this source.
 
 Model     mypyc compiles MODULES without changes, so that there is one source with one behaviour. The result is stored
-          in `mobilenet/__compiled__/DIGEST`. The digest covers the bytes of each module, of the modules of this package
+          in `mobilenet/__compiled__/DIGEST`. The digest covers the source of MODULES and of the modules of this package
           whose types they import, the Python version and the machine. An edited module is interpreted until it is
           compiled again, unless the edit affects only comments, docstrings and layout: then its syntax tree is the one
           that was compiled. Trees are compared once for each digest. If they are equal, a link next to the compiled
           modules records this, and otherwise an empty file DIGEST.differs does. Modules that cannot be loaded are
-          interpreted too. Protocols are never compiled: users change, subclass and break them
-Switch    MOBILENET_COMPILED=0 in the environment: interpret everything
-Makes it  build_native.py
+          interpreted too. Protocols are never compiled: users change, subclass and break them.
+Switch    With MOBILENET_COMPILED=0 in the environment, everything is interpreted.
+Built by  build_native.py
 Source    ours: docs/performance.md
 """
 
@@ -155,8 +155,8 @@ def _digest(read: Callable[[Path], bytes]) -> str:
 
 def _unpack(archive: Path) -> Path:
     """Extract compiled modules from the archive that contains the package, such as on Spark's executors, and return
-    their folder. It lies next to the archive, because a library cannot be loaded from within. Modules for another
-    Python version or machine are not used.
+    their folder. It lies next to the archive, because a library cannot be loaded from within the archive. Modules for
+    another Python version or machine are not used.
     """
     import shutil
     import zipfile
@@ -189,7 +189,7 @@ def _find_compiled() -> Path | None:
             return None
         place = folder()
         return place if place.is_dir() else _same_code(place)
-    except (OSError, KeyError):  # for example, a folder that is read-only
+    except (OSError, KeyError):  # for example, because the folder is read-only
         return None
 
 
@@ -220,8 +220,8 @@ def is_outdated() -> bool:
 
 
 def why_interpreted() -> str | None:
-    """Return why modules are interpreted although the user did not ask for it, and a remedy. Return None if they are
-    compiled, or if the user asked for it.
+    """Return why modules are interpreted, and a remedy. Return None if they are compiled, or if the user asked for
+    interpretation.
     """
     if in_use() or os.environ.get("MOBILENET_COMPILED") == "0":
         return None

@@ -1,8 +1,8 @@
 """Named random streams: one for each purpose and owner, all derived from the scenario's seed.
 
-Model     Philox, which is counter-based. The key is a hash of (seed, purpose, owner), so that a stream depends neither
-          on the number of draws from other streams, nor on which other streams exist
-Units     none; draws are float64 in [0, 1)
+Model     The generator is Philox, which is counter-based. The key is a hash of (seed, purpose, owner), so a stream
+          depends neither on the number of draws from other streams, nor on which other streams exist.
+Units     Draws are float64 in [0, 1).
 Source    Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (2011), through numpy; the naming is
           ours: docs/architecture/time-and-chance.md
 """
@@ -25,7 +25,7 @@ BLOCK = 64  # the number of draws that are fetched together
 _PHILOX = np.random.Philox(key=0)
 _DRAW = np.random.Generator(_PHILOX)
 _NOTHING_LEFT = np.zeros(4, dtype=np.uint64)
-_lock = Lock()  # in some versions of numpy, its own lock cannot be held across two calls
+_lock = Lock()  # in some versions of numpy, the generator's own lock cannot be held across two calls
 
 
 def _new_lock() -> None:

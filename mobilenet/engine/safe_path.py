@@ -1,11 +1,10 @@
-"""Start mobilenet's code in another Python process from where it is installed, and never from the current folder.
+"""Start mobilenet's code in another Python process from its installation, and never from the current folder.
 
-Model     `python -m` and `python -c` look into the current folder first, so that a file typer.py in it would run
-          instead of the library, without the user's consent. Commands that mobilenet builds get -P. Where a library
-          builds the command (multiprocessing, Spark), the variable PYTHONSAFEPATH has the same effect. It is meant for
-          this one process, and is removed there before users' code runs, because a user's program imports the modules
-          next to it. A value that the user has set is kept
-Errors    none
+Model     `python -m` and `python -c` look into the current folder first, so a file typer.py in it would run instead of
+          the library, without the user's consent. mobilenet adds -P to the commands that it builds. Where a library
+          builds the command (multiprocessing, Spark), the variable PYTHONSAFEPATH has the same effect. The new process
+          removes this variable before users' code runs, because a user's program imports the modules next to it. A
+          value that the user has set is kept.
 Source    ours: docs/guide/plug-ins.md; PYTHONSAFEPATH: docs.python.org/3/using/cmdline.html
 """
 

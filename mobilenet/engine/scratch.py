@@ -1,8 +1,8 @@
 """Temporary folders: each one lasts as long as a block, and the next process removes the folders of killed processes.
 
-Model     a folder has the suffix .scratch once its process holds a lock on it, and a lock ends with its process. So a
-          folder with the suffix and without a lock is abandoned
-Errors    OSError where a folder cannot be created
+Model     A folder receives the suffix .scratch once its process holds a lock on it, and a lock ends with its process. A
+          folder that has the suffix but is not locked is therefore abandoned.
+Errors    OSError if a folder cannot be created.
 Source    ours: docs/architecture/command-line.md
 """
 

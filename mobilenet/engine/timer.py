@@ -1,9 +1,9 @@
 """Timers that are restarted far more often than they expire.
 
-Model     postponing the deadline is only an assignment. The old queue entry stays in the queue. When it is due, it is
-          queued again for the new deadline
-Units     integer nanoseconds
-Errors    ValueError for a deadline in the past, when the entry is queued
+Model     Postponing the deadline is only an assignment. The old queue entry stays in the queue. When it is due, it is
+          queued again for the new deadline.
+Units     Times are integer nanoseconds.
+Errors    ValueError for a deadline in the past, when the entry is queued.
 Source    ours: docs/architecture/time-and-chance.md
 """
 
@@ -25,8 +25,8 @@ class Deadline:
 
     def __init__(self, kernel: Kernel) -> None:
         self._calendar: Calendar = kernel.calendar
-        self._queued_ns = -1  # when the current queue entry is due; -1: there is no entry
-        self.deadline_ns = -1  # -1: stopped
+        self._queued_ns = -1  # the time at which the current queue entry is due, or -1 if there is no entry
+        self.deadline_ns = -1  # -1 if the deadline is stopped
 
     @property
     def running(self) -> bool:

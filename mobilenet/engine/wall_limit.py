@@ -1,9 +1,9 @@
-"""A limit of wall time for steps of users' code, which also ends steps that would never return.
+"""A limit on the wall time of each step of users' code. It also ends steps that would never return.
 
-Model     a thread checks at intervals how long the current step has lasted, and raises TooLong in the thread that runs
+Model     A thread checks at intervals how long the current step has lasted, and raises TooLong in the thread that runs
           the step. This works in any thread, and reads the clock only twice for each step. A call of C code, such as
-          time.sleep, is not interrupted, and TooLong is raised after it
-Units     seconds of wall time
+          time.sleep, is not interrupted, and TooLong is raised after it.
+Units     Limits are in seconds of wall time.
 Source    ours: docs/guide/simpy.md
 """
 
@@ -20,7 +20,7 @@ class TooLong(BaseException):
 
 
 class WallLimit:
-    """A limit of wall time. Each step runs in a `with` block of this object, between `start` and `stop`."""
+    """A limit on wall time. Each step runs in a `with` block of this object, between `start` and `stop`."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
@@ -56,7 +56,7 @@ class WallLimit:
 
 
 def _watch(reference: ReferenceType[WallLimit], stopped: Event, every_s: float) -> None:
-    """Check the limit at intervals until it is stopped. A run that was never ended does not keep the limit alive."""
+    """Check the limit at intervals until it is stopped. The weak reference lets an abandoned limit be deleted."""
     while not stopped.wait(every_s) and (limit := reference()) is not None:
         limit.look()
         del limit

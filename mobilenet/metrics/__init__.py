@@ -2,7 +2,7 @@
 
 Model     one pass over the events (fold.py) and the samples yields one flat row. A registry describes each metric in
           words (registry.py). A custom metric is a function in a plug-in's file (custom.py)
-Knows     only the record: no scenario, simulator or protocol
+Imports   The metrics use the record, but no scenario, simulator or protocol
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def metrics(
     manifest: dict[str, Any],
     captures: Captures | None = None,
 ) -> Row:
-    """Return one row of metrics from the columns of a run. The manifest has its kind and window. `captures`: the
-    packets of real software.
+    """Return one row of metrics from the columns of a run. `manifest` contains the kind and the window of the run.
+    `captures`: the packets of real software.
     """
     if run_kind(manifest) is PROCESSES:
         return process_metrics(events, samples, counters, as_measured(manifest))

@@ -1,10 +1,10 @@
 """The sizes of buffers at stations and hosts, and the lengths of lists in messages.
 
-Model     a buffer's size is a step function of time. Sizes at stations are weighted over the window, and sizes at hosts
-          over the time in which they are members. A quantity that was not measured has no metric. A quantity that a
+Model     a buffer's size is a step function of time. Sizes at stations are averaged over the window, and sizes at hosts
+          over the time in which they are members. A metric exists only if its quantity was measured. A quantity that a
           plug-in measures has a metric with the same name
 Units     messages; integer nanoseconds
-Shapes    of a step function, times: int64 (steps,), values: float64 (steps,)
+Shapes    a step function consists of times, int64 (steps,), and values, float64 (steps,)
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
 

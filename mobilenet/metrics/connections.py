@@ -1,8 +1,8 @@
 """The metrics of TCP connections of real software.
 
-Model     all connections that were opened during the run. A connection survives a handoff of one of its ends if bytes
-          are acknowledged after it. Round-trip times near a handoff are those of the host's connections within NEAR_NS
-          before its beginning or after its end
+Model     the metrics cover all connections that were opened during the run. A connection survives a handoff of one of
+          its ends if bytes are acknowledged after it. Round-trip times near a handoff are measured on the host's
+          connections, within NEAR_NS before its beginning or after its end
 Units     seconds, bytes
 Source    ours: docs/guide/real-software.md
 """

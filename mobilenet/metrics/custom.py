@@ -132,7 +132,7 @@ def own_metric(function: Any, reference: str, folder: Path = Path(".")) -> OwnMe
 
 
 def measure(own: Iterable[OwnMetric], record: Record) -> tuple[Row, dict[str, BaseException]]:
-    """Return the values of custom metrics, None for each metric that failed, and the errors of those."""
+    """Return the values of custom metrics (None for each metric that failed), and the errors."""
     row: Row = {}
     failed: dict[str, BaseException] = {}
     for metric in own:

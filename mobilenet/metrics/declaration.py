@@ -1,4 +1,4 @@
-"""The declaration of a metric, which is next to the code that computes it.
+"""The declaration of a metric. Each metric is declared next to the code that computes it.
 
 Model     a metric has a description, and a unit unless it is a plain count or share. `value` computes it from the data
           that its group has gathered. `of` is the trait of the runs that have the metric. The registry, the metrics
@@ -35,9 +35,10 @@ class Metric(NamedTuple, Generic[T]):
     # None if a function of the group computes several metrics at once
     value: Callable[[T], float | int | None] | None = None
     unit: str = ""
-    of: str = ""  # the trait of the runs that have this metric, such as handoffs; empty: every run of its kind
+    # the trait of the runs that have this metric, such as handoffs; if empty, all runs of the kind have it
+    of: str = ""
     signed: bool = False  # whether values below 0 are possible
-    symbol: str = ""  # a short name for axes and tables; empty: the description
+    symbol: str = ""  # a short name for axes and tables; if empty, the description is used
     better: str = ""  # "lower" or "higher" if this direction is better in every study, otherwise empty
     of_delays: OfDelays | None = None  # how to compute the metric from any set of delays, if that is possible
 
@@ -56,7 +57,7 @@ def values(metrics: Iterable[Metric[T]], gathered: T, traits: Collection[str] = 
 
 
 def as_whole(value: Any) -> Any:
-    """Return a float with a whole value, such as a size, as an int. -0.0 stays a float, which keeps its sign."""
+    """Return a float with a whole value, such as a size, as an int. -0.0 remains a float, to keep its sign."""
     is_whole = isinstance(value, float) and value.is_integer() and not (value == 0 and copysign(1, value) < 0)
     return int(value) if is_whole else value
 

@@ -25,7 +25,7 @@ def name_of(part: Part) -> str:
 
 
 def part_of(name: str) -> Part | None:
-    """Return the kind and leg of such a metric, or None for another metric."""
+    """Return the kind and leg of a metric of this module, or None for another metric."""
     match = re.fullmatch(rf"{PREFIX}(.+)_({'|'.join(LEGS)})", name)
     return (match[1], match[2]) if match and match[1] in KINDS else None
 
@@ -46,7 +46,7 @@ DELAY_SHARES: dict[str, Declared] = {
 
 
 def delay_shares(delay_ns: int, held_ns: int, by_part: Mapping[Part, int]) -> Row:
-    """Return one row with the fraction of the delay for each kind and leg. `held_ns` were spent waiting for other
+    """Return one row with the fraction of the delay for each kind and leg. `held_ns`: the time spent waiting for other
     messages.
     """
     if not delay_ns:

@@ -1,8 +1,8 @@
 """The deliveries of a run as columns: the node, the message, the time, and the delay since the broadcast.
 
 Model     nearly all events of a run are deliveries, which are therefore read as whole columns. The delay of a delivery
-          is the time since the last broadcast of the message before it. A delivery without such a broadcast has no
-          delay
+          is the time since the last earlier broadcast of its message. The delay is undefined if no such broadcast is
+          recorded
 Units     integer nanoseconds; seconds where the name shows it
 Shapes    all columns: (deliveries,), in order of occurrence; messages and nodes are codes of the events' columns
 Source    ours: docs/verdicts-and-metrics.md, docs/performance.md
@@ -23,9 +23,9 @@ class Deliveries:
         rows = event.rows("deliver")
         self.node, self.message = node.codes[rows], message.codes[rows]
         self.time_ns = times[rows]
-        self.messages = len(message.words) + 1  # the last code means: no message
+        self.messages = len(message.words) + 1  # the last code stands for events without a message
         self.broadcasts = event.rows("broadcast")
-        self.broadcast_message = message.codes[self.broadcasts]  # in order of broadcast
+        self.broadcast_message = message.codes[self.broadcasts]  # the message of each broadcast, in order of occurrence
         self.broadcast_ns = times[self.broadcasts]
         self._nodes = {name: code for code, name in enumerate(node.words)}
         self._last = _last_before(self.broadcasts, self.broadcast_message, rows, self.message, self.messages)
@@ -37,7 +37,7 @@ class Deliveries:
 
     @property
     def sent_ns(self) -> np.ndarray:
-        """The time of each message's broadcast, or -1 if it was not broadcast."""
+        """For each delivery, the time of its message's broadcast, or -1 if it was not broadcast."""
         sent_ns: np.ndarray = np.append(self.broadcast_ns, -1)[self._last]
         return sent_ns
 
@@ -51,7 +51,7 @@ class Deliveries:
 
     def times_and_delays(self, at_others: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return the broadcast time (ns) and the delay (s) of each delivery whose broadcast is recorded. `at_others`:
-        leave out deliveries at the sender, which are immediate.
+        whether to leave out deliveries at the sender, which are immediate.
         """
         which = self.was_broadcast & ~self.is_own if at_others else self.was_broadcast
         return self.sent_ns[which], self.delay_s[which]

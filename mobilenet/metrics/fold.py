@@ -35,7 +35,7 @@ class Handoff(NamedTuple):
 
 
 class MissingDelivery(NamedTuple):
-    """A message that a host did not get, although it is a member at the end and entitled to the message."""
+    """A message that a host is entitled to and has not delivered, although the host is a member at the end."""
 
     node: str
     message: str
@@ -53,13 +53,14 @@ class EventFold:
         self.order: list[str] = []  # messages in the order of their broadcasts
         times = deliveries.time_ns
         self.deliveries_inside = int(np.count_nonzero((begin_ns <= times) & (times < end_ns)))
-        # event -> how many occurred in the window, for refused, gap and crash
+        # kind of event (refused, gap or crash) -> number of occurrences in the window
         self.counts: dict[str, int] = defaultdict(int)
         # node -> times of its crashes and leaves, after which it receives nothing for a while
         self.breaks: dict[str, list[int]] = defaultdict(list)
         self.handoffs: list[Handoff] = []  # handoffs that began in the window
         self.superseded = 0
-        # handoffs: a handoff occurred; recovered, skipped: a handoff reported this number
+        # Traits of the run: `handoffs` if a handoff began, and `recovered` or `skipped` if a handoff reported this
+        # number.
         self.traits: set[str] = set()
         self._spans: dict[str, list[tuple[int, int]]] = {}
         self._member_since: dict[str, int] = {}  # node -> when it joined
@@ -67,7 +68,7 @@ class EventFold:
         self._entitled_from: dict[str, int] = {}  # member -> number of the first message that it is entitled to
         # node -> number of the first message after its last join or gap, even if it has left
         self._missing_from: dict[str, int] = {}
-        # (node, first, last): the messages between its join or gap and the next gap
+        # (node, first, last): the messages between a join or gap of the node and its next gap
         self._missed: list[tuple[str, int, int]] = []
         self._under_way: dict[str, tuple[int, Any, str]] = {}  # node -> handoff in progress: begin, session, cause
         self._take(table)
@@ -168,7 +169,7 @@ class EventFold:
         return pairs, done
 
     def missed_by_gaps(self) -> int:
-        """Count the pairs of a gap in the window and a message that the host should have had by then and never
+        """For all gaps in the window, count the messages that hosts were entitled to before the gap and never
         delivered.
         """
         return sum(len(self._without(node, first, last)) for node, first, last in self._missed)
@@ -193,7 +194,9 @@ class EventFold:
         return len(begun), sum(node not in last or last[node] > began for node, began in begun)
 
     def memberships(self) -> dict[str, list[tuple[int, int]]]:
-        """Return for each host the times of its membership. A host that never left stays to the end of the window."""
+        """Return the intervals of membership of each host. A host that never left remains a member to the end of the
+        window.
+        """
         spans = {node: list(known) for node, known in self._spans.items()}
         for node, time in self._member_since.items():
             spans.setdefault(node, []).append((time, max(time, self.end_ns)))

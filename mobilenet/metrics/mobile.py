@@ -1,9 +1,9 @@
 """Compute one flat row of metrics from the record of a run of hosts and stations.
 
-Model     the window is warmup_s..duration_s. Delays are those of messages that were broadcast in the window, whenever
-          they arrived. Rates and buffer sizes are measured in the window only. A ratio without a denominator is null.
-          Interruptions during which the host crashed or left say nothing about the handoff, and are left out. If a
-          protocol has no handoffs, or no lists in its messages, the corresponding metrics do not exist
+Model     the window is warmup_s..duration_s. Delays are measured for all messages that were broadcast in the window,
+          whenever they arrived. Rates and buffer sizes are measured in the window only. A ratio without a denominator
+          is null. Interruptions during which the host crashed or left say nothing about the handoff, and are left out.
+          If a protocol has no handoffs, or no lists in its messages, the corresponding metrics do not exist
 Units     seconds, messages, bytes
 Shapes    delays: float64 (deliveries,), seconds
 Errors    none: a record that the verifier refuses need not be measured
@@ -39,7 +39,7 @@ def mobile_metrics(
     manifest: dict[str, Any],
     captures: Captures | None = None,
 ) -> Row:
-    """Compute one row from the columns of a run; the manifest has the window (warmup_s, duration_s)."""
+    """Compute one row from the columns of a run. `manifest` contains the window (warmup_s, duration_s)."""
     begin, end = round(manifest["warmup_s"] * SECOND), round(manifest["duration_s"] * SECOND)
     events, samples = Table.of(events), Table.of(samples)
     fold = EventFold(events, begin, end)
@@ -204,9 +204,9 @@ class InterruptedHandoff(NamedTuple):
     """A handoff, and the time for which its host delivered nothing."""
 
     handoff: Handoff
-    # the deliveries before and after it; None if one is missing, or if the host crashed or left in between
+    # the times of the deliveries before and after it; None if one is missing, or if the host crashed or left in between
     between_ns: tuple[int, int] | None
-    excess_s: float | None  # the excess over the host's usual time between deliveries
+    excess_s: float | None  # by how much the interruption exceeds the host's usual time between deliveries
 
     @property
     def interruption_s(self) -> float | None:

@@ -1,17 +1,17 @@
 """The metrics of the network's traffic: frames, bytes, collisions, and messages on wires.
 
-Model     the metrics are computed from running totals, which were sampled at both ends of the window. Frames are those
-          of layers above the MAC. ACKs of the MAC are not counted, and its retransmissions count in `frames`, but not
-          as messages sent. A pair is a frame and a node within its reach: in its range or, with the power-based radio,
-          a node that would detect its preamble on a silent medium. In the latter case, missed frames are also lost to
-          others. There are three shares of collided pairs: of all pairs; of the pairs in which the frame is for the
-          node (a station's broadcast is for the hosts that it serves); and of those for which the receiver had begun to
-          receive the frame, without pairs that it did not attempt, sent through, or was down for. Messages sent per
-          delivery are counted in two ways: as frames; and as copies of application messages plus frames that only
-          acknowledge (of a protocol or of TCP). The number of copies is the payload in the air divided by that of one
-          message, so that two messages in one segment count as two, and retransmissions of the MAC count. Deprecated
-          metrics count ACKs of the MAC as frames, but not in the number of frames. Older records have no counters of
-          ACKs, and include ACKs in all other counters. The metrics without ACKs are None there
+Model     the metrics are computed from running totals, which were sampled at both ends of the window. Only frames of
+          layers above the MAC are counted. ACKs of the MAC are not counted, and its retransmissions count in `frames`,
+          but not as messages sent. A pair is a frame and a node within its reach: in its range or, with the power-based
+          radio, a node that would detect its preamble on a silent medium. With the power-based radio, frames whose
+          preamble was missed also count as lost to others. There are three shares of collided pairs: of all pairs; of
+          the pairs in which the frame is for the node (a station's broadcast is for the hosts that it serves); and of
+          the pairs in which the receiver had begun to receive the frame. Messages sent per delivery are counted in two
+          ways: as frames; and as copies of application messages plus frames that only acknowledge (of a protocol or of
+          TCP). The number of copies is the payload in the air divided by that of one message, so that two messages in
+          one segment count as two, and retransmissions of the MAC count. Deprecated metrics include ACKs of the MAC,
+          except the number of frames. Older records do not count ACKs separately, and include ACKs in all other
+          counters. Metrics without ACKs are then None
 Units     frames, bytes, seconds
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
@@ -30,7 +30,7 @@ BEGUN = ("received", *INCORRECT)
 
 
 class Network:
-    """The traffic in the window, computed from the totals at both ends. `payload_bytes`: of one message."""
+    """The traffic in the window, computed from the totals at both ends. `payload_bytes`: the payload of one message."""
 
     def __init__(
         self, samples: Columns, begin: int, end: int, broadcasts: int, deliveries: int, payload_bytes: int | None
@@ -76,7 +76,7 @@ class Network:
         return ratio(lost, self._all(*prefixes))
 
     def collision_share(self, *prefixes: str) -> float | None:
-        """Return the share of collisions among the receptions of these kinds that had begun."""
+        """Return the share of collisions among the pairs of these kinds whose reception had begun."""
         begun = sum(self.of(prefix + outcome) for prefix in prefixes for outcome in BEGUN)
         return ratio(sum(self.of(f"{prefix}collision") for prefix in prefixes), begun)
 

@@ -30,7 +30,7 @@ def buffers_over_time(
     events: Table, samples: Table, end_s: float, buffers: Mapping[str, tuple[str, str]] = BUFFERS
 ) -> dict[str, Series]:
     """Return the mean number of messages per node in each bucket. Hosts count while they are members. `buffers` has the
-    form of metrics/buffers.py, and determines the order of the result.
+    form of BUFFERS in buffers.py, and determines the order of the result.
     """
     edges = np.linspace(0, end_s * SECOND, BUCKETS + 1)
     times, event, node = events.numbers("time_ns"), events.column("event"), events.column("node")
@@ -63,7 +63,7 @@ def integral(
 ) -> NDArray[np.float64]:
     """Integrate the sum of a step function over all nodes, from 0 to each edge, in units of value times nanoseconds.
 
-    `times_ns` ascend; each row sets the value of its node.
+    `times_ns` must be in ascending order. Each row sets the value of its node.
     """
     if not len(times_ns):
         return np.zeros(len(edges))

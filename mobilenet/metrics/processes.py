@@ -1,10 +1,10 @@
 """Compute one flat row of metrics from a run of processes on an abstract network.
 
 Model     latency is the largest value, over correct sources, of the time at which the last acknowledgement of a
-          broadcast was received. For protocols without acknowledgements, it is the time of the last reception of all.
-          Times count from 0, when the broadcasts of the papers begin. delivery_latency is the time from broadcast to
-          delivery at processes other than the source; reception_latency is the time from broadcast to the arrival of
-          the packet, as counted by the network. Metrics of a failure detector only exist if there is one
+          broadcast was received. For protocols without acknowledgements, it is the time of the last reception. Times
+          count from 0, when the broadcasts of the papers begin. delivery_latency is the time from broadcast to delivery
+          at processes other than the source; reception_latency is the time from broadcast to the arrival of the packet,
+          as counted by the network. Metrics of a failure detector only exist if the run uses one
 Units     time units (t.u.), 1 t.u. is 1 s; messages; bytes
 Source    the papers on VCube; ours: docs/protocols/vcube.md
 """
@@ -53,7 +53,7 @@ class Processes:
                 self.suspicions += event == "suspect"
                 self.trusts += event == "trust"
         is_remote = deliveries.node != _sources(table)[deliveries.message]
-        self.delays_ns = deliveries.delay_ns[is_remote]  # at processes other than the source
+        self.delays_ns = deliveries.delay_ns[is_remote]  # only deliveries at processes other than the source
         broadcast = np.flatnonzero(np.bincount(deliveries.broadcast_message))
         self.broadcasts = len(broadcast)
         correct = [node for node in table.column("node").words if node not in self.crashed]
@@ -61,7 +61,7 @@ class Processes:
         self.traits: set[str] = set(manifest.get("measures", ()))
         if self.completed:  # for a plug-in, the record shows whether it reports completion
             self.traits.add("completions")
-        # the counters of a failure detector exist even if there is no detector, and are then 0
+        # The counters of a failure detector exist even in runs without a detector, and are then 0.
         if self.detector and (self.detector["sent"] or self.suspicions):
             self.traits.add("detector")
         if "packets_by_messages" in self.messages:

@@ -55,13 +55,14 @@ OF_STUDIES: tuple[Declared, ...] = (
         better="lower",
     ),
 )
-# if one of these metrics has no value, the run never delivered this share of messages
+# A metric whose name begins with this has no value if the run never delivered this share of messages.
 NEVER = "delivery_delay_survival_"
 SURVIVAL = tuple(metric.name for metric in OF_STUDIES if metric.name.startswith(NEVER))
 # only these units are shown, because the name of a count implies its unit
 PHYSICAL = ("s", "1/s", "bytes", "bytes/s", "t.u.")
 LONGEST_SYMBOL = 30  # the maximum length of a metric's name on an axis if it has no symbol
-LONGEST_WORDS, LONGEST_UNIT = 200, 40  # the maximum lengths of the texts of a custom metric, which are arbitrary
+# the maximum lengths of the texts of a custom metric, which users may choose freely
+LONGEST_WORDS, LONGEST_UNIT = 200, 40
 
 
 class Vocabulary:
@@ -75,8 +76,8 @@ class Vocabulary:
         self.declared = {name: declared[name] for name in (*first, *declared)}
 
     def main(self, measured: Collection[str], own: Collection[str] = ()) -> list[str]:
-        """Return the most important metrics, in order. Custom metrics (`own`) are included, as are those of datagrams
-        and connections if the run has any.
+        """Return the most important metrics, in order. Custom metrics (`own`), and metrics of datagrams and
+        connections, are included if the run has them.
         """
         of_programs = [metric.name for group in (DATAGRAMS, CONNECTIONS) for metric in group]
         return [name for name in dict.fromkeys((*self.first, *of_programs, *own)) if name in measured]
@@ -112,7 +113,7 @@ class Vocabulary:
         return self._entry(metric).of_delays
 
     def find(self, metric: str) -> Declared | None:
-        """Return the metric's declaration, or None if there is none."""
+        """Return the metric's declaration, or None for an unknown metric."""
         known = self.declared.get(metric) or DELAY_SHARES.get(metric)
         if known is None and (buffer := re.fullmatch(r"(host|station)_(.+)_(mean|max)", metric)):
             who, quantity, kind = buffer.groups()

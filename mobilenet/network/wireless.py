@@ -74,13 +74,13 @@ class WirelessParameters(DistanceTableKeys, SinrKeys, UnitDiskKeys):
 
     @model_validator(mode="after")
     def _of_this_band(self) -> WirelessParameters:
-        """Derive from the mode the parameters of the path loss that depend on the carrier and are not set."""
+        """Fill in the parameters of the path loss that depend on the carrier frequency of the mode and are not set."""
         explicit_keys, meaningful = self.path_loss.model_fields_set, MEANINGFUL[self.path_loss.model]
         usual = BANDS.get(self.mode, {}).items()
         missing = {key: value for key, value in usual if key in meaningful and key not in explicit_keys}
         if missing:
             in_band = self.path_loss.model_copy()
-            in_band.__dict__.update(missing)  # does not mark these values as set by the user
+            in_band.__dict__.update(missing)  # This does not mark the values as set by the user.
             self.__dict__["path_loss"] = in_band
         return self
 

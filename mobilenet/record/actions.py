@@ -1,7 +1,7 @@
 """The actions that a program may request, and the check of each line that requests one.
 
-Model     an action is an object with the key `do`. Each action has required and optional keys, and each key has a kind
-          of value. The allowed actions depend on the role of the program. Everything else is refused
+Model     an action is an object with the key `do`. Each action has required and optional keys, and each key accepts one
+          kind of value. The allowed actions depend on the role of the program. Everything else is refused
 Units     nanoseconds, bytes
 Errors    ValueError, which states what is wrong with a line and what was expected
 Source    ours: docs/guide/programs.md
@@ -23,7 +23,7 @@ CAUSES = ("join", "cell", "recovery", "reinit")
 
 
 class Kind(NamedTuple):
-    """A kind of value for a key of an action, and the check of such a value."""
+    """Describes and checks one kind of value for keys of actions."""
 
     fits: Callable[[Any], bool]
     words: str
@@ -114,12 +114,12 @@ ACTIONS: Mapping[str, Action] = {
 
 
 def _as_json(value: Any) -> str:
-    """Return the value as the program wrote it: null instead of None."""
+    """Return the value in JSON, as the program wrote it."""
     return repr(value[:60]) if type(value) is str else json.dumps(value)[:60]
 
 
 def require(action: Mapping[str, Any], role: Role) -> None:
-    """Raise ValueError unless this is an action of that role, and has the right keys and values."""
+    """Raise ValueError unless programs with this role may request the action, and its keys and values are right."""
     name = action["do"]
     known = ACTIONS.get(name)
     if known is None or role not in known.roles:

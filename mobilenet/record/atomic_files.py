@@ -1,7 +1,7 @@
 """Write files atomically: a file gets its name when it is complete, and the files of killed processes are removed.
 
-Model     a file is written in its folder as .partial-PID.NAME, and then renamed. If its process has died, it counts as
-          abandoned, and the next process removes it
+Model     a file is written in its folder as .partial-PID.NAME, and then renamed. If the process that writes it dies,
+          the next process removes the incomplete file
 Errors    OSError if the file cannot be written
 Source    ours: docs/run-directory.md
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 @contextmanager
 def in_place_of(target: Path) -> Iterator[Path]:
-    """Yield a name to write to, with the same suffix. The file replaces `target` if the block ends without an error."""
+    """Yield a temporary path with the same suffix. The file replaces `target` if the block ends without an error."""
     partial = partial_path(target)
     try:
         yield partial

@@ -1,7 +1,8 @@
-"""Typed columns for the rows of a growing table that have left its lists, in a file of the run's directory.
+"""Store the older rows of a growing table as typed columns, in a file of the run directory.
 
-Model     the file is a stream of Arrow batches. Words are stored as codes, and a batch contains the words that are new
-          in it. A stream can be read up to its last complete batch, even if the process that wrote it was killed
+Model     the file is a stream of Arrow batches. Words are stored as codes, and each batch contains the words that occur
+          in it for the first time. A stream can be read up to its last complete batch, even if the process that wrote
+          it was killed
 Errors    OSError for a file that cannot be written, for example because the disk is full
 Source    ours: docs/run-directory.md
 """
@@ -28,7 +29,7 @@ class Batches:
     """The rows of one table, in the order in which they were added."""
 
     def __init__(self, path: Path | None) -> None:
-        """Start without rows. `path` is the file for the rows; if it is None, the rows stay in memory."""
+        """Create an empty store. `path`: the file for the rows, or None to keep them in memory."""
         self._path = path
         self._dictionary = Dictionary()
         self._in_memory: list[pa.RecordBatch] = []
@@ -36,7 +37,7 @@ class Batches:
         self._writer: pa.RecordBatchStreamWriter | None = None
 
     def add(self, columns: Mapping[str, list[Any]], until_ns: int) -> None:
-        """Write these rows as a batch. All rows up to the simulated time `until_ns` are then in batches."""
+        """Write these rows as a batch. The batches then contain all rows up to the simulated time `until_ns`."""
         import pyarrow as pa
 
         batch = pa.record_batch(self._encode(columns))
@@ -76,7 +77,7 @@ class Written(NamedTuple):
 
     batches: list[pa.RecordBatch]
     until_ns: list[int]  # for each batch, the simulated time up to which it contains all rows
-    words: dict[str, list[Any]]  # column -> its words by code
+    words: dict[str, list[Any]]  # column -> its words, indexed by code
     release: Callable[[], Any]  # a function that frees the memory of the contents
 
     def table(self, until_ns: int) -> Table:

@@ -24,7 +24,7 @@ Rows = list[tuple[str, Any, Any]]
 @dataclass(frozen=True, slots=True)
 class Difference:
     same: bool  # whether the fingerprints are equal
-    common: int  # the number of equal events at the beginning
+    common: int  # the number of events before the first difference
     # The first event of each run that differs from the other run, or None if the run has no more events.
     events: tuple[dict[str, Any] | None, dict[str, Any] | None]
     before: list[dict[str, Any]]  # the last events before the difference

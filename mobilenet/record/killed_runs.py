@@ -1,9 +1,9 @@
-"""The record of a run whose process was killed. Its tables are kept, but it is never mistaken for a complete run.
+"""Keep the record of a run whose process was killed, without mistaking it for a complete run.
 
-Model     a run in progress writes batches of rows into a hidden directory (batches.py). The next command that concerns
-          its name turns the batches of a dead process into Parquet files, in NAME.partial. These contain all rows up to
-          `whole_until_s` and no later ones, because some tables may lack later rows. The directory has no manifest, and
-          no command takes it for a run
+Model     a run in progress writes batches of rows into a hidden directory (batches.py). The next command that uses the
+          name of the run converts the batches of a dead process to Parquet files, in NAME.partial. These contain all
+          rows up to `whole_until_s` and no later ones, because some tables may lack later rows. The directory has no
+          manifest, and no command takes it for a run
 Units     simulated seconds
 Errors    OSError if the tables cannot be written
 Source    ours: docs/run-directory.md
@@ -24,7 +24,7 @@ FACTS = "partial.json"
 
 
 def keep_record(left: Path, name: Path) -> None:
-    """Make tables from the batches in a hidden directory, if there are any. `name`: the intended name of the run."""
+    """Convert the batches in a hidden directory to tables, if there are any. `name`: the intended name of the run."""
     files = sorted(left.glob(f"*{SUFFIX}"))
     written = {path.stem: read_batches(path) for path in files if path.stat().st_size}
     if not files or len(written) < len(files) or not all(one.batches for one in written.values()):

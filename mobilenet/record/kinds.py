@@ -1,6 +1,6 @@
-"""The two kinds of run, and how they differ for readers of a record: hosts and stations, or plain processes.
+"""The two kinds of runs, and how their records differ: runs of hosts and stations, and runs of plain processes.
 
-Units     seconds; in runs of processes time units
+Units     seconds, or time units in runs of processes
 Errors    RunError if a kind of run has no positions
 Source    ours: docs/run-directory.md
 """
@@ -26,7 +26,7 @@ def count_hosts(manifest: Mapping[str, Any]) -> int:
 class RunKind:
     """A run of hosts and stations."""
 
-    name = "hosts"  # the kind of its scenario
+    name = "hosts"  # the kind of scenario that describes such a run
     look = "map"  # the command that draws the run
     unit = "s"
     same_times = "to the nanosecond"  # how closely the times of a repeated run agree
@@ -35,7 +35,7 @@ class RunKind:
     buffers: tuple[str, ...] = BUFFERS  # the names of the buffers, if the manifest does not name any
     places: tuple[str, ...] = ("station_positions_m",)  # the keys of the positions that are needed to draw a picture
     hops_key = "record.messages"  # the key of the scenario that enables the record of each message between nodes
-    # The section of the counters for frames or messages that reach a node, and the word for them in texts.
+    # The section of the counters that counts received frames or messages, and the word for them in texts.
     carried_in = "radio", "frames"
     # Whether a message to another node is received twice: by a station, and then by the addressed node.
     is_heard_twice = True
@@ -51,9 +51,7 @@ class RunKind:
     }
 
     def period(self, manifest: Mapping[str, Any]) -> str:
-        """Describe in words the period that the numbers of a run cover. Return an empty string if it is the whole
-        run.
-        """
+        """Describe the measurement period in words. Return an empty string if it is the whole run."""
         begin_s, end_s = self.window(manifest)
         return (
             f"The measurement period is from {begin_s:g} to {end_s:g} s: counts cover what happened in that time, and"
@@ -75,7 +73,7 @@ class RunKind:
         return f"{pluralize(count_hosts(manifest), 'host')}, {pluralize(manifest['stations'], 'station')}"
 
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
-        """Describe how many deliveries are missing. Return an empty string if the run ended at rest."""
+        """Describe how many deliveries are missing. Return an empty string if the run came to rest."""
         owed = metrics.get("broadcasts_undelivered")
         return f"still owed to members: {pluralize(owed, 'delivery')}" if owed else ""
 

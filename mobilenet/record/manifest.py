@@ -1,4 +1,4 @@
-"""The manifest of a run, manifest.json, in which the run describes itself.
+"""The manifest of a run, manifest.json, which describes the run.
 
 Model     some entries are copied from the scenario (plans/hosts.py), and the other entries describe the execution of
           the run

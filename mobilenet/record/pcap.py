@@ -1,4 +1,4 @@
-"""Packet captures: files with the IP packets of one node, in both directions, for other programs.
+"""Packet captures: files with the IP packets that one node sent and received, for use by other programs.
 
 Model     the file grows during the run: each packet is added when it passes the node's device
 Units     nanoseconds of emulated time, as if the run had begun at the epoch

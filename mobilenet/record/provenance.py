@@ -38,7 +38,7 @@ def inputs_of(directory: Path) -> Inputs:
     """Return the identity of a run, a study, or the studies of several radios."""
     if (directory / "manifest.json").is_file():
         text = str(read_json(directory, "manifest.json").get("fingerprint"))
-        # A fingerprint that was edited must not be copied into pages.
+        # Text that is not a fingerprint must not be copied into pages.
         fingerprint = text if re.fullmatch("[0-9a-f]{64}", text) else None
         return Inputs(RUN, digest(directory / "scenario.yaml"), fingerprint, 1)
     if (directory / "study.yaml").is_file():

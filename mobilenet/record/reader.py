@@ -53,7 +53,7 @@ def copy_name(named: str, taken: Iterable[str]) -> str:
 AGAIN = "remove the file, and `mobilenet verify` recreates it"  # advice about files that can be derived from the record
 TEXTS = (".json", ".yaml")
 AT_ONCE = 200_000  # maximum number of rows in one part of a table
-SMALL_BYTES = 32_000_000  # the size of a table that can be read in a twentieth of a second
+SMALL_BYTES = 32_000_000  # a table of this size is read in a twentieth of a second
 
 
 class RunError(Exception):
@@ -84,9 +84,7 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object in which a key occurs twice, because some readers use the first value and other readers the last
-    value.
-    """
+    """Refuse an object with duplicate keys, because some readers use the first value and other readers the last."""
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -174,9 +172,7 @@ def _as_promised(directory: Path, table: str, columns: Sequence[str] | None, dat
 
 
 def require_tables(directory: Path, counters: dict[str, Any]) -> None:
-    """Refuse a directory whose optional tables are not those that the counters list. The contents of the tables are not
-    checked.
-    """
+    """Refuse a directory whose optional tables differ from the list in the counters. Their contents are not checked."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -259,9 +255,7 @@ def _has_both_ends(file: BinaryIO) -> bool:
 
 
 def no_directory(directory: Path) -> RunError:
-    """Return the error for a path that is not a directory. If a run with this name was killed, recover its record
-    first.
-    """
+    """Return the error for a path that is not a directory, after recovering the record of a killed run of this name."""
     if not os.path.lexists(directory):
         recover(directory)
     if (left := partial_record(directory)).is_dir():

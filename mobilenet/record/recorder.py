@@ -28,12 +28,12 @@ EVENTS = {  # Each kind of event, with the kinds of nodes at which it occurs: ho
     **dict.fromkeys(("datagram", "datagram_received"), "hs"),
     **dict.fromkeys(("expire", "cut", "mend", "radio_off", "radio_on"), "s"),
 }
-MOST_ROWS = 100_000  # If the lists have this many rows, the rows are moved into batches.
+MOST_ROWS = 100_000  # When the lists contain this many rows, the rows are moved into batches.
 LONGEST_S = 5.0  # rows stay in lists for at most this wall time
 
 
 class Rows:
-    """A growing table. Its last rows are in lists of equal length."""
+    """A growing table whose most recent rows are stored in lists of equal length."""
 
     def __init__(self, table: str) -> None:
         self.lists: dict[str, list[Any]] = {name: [] for name in COLUMNS[table]}
@@ -45,11 +45,11 @@ class Rows:
 
     @property
     def waiting(self) -> int:
-        """The number of rows that are in the lists."""
+        """The number of rows in the lists."""
         return len(self._first)
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return the rows of the lists by column."""
+        """Return the rows in the lists, column by column."""
         return self.lists
 
     def clear(self) -> None:
@@ -124,14 +124,14 @@ class EventLog(Rows):
 
 
 def _append(column: list[Any], row: int, value: Any) -> None:
-    """Append a value for this row, after filling the rows since the last value with None."""
+    """Append a value for this row. Earlier rows without a value receive None."""
     if len(column) < row:
         column.extend([None] * (row - len(column)))
     column.append(value)
 
 
 class Samples(Rows):
-    """The sampled sizes and lengths. Adding a row takes four calls and does not need a loop."""
+    """The sampled sizes and lengths. For speed, rows are added without a loop over the columns."""
 
     def __init__(self) -> None:
         super().__init__("samples")
@@ -145,7 +145,7 @@ class Samples(Rows):
 
 
 class CauseRows(Rows):
-    """The rows of the table of causes. Adding a row does not need a loop."""
+    """The rows of the table of causes. For speed, rows are added without a loop over the columns."""
 
     def __init__(self) -> None:
         super().__init__("causes")

@@ -2,7 +2,7 @@
 
 Model     there are two kinds of runs: `mobile` with hosts and stations, and `processes` with plain processes on an
           abstract network
-Units     the last part of a column's name: _ns, _m, _bytes
+Units     the suffix of a column's name states its unit: _ns, _m, _bytes
 Shapes    a table consists of columns of equal length. Types have Arrow's names, and columns in NULLABLE may be null
 Source    ours: docs/run-directory.md
 """
@@ -21,7 +21,7 @@ REQUIRED_FILES: Final = (
     "positions.parquet",
     "counters.json",
 )
-# files that are derived from the record and can be created again
+# files that are derived from the record and can be recreated
 DERIVED_FILES: Final = ("verdict.json", "metrics.json")
 MAC_ACK: Final = "mac_ack"  # the kind of a frame that is an acknowledgement by the MAC
 LONGEST_NAME: Final = 100  # the maximum number of characters in a name that a protocol chooses
@@ -51,7 +51,7 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "fate": "string",
         "to": "string",  # the addressee; empty for a message to all nodes in range
         "rate_mbps": "double",
-        "attempt": "int64",  # the number of the attempt of the MAC, from 1; 0 for a frame that the MAC never repeats
+        "attempt": "int64",  # attempt number of the MAC, starting at 1; 0 for a frame that the MAC never repeats
     },
     "links": {  # one row for each row of `frames`, if the radio model is sinr
         "start_ns": "int64",
@@ -77,15 +77,15 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
     "lines": {  # the lines that programs send and receive
         "time_ns": "int64",
         "node": "string",
-        "life": "int64",  # the number of the node's life, from 1
+        "life": "int64",  # the number of the node's life, starting at 1; a crash ends a life
         "said": "bool",  # true if the program sent the line, and false if the program received it
         "line": "string",
     },
-    "causes": {  # causes and effects; a row is identified by its number, which counts from 0
+    "causes": {  # causes and effects; rows are numbered from 0
         "time_ns": "int64",
         "node": "string",
         "step": "string",  # queued, sent, acknowledged, given_up, timer, wire or arrived
-        "cause": "int64",  # the number of the row that caused this one; -1 if no cause is recorded
+        "cause": "int64",  # the number of the row that caused this row; -1 if no cause is recorded
         "kind": "string",  # the class of the message, or the name of the timer
         "to": "string",  # the receiver; empty for a message to all nodes in range
         "messages": "string",  # the application messages in the frame or message, separated by spaces
@@ -100,7 +100,7 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
     },
 }
 
-BUFFERS: Final = ("sbuffer", "rbuffer")  # the buffers that built-in protocols have
+BUFFERS: Final = ("sbuffer", "rbuffer")  # the buffers of the built-in protocols
 NULLABLE: Final = ("message", "station", "session", "detail", "host", "receive_ns")
 
 

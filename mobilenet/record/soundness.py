@@ -3,7 +3,7 @@
 Model     this is used only after an error, because it reads everything. It compares the record with the digests in the
           manifest and the manifest with its schema and its scenario, and checks the form of derived files. If it finds
           nothing, the error is in the reader
-Errors    none, because the fault is the result
+Errors    none, because faults are returned as text
 Source    ours: docs/run-directory.md
 """
 

@@ -1,9 +1,8 @@
-"""The provenance of a file, which is stored in the file: the version, the scenario, the runs and the command that made
-it.
+"""The provenance of a file: the version, the scenario, the runs and the command that made the file.
 
 Model     the provenance is one line of JSON: in the metadata of SVG, PNG, PDF and Parquet, in a <meta> of pages, in a
-          comment of LaTeX and Markdown, and as a member of JSON. For CSV and logs it is in a file with this suffix
-          (NAME.provenance.json). The command has a normal form: RUN or STUDY stands for the directory, and options that
+          comment of LaTeX and Markdown, and as a member of JSON. For CSV and logs it is in a separate file,
+          NAME.provenance.json. The command has a normal form: RUN or STUDY stands for the directory, and options that
           do not change the content are left out (such as paths, times and the number of workers). The same study,
           repeated elsewhere with the same version, therefore yields the same bytes
 Source    ours: docs/run-directory.md, Provenance
@@ -84,7 +83,7 @@ def parse_provenance(text: str) -> Provenance:
 
 
 def _quote_again(command: str) -> str:
-    """Quote the words of a command again. A second command or a redirection in it then has no effect."""
+    """Quote each word of a command, so that a shell does not run a second command or a redirection in it."""
     return shlex.join(shlex.split(command))
 
 
@@ -173,9 +172,7 @@ def in_page(content: str) -> str:
 
 
 def in_text(content: str, before: str, after: str = "") -> str:
-    """Return a text that ends with its provenance as a comment. `before` and `after` are the strings around a
-    comment.
-    """
+    """Return a text that ends with its provenance as a comment. `before` and `after` delimit a comment."""
     line = stamp()
     return content if line is None else f"{content}{before}{KEY}: {line}{after}\n"
 

@@ -1,8 +1,8 @@
-"""A table of a run as whole columns: words as codes, and numbers as arrays, which all readers share.
+"""A table of a run, stored in columns: words as codes, and numbers as arrays.
 
-Model     Arrow holds the columns. Code that reads rows takes a column as a list. Code that counts, compares and judges
-          a million rows takes codes: a column of words has few different values, so that each of them is read once, and
-          the rest is arithmetic
+Model     the columns are stored by Arrow. Code that reads single rows takes a column as a list. Code that processes
+          millions of rows takes the codes. It examines each of the few different words once, and uses array arithmetic
+          for the rows
 Shapes    codes: (rows,), -1 for a missing value, of the smallest integer type that can hold the number of words;
           numbers: int64 or float64 (rows,)
 Errors    TypeError, ValueError, OverflowError for a column that does not have the type in the schema
@@ -60,7 +60,7 @@ class CodedColumn(NamedTuple):
         return self.map([word in words for word in self.words], nothing=None in words)
 
     def map(self, by_word: list[Any], nothing: Any) -> np.ndarray:
-        """Return, for each row, the entry of `by_word` for the value of the row. A missing value gives `nothing`."""
+        """Return for each row the entry of `by_word` for the row's value, or `nothing` if the value is missing."""
         return np.take(np.array([*by_word, nothing]), self.codes)
 
     def number(self, numbers: Mapping[Any, int]) -> np.ndarray:
@@ -209,8 +209,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return self[name][rows]
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 over the columns of events. It does not depend on how they are stored, and is computed
-        only once.
+        """Return the SHA-256 of the columns of events. The digest is independent of how they are stored, and is cached.
 
         Each column is hashed after its name and its number of rows: integers as 8 bytes little-endian, text as its
         length and its UTF-8 bytes, and null as a marker.
@@ -344,8 +343,8 @@ def _texts(texts: list[bytes], kind: pa.DataType) -> pa.Array:
 
 
 def _fill(numbers: pa.Array, nothing: int) -> np.ndarray:
-    """Return the numbers of an Arrow array, with `nothing` in place of missing values. The functions of Arrow would
-    take long to load.
+    """Return the numbers of an Arrow array, with `nothing` in place of missing values. Arrow's own function is not
+    used, because it takes long to load.
     """
     bits, data = numbers.buffers()
     begin, end = numbers.offset, numbers.offset + len(numbers)

@@ -35,7 +35,7 @@ def file_digests(directory: Path) -> dict[str, str]:
     return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in names}
 
 
-OF_MANIFEST = '  "manifest_sha256": "'  # the beginning of the second to last line of the file
+OF_MANIFEST = '  "manifest_sha256": "'  # the beginning of the second to last line of manifest.json
 
 
 class RecordError(Exception):
@@ -135,13 +135,13 @@ def _put_in_place_of(path: Path, fresh: Path) -> None:
 
 
 def is_partial(path: Path) -> bool:
-    """Return whether this is the temporary name of a directory, whose process is still writing or has died."""
+    """Return whether this is the temporary name of a run directory that is being written or was abandoned."""
     return re.fullmatch(r"(?s)\..*\.partial-\d+", path.name) is not None
 
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Hold a lock on a folder, so other processes that begin a run directory in it have to wait for a moment."""
+    """Lock a folder. Other processes that create a run directory in it wait until the block ends."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -169,9 +169,7 @@ def is_being_written(path: Path) -> bool:
 
 
 def _leftovers(path: Path) -> Iterator[Path]:
-    """Yield the temporary directories of runs with this name, whether in progress or killed. The folder may belong to a
-    study with very many runs.
-    """
+    """Yield the temporary directories of runs with this name, whether in progress or killed."""
     start = f".{path.name}."
     for name in os.listdir(path.parent):
         if name.startswith(start) and re.fullmatch(r"(partial|replaced)-\d+", name.removeprefix(start)):

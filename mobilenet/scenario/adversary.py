@@ -1,8 +1,8 @@
 """A schedule of the swarm's adversary, as stored in the scenario.yaml of its run.
 
-Model     The seed determines the schedule, which is played with its backbone and protocol. The other keys inform
-          readers and the verifier, which derives from them what the run promises.
-Units     probabilities, and seconds or nanoseconds; each name of a time states its unit
+Model     The seed, the backbone and the protocol determine the run. The other keys inform readers and the verifier,
+          which derives the promises of the run from them.
+Units     probabilities, and seconds or nanoseconds, as the names of the keys state
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/validation/trust.md
 """
@@ -23,7 +23,7 @@ Share = Field(ge=0, le=1)
 
 
 class AdversaryAir(Parameters):
-    """The quality of the radio while the faults lasted, as probabilities and delays."""
+    """The quality of the radio during the faults, as probabilities and delays."""
 
     loss: float = Share
     duplicate: float = Share

@@ -54,12 +54,12 @@ class ScenarioFile(Parameters):
         return scenario
 
     def with_changes(self, overrides: Sequence[str]) -> Self:
-        """Return the scenario with other values, which are given as text."""
+        """Return the scenario, changed by overrides of the form `a.b=value`."""
         root = Node.of(self.model_dump(), getattr(self, "name", None) or "scenario")
         return self.from_nodes(override(root, in_python(overrides)), self._folder)
 
     def with_nodes(self, nodes: Mapping[str, Node]) -> Self:
-        """Return the scenario with other values of these keys, which are given as nodes."""
+        """Return the scenario with the given nodes in place of its own values for these keys."""
         rest = {key: value for key, value in self.model_dump().items() if key not in nodes}
         root = Node.of(rest, getattr(self, "name", None) or "scenario")
         root.value |= nodes
@@ -87,7 +87,7 @@ class ScenarioFile(Parameters):
 
     @property
     def events_of_joins(self) -> int:
-        """The part of the estimated events that consists of messages on links for the first joins."""
+        """The number of estimated events that are link messages of the first joins."""
         return 0
 
     @property
@@ -102,7 +102,7 @@ class ScenarioFile(Parameters):
 
     @property
     def longest_drain_s(self) -> float:
-        """The time limit for coming to rest, in seconds after the active part."""
+        """The time limit for becoming quiescent, in seconds after the active part."""
         return 0.0
 
     def events_of_drain(self) -> int:
@@ -110,12 +110,14 @@ class ScenarioFile(Parameters):
         return 0
 
     def doubts_about_files(self) -> list[str]:
-        """Return warnings about files whose contents are probably not intended. Reading these files may take long."""
+        """Return warnings about files whose contents are probably not intended. Reading these files may take a long
+        time.
+        """
         return []
 
     def warnings(self) -> list[str]:
-        """Return warnings about a scenario that can run, but is probably not intended or does not work on this
-        machine.
+        """Return warnings about a scenario that can run, but probably does not do what the user intended, or does not
+        work on this machine.
         """
         raise NotImplementedError
 
@@ -124,7 +126,9 @@ class ScenarioFile(Parameters):
         yield from ()
 
     def patterns(self) -> Iterator[tuple[str, str]]:
-        """Yield the other files that its programs load, as (dotted path of the key, pattern for files_matching)."""
+        """Yield the other files that the scenario's programs load, as (dotted path of the key, pattern for
+        files_matching).
+        """
         yield from ()
 
     def code(self) -> Iterator[tuple[str, str, str | None]]:
@@ -164,8 +168,9 @@ def require_files(scenario: ScenarioFile, root: Node) -> None:
 
 
 def files_matching(folder: Path, pattern: str) -> list[Path]:
-    """Return a file, all files of a folder, or those that match a pattern such as lib/*.py. Compiled Python is omitted.
-    A pattern does not match scenario.yaml in the folder itself, because every run writes a file of this name.
+    """Return the files that `pattern` selects: one file, all files of a folder, or all that match a pattern such as
+    lib/*.py. Compiled Python is omitted. A pattern does not match scenario.yaml in the folder itself, because every run
+    writes a file of this name.
     """
     own = folder / pattern
     if is_file(own):

@@ -1,6 +1,6 @@
 """The keys of a scenario for programs that use UDP and run in real time.
 
-Model     Host A reaches host B at an address that belongs to this pair, whatever program runs on B
+Model     Host A reaches host B at an address that is specific to this pair and independent of the program on B
 Units     ports
 Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/real-time.md
@@ -19,7 +19,7 @@ NETWORK = r"^127\.([1-9][0-9]{0,2})\.0\.0/16$"
 
 
 class Datagrams(RealTimePrograms):
-    """Programs that use UDP, in real time: mobilenet serve."""
+    """Programs that use UDP and run in real time, under mobilenet serve."""
 
     places: ClassVar[tuple[str, ...]] = ("{me}", "{address}", "{own_port}", "{peers}", "{hosts_file}")
     most_hosts: ClassVar[int] = 256

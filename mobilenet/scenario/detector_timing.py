@@ -1,8 +1,7 @@
-"""Compute the shortest sufficient timeout of the failure detector, its number of tests, and whether its mistakes ever
-stop.
+"""Compute the shortest sufficient timeout of the failure detector, its number of tests, and whether its mistakes end.
 
 Model     All processes begin a round together, no process has crashed, and the links carry nothing else. On the
-          abstract network, an answer waits for the tests of the process that answers, because both use the same send
+          abstract network, a process sends its own tests before it answers a test, because both use the same send
           server. With crashes or traffic, a longer timeout may be needed.
 Units     time units; messages
 Source    ours: docs/protocols/vcube.md
@@ -43,8 +42,8 @@ def _over(network: WiredNetwork, links: int) -> float:
 
 
 def _links(network: WiredNetwork, n: int, apart: Sequence[int]) -> int:
-    """Return the number of links on the longest path between two processes that test each other. The numbers of two
-    such processes differ in exactly one bit, which is in `apart`.
+    """Return the number of links on the longest path between two processes that test each other. Two such processes
+    have numbers that differ only in one of the bits in `apart`.
     """
     if network.edges is None or n > MOST_ROUTED:
         return 1

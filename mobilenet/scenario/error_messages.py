@@ -1,7 +1,7 @@
-"""Turn each of pydantic's errors into one readable line: the position, the key, the reason, and what would be right.
+"""Turn each of pydantic's errors into one readable line: the position, the key, the reason, and the expected value.
 
-Model     An error's location is followed through the nodes of the file. Elements that only name a branch of a union are
-          skipped.
+Model     An error's location is followed through the nodes of the file. The elements of the location that only name a
+          branch of a union are skipped.
 Source    ours: docs/guide/scenarios.md
 """
 
@@ -156,7 +156,7 @@ def _suggestion(name: str, choices: Sequence[str], otherwise: str) -> str:
 
 
 def _fields(annotation: Any, location: Sequence[Any]) -> set[str]:
-    """Return the keys of the group to which a location leads."""
+    """Return the keys of the group at this location."""
     return {field for model in _models(annotation, location) for field in model.model_fields}
 
 
@@ -183,7 +183,7 @@ def _models(annotation: Any, location: Sequence[Any]) -> Iterator[type[BaseModel
         elif location[0] in annotation.model_fields:
             yield from _models(annotation.model_fields[location[0]].annotation, location[1:])
         elif any(location[0] in _names(field) for field in annotation.model_fields.values()):
-            yield from _models(annotation, location[1:])  # the name of this branch of a union
+            yield from _models(annotation, location[1:])  # this element of the location only names a branch of a union
     else:
         rest = location[1:] if get_origin(annotation) in (tuple, dict) and location else location
         for argument in get_args(annotation):

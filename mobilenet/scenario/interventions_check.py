@@ -98,7 +98,7 @@ def without_effect(
     if isinstance(scenario.faults, PaperFaults | RandomFaults):
         return {}
     if isinstance(scenario.hosts.mobility, Tracks | OwnMobility) or scenario.own_processes:
-        return {}  # hosts appear and leave, or processes crash and recover them
+        return {}  # tracks let hosts appear and leave, and users' processes may crash or recover hosts
     listed = scenario.faults.outages if scenario.faults is not None else ()
     coming = [(ns(one.at_s), 0, number, one.host, "crash", ns(one.duration_s)) for number, one in enumerate(listed)]
     for place, one in enumerate(interventions):
@@ -124,13 +124,13 @@ def without_effect(
 
 
 def no_effect(host: str, what: str) -> str:
-    """Return the reason why a crash of a host that is down, or a recovery of one that is up, is refused."""
+    """Return why crashing a host that is down, or recovering a host that is up, is refused."""
     state, other = ("down", "recover") if what == "crash" else ("up", "crash")
     return f"{host} is already {state}, so {what} has no effect; expected {other}"
 
 
 def bears_losses(scenario: MobileKeys) -> bool:
-    """Return whether messages that are lost on a wire are sent again, by connections or by programs."""
+    """Return whether connections or programs resend messages that are lost on a wire."""
     protocol = scenario.protocol
     return isinstance(protocol, RealTimePrograms) or "connections" in declaration_of(protocol).needs
 

@@ -1,8 +1,8 @@
 """Load a scenario of any kind from a file, a dictionary or an existing scenario, and change it.
 
-Model     The text becomes nodes with line numbers, to which changes are applied (yaml_reader.py), and then values,
-          whose groups are checked together (base.py). Messages name changes as the caller wrote them: as arguments in
-          Python, or as options of the command line (`as_options`).
+Model     yaml_reader.py turns the text into nodes with line numbers, and applies changes to them. base.py turns the
+          nodes into values, and checks them. Messages name changes as the caller wrote them: as arguments in Python,
+          or as options of the command line (`as_options`).
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/guide/scenarios.md
 """
@@ -27,7 +27,9 @@ AnyScenario: TypeAlias = "Scenario | ProcessScenario"  # a string, so that one k
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
-    """Load a file. With the key `processes` it is a scenario of processes, and otherwise one of stations and hosts."""
+    """Load a file. It contains a scenario of processes if it has the key `processes`, and otherwise a scenario of
+    stations and hosts.
+    """
     path = Path(path)
     root = read(path)
     if isinstance(root.value, dict) and "scenario" in root.value and not {"stations", "processes"} & root.value.keys():
@@ -36,7 +38,7 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenari
 
 
 def from_nodes(root: Node, overrides: Sequence[str], folder: Path) -> AnyScenario:
-    """Load a scenario of either kind, which follows from its keys. `folder` contains the files that it names."""
+    """Load a scenario, whose keys determine its kind. `folder` contains the files that it names."""
     return class_for(root.value).from_nodes(override(root, overrides), folder)
 
 
@@ -73,7 +75,7 @@ def given_scenario(
 
 
 def as_options(overrides: Sequence[str] | None, seed: int | None = None) -> list[str]:
-    """Convert the options of a command line to changes. Error messages then name the options."""
+    """Convert command-line options to changes that error messages identify as options."""
     options: list[str] = [Change(one, f"--set {one}") for one in overrides or ()]
     return options if seed is None else [*options, Change(f"seed={seed}", f"--seed {seed}")]
 

@@ -1,7 +1,7 @@
 """A scenario of hosts and stations, which determines a run and is checked before the run begins.
 
-Model     mobile_keys.py defines the keys, and preflight.py checks several of them together. Files that the scenario
-          names are searched for in its folder.
+Model     mobile_keys.py defines the keys, and preflight.py checks several of them together. Names of files are
+          relative to the scenario's folder.
 Errors    ScenarioError, one line for each problem: `dynamic.yaml:14: wireless.range: unknown key; did you mean
           'range_m'?`
 Source    ours: docs/guide/scenarios.md
@@ -51,14 +51,14 @@ class Scenario(MobileKeys):
 
     @property
     def longest_wait_s(self) -> float | None:
-        """The longest time for which a node waits for others before it tries again, or None if it is not known."""
+        """The longest time for which a node waits for others before it tries again, or None if this is unknown."""
         frame_s = Framing(self.wireless).datagram(self.workload.payload_bytes + HEADERS_BYTES)[1] / SECOND
         return declaration_of(self.protocol).longest_wait_s(self.protocol, self.all_hosts or 0, frame_s)
 
     @property
     def usual_drain_s(self) -> float:
-        """The time limit that applies if drain_s is null. It allows for a drain as long as the active part, and for
-        several attempts of each node.
+        """The time limit if drain_s is null: 60 s in real time, and otherwise at least the length of the active part
+        and several attempts of each node.
         """
         if isinstance(self.protocol, RealTimePrograms):
             return 60.0
@@ -66,7 +66,7 @@ class Scenario(MobileKeys):
 
     @property
     def longest_drain_s(self) -> float:
-        """The time limit for coming to rest, in seconds after the active part."""
+        """The time limit for becoming quiescent, in seconds after the active part."""
         return self.usual_drain_s if self.drain_s is None else self.drain_s
 
     @property

@@ -134,7 +134,7 @@ class MobileKeys(ScenarioFile):
 
     @property
     def anchor(self) -> Anchor | None:
-        """The origin (0, 0) of the plane: a position on Earth, or a position in the metres that files use."""
+        """The origin (0, 0) of the plane: a position on Earth, or a position in the metric coordinates of the files."""
         return self.origin if self.offset_m is None else Offset(*self.offset_m)
 
     @property

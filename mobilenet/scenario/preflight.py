@@ -43,14 +43,14 @@ from mobilenet.world.tracks.read import is_lonlat
 from mobilenet.world.tracks.sites import read_sites
 
 ADVICE = "specify the position of (0, 0) on Earth with origin: {lon: ..., lat: ...}"
-SMALL_MATTERS_PER_S = 4  # for each node: acknowledgements, heartbeats, samples
+SMALL_MATTERS_PER_S = 4  # small events of each node: acknowledgements, heartbeats, samples
 SENT_AGAIN = 1.5  # average number of frames for each message and cell
 HOSTS_LOOKED_AT_IN_ONE = 100  # checking this many hosts in a tick costs as much as one event
 
 
 def origin_of(scenario: MobileKeys, root: Node) -> Origin | None:
-    """Return the position of the plane on Earth: the value of the key, or the middle of the sites or tracks if they
-    have longitudes and latitudes.
+    """Return the position of the plane's origin on Earth: the key `origin`, or an origin derived from sites or tracks
+    with longitudes and latitudes.
     """
     layout, mobility = scenario.stations.layout, scenario.hosts.mobility
     if scenario.anchor is not None:
@@ -129,7 +129,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
 
 
 def _odd_programs(scenario: MobileKeys, protocol: RealTimePrograms, stations: int) -> Iterator[tuple[str, str]]:
-    """Yield the values that are not suitable for programs that run in real time."""
+    """Yield the values that are unsuitable for programs that run in real time."""
     name, hosts = protocol.name, scenario.hosts.count
     if scenario.workload.arrivals != "none":
         yield "workload.arrivals", f"with {name}, only the programs start broadcasts; expected arrivals: none"
@@ -211,7 +211,9 @@ def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:
 
 
 def check_world(scenario: MobileKeys) -> Population:
-    """Check the world, including imported tracks, which take long to read. Return the trajectories of all hosts."""
+    """Check the world, including imported tracks, which take a long time to read. Return the trajectories of all
+    hosts.
+    """
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
     coverage = Coverage(sites, model_of(scenario.wireless).ground_m)
     population = trajectories(
@@ -240,7 +242,7 @@ def estimated_events(scenario: MobileKeys) -> int:
 
 
 def events_of_joins(scenario: MobileKeys) -> int:
-    """Return the number of these events that are messages on links for the first joins."""
+    """Return the number of estimated events that are link messages of the first joins."""
     return round(_hops_of_joins(scenario, *_population(scenario)))
 
 
@@ -251,7 +253,7 @@ def _population(scenario: MobileKeys) -> tuple[int, NDArray[np.float64]]:
 
 
 def drain_events(scenario: MobileKeys, drain_s: float) -> int:
-    """Return an upper estimate of the further events if the run goes on for this time after its active part and
+    """Return an upper estimate of the additional events if the run continues for this time after its active part and
     stations send everything again. It never exceeds limits.max_events.
     """
     hosts, sites = _population(scenario)
@@ -306,7 +308,9 @@ def _broadcasts(scenario: MobileKeys, hosts: int) -> float:
 
 
 def _per_s(scenario: MobileKeys, hosts: int, stations: int) -> tuple[float, float]:
-    """Return two numbers of events per second that do not depend on broadcasts: small frames, and tests plus ticks."""
+    """Return two event rates per second that are independent of broadcasts: small frames, and detector tests plus
+    ticks.
+    """
     frames_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
     frames_per_s += declaration_of(scenario.protocol).frames_per_s(scenario.protocol, hosts, stations)
     _, tests_per_s = _backbone(scenario, stations)
@@ -320,7 +324,7 @@ def _rows(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float
 
 
 def _backbone(scenario: MobileKeys, stations: int) -> tuple[int, float]:
-    """Return the number of messages on links for each broadcast, and of tests of the failure detector per second. A
+    """Return the number of link messages for each broadcast, and the number of failure detector tests per second. A
     path over several links counts as one link.
     """
     backbone = scenario.stations.backbone
@@ -332,7 +336,7 @@ def _backbone(scenario: MobileKeys, stations: int) -> tuple[int, float]:
 
 
 def _in_range(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
-    """Return the number of nodes in the range of a station, if hosts are spread evenly."""
+    """Return the number of nodes within range of a station if hosts are spread evenly."""
     reach_m = model_of(scenario.wireless).cell_m
     area = getattr(scenario.hosts.mobility, "area", None)
     if area is None:

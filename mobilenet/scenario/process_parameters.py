@@ -37,7 +37,7 @@ ProcessName = Annotated[str, Field(pattern=r"^p(0|[1-9]\d{0,5})$")]
 
 
 class Partition(Parameters):
-    """A period in which some processes and all others do not receive messages from each other."""
+    """A period in which messages between two groups of processes are lost."""
 
     since: Tu = Field(description="start of the partition; messages sent earlier still arrive")
     until: Tu = Field(description="end of the partition; later than `since`")
@@ -148,7 +148,7 @@ class Crash(Parameters):
 
 
 class RandomCrashes(Parameters):
-    """Crashes of different processes, which are drawn from the seed, at times that are drawn uniformly."""
+    """Crashes of distinct processes, which are chosen at random, at uniformly distributed times."""
 
     count: int = Field(ge=1, le=100_000, description="number of processes that crash")
     earliest: Tu = Field(default=0.0, description="earliest time of a crash")
@@ -206,7 +206,7 @@ class Uniform(Parameters):
 
 
 class Exponential(Parameters):
-    """Exponentially distributed intervals: the broadcasts of each process form a Poisson process."""
+    """Exponentially distributed intervals, so that the broadcasts of each process form a Poisson process."""
 
     kind: Literal["exponential"] = "exponential"
     mean: Tu = Field(default=1000.0, description="mean time between consecutive broadcasts of a process")
@@ -233,7 +233,7 @@ Instants = Annotated[At | Uniform | Exponential | Poisson, Field(discriminator="
 
 
 class ProcessWorkload(Parameters):
-    """The broadcasts that processes make."""
+    """The workload: which processes broadcast, how often and when."""
 
     sources: int | None = Field(
         default=None, ge=0, description="number of processes that broadcast, starting with p0; null: all"

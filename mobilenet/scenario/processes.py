@@ -183,7 +183,7 @@ class ProcessScenario(ScenarioFile):
 
     @property
     def wires(self) -> Network:
-        """The network of the processes. They have no radio, cells or interventions, so the properties below are
+        """The network of the processes. Processes do not use radio, cells or interventions, so the properties below are
         empty.
         """
         return self.network
@@ -311,7 +311,7 @@ class ProcessScenario(ScenarioFile):
             )
 
     def _too_late(self) -> Iterator[tuple[str, str]]:
-        """Yield planned events that lie after the end of the run."""
+        """Yield planned events that are later than the end of the run."""
         times = {"faults": [fault.at for fault in self.faults]}
         if self.random_faults is not None:
             times["random_faults.latest"] = [self.random_faults.latest]
@@ -329,7 +329,9 @@ class ProcessScenario(ScenarioFile):
         return self.processes if self.workload.sources is None else self.workload.sources
 
     def estimated_messages(self) -> int:
-        """Return the estimated number of messages of the protocol, which is doubled if they are answered."""
+        """Return the estimated number of protocol messages, including acknowledgements, copies on disjoint paths, and
+        repetitions after crashes.
+        """
         copies = self.processes.bit_length() if isinstance(self.protocol, DisjointPathsParameters) else 2
         again = self.processes if self.crashes and self.protocol.delivers == "agreement" else 1
         return self._sources * self.workload.messages * (self.processes - 1) * copies * min(again, 1 + self.crashes)
@@ -340,7 +342,7 @@ class ProcessScenario(ScenarioFile):
 
     def estimated_events(self) -> int:
         """Return the estimated number of messages of the protocol and of the detector. If the detector suspects correct
-        processes in each round, the run may never be at rest, so tests are counted to its end.
+        processes in each round, the run may never be quiescent, so tests are counted until its end.
         """
         detector, network = self.detector, self.network
         if (
@@ -352,7 +354,7 @@ class ProcessScenario(ScenarioFile):
         return self.estimated_messages() + tests(detector, network, self.processes, self.duration)
 
     def _planned_events(self) -> int:
-        """Return the estimate for a run that comes to rest after all planned events."""
+        """Return the estimate for a run that becomes quiescent after all planned events."""
         if self.detector is None or isinstance(self.network, PacketNetwork):
             return self.estimated_messages()
         return self.estimated_messages() + tests(self.detector, self.network, self.processes, self._span(self.detector))
@@ -373,5 +375,5 @@ class ProcessScenario(ScenarioFile):
             last += detector.interval + detector.timeout
         assert not isinstance(self.network, PacketNetwork)
         hop = round_trip(self.network, self.processes) + getattr(self.protocol, "max_delay", 0.0)
-        # At least 1, because the run checks once per time unit whether it is at rest.
+        # At least 1, because the run checks once per time unit whether it is quiescent.
         return min(self.duration, max(1.0, last + dimension(self.processes) * hop))

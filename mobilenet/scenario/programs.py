@@ -1,5 +1,4 @@
-"""The keys of a scenario for programs as nodes: commands, and facts that the programs themselves would reveal only when
-run.
+"""The keys of a scenario for programs as nodes: commands, and facts that must be known before the programs run.
 
 Model     There is one command for each role. Files next to the scenario that a command names are copied with it.
 Units     seconds
@@ -26,7 +25,7 @@ SAYS_HOW = (
     " python3"
 )
 RUN_BY = {".py": "python3", ".js": "node", ".pl": "perl", ".rb": "ruby", ".sh": "sh", ".lua": "lua"}
-# A word with one of these endings can only mean a file of a program.
+# A word with one of these endings can only name a program file.
 OF_PROGRAMS = (".py", ".js", ".mjs", ".cjs", ".ts", ".pl", ".rb", ".sh", ".lua", ".php", ".jar", ".jl", ".tcl", ".r")
 
 
@@ -99,7 +98,7 @@ def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple
 
 
 def names_file(word: str) -> bool:
-    """Return whether a word of a command can only mean a file next to the scenario, whether the file exists or not. A
+    """Return whether a word of a command can only name a file next to the scenario, whether the file exists or not. A
     word with a placeholder does not count, because it differs from node to node.
     """
     return word.lower().endswith(OF_PROGRAMS) and not word.startswith(("-", "/")) and not {":", "{"} & {*word}
@@ -138,7 +137,7 @@ def _warnings(command: tuple[str, ...], key: str, folder: Path) -> Iterator[str]
 
 
 def why_not_started(program: Path) -> str:
-    """Return what is expected instead of a command that could not be started."""
+    """Return what is expected in place of a command that failed to start."""
     if not is_file(program):
         return "expected a program on the PATH, or a file next to the scenario"
     return _not_executable(program) or SAYS_HOW

@@ -1,7 +1,8 @@
 """The group `protocol` of a scenario: one model for each built-in protocol, and one for a plug-in.
 
-Model     A model has the name and the parameters of a protocol, and those of TCP if the protocol needs connections.
-          `declaration_of` returns what the protocol declares (promises, needs, buffers), without running a plug-in.
+Model     A model contains the name and the parameters of a protocol, and the parameters of TCP if the protocol needs
+          connections. `declaration_of` returns what the protocol declares (promises, needs, buffers), without running
+          a plug-in.
 Errors    pydantic.ValidationError, which the scenario reports as one line for each problem
 Source    ours: docs/guide/scenarios.md
 """
@@ -47,12 +48,12 @@ def _group(declaration: type[Declaration]) -> Any:
 
 GROUPS = {declaration.name: _group(declaration) for declaration in CATALOGUE}
 DECLARATIONS = {declaration.name: declaration for declaration in CATALOGUE}
-# the models name this module as theirs, so it must contain them
+# the classes state this module as their `__module__`, so it must contain them
 globals().update({group.__name__: group for group in GROUPS.values()})
 
 
 class OwnBuffers(Parameters):
-    """The buffers of a custom protocol that are measured, by the names that its classes list in BUFFERS."""
+    """The measured buffers of a custom protocol, as named in the BUFFERS of its classes."""
 
     hosts: tuple[str, ...] = Field(default=(), max_length=100, description="buffers of each host")
     stations: tuple[str, ...] = Field(default=(), max_length=100, description="buffers of each station")

@@ -44,7 +44,9 @@ def radio_of_run(folder: Path) -> str | None:
 
 
 def radio_of_study(directory: Path) -> str | None:
-    """Return a description of a study's radios, as far as its configurations can be read, or None without a radio."""
+    """Return a description of a study's radios, as far as its configurations can be read. Return None if it has no
+    radio.
+    """
     radios: list[dict[str, Any]] = []
     words = ""
     for file in sorted(directory.glob("configurations/*/scenario.yaml")):
@@ -81,22 +83,20 @@ def _differing_keys(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def radio_keys(name: object) -> type[RadioKeys]:
-    """Return the declaration of the radio model of this name, or that of the unit disk for an unknown name."""
+    """Return the declaration of this radio model, or the declaration of the unit disk if the name is unknown."""
     return MODELS.get(str(name), MODELS["unit_disk"])
 
 
 def power_of(scenario: Scenario, sites: NDArray[np.float64]) -> PowerService:
-    """Return an object that computes the received power of stations at `sites`, float64 (m, 2), at any position. It is
-    used for radio models in which power decides.
+    """Return an object that computes the received power of stations at `sites`, float64 (m, 2), at any position. Use it
+    for radio models in which received power decides.
     """
     place = Place(scenario.folder, scenario.anchor, scenario.seed)
     return power_service(scenario.wireless, sites, scenario.hosts.attachment, place)
 
 
 def radio_words(wireless: WirelessParameters, folder: Path, anchor: Anchor | None = None) -> str:
-    """Return a description of the radio. `folder` and `anchor` are those of the scenario, and locate its file of
-    obstacles.
-    """
+    """Return a description of the radio. The scenario's `folder` and `anchor` locate its file of obstacles."""
     place = Place(folder, anchor, 0)
     return "; ".join([_mac(wireless), *model_of(wireless).words(place), *_both(wireless)])
 

@@ -24,7 +24,7 @@ LONGEST_PATTERN = 500
 
 
 def _expression(*groups: str) -> AfterValidator:
-    """Return a validator for a regular expression with these groups, which is applied to the bytes of a line."""
+    """Return a validator for a regular expression that contains these groups and is applied to the bytes of a line."""
 
     def check(value: str) -> str:
         try:
@@ -64,7 +64,7 @@ class Lines(Parameters):
 
 
 class Stop(Parameters):
-    """How programs are stopped that still run after the active part."""
+    """How to stop programs that still run after the active part."""
 
     after_s: float | None = Field(
         default=None, ge=0, le=1e6,

@@ -33,8 +33,8 @@ def read_source(path: Path) -> AnyScenario | AdversarySchedule:
 
 
 def copies_in(directory: Path, source: Any) -> set[str]:
-    """Return the names of the copies in a run's directory of the files that its scenario names. A file that a command
-    names and that does not exist any more is recognised by its ending.
+    """Return the names under which a run's directory stores the files that its scenario names. If a command names a
+    file that no longer exists, its ending identifies it.
     """
     protocol = source.protocol
     files = [file for _, file in source.files()] if isinstance(source, ScenarioFile) else []
@@ -51,7 +51,7 @@ def copies_in(directory: Path, source: Any) -> set[str]:
 
 
 def command_of(name: str, scenario: Any) -> str:
-    """Return the command that repeats a run. It is to be run in the folder that contains the run directory of this
+    """Return the command that repeats a run. It must be run in the folder that contains the run directory of this
     name.
     """
     verb = "serve" if scenario.protocol.name in REAL_TIME else "run"
@@ -60,5 +60,5 @@ def command_of(name: str, scenario: Any) -> str:
 
 
 def permission(*scenarios: Any) -> str:
-    """Return ` --allow-code` if a command that runs these scenarios needs it, or otherwise an empty string."""
+    """Return ` --allow-code` if a command that runs these scenarios needs it, and otherwise an empty string."""
     return " --allow-code" if any(any(scenario.code()) for scenario in scenarios) else ""

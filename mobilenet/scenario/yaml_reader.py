@@ -1,8 +1,8 @@
 """Read YAML strictly into nodes with their line numbers, and change the values of nodes.
 
-Model     Only a small part of YAML 1.2 is accepted: mappings, lists and scalars of the core schema. Refused are
-          duplicate keys, anchors, aliases, merge keys, tags, several documents, depth above 20, files above 1 MB, NaN,
-          infinity, and whatever YAML 1.1 reads differently: yes, on, 010, 12:30:45, 1_000.
+Model     Only a small part of YAML 1.2 is accepted: mappings, lists and scalars of the core schema. The reader
+          refuses duplicate keys, anchors, aliases, merge keys, tags, several documents, depth above 20, files above 1
+          MB, NaN, infinity, and values that YAML 1.1 reads differently: yes, on, 010, 12:30:45, 1_000.
 Errors    ScenarioError, `file.yaml:14: what is wrong`; lines are counted from 1
 Source    YAML 1.2.2, chapter 10.3 (core schema); ruamel.yaml cuts the text into events
 """
@@ -68,7 +68,7 @@ class Node:
         return cls(value, where)
 
     def at_place(self, where: str) -> Node:
-        """Return the same values with one location for all, for values that do not come from a file."""
+        """Return the same values, all with this one location, for values that do not come from a file."""
         return Node.of(self.plain(), where)
 
     def plain(self) -> Any:
@@ -238,7 +238,7 @@ DEFAULT = "default"  # this word is not a valid value of any key
 
 
 class Change(str):
-    """A change `a.b=value`, and the form in which messages name it. A plain string is named as the option `--set
+    """A change `a.b=value` with the form in which messages name it. Messages name a plain string as the option `--set
     a.b=value`.
     """
 

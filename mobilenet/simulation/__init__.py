@@ -1,4 +1,4 @@
 """Build the nodes, the network and the protocol of one scenario, and run them.
 
-Knows       The simulation depends on the packages below it, but not on the modules that read a run directory
+Imports     The simulation imports the packages below it, but not the modules that read a run directory
 """

@@ -3,7 +3,7 @@
 Model     The tree is described in wired/tree.py. With VCube, each station runs one process of the broadcast, with the
           causal layer above it, and their messages travel on the links. Stations never fail. The detector of
           vcube_reliable sends real tests on the same links, and corrects its false suspicions. Its background traffic
-          never stops by itself: the run stops it when everything else is at rest.
+          continues until the run stops it, when everything else is quiescent.
 Units     the scenario's units in the interface, integer nanoseconds and bytes inside
 Source    ours: docs/models/wires.md, docs/models/backbone.md
 """
@@ -29,8 +29,8 @@ Positions = Sequence[Sequence[float]]
 
 
 class TreeBackbone:
-    """The backbone of the paper, a tree on which messages are flooded or routed. Links keep their order, so delivery is
-    causal without a further layer.
+    """The backbone of the paper, a tree on which messages are flooded or routed. Links deliver messages in order, so
+    delivery is causal without another layer.
     """
 
     detectors: Sequence[Detector] = ()

@@ -1,9 +1,9 @@
 """The log of causes, which records why each message was sent.
 
-Model     A handler runs when a frame has been received, has left or is given up, when a timer fires, or when a message
+Model     A handler runs when a frame has been received, sent or given up, when a timer fires, or when a message
           arrives over a wire. Each handler is a row of the log, and so is everything that it sends: the `cause` of a
-          message is the row of its handler. Rows are only appended, so their numbers identify them. External events (a
-          new cell, a crash, a broadcast of the application) have no row, and their consequences have the cause -1.
+          message is the row of its handler. Rows are only appended, so their numbers identify them. External events
+          (a new cell, a crash, a broadcast of the application) have no row, and their consequences have the cause -1.
           Without the log, nodes and links call their usual functions, so there is no overhead.
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/causes.md
@@ -139,7 +139,7 @@ class CauseLog:
     # --- wires
 
     def wire(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None]:
-        """Record that a message is put on the link from a to b. Return a function that is called with the fate of the
+        """Record that a message is put on the link from a to b. Return a function to call with the fate of the
         message.
         """
         row, kind, messages = len(self._table), type(message).__name__, " ".join(carried_messages(message))

@@ -1,7 +1,7 @@
 """Provide connections to protocols: TCP over acknowledged unicast on the radio, or over the backbone.
 
-Model     A node has an endpoint for each of its networks. On the radio, a segment is one acknowledged unicast frame. On
-          a wire, a segment crosses one link. A crash discards all connections without notice.
+Model     A node has one endpoint on each of its networks. On the radio, a segment is one acknowledged unicast frame.
+          On a wire, a segment crosses one link. A crash discards all connections without notice.
 Units     integer nanoseconds; bytes of the headers below TCP (TCP's own 20 are part of the segment)
 Source    ours: docs/models/tcp.md
 """
@@ -145,8 +145,8 @@ class RadioChannels(Channels):
 
 
 class WiredChannels(Channels):
-    """The connections between a station and its neighbours. They never end, because connections on wires never time
-    out.
+    """The connections between a station and its neighbours. These connections never time out, so they last for the
+    whole run.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Count the frames and messages of a run by kind and outcome, on the radio and on wires.
 
 Model     The medium and the links count continuously. This module turns their counts into samples and counters.json.
-          Samples are running totals, so any window can be measured. On demand, each frame or message and each of its
-          receivers is a row.
+          Samples are running totals, so any window can be measured. If requested, a row is recorded for each frame or
+          message and each of its receivers.
 Units     integer nanoseconds, bytes
 Source    ours: docs/run-directory.md
 """
@@ -94,8 +94,8 @@ class Counters:
         return both(observe, on_sent)
 
     def wired_hop(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None] | None:
-        """Count a message that is put on the link from a to b. Return a function that is called with the fate of the
-        message, or None.
+        """Count a message that is put on the link from a to b. Return a function to call with the fate of the message,
+        or None.
         """
         kind = message.__class__
         tally = self._wired_kinds.get(kind)

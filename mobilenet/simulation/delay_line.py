@@ -1,7 +1,7 @@
 """Delay the frames of an impaired host on their way to the MAC.
 
-Model     The delay of a frame is the value that is set when the host sends the frame. A frame never enters the MAC's
-          queue before an earlier frame. A crash empties the line.
+Model     A frame is delayed by the value in effect when the host sends it. A frame never enters the MAC's queue
+          before an earlier frame. A crash empties the line.
 Units     integer nanoseconds
 Source    ours: docs/models/world.md, "By hand"
 """
@@ -27,7 +27,7 @@ class DelayLine:
         self._life = 0
 
     def enqueue(self, frame: Frame) -> bool:
-        """Queue the frame as the MAC does. A frame that is delayed counts as accepted."""
+        """Queue the frame as the MAC does. A delayed frame counts as accepted."""
         now = self._calendar.now
         if not self.delay_ns and not self._waiting:
             return self._enqueue(frame)

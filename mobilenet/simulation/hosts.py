@@ -111,7 +111,7 @@ class HostNode(Node):
     # --- what the world does to it
 
     def set_cell(self, cell: int | None) -> None:
-        """Set the cell to the cell of the nearest station in range, or to None if no station is in range."""
+        """Set the cell to that of the nearest station in range, or to None if no station is in range."""
         self.cell = cell
         self.transceiver.serving = None if cell is None else self._context.station(cell)
         if cell is None and self.covered:

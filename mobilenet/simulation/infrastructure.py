@@ -1,8 +1,8 @@
-"""Apply interventions to links between stations and to radios, which never fail by themselves.
+"""Apply interventions to links between stations and to radios. Links and radios fail only by intervention.
 
-Model     Interventions are recorded when they take effect. Repeating one changes nothing. At the end of the active
-          part, everything is repaired. A station whose radio is off continues to run, and its wires work, but its
-          frames are lost, it receives none, and its hosts stay in its cell. A frame in the air is not stopped.
+Model     Interventions are recorded when they take effect. Repeating an intervention has no effect. At the end of the
+          active part, everything is repaired. A station whose radio is off continues to run, and its wires work, but
+          its frames are lost, it receives none, and its hosts stay in its cell. A frame in the air is not stopped.
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """

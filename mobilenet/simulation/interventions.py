@@ -1,4 +1,4 @@
-"""Apply interventions, the changes to a run that are made by hand.
+"""Apply interventions, which are changes to a run that a user makes.
 
 Model     Each intervention is a simpy process, which acts after everything else in its nanosecond. It therefore does
           not matter whether an intervention is in the scenario or is added during the run.

@@ -37,14 +37,14 @@ class Contents(NamedTuple):
 
 
 def contents(message: Any) -> Contents:
-    """Return what the record notes about a message besides its kind and size."""
+    """Return everything that is recorded about a message except its kind and size."""
     about, fields = _read(message)
     detail = {name: _plain(value) for name, value in fields.items() if value is not None}
     return Contents(*_subject(about, fields), json.dumps(detail) if detail else None)
 
 
 def _subject(about: Subject, fields: dict[str, Any]) -> Subject:
-    """Return the subject of a message with these fields. The subject of an envelope is that of the message in it."""
+    """Return the subject of a message with these fields. An envelope has the subject of the message in it."""
     for _ in range(DEEPEST):
         if about != NOTHING:
             break
@@ -56,8 +56,8 @@ def _subject(about: Subject, fields: dict[str, Any]) -> Subject:
 
 
 def _read(message: Any) -> tuple[Subject, dict[str, Any]]:
-    """Return the subject of a message, without looking into an envelope, and the other fields. A field with a subject's
-    name but another type counts as one of the other fields.
+    """Return the subject of a message, ignoring any message inside it, and the other fields. A field with a subject's
+    name but another type is one of the other fields.
     """
     fields = _fields(message)
     host = fields.pop("host") if _fits(fields.get("host")) else None
@@ -81,7 +81,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _is_pair(value: Any) -> bool:
-    """Return whether this can be the identifier of a message of a host or of a process."""
+    """Return whether this can identify a message of a host or of a process."""
     return isinstance(value, tuple) and len(value) == 2 and _fits(value[0]) and _fits(value[1])
 
 
@@ -199,7 +199,7 @@ def _name(message: MessageId) -> str:
 
 
 def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) -> Any:
-    """Return the part of a value that JSON can hold. `outer` contains the ids of the lists around the value, and `room`
+    """Return the part of a value that JSON can represent. `outer` contains the ids of the enclosing lists, and `room`
     is the maximum number of values to write.
     """
     if _is_id(value):
@@ -239,7 +239,7 @@ def _key(key: Any) -> str:
 
 
 def _text(text: str, room: int) -> str:
-    """Return the text, or its beginning if it is longer than `room` allows."""
+    """Return the text, shortened if it is longer than `room` allows."""
     longest = max(room, SHORTEST_CUT)
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text)} characters)"
 

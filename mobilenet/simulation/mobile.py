@@ -233,8 +233,8 @@ class Simulation:
         return self.outcome()
 
     def stages(self, observers: Sequence[Observer] = ()) -> Iterator[int]:
-        """Yield the ends of the stages of the run and its drain, one after the other, for a caller that drives the run.
-        Before asking for the next time, the caller plays the run up to the last one with `play` and `step`.
+        """Yield the time at which each stage of the run and of its drain ends, for a caller that drives the run. The
+        caller plays up to this time with `play` and `step` before it requests the next one.
         """
         self._watch = Watch(self.recording.events, (Totals(self._counters, self.medium, self.wires), *observers))
         self.parties.open()
@@ -256,7 +256,9 @@ class Simulation:
             self._go_on(min(self._watch.look(self.kernel.now), until_ns))
 
     def step(self) -> bool:
-        """Process one entry of the calendar. Return False if the current stage has no further entry and is over."""
+        """Process one entry of the calendar. Return False if the current stage is over because it has no further
+        entry.
+        """
         next_ns = self.kernel.calendar.next_ns()
         if next_ns is None or next_ns > self._until_ns:
             self.play(self._until_ns)
@@ -282,7 +284,7 @@ class Simulation:
         self._counters.on_hop = on_hop
 
     def close(self) -> None:
-        """Close what runs outside of the simulation: programs and their sockets, and the time limit of users'
+        """Close everything that runs outside the simulation: programs and their sockets, and the time limit of users'
         processes.
         """
         self._own_processes.end()

@@ -1,11 +1,11 @@
 """Turn the trajectories of hosts into positions, cells and bins of the spatial index.
 
-Model     Each host walks the legs of its trajectory. A crashed host stands still, and continues from there after its
-          recovery. A tick checks together all hosts that may have entered another cell, or another bin of the spatial
-          index. Positions between ticks are exact; only changes of cell take effect at a tick.
+Model     Each host walks the legs of its trajectory. A crashed host stands still, and continues from its position
+          after its recovery. A tick checks together all hosts that may have entered another cell, or another bin of
+          the spatial index. Positions between ticks are exact; only changes of cell take effect at a tick.
 Units     integer nanoseconds; metres; metres per nanosecond inside, m/s in the interface
-Shapes    One entry for each host: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64
-          (n,) with -1 for no cell, due int64 (n,): the host cannot change its cell or bin before this time
+Shapes    One entry for each host: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell
+          int64 (n,) with -1 for no cell, due int64 (n,): the host cannot change its cell or bin before this time
 Source    ours: docs/models/world.md
 """
 
@@ -24,7 +24,7 @@ from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.mobility import Leg, Trajectory
 
-NOWHERE = 1e12  # the position of absent hosts, which is out of every cell
+NOWHERE = 1e12  # the position of absent hosts, which is outside every cell
 FOREVER = 2**61  # nanoseconds
 # hosts that are due within this many ticks are checked as well, because checking a few more in one tick costs less than
 # a further check

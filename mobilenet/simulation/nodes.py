@@ -2,7 +2,8 @@
 
 Model     A node runs handlers to completion, one at a time. A crash erases everything except the stable store:
           handlers, timers and the radio's queue. The protocol's calls are recorded here as events of the run, and
-          buffer sizes are sampled whenever a handler has changed them. Code for hosts only is in hosts.py.
+          buffer sizes are sampled whenever a handler has changed them. hosts.py contains the code that only hosts
+          use.
 Units     integer nanoseconds, bytes
 Source    ours: docs/architecture.md
 """
@@ -71,9 +72,9 @@ def name_of(message: Any) -> str:
 class Context:
     """The parts of a run that its nodes use. All are set when the run begins; only hosts are added later.
 
-    `stations`, `hosts`: their transceivers, by number. `new_host(node)`: returns a protocol object for the host, which
-    receives the stable store. `associating`: the stations whose protocols are notified of associations, by number.
-    `causes`: the log of causes (causes.py), if it is recorded.
+    `stations` and `hosts` contain their transceivers by number. `new_host(node)` returns a protocol object for the
+    host, which receives the stable store. `associating` contains the stations whose protocols are notified of
+    associations, by number. `causes` is the log of causes (causes.py), or None if it is not recorded.
     """
 
     def __init__(
@@ -134,7 +135,7 @@ class Node:
             self._enqueue = context.causes.queueing(name, mac.enqueue)
         self._random = Stream(context.seed, "protocol", name)
         self._timers: list[Timer] = []
-        self._channels: list[Any] = []  # the channels (connections.py), beginning with those over the radio
+        self._channels: list[Any] = []  # the channels over the radio (connections.py), followed by any others
         self._samples = context.recording.samples
         transceiver.hand_up = self.hand_up
 

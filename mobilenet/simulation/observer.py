@@ -47,7 +47,7 @@ class Observer:
 
 
 class Watch:
-    """Calls each observer at the end of each of its slices. The length of slices differs between observers."""
+    """Calls each observer at the end of each of its slices. Observers have slices of different lengths."""
 
     def __init__(self, events: EventLog, observers: Sequence[Observer]) -> None:
         self._events = events

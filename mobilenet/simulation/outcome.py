@@ -24,7 +24,7 @@ class Outcome:
     simulated_ns: int
     quiescent: bool
     scenario: AnyScenario  # includes the values that became known only during the run
-    not_at_rest: Sequence[str] = ()  # the first nodes that were not at rest at the end, each with the reason
+    not_at_rest: Sequence[str] = ()  # the first nodes that were not quiescent at the end, each with the reason
     # further entries of manifest.json, which depend on the kind of run
     facts: Mapping[str, Any] = field(default_factory=dict)
 

@@ -1,7 +1,7 @@
 """Load the simpy processes of users, and begin each one when its host appears.
 
-Model     Each process has an environment, which counts seconds. It receives the arguments that its signature names, and
-          observes the run only through `run`. It does not act after the active part.
+Model     Each process has an environment, which counts seconds. The process receives the arguments that its signature
+          names, and observes the run only through `run`. It does not act after the active part.
 Units     integer nanoseconds; the environments count seconds
 Errors    ScenarioError, one line, for a function that does not fit the declaration
 Source    ours: docs/guide/simpy.md
@@ -93,7 +93,7 @@ class OwnProcesses:
         self._steps = Steps(min(MOST_AT_ONCE, scenario.limits.max_events // 2))
 
     def begin(self) -> None:
-        """Begin all processes. Their order decides ties: first the order in the scenario, then that of the hosts."""
+        """Begin all processes. The order in the scenario decides ties, and then the order of the hosts."""
         if self._processes:
             self._limit.start()
         for one in self._processes:

@@ -40,9 +40,9 @@ class ProgramError(ScenarioError):
 class RealTime(NamedTuple):
     """A request to run in real time.
 
-    `hard_limit_ms`: the largest lateness that is allowed, or None for any. `stopped`: called repeatedly; returns who
-    asked the run to end, or an empty string. `begins`: called when the clock starts. `shell`: the node that runs a
-    shell instead of its program, and the descriptor of a pseudo-terminal for it.
+    `hard_limit_ms` is the largest lateness that is allowed, or None for any. `stopped` is called repeatedly, and
+    returns who asked the run to end, or an empty string. `begins` is called when the clock starts. `shell` is the node
+    that runs a shell instead of its program, with the descriptor of a pseudo-terminal for it.
     """
 
     hard_limit_ms: float | None = None
@@ -57,7 +57,8 @@ class Parties:
     """
 
     pace: Any = None  # the wall clock (lab/programs/realtime/pace.py), or None if the run is in virtual time
-    new_process: Any = None  # makes one of n processes from its port and n, or None if the protocol does this
+    # function that creates a process from its port and n, or None if the protocol creates the processes
+    new_process: Any = None
     own_clock: Sequence[str] = ()  # nodes that reported at the end that they also act by a clock of their own
 
     def declaration(self, protocol: Any) -> type[Declaration] | None:
@@ -76,11 +77,11 @@ class Parties:
         yield from ()
 
     def is_quiet(self) -> bool:
-        """Return whether no party has done anything recently."""
+        """Return whether all parties have been inactive recently."""
         return True
 
     def not_at_rest(self) -> list[str]:
-        """Return descriptions of the reasons why the parties are not quiet."""
+        """Return descriptions of the reasons why parties are not quiet."""
         return []
 
     def facts(self) -> Mapping[str, Any]:
@@ -88,7 +89,7 @@ class Parties:
         return {}
 
     def end(self, now_ns: int, is_owed: bool = False) -> None:
-        """End everything that runs outside of the simulation. `is_owed` means that a delivery is missing. In this case,
+        """End everything that runs outside the simulation. `is_owed` means that a delivery is missing. In this case,
         the nodes are asked whether they act by a clock of their own.
         """
 
@@ -103,8 +104,9 @@ def parties_of(
 ) -> Parties:
     """Return the parties of a run of this scenario.
 
-    `counts`: what programs learn about the network. `errors_into`: the folder for their standard error, or None to
-    discard it. `now`: returns the emulated time. `real_time`: only for programs that run in real time.
+    `counts` contains the numbers of nodes that programs are given. `errors_into` is the folder for their standard
+    error, or None to discard it. `now` returns the emulated time. `real_time` is only for programs that run in real
+    time.
     """
     name = scenario.protocol.name
     if real_time is not None and name not in REAL_TIME:

@@ -3,7 +3,7 @@
 Model     The network calls the hooks of a class by name, with positional arguments. Each hook must accept that many
           arguments, and the attributes of the class must have the expected types. The behaviour of hooks is not
           checked.
-Errors    ScenarioError, one line: the file and line of the class or hook, what is wrong, and what would be right
+Errors    ScenarioError, one line: the file and line of the class or hook, what is wrong, and what is expected
 Source    ours: docs/guide/plug-ins.md
 """
 

@@ -49,8 +49,8 @@ def _require(allow_code: bool, key: str, reference: str) -> None:
 
 
 def load_named(key: str, reference: str, folder: Path, allow_code: bool) -> Any:
-    """Return the object that `reference` names; `key` is the scenario's key for it. This is the only function that
-    reads and runs external code.
+    """Return the object that `reference` names. `key` is the scenario key with this reference. No other function reads
+    and runs external code.
     """
     _require(allow_code, key, reference)
     file, colon, name = reference.rpartition(":")
@@ -75,7 +75,7 @@ def _load_offered(key: str, reference: str) -> Any:
 
 
 class _Reading(NamedTuple):
-    """A file of code as it was read, and the module that it became."""
+    """The source of a file of code, and the module that was created from it."""
 
     source: bytes
     module: ModuleType
@@ -166,8 +166,8 @@ class PluginError(EarlyEnd):
 def attributing_errors(
     scenario: AnyScenario, moment: Callable[[BaseException, list[Path]], str] = lambda error, files: ""
 ) -> Iterator[None]:
-    """Report errors in a plug-in's file with file and line, and not as errors of the emulator. `moment` returns a text
-    that states when and where in the run an error occurred.
+    """Report errors in a plug-in's file with file and line, rather than as errors of the emulator. `moment` returns a
+    text that states when and where in the run an error occurred.
     """
     try:
         yield

@@ -20,7 +20,7 @@ from mobilenet.simulation import movement
 from mobilenet.simulation.plugin_classes import HOOKS
 from mobilenet.simulation.plugin_code import class_of
 
-# hook -> first letter of the receiver's name -> that of the sender's name
+# hook -> first letter of the receiver's name -> first letter of the sender's name
 CARRYING = {"on_receive": {"h": "s", "s": "h", "p": "p"}, "on_wired": {"s": "s"}, "on_message": {}}
 OTHERS = ("__init__", "spread", "accepts", "on_open", "on_taken", "on_closed")
 
@@ -34,7 +34,7 @@ WORDS = {
 
 
 def moment(error: BaseException, now_ns: int, nodes: Iterable[Any], files: Sequence[Path]) -> str:
-    """Return when and where an error was raised, and what was handled then, as in `at 12.5 s at h3, handling Rumour
+    """Return when and where an error was raised, and what was being handled, as in `at 12.5 s at h3, handling Rumour
     from s1`.
     """
     text = f"at {now_ns / SECOND:.6f} s"

@@ -1,9 +1,9 @@
 """Load the plug-ins of a run of hosts and stations: a protocol or a mobility model.
 
-Model     The class of a protocol contains the declarations that protocols/declaration.py lists, and the classes of host
-          and station. The class of a mobility model resembles those of world/mobility.py. Settings are checked as
-          strictly as keys.
-Errors    ScenarioError with one line, for a class of another kind, or for a declaration that makes no sense
+Model     The class of a protocol contains the declarations that protocols/declaration.py lists, and the classes of
+          host and station. The class of a mobility model resembles those of world/mobility.py. Settings are checked
+          as strictly as keys.
+Errors    ScenarioError with one line, for a class of the wrong kind, or for an invalid declaration
 Source    ours: docs/guide/plug-ins.md
 """
 

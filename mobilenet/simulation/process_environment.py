@@ -104,7 +104,7 @@ class Environment(Seconds):
         try:
             with self._limit:
                 super()._handle(handling)
-            if steps == self._steps.total:  # the event had only callbacks, or processes that simpy began itself
+            if steps == self._steps.total:  # the event had only callbacks, or processes that simpy itself began
                 self._count_step()
         except (ProcessError, KeyboardInterrupt):
             raise

@@ -42,8 +42,8 @@ class Host:
         self._payload_bytes = payload_bytes
 
     def go_to(self, x_m: float, y_m: float, speed_mps: float) -> Any:
-        """Go there in a straight line from now on, and return the event of the arrival. The host stands still while it
-        is down. Another call of go_to replaces this one, whose event then never occurs.
+        """Start walking to this position in a straight line, and return the event of the arrival. The host stands still
+        while it is down. Another call of go_to replaces this walk, whose event then never occurs.
         """
         if self._speed_limit_mps is None:
             raise ValueError("go_to needs the key speed_limit_mps in the process's entry of the scenario")
@@ -125,7 +125,7 @@ class Deliveries:
 
 
 class Run:
-    """The part of a run that a process may observe. Hosts and stations are given by their handles or names."""
+    """The part of a run that a process may observe. Methods accept handles or names of hosts and stations."""
 
     def __init__(self, env: Environment, nodes: Mapping[str, Node], movement: Movement, deliveries: Deliveries) -> None:
         self._env = env

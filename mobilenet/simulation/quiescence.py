@@ -1,6 +1,6 @@
-"""Explain which hosts and stations were not at rest when a run ended.
+"""Explain which hosts and stations were not quiescent when a run ended.
 
-Model     The reasons correspond to the conditions that decide whether a run is at rest. The record of events may not
+Model     The reasons correspond to the conditions that decide whether a run is quiescent. The recorded events may not
           show them.
 Units     messages
 Source    ours: docs/run-directory.md
@@ -36,7 +36,7 @@ def of_hosts(
     wires_in_flight: int,
     backbone_is_at_rest: bool,
 ) -> Iterator[str]:
-    """Yield the reasons why hosts and stations are not at rest. `pending` contains the open requests to hosts."""
+    """Yield the reasons why hosts and stations are not quiescent. `pending` contains the open requests to hosts."""
     for number, kind in pending.items():
         yield f"h{number} still has to {kind}"
     for node in (*stations, *hosts):

@@ -60,8 +60,8 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
 
 
 def words_anywhere(text: str, copies: Mapping[Path, str], folder: Path) -> str:
-    """Replace the paths of files by their names in the run's directory, and omit addresses of objects, so that a
-    repetition of the run has the same text. `copies` is the result of `write_scenario`, and `folder` is that of the
+    """Replace the paths of files by their names in the run's directory, and omit addresses of objects, so that
+    repeating the run gives the same text. `copies` is the result of `write_scenario`, and `folder` is that of the
     scenario.
     """
     names = {str(place): name for file, name in copies.items() for place in (file, file.resolve())}

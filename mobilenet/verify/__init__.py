@@ -1,9 +1,8 @@
-"""Judge a run from its record: did the protocol keep its promises? No code here knows how a protocol works.
+"""Judge from the record of a run whether the protocol kept its promises. No check depends on how a protocol works.
 
-Model     a verdict is valid, violated (with an explanation) or unknown (no evidence, or the run is not at rest).
-          Records that are clearly correct pass a screening of whole columns (column_screen.py). It either shows that
-          the full examination would find nothing, or shows nothing at all. The examination is a judge that reads one
-          event after the other, and only the judge reports what is wrong
+Model     a verdict is valid, violated (with an explanation) or unknown (no evidence, or the run is not at rest). A fast
+          screening of whole columns (column_screen.py) recognises records that are clearly correct. All other records
+          are examined by a judge that reads one event after the other. Only the judge reports violations
 Source    Hadzilacos, Toueg, A modular approach to fault-tolerant broadcasts and related problems (1994), for
           the properties; ours: docs/verdicts-and-metrics.md
 """

@@ -1,17 +1,17 @@
-"""Check that recorded messages can have brought to each node what a user's code delivers there.
+"""Check that the network can have brought each message to the nodes at which a user's code delivers it.
 
 Checks    a node delivers a message of another node only after it has received something, directly or through others,
           that was sent after the broadcast of this message. A host ends a handoff only if it received something since
           the handoff began
-          without a record of who received what, there are at least as many receptions as nodes that delivered others'
-          messages; between hosts, one more at a station. No delivery comes earlier than the shortest frame or hop
-          allows. Among processes the causes show it
+          if receptions are not recorded, there are at least as many receptions as nodes that delivered messages of
+          others. Between hosts, at least one more reception is needed, at a station. No delivery comes earlier than the
+          shortest frame or hop allows. For processes, recorded causes replace these checks
           a gap, or the end of a handoff, belongs to a session that the host began
 Model     the knowledge of a node grows with what it receives, and survives crashes, because the node may have stored
-          it. Of several equal messages from one sender the last one counts, which carries the most. If only frames are
-          recorded, wires bring everything to all stations at once. Programs may talk to each other outside the
-          emulator. In that case the message was broadcast and nothing is violated, but the run shows nothing about the
-          programs on this network
+          it. Of several equal messages from one sender the last one counts, because its sender knew most. If only
+          frames are recorded, wires bring everything to all stations at once. Programs may talk to each other outside
+          the emulator. The verdict on a run of programs is therefore unknown, and never violated, if a message did not
+          arrive over the network
 Units     integer nanoseconds
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -48,7 +48,7 @@ class Knowledge:
         self._of: dict[str, Known] = {}
         self._heard_ns: dict[str, int] = {}  # when a node last received something
         self._sent: dict[Any, Known] = {}
-        self._place: dict[str, int] = {}  # message -> its position among its node's broadcasts
+        self._place: dict[str, int] = {}  # message -> its number among its node's broadcasts
 
     def broadcast(self, node: str, message: str) -> None:
         known = self._of.get(node, NOTHING)
@@ -71,9 +71,7 @@ class Knowledge:
         return True
 
     def has_heard_of(self, node: str, message: str) -> bool:
-        """Return whether knowledge of this message could have reached the node. It is True for a message that was never
-        broadcast.
-        """
+        """Return whether the node can know of this message. Return True for a message that was never broadcast."""
         source = message.rpartition(":")[0]
         return source == node or self._of.get(node, NOTHING).get(source, 0) >= self._place.get(message, 0)
 
@@ -176,7 +174,9 @@ def _by_hops(run: Evidence, hops: _Hops) -> str | None:
 
 
 def _at_once(hops: _Hops) -> dict[int, list[int]]:
-    """Map the last message of each nanosecond in which messages take no time to all messages sent in it."""
+    """For each nanosecond in which messages take no time, map the last message sent in it to all messages sent in
+    it.
+    """
     instants = np.unique(hops.sent_ns[hops.sent_ns == hops.received_ns])
     if not len(instants):
         return {}

@@ -1,7 +1,7 @@
 """The declaration of a check: one property, and a function that returns what is wrong with the evidence.
 
-Model     a property has the worst answer of its checks, violated before unknown before valid, with the explanation of
-          the first check that gives it
+Model     the verdict on a property is the worst answer of its checks: violated, then unknown, then valid. It contains
+          the explanation of the first check that gives this answer
 Source    ours: docs/verdicts-and-metrics.md
 """
 

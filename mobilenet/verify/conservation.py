@@ -2,11 +2,11 @@
 
 Model     a pair consists of a frame and a node within its reach: in range or, where power decides, a node that would
           detect its preamble on a silent medium. The frame was received there, or lost for one reason. The same holds
-          for the MAC's acknowledgements, which are counted separately (radio_counters.py). A radio that copies frames
-          (only an adversary's does) adds `duplicated`. Frames that had not arrived at the end are `in_flight`. Counters
-          that are recorded both in counters.json and in the samples of the network agree. The share of random losses is
-          that of the scenario. Only acknowledged frames are retried or given up; stations repeat broadcast frames with
-          data as often as the scenario says
+          for the MAC's acknowledgements, which are counted separately (radio_counters.py). The copies that an
+          adversary's radio makes of frames are counted as `duplicated`. Frames that had not arrived at the end are
+          `in_flight`. Counters that are recorded both in counters.json and in the samples of the network agree. The
+          share of random losses agrees with the scenario. Only acknowledged frames are retried or given up; stations
+          repeat broadcast frames with data as often as the scenario says
 Units     frames, bytes of PSDU
 Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: docs/verdicts-and-metrics.md
 """
@@ -65,7 +65,7 @@ def _radio_problems(counters: dict[str, Any], expected: Radio | None) -> Iterato
 
 
 def _pairs_problems(label: str, of_all: dict[str, Any]) -> Iterator[str]:
-    """Yield each sum that does not add up, for all pairs and for the addressed ones."""
+    """Yield each sum that does not add up, for all pairs and for addressed pairs."""
     addressed = of_all["addressed"]
     for name, pairs in ((label, of_all), (f"{label}.addressed", addressed)):
         known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
@@ -124,7 +124,7 @@ def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
 
 
 def no_counts(path: str, value: Any) -> Iterator[str]:
-    """Yield the values in a tree of counters that are not counts."""
+    """Yield each value in nested counters that is not a count."""
     if isinstance(value, dict):
         for key, inside in value.items():
             yield from no_counts(f"{path}.{key}", inside)

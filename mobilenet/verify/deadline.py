@@ -1,10 +1,10 @@
-"""Judge a run that is not at rest at its deadline: is it late, is there an excuse, or did it stop without a reason?
+"""Judge a run that is not at rest at its deadline: it may be late, have an excuse, or have stopped without a reason.
 
 Model     a run continues after its active part until it is at rest or drain_s is over. The verdict depends on the last
           half of that time. Progress means that a host delivered a message, joined, left, or began or ended a handoff,
-          or that a buffer holds less. Sending is not progress. Without progress, a waiting node has retried at least
-          once every `longest_wait_s`. A retry succeeds if all of EXCHANGE frames arrive. Losses excuse the lack of a
-          success if its probability is at least one in a million, even for a host that loses UNEQUAL times the average
+          or that a buffer shrank. Sending is not progress. Without progress, a waiting node has retried at least once
+          every `longest_wait_s`. A retry succeeds if all of EXCHANGE frames arrive. Losses are an excuse if all retries
+          may fail with a probability of more than one in a million, for a host that loses UNEQUAL times the average
 Units     integer nanoseconds; seconds in sentences
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -24,8 +24,8 @@ from mobilenet.verify.evidence import Evidence
 
 PROGRESS = ("deliver", "join", "leave", "handoff_start", "handoff_end")
 FEWEST_TRIES = 4  # the minimum number of retries in half of the drain time; fewer retries are not conclusive
-EXCHANGE = 4  # frames: join, chal, join, init_ACK; or a copy and its acknowledgement, in both directions
-UNEQUAL = 5  # a host's non-random losses may be this multiple of the average: hidden hosts at the edge of a cell
+EXCHANGE = 4  # frames of a retry: join, chal, join, init_ACK; or a copy and its acknowledgement, in both directions
+UNEQUAL = 5  # hidden hosts at the edge of a cell may lose this multiple of the average, apart from random losses
 RARE = 1e-6
 # The share of time that all frames together may take. In a busier medium, a node may have had no chance to send.
 MOST_BUSY = 0.5
@@ -33,14 +33,14 @@ PAIRS = ("addressed_pairs_", "addressed_ack_pairs_")
 
 
 class Deadline(NamedTuple):
-    """The answer for a run that is not at rest at its deadline, and its reason."""
+    """States whether a run that is not at rest at its deadline violates its promise, and why."""
 
     is_violated: bool
     because: str
 
 
 def deadline(run: Evidence) -> Deadline:
-    """Judge a run that ended before it came to rest."""
+    """Judge a run that ended before it was at rest."""
     promises, end_ns = run.promises, run.end_ns
     after_s = run.manifest["simulated_s"] - run.manifest["duration_s"]
     within_s = promises["rest_within_s"]
@@ -84,7 +84,7 @@ def _last_change(run: Evidence, since_ns: int) -> str | None:
 
 
 def _excuses(run: Evidence, since_ns: int) -> Iterator[str]:
-    """Yield reasons other than the protocol why the run may not have come to rest."""
+    """Yield reasons, other than the protocol, for which the run may not have come to rest."""
     promises, wired = run.promises, run.counters["wired"]
     wait_s = promises.get("longest_wait_s")
     if wait_s is None:

@@ -36,7 +36,7 @@ def require_copies(directory: Path, manifest: dict[str, Any], scenario: Any) -> 
 
 
 def scenario_of(directory: Path) -> Any:
-    """Return the scenario of a run whose files are known to be intact."""
+    """Return the scenario of a run whose files have been checked."""
     try:
         return read_source(directory / "scenario.yaml")
     except ScenarioError as error:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mobilenet.verify.among_processes.properties import ProcessJudge
     from mobilenet.verify.broadcasts.judge import BroadcastJudge
 
-# The largest share of non-random losses among receptions at which no host loses half of its heartbeats for a long time.
+# Up to this share of non-random losses among receptions, no host loses half of its heartbeats for a long time.
 MOST_LOST = 0.1
 
 
@@ -124,7 +124,7 @@ class Evidence:
 
     @property
     def _heard_every_s(self) -> float:
-        """The time within which a reachable host is heard, unless the run lost too many frames."""
+        """The time within which a reachable host is heard, if the run did not lose too many frames."""
         addressed = self.counters.get("radio", {}).get("addressed", {})
         lost = sum(count for why, count in addressed.get("lost", {}).items() if why != "random")
         dropped = self.counters.get("radio", {}).get("queue_drops", 0)

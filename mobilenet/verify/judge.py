@@ -39,7 +39,7 @@ def read_run(directory: Path) -> Evidence:
 
 
 def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]:
-    """Judge a run directory. `own`: checks of the promises of the run's plug-in."""
+    """Judge a run directory. `own`: the checks of promises in the run's plug-in."""
     run = read_run(directory)
     with judging(directory):
         return verify(run, own)
@@ -57,7 +57,7 @@ def judging(directory: Path) -> Iterator[None]:
 
 
 def verify(run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:
-    """Judge the record of a run."""
+    """Judge the record of a run. `own`: the checks of promises in the run's plug-in."""
     checks = (*checks_of(run), *own)
     asked = {check.property for check in checks if check.applies(run)} | {"record"}
     general = [name for name in _kind(run).properties_of(run.promises) if name in asked]

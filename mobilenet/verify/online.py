@@ -1,10 +1,10 @@
-"""Judge safety while a run is in progress: the same judges read events as they happen.
+"""Judge the safety of a run while it is in progress, with the same judges, which read events as they happen.
 
 Model     this judge checks creation, duplication, membership, the promised order, and gaps. The messages that a host
           gave up, and the order in which it gave up and asked again, are known only later. Where gaps are allowed, a
-          violation is therefore judged again from the beginning, with all that is known by then, before it is reported.
-          How long a host was certainly heard depends on the positions of the whole run. Liveness, the length of
-          silences, conservation and the record itself are judged after the run, by judge.py
+          violation is therefore judged again from the beginning, with everything that is known by then, before it is
+          reported. How long a host was certainly heard depends on the positions of the whole run. Liveness, the length
+          of silences, conservation and the record itself are judged after the run, by judge.py
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
 """
@@ -30,7 +30,9 @@ class FirstViolation(NamedTuple):
 
 
 class SafetyJudge:
-    """A judge of safety. `columns` returns the events so far, always the same lists; `senders`: all possible hosts."""
+    """A judge of safety. `columns` returns the events so far, always in the same lists. `senders`: all possible
+    senders.
+    """
 
     def __init__(
         self,
@@ -58,7 +60,7 @@ class SafetyJudge:
             self._begin()
 
     def look(self) -> FirstViolation | None:
-        """Return a violation that the events since the last call contain, unless this property was reported before."""
+        """Return a violation that has occurred since the last call. Each property is reported only once."""
         if not self._checks:
             return None
         violation = self._look()
@@ -70,7 +72,7 @@ class SafetyJudge:
         return violation
 
     def _look(self) -> FirstViolation | None:
-        self._columns()  # columns of equal length
+        self._columns()  # This call makes all columns equally long.
         self._judge.judge()
         violations = [
             FirstViolation(check, self._judge.violations[check], row)

@@ -92,9 +92,8 @@ def _excuse(run: Evidence, problem: str) -> Verdict | str:
 
 
 def _rest(run: Evidence) -> Verdict | str | None:
-    """Return why the run is not at rest. At rest all buffers of correct processes are empty. If messages may be held
-    for ever, all correct processes hold the same number, at most as many as there are messages of crashed processes
-    that no correct process delivers and that depend on another such message.
+    """Return why the run is not at rest, or what is left in buffers at rest. If messages may be held for ever, see
+    `_held_problems` and `permanent_losses` for what correct processes may hold.
     """
     judge, may_hold, within_s = run.among_processes, run.promises.get("may_hold"), run.promises["rest_within_s"]
     last = {key: size for key, size in run.last_sizes.items() if key[0] not in judge.crashed}

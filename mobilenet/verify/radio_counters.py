@@ -1,7 +1,7 @@
 """Distinguish the counters of the radio that count frames from those that count the MAC's acknowledgements (ACKs).
 
-Model     counters.json has the same counters of ACKs, in `acks`, as of frames. In records of older versions, `acks` is
-          missing, and every counter of frames includes ACKs
+Model     counters.json contains the same counters for ACKs, in `acks`, as for frames. In records of older versions,
+          `acks` is missing, and every counter of frames includes ACKs
 Units     frames
 Errors    KeyError and TypeError where a counter is missing or not a number
 Source    ours: docs/run-directory.md

@@ -1,8 +1,8 @@
 """Find out what a node did for other messages while a message waited there.
 
 Model     the node waited for a timer with which it sends messages, or frames with other messages were in the queue of
-          its radio. A timer sends messages if, anywhere in the run, a timer of its name queued a frame with a message
-          or put one on a wire. Frames that only acknowledge, report or test are ignored
+          its radio. A timer sends messages if, anywhere in the run, a timer of the same name queued a frame with a
+          message or put one on a wire. Frames that only acknowledge, report or test are ignored
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -30,7 +30,8 @@ class Activity:
         names = np.unique(record.kinds.codes[timers])
         self._fired = record.by_node(np.flatnonzero(is_timer & np.isin(record.kinds.codes, names)))
         queued = record.steps.among((QUEUED,)) & record.has_messages & (np.asarray(record.left) != NONE)
-        self._queued = record.by_node(np.flatnonzero(queued))  # sorted by the time at which they left the queue
+        # the frames, sorted by the time at which they left the queue
+        self._queued = record.by_node(np.flatnonzero(queued))
 
     def explain(self, parts: list[Stretch]) -> list[Stretch]:
         """Divide the unexplained stretches, first by timers that send messages at this node, then by frames in its

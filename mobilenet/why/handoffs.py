@@ -1,4 +1,4 @@
-"""The interruption by a handoff, divided into contiguous stretches from the delivery before it to the one after it.
+"""Divide the interruption by a handoff into contiguous stretches, from the delivery before it to the delivery after it.
 
 Model     the time before the handoff is divided into the old session, time out of coverage, and the last update of the
           attachment, in which the host entered the new cell. The handoff itself is traced backwards through the
@@ -72,7 +72,7 @@ class Interruptions:
             self._alike[self._record.node[row], self._record.kind[row], self._record.to[row]].append(row)
 
     def of(self, one: Interruption) -> list[Stretch]:
-        """Return the stretches in order of time. Their lengths add up to the interruption."""
+        """Return the stretches in chronological order. Their lengths add up to the interruption."""
         handler = self._record.handler_of(self._confirmed[one.host, one.end_ns], one.end_ns)
         return [*self._old_session(one), *self._setup(one, handler), *self._after(one)]
 
@@ -148,7 +148,7 @@ class Interruptions:
             sent, hearer = record.sent_rows(queued), record.to[queued] or receiver
             left_ns = min(record.time_ns[sent[-1] if sent else queued], end_ns)
             outcome = record.outcome(queued, hearer)
-            if outcome == RECEIVED:  # the frame or its answer was lost
+            if outcome == RECEIVED:  # the frame arrived, so the outcome of the answer counts
                 outcome = self._last_outcome(answer, sender, record.time_ns[queued], end_ns)
             kind = timer_kind(record.kind[handler], outcome != RECEIVED)
             out.append(Stretch(left_ns, end_ns, kind, leg, sender, handler, outcome))

@@ -1,4 +1,4 @@
-"""The stretches of one hop, from the queue of the sender of a frame or wired message to the receiver.
+"""Find the stretches of one hop of a frame or wired message, from the sender's queue to the receiver.
 
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
@@ -27,7 +27,7 @@ from mobilenet.why.record import ARRIVED, NONE, RECEIVED, WIRE, Record
 from mobilenet.why.stretches import Stretch
 from mobilenet.why.wires import Departures
 
-UNSOLICITED = ""  # the reason of a repetition that groupcast makes without feedback
+UNSOLICITED = ""  # the reason for a groupcast repetition, which does not depend on feedback
 
 
 class Hops:
@@ -37,7 +37,7 @@ class Hops:
         self._record, self._departures, self._lines = record, departures, lines
 
     def leg(self, row: int) -> str:
-        """Return the leg to which the sending in this row belongs."""
+        """Return the leg on which the message in this row was sent."""
         if self._record.step[row] in (WIRE, ARRIVED):
             return BACKBONE
         return CELL if self._record.node[row][0] == "s" else UPLINK
@@ -68,7 +68,9 @@ class Hops:
         out.append(Stretch(record.time_ns[put], held_ns, CUT, leg, place, put))
 
     def on_air(self, queued: int, last: int, out: list[Stretch], leg: str, node: str) -> None:
-        """Add all transmissions of a frame up to `last`, then contention, queue and delay line, backwards in time."""
+        """Add the stretches of a frame, backwards in time: its transmissions up to `last`, contention, queue and delay
+        line.
+        """
         record = self._record
         place = record.node[queued]
         rows = [row for row in record.sent_rows(queued) if row <= last]
@@ -88,7 +90,9 @@ class Hops:
         self.in_queue(queued, queued, head_ns, out, leg)
 
     def in_queue(self, queued: int, row: int, end_ns: int, out: list[Stretch], leg: str) -> None:
-        """Add the time since the frame in this row was queued, backwards in time: the queue, then the delay line."""
+        """Add the stretches since the frame in this row was queued, backwards in time: the queue, then the delay
+        line.
+        """
         node, queued_ns = self._record.node[queued], self._record.time_ns[queued]
         left_ns = min(self._lines.left_ns(queued), end_ns)
         out.append(Stretch(left_ns, end_ns, QUEUE, leg, node, row))

@@ -1,8 +1,8 @@
-"""Losses and crashes between processes: messages that partitions or chance lost, and crashes that were detected.
+"""Find messages between processes that partitions or chance lost, and crashes that were detected.
 
-Model     a message that was put on a wire and never arrived was lost. It was lost in a partition if one separated the
-          two processes when the message was put on the wire. If a process suspects another process that has crashed,
-          the crash is the cause
+Model     a message that was put on a wire and never arrived was lost. It was lost in a partition if a partition
+          separated the two processes when it was put on the wire. If a process suspects another process that has
+          crashed, the crash is the cause
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -27,7 +27,7 @@ class Crash(NamedTuple):
 
 
 class Processes:
-    """The losses and crashes of one run of processes. A run of stations has none."""
+    """The losses and crashes of one run. The object is empty for runs of hosts and stations."""
 
     def __init__(self, record: Record, scenario: AnyScenario) -> None:
         self._record = record

@@ -80,7 +80,7 @@ def events_of(events: Table, *kinds: str) -> Iterator[tuple[int, int, str, str, 
 
 
 class RowsByKey:
-    """The rows of a table, grouped by a number and in order."""
+    """The rows of a table, grouped by an integer key and sorted within each group."""
 
     def __init__(self, keys: np.ndarray, rows: np.ndarray) -> None:
         order = np.lexsort((rows, keys))
@@ -134,8 +134,9 @@ class Deliveries(Sequence[Delivery]):
 
 
 class Record:
-    """The rows of one run. `of_datagrams`: datagrams of programs are regarded as the messages, because the record shows
-    which frame carried a datagram, but not which datagrams carried the messages that a program reports.
+    """The rows of one run. If `of_datagrams` is true, the datagrams of programs are regarded as the messages, because
+    the record shows which frame carried a datagram, but not which datagrams carried the messages that a program
+    reports.
     """
 
     def __init__(self, causes: Table, events: Table, of_datagrams: bool = False) -> None:
@@ -170,7 +171,7 @@ class Record:
         self._handlers = self.steps.rows(*HANDLERS)
         self._handler_events = np.asarray(self.events_before)[self._handlers]
         columns = events["time_ns"], events["node"], words
-        self.broadcasts = {  # the last broadcast of each name
+        self.broadcasts = {  # message -> its last broadcast
             message: Broadcast(row, time_ns, node)
             for row in kinds.rows(begins).tolist()
             for time_ns, node, message in [tuple(column[row] for column in columns)]
@@ -265,7 +266,7 @@ class Record:
         return RowsByKey(self._node[rows], rows)
 
     def lost_rows(self, among: np.ndarray) -> list[int]:
-        """Return those of these rows whose messages were put on a wire and never arrived."""
+        """Return the rows among these whose messages were put on a wire and never arrived."""
         is_lost = self.steps.among((WIRE,)) & among
         causes = np.asarray(self.cause)[self.steps.rows(ARRIVED)]
         is_lost[causes[causes != NONE]] = False
@@ -315,7 +316,7 @@ class Record:
         return NONE if row == NONE else self.time_ns[row]
 
     def left_before_ns(self, queued: int) -> int:
-        """Return when the previous frame of the queue last left, or NONE."""
+        """Return when the previous frame left the queue, or NONE if no frame did."""
         row = self._left_before[queued]
         return NONE if row == NONE else self.time_ns[row]
 

@@ -25,8 +25,8 @@ SLOWEST = 0.05
 
 
 class Shares(NamedTuple):
-    """How much time of a delay belongs to each part. `by_part`: (kind, leg) -> ns, in descending order; `held_ns`: the
-    time spent waiting for other messages.
+    """How the total delay of several deliveries is divided into parts. `by_part`: (kind, leg) -> ns, in descending
+    order; `held_ns`: the time spent waiting for other messages.
     """
 
     deliveries: int
@@ -67,7 +67,7 @@ def counted_deliveries(stories: Stories, begin_ns: int, end_ns: int) -> Deliveri
 
 
 def slowest(stories: Stories, deliveries: Deliveries) -> Deliveries:
-    """Return the slowest of these deliveries, in the order of their delays."""
+    """Return the slowest of these deliveries, in descending order of their delays."""
     if not deliveries:
         return deliveries
     ranked = np.argsort(-_delays_ns(stories, deliveries)[0], kind="stable")
@@ -77,7 +77,9 @@ def slowest(stories: Stories, deliveries: Deliveries) -> Deliveries:
 def shares_by(
     stories: Stories, deliveries: Iterable[Delivery], group_of: Callable[[Delivery], Hashable]
 ) -> dict[Any, Shares]:
-    """Return the shares of each group. Each delivery is traced once, which is fastest in the order of the record."""
+    """Divide the delay of each group of deliveries by kind and leg. Each delivery is traced once, which is fastest in
+    the order of the record.
+    """
     totals: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
     parts: dict[Any, Counter[Part]] = defaultdict(Counter)
     for one in deliveries:
@@ -98,7 +100,7 @@ def shares_by(
 
 
 def add(several: Iterable[Shares]) -> Shares:
-    """Return the sum of the shares of several groups."""
+    """Add up the shares of several groups of deliveries."""
     parts: Counter[Part] = Counter()
     count = total_ns = held_ns = 0
     for one in several:
@@ -108,5 +110,5 @@ def add(several: Iterable[Shares]) -> Shares:
 
 
 def shares(stories: Stories, deliveries: Iterable[Delivery]) -> Shares:
-    """Return the shares of these deliveries."""
+    """Divide the total delay of these deliveries by kind and leg."""
     return add(shares_by(stories, deliveries, lambda one: None).values())

@@ -1,4 +1,4 @@
-"""Find out when a node could not take part: a station's radio was off, or a host was down, out of coverage or between
+"""Find out when a node could not communicate: a station's radio was off, or a host was down, out of coverage or between
 sessions.
 
 Model     off air: from radio_off to radio_on. Down: from crash to recover. Out of coverage: from out_of_coverage to
@@ -54,7 +54,7 @@ class States:
         # times at which a host lost the messages that it had received
         self._sessions: dict[str, list[int]] = defaultdict(list)
         self._served: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        # host -> (time, station), as in _served, and in addition for the beginnings of handoffs
+        # host -> (time, station), as in _served, but also for the beginnings of handoffs
         self._called: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self.has_off_air = False
         self._crashed: set[str] = set()
@@ -105,17 +105,13 @@ class States:
         return _spans(self._served.get(node, []), begin_ns, end_ns)
 
     def is_elsewhere(self, node: str, station: str, begin_ns: int, end_ns: int) -> bool:
-        """Return whether, between these times, the host was served only by other stations, or was in a handoff to
-        one.
-        """
+        """Return whether the host was served by, or in a handoff to, only other stations between these times."""
         both = (self._served.get(node, []), self._called.get(node, []))
         stations = {one for each in both for _, _, one in _spans(each, begin_ns, end_ns + 1)}
         return bool(stations) and station not in stations
 
     def explain(self, story: list[Stretch], sender: str, receiver: str) -> list[Stretch]:
-        """Divide the waits of a message by the states of its nodes. The message went from this sender to this
-        receiver.
-        """
+        """Divide the waits of a message from this sender to this receiver by the states of the nodes involved."""
         out: list[Stretch] = []
         is_down = receiver in self._crashed
         for stretch in story:

@@ -47,12 +47,12 @@ from mobilenet.why.states import States
 from mobilenet.why.stretches import Stretch, behind, clip, cut, fill, leg_at
 from mobilenet.why.wires import departures
 
-MOST_WAYS = 10_000  # the maximum number of cached paths; a message is in transit for a small part of a run
+MOST_WAYS = 10_000  # the maximum number of cached paths of messages
 OWN_CODE = ("own", "program")  # protocols whose nodes run code of the user
 
 
 class Errand(NamedTuple):
-    """What a node is waiting to do: send this message to that node, on this leg."""
+    """A transmission that a node still has to make: the message, the leg and the target node."""
 
     message: str
     leg: str
@@ -80,7 +80,7 @@ class Stories:
         self._connections = connections
         self._processes = processes
         self.protocol, self._has_own_code = protocol, protocol in OWN_CODE
-        # node -> stories of the handler that was last requested there
+        # node -> stories of the deliveries in the handler that was last requested there
         self._last: dict[str, dict[str, list[Stretch]]] = {}
         self._last_handler: dict[str, int] = {}
         self._ways: dict[tuple[int, str, str], list[Stretch]] = {}
@@ -93,8 +93,8 @@ class Stories:
         return self.story(self.record.delivery(node, message))
 
     def story(self, one: Delivery) -> list[Stretch]:
-        """Return the stretches of a delivery in order of time. Their lengths add up to the delay. Calls in the order of
-        the record are fast, because the results for each node's last handler and some paths are cached.
+        """Return the stretches of a delivery in chronological order. Their lengths add up to the delay. Calls in the
+        order of the record are fast, because the results for each node's last handler and some paths are cached.
         """
         node, message, number = one.node, one.message, one.number
         if self._last_handler.get(node) != one.handler or one.handler == NONE:
@@ -104,7 +104,7 @@ class Stories:
             if len(self._ways) > MOST_WAYS:
                 self._ways.clear()
                 self._personal.clear()
-            # Any earlier delivery may hold this one back. A chain of a thousand would be too deep for recursion.
+            # Each delivery may be held back by an earlier one. A chain of a thousand would be too deep for recursion.
             chain = [one]
             while (number := self.record.delivery_before[number]) != NONE:
                 if self.record.delivered[number] in known:
@@ -327,7 +327,7 @@ class Stories:
         return [stretch for stretch in out if stretch.length_ns > 0]
 
     def _until_timer(self, blank: Stretch, is_own: bool, window: str) -> Stretch:
-        """Return the part of a wait that a timer ended, or all of it."""
+        """Return the stretch in which a node waited for a timer. It may be the whole wait."""
         row, outcome = blank.row, blank.reason
         kind = self._connections.timer_kind(row, outcome not in ("", RECEIVED))
         kind = PARTITION if kind == RETRY and outcome == SEPARATED else kind
@@ -348,7 +348,7 @@ class Stories:
         return fill(story, blank.begin_ns, blank.end_ns, blank)
 
     def _world(self, errand: Errand, holder: str, begin_ns: int, end_ns: int, outcome: str) -> list[Stretch]:
-        """Return a wait that ended because the host changed its cell, recovered or joined."""
+        """Explain a wait that ended because the host changed its cell, recovered or joined."""
         _, leg, target = errand
         if outcome not in ("", RECEIVED):
             kind = PARTITION if outcome == SEPARATED else RETRY
@@ -366,7 +366,7 @@ class Stories:
 
 
 def stories(causes: Table, events: Table, scenario: AnyScenario) -> Stories:
-    """Return the stories of all deliveries of a recording."""
+    """Return an object that explains all deliveries of a recording."""
     name = scenario.protocol.name
     record = Record(causes, events, name in REAL_TIME)
     cuts = Cuts(events)
@@ -376,7 +376,9 @@ def stories(causes: Table, events: Table, scenario: AnyScenario) -> Stories:
 
 
 def recorded_stories(directory: Path) -> Stories:
-    """Return the stories of a run that recorded its causes. Raise RunError if a file was changed after the run."""
+    """Return an object that explains all deliveries of a run that recorded its causes. Raise RunError if a file was
+    changed after the run.
+    """
     for name in ("scenario.yaml", "causes.parquet", "events.parquet"):
         require_unchanged(directory, name)
     return stories(

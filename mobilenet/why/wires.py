@@ -2,9 +2,9 @@
 
 Model     links are first in, first out, with store and forward. A message is put on the wire after all earlier
           messages. A cut link holds its messages until it is repaired. A message that arrives later than one
-          propagation delay after its last bit was delayed by an impairment. Processes on the abstract network: one send
-          server for each process and lane, t_s for each message. On the packet network: one output queue for each
-          process, t_t for each packet
+          propagation delay after its last bit was delayed by an impairment. On the abstract network of processes, there
+          is one send server for each process and lane, which takes t_s for each message. On the packet network, there
+          is one output queue for each process, which takes t_t for each packet
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/causes.md, docs/models/wires.md, docs/protocols/vcube.md
 """
@@ -81,7 +81,7 @@ def _leave(held_ns: np.ndarray, work_ns: np.ndarray) -> np.ndarray:
 
 
 class OnLinks(InOrder):
-    """The queues of links. `header_bytes`: the bytes that the recorded size leaves out."""
+    """The queues of links. `header_bytes`: the size of the headers, which the recorded size does not include."""
 
     def __init__(
         self, record: Record, cuts: Cuts, bandwidth_mbps: float, delay_ms: float, header_bytes: int = 0
@@ -95,8 +95,8 @@ class OnLinks(InOrder):
         held_ns, events = np.asarray(record.time_ns)[rows], np.asarray(record.events_before)[rows]
         bits = 8 * (np.asarray(record.size_bytes)[rows].astype(np.int64) + self._header_bytes)
         last_ns, work_ns = np.zeros_like(held_ns), -(-bits * SECOND // self._bits_per_s)
-        # For each row, the last cut that began before it decides. A cut that loses messages empties the link, and
-        # messages that are put on the link during such a cut never get onto it.
+        # The last cut that began before a row determines what happens to its message. A cut that loses messages empties
+        # the link, and messages that are put on the link during such a cut never get onto it.
         cuts = [Cut(NONE, NONE, 0, False), *self._cuts.of(record.node[first], record.to[first])]
         begins, ends, ends_ns, loses = (np.array(column) for column in zip(*cuts, strict=True))
         which = np.searchsorted(begins, events) - 1
@@ -124,8 +124,8 @@ class OverSeveral:
 
 
 class OnServers(InOrder):
-    """The queues of send servers, which take a fixed time for each message. Tests of the failure detector have another
-    time.
+    """The queues of send servers, which take a fixed time for each message. Tests of the failure detector take a
+    different time.
     """
 
     def __init__(self, record: Record, each_ns: int) -> None:

@@ -38,7 +38,7 @@ RULES = {
     "receive_window": "the receiver's window is full",
     "messages_in_flight": "as many messages are unacknowledged as the scenario allows",
 }
-AT_A_PLACE = {  # states whose sentence only needs the node
+AT_A_PLACE = {  # states whose sentence names only the node
     kinds.ORDER: "{place} waits for another message",
     kinds.HANDSHAKE: "{place} waits until its connection is open",
     kinds.WIRE_QUEUE: "waits for the wire {place}",

@@ -1,9 +1,9 @@
 """Compute the total loss of a link between two points.
 
 Model     The path loss uses the exact distance. Shadowing and walls use both points rounded to half metres. In the umi
-          model, walls only decide whether there is a line of sight. If a scenario with umi has no walls, a random field
-          like that of the shadowing is compared with 3GPP's probability of a line of sight. Nothing is received beyond
-          `reach_m`.
+          model, walls only decide whether there is a line of sight. If a scenario with umi has no walls, a random
+          field, similar to the shadowing, is compared with 3GPP's probability of a line of sight. Nothing is received
+          beyond `reach_m`.
 Units     Distances are in metres. Losses are integers in hundredths of a dB (cdb). A negative loss is a gain.
 Shapes    Arrays of points are float64 (n, 2).
 Same bits The loss is symmetric, and does not depend on the order or grouping of calls. The cache (CachedPath) does not
@@ -41,7 +41,7 @@ class CachedPath:
     __slots__ = ("ax", "ay", "bx", "by", "chance", "cost", "walls_due")
 
     def __init__(self) -> None:
-        self.ax: i64 = 1 << 60  # This coordinate is impossible, because the entry is empty.
+        self.ax: i64 = 1 << 60  # This impossible coordinate marks the entry as empty.
         self.ay: i64 = 0
         self.bx: i64 = 0
         self.by: i64 = 0
@@ -51,8 +51,8 @@ class CachedPath:
 
 
 class LinkBudget:
-    """Computes the losses of all links of one scenario. `plain` is a table of losses by whole centimetres, which exists
-    only if nothing but the distance matters.
+    """Computes the losses of all links of one scenario. `plain` is a table of losses by whole centimetres, or None if
+    the loss depends on more than the distance.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class LinkBudget:
         for stations in range(3):
             for line_of_sight in (False, True):
                 self._tables.append(loss_table(path_loss, reach_m, stations if umi else 1, line_of_sight or not umi))
-        # For each distance in whole centimetres, the probability of a line of sight as a number. There is a line of
-        # sight if the number drawn for the path is lower.
+        # The probability of a line of sight, as a multiple of 1 / SURE, for each distance in whole centimetres. A path
+        # has a line of sight if its `chance` is lower.
         self._in_sight: list[int] | None = sight_table(reach_m) if self._sights is not None else None
         # This import takes a tenth of a second, and runs with the unit disk do not need it.
         from scipy.special import ndtr
@@ -94,8 +94,8 @@ class LinkBudget:
     def loss_up_to_cdb(
         self, ax: float, ay: float, a_is_station: bool, bx: float, by: float, b_is_station: bool, most_cdb: i64
     ) -> int:
-        """Return the exact loss if it is at most `most_cdb`, or else any higher value. Walls take most of the time, so
-        they are only examined if the other losses are at most `most_cdb`.
+        """Return the exact loss if it is at most `most_cdb`, and otherwise any value above `most_cdb`. Walls take most
+        of the time, so they are only examined if the other losses are at most `most_cdb`.
         """
         dx = ax - bx
         dy = ay - by

@@ -37,7 +37,7 @@ CM = 100
 
 
 def walls(parameters: ObstaclesParameters, folder: Path, origin: Anchor | None = None) -> Walls:
-    """Return the walls of the buildings. The path `file` is relative to `folder`."""
+    """Return the walls of the buildings. The path in `parameters.file` is relative to `folder`."""
     buildings = read_buildings(folder / parameters.file, origin)
     return Walls(buildings, round(100 * parameters.per_wall_db), round(100 * parameters.per_metre_db))
 

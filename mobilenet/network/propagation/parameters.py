@@ -80,7 +80,9 @@ class PathLossParameters(Parameters):
 
 
 class ShadowingParameters(Parameters):
-    """Shadowing by obstacles that are not drawn. It is the same for every frame between the same two points."""
+    """Shadowing by obstacles that the scenario does not contain. It is the same for every frame between the same two
+    points.
+    """
 
     sigma_db: float = Field(default=7.0, ge=0, le=30, description="standard deviation over positions")
     decorrelation_m: float = Field(

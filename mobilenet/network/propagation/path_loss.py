@@ -62,7 +62,7 @@ def median_reach_m(table: list[int], budget_cdb: int) -> float:
 
 def mean_loss_db(parameters: PathLossParameters, distance_m: float, stations: int = 1) -> float:
     """Return the loss at any distance, without rounding, by the same formulas. It is used in messages only and never
-    decides about reception.
+    determines reception.
     """
     d = np.array([max(distance_m, NEAREST_M)])
     return float(_LOSSES[parameters.model](parameters, d, stations, True)[0])
@@ -74,7 +74,7 @@ def _distances_m(reach_m: float) -> Floats:
 
 def _whole(values: Floats) -> list[int]:
     """Round to six decimals first, and then to integers. A value that lies halfway between two integers is then rounded
-    alike on every machine, even if the last bits of its logarithm differ. Equal numbers share one object.
+    in the same way on every machine, even if the last bits of its logarithm differ. Equal numbers share one object.
     """
     known: dict[int, int] = {}
     return [known.setdefault(value, value) for value in np.rint(np.round(values, 6)).astype(np.int64).tolist()]

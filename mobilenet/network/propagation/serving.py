@@ -1,8 +1,8 @@
 """Find the station that a host receives best at a given point.
 
 Model     The mean power decides: path loss, shadowing and walls, without fading. A host uses the strongest station, or
-          the first of several equally strong ones. It leaves a station only if it no longer receives it, or if another
-          one is stronger by at least the hysteresis.
+          the first of several equally strong ones. It changes to another station only if it no longer receives its
+          current one, or if the other is stronger by at least the hysteresis.
 Units     Distances are in metres, losses in hundredths of a dB, and powers in hundredths of a dBm.
 Source    ours: docs/models/sinr.md
 """

@@ -1,14 +1,14 @@
-"""Shadowing by obstacles that are not drawn: a fixed value for each pair of points.
+"""Shadowing by obstacles that the scenario does not contain: a fixed value for each pair of points.
 
 Model     The shadowing is a sum of WAVES waves over the four coordinates of the two points. It is normally distributed
           with variance 1. If one end moves by s, the correlation with the former value is exp(-s / decorrelation_m). If
           both ends move, the correlation is the product for both ends. Wave vectors are drawn from the spectrum of this
           correlation. The draws are stratified: each of WAVES equally likely parts of the spectrum supplies the length
-          of one vector, and every four consecutive vectors have evenly spread directions. A single world is therefore
-          nearly as correlated as the average of all worlds. The sum f is made symmetric: g(a, b) = (f(a, b) + f(b, a))
-          / sqrt(2 (1 + rho)), where rho = exp(-2 |a - b| / decorrelation_m) is the correlation between f(a, b) and f(b,
-          a). For each wave, both directions add up to one product, cos(v (a + b) + phi) cos(w (a - b)), where v and w
-          are half the sum and half the difference of the vectors at both ends. If the ends are only about
+          of one vector, and every four consecutive vectors have evenly spread directions. With a single seed, the
+          correlation is therefore close to its average over all seeds. The sum f is made symmetric: g(a, b) = (f(a, b)
+          + f(b, a)) / sqrt(2 (1 + rho)), where rho = exp(-2 |a - b| / decorrelation_m) is the correlation between f(a,
+          b) and f(b, a). For each wave, both directions add up to one product, cos(v (a + b) + phi) cos(w (a - b)),
+          where v and w are half the sum and half the difference of the vectors at both ends. If the ends are only about
           decorrelation_m apart, a move changes both f(a, b) and f(b, a), and the correlation is higher than stated.
 Units     Points are in whole half metres. ONE is a standard deviation, and values are clipped at CLIP. Angles are in
           units of 2^-30 turns.

@@ -4,11 +4,11 @@ Model     802.11 DCF without RTS. Each frame is preceded by DIFS (EIFS after a b
           slots. Idle time that has already elapsed counts, so after a long silence a frame leaves at once. When the
           medium becomes busy, the remaining slots are kept, rounded up, and DIFS has to pass again. A node whose timer
           expires at the instant at which energy arrives still sends. The end of every frame in the air is known, so
-          deferring only moves a deadline. Broadcast frames, and unicast frames without `acknowledged`, have no ACK and
-          no retry, and CW stays at CWmin. In groupcast with unsolicited retries, a station sends each broadcast frame
-          with data several times, each time after a back-off from CWmin. An acknowledged frame is answered by an ACK
-          after SIFS. CW doubles up to CWmax, there are at most retry_limit attempts, and other nodes respect the NAV.
-          After a missing ACK, slots count from the timeout. Receivers drop duplicates.
+          deferring only moves a deadline. Broadcast frames, and unicast frames without `acknowledged`, are neither
+          acknowledged nor retried, and CW stays at CWmin. In groupcast with unsolicited retries, a station sends each
+          broadcast frame with data several times, each time after a back-off from CWmin. An acknowledged frame is
+          answered by an ACK after SIFS. If the ACK is missing, CW doubles up to CWmax, and slots are counted from the
+          timeout. There are at most retry_limit attempts. Other nodes respect the NAV. Receivers drop duplicates.
 Units     Times are integer nanoseconds or numbers of slots.
 Source    IEEE 802.11-2016, 10.3; IEEE 802.11-2020, 10.23.2.12, for groupcast; the semantics of INET 4.5's Contention
           module; or ours: docs/models/radio.md
@@ -59,7 +59,7 @@ class Rules:
         self.queue_frames = queue_frames
         self.retry_limit = retry_limit
         self.group_retries = group_retries
-        self.acks: dict[float, Acknowledgement] = {}  # acknowledgements by the rate of the acknowledged frame
+        self.acks: dict[float, Acknowledgement] = {}  # maps the rate of an acknowledged frame to the acknowledgement
 
     def ack(self, rate_mbps: float) -> Acknowledgement:
         known = self.acks.get(rate_mbps)
@@ -94,7 +94,7 @@ class Dcf(Mac):
         self._slots = 0
         self._attempts = 0
         self._eifs_until = NEVER
-        self._not_before = NEVER  # The earliest time from which slots are counted. It is the timeout of a missing ACK.
+        self._not_before = NEVER  # Slots are not counted before this time, at which the last ACK timed out.
         self._frozen_at = NEVER  # time at which the count of slots last stopped
         self._before_freeze = (0, 0)
 
@@ -153,7 +153,7 @@ class Dcf(Mac):
         self.start_at(self._after_idle(self._transceiver.busy_until) + self._slots * self._rules.slot_ns)
 
     def _after_idle(self, idle_since: int) -> int:
-        """Return the time from which slots are counted."""
+        """Return when the count of slots starts if the medium becomes idle at `idle_since`."""
         start = idle_since + self._rules.difs_ns
         if start < self._eifs_until:
             start = self._eifs_until
@@ -218,8 +218,8 @@ class Dcf(Mac):
     # --- acknowledged unicast
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """Handle an ACK or an acknowledged frame that ended here at `end`, whether it is addressed to this node or to
-        another one.
+        """Handle an ACK or an acknowledged frame that ended at this node at `end`. It may be addressed to another
+        node.
         """
         transceiver = self._transceiver
         if frame.kind == ACK:
@@ -233,8 +233,8 @@ class Dcf(Mac):
             if transceiver.contending:
                 self.defer(end)
             return
-        # The medium calls this method when the last receiver has the frame. Beyond 2 998 m, that is up to 7 ns after
-        # SIFS has ended at this node.
+        # The medium calls this method when the last receiver has received the frame. At distances beyond 2998 m, SIFS
+        # may have ended at this node up to 7 ns earlier.
         self._calendar.at(max(end + self._rules.sifs_ns, self._calendar.now), lambda: self._acknowledge(frame))
         if self.is_new(frame):
             transceiver.hand_up(frame)

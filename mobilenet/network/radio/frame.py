@@ -28,7 +28,7 @@ ACK: Final = 1
 
 
 class Client(Protocol):
-    """The sender of a frame. The MAC notifies it of the outcome."""
+    """The sender of a frame, which the MAC notifies of the outcome."""
 
     def on_sent(self, message: Any) -> None: ...
     def on_dropped(self, message: Any) -> None: ...
@@ -88,10 +88,10 @@ class Frame:
         self.number = 0
         self.retries = 0
         self.settled: Transceiver | None = None  # the receiver for which the random loss has already been drawn
-        self.serial = 0  # number among all frames that have ever been in the air, set by the medium
+        self.serial = 0  # sequence number among all frames on the medium, which assigns it
         self.start_ns = 0
         self.x_m = self.y_m = 0.0  # position of the sender at the start of the frame (only with sinr)
-        self.receivers: list[Transceiver] = []  # nodes in reach, sorted by index
+        self.receivers: list[Transceiver] = []  # the nodes that the frame reaches, sorted by index
         self.outcomes: list[int] = []  # the outcome at each receiver, in the same order
         self.delays_ns: list[int] = []  # propagation delay to each receiver
         # The lowest SINR at each receiver, or NEVER if the receiver did not receive the frame. The list is filled only

@@ -1,6 +1,6 @@
 """Compute the headers that surround a message on the radio, and the duration of the whole frame.
 
-Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, with groupcast QoS Control 2, FCS 4 bytes), which takes the
+Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, QoS Control 2 with groupcast, FCS 4 bytes), which takes the
           airtime of its mode. There is one rate for broadcasts and one for acknowledged unicast. acking: a MAC header
           and a PHY header of configured sizes, without a preamble, and with a single rate.
 Units     Times are integer nanoseconds, rates are in Mb/s, and sizes are in bytes.
@@ -53,9 +53,7 @@ class Framing:
         return self.segment(size_bytes + UDP_BYTES)
 
     def segment(self, size_bytes: int) -> tuple[int, int]:
-        """Return the size and the airtime of the acknowledged frame for a TCP segment of this size, which includes the
-        header.
-        """
+        """Return the size and the airtime of the acknowledged frame for a TCP segment of this size, header included."""
         known = self._segments.get(size_bytes)
         if known is None:
             in_all = size_bytes + IP_BYTES + self._link_bytes

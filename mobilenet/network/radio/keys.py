@@ -1,5 +1,4 @@
-"""The keys of `wireless` that all models of reception share: the keys of the MACs, and properties that other code
-reads.
+"""The keys of `wireless` that all models of reception share: the keys of the MACs, and properties derived from keys.
 
 Units     Distances are in metres, rates in Mb/s, ratios in dB, sizes in frames or bits, and times in milliseconds.
 Source    IEEE 802.11-2016 for modes and rates; INET 4.2's AckingMac for the defaults of acking, except its bit rate,
@@ -120,14 +119,14 @@ class RadioKeys(Parameters):
         return mode.sifs_ns + mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(self.unicast_mbps))
 
     def farthest_m(self) -> float:
-        """Return the longest distance at which a frame may be received, or 0 if the distance does not decide about
-        reception.
+        """Return the longest distance at which a frame may be received, or 0 if reception does not depend on distance
+        alone.
         """
         return 0.0
 
 
 class DistanceKeys(RadioKeys):
-    """The keys that all models in which distances decide have in common."""
+    """The keys that are common to all models in which distance determines reception."""
 
     interference_range_m: float | None = Field(
         default=None,

@@ -1,9 +1,9 @@
 """The MAC of every node: a queue of frames, and the response to arriving frames.
 
-Model     The MAC sends the first frame of one drop-tail queue. dcf.py (802.11's CSMA/CA) and acking_mac.py (no carrier
-          sense) decide how. The medium calls `on_sent` when a frame of this MAC has ended at all receivers, and
-          `take_unicast` for each node that received an acknowledged frame. It calls the other three methods only while
-          the transceiver is contending.
+Model     The MAC holds its frames in one drop-tail queue. dcf.py (802.11's CSMA/CA) and acking_mac.py (no carrier
+          sense) decide when to send the first one. The medium calls `on_sent` when a frame of this MAC has ended at all
+          receivers, and `take_unicast` for each node that received an acknowledged frame. It calls `defer`,
+          `on_fcs_error` and `on_good_frame` only while the transceiver is contending.
 Units     Times are integer nanoseconds, and the length of the queue is in frames.
 Source    ours: docs/models/radio.md
 """
@@ -73,8 +73,8 @@ class Mac(Deadline):
         """Handle the end of a frame of this MAC. The frame has already ended at all receivers."""
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """Handle an ACK or an acknowledged frame that ended here at `end`, whether it is addressed to this node or to
-        another one.
+        """Handle an ACK or an acknowledged frame that ended at this node at `end`. It may be addressed to another
+        node.
         """
         raise NotImplementedError
 

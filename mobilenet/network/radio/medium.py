@@ -41,8 +41,8 @@ class Medium:
         listens: bool = True,
         full_duplex: bool = False,
     ) -> None:
-        """Set up the medium. `outcomes` are the possible outcomes of a pair. With `full_duplex`, a node can receive
-        while it sends.
+        """Set up the medium. `outcomes` are the possible outcomes of a frame at a receiver. With `full_duplex`, a node
+        can receive while it sends.
         """
         self._calendar: Calendar = kernel.calendar
         self.neighbours = neighbours
@@ -72,7 +72,7 @@ class Medium:
 
     @property
     def frames(self) -> int:
-        """The number of frames that have been on the air. Each attempt of the MAC counts."""
+        """The number of frames that have been sent. Each attempt of the MAC counts."""
         return sum(tally[0] for tally in self.by_kind.values())
 
     def add(self, transceiver: Transceiver) -> None:
@@ -153,7 +153,7 @@ class Medium:
         return loss > 0 and self._impaired_draws[index].random() < loss
 
     def _decide(self, frame: Frame) -> None:
-        """Decide the outcomes that are unknown until the last bit has arrived. Models in which distances decide have no
+        """Decide the outcomes that are unknown until the last bit has arrived. Models based on distance do not have
         such outcomes.
         """
 

@@ -4,7 +4,7 @@ Model     A model is a folder in radio/ with three modules: keys.py (registered 
           medium.py (which decides outcomes, and is compiled) and model.py, whose class Model is a subclass of
           RadioModel.
 Units     Distances are in metres.
-Errors    ScenarioError for a file that a key names and that cannot be used.
+Errors    ScenarioError if a file that a key names cannot be used.
 Source    ours: docs/models/radio.md
 """
 
@@ -73,14 +73,14 @@ class RadioModel(ABC):
 
     @property
     def surely_heard(self) -> bool:
-        """Whether a station certainly hears a node in range again and again, even under load. Only then does silence
-        mean that the node is gone.
+        """Whether a station certainly hears each node in range repeatedly, even under load. Only then does silence mean
+        that the node is gone.
         """
         return False
 
     @abstractmethod
     def words(self, place: Place) -> Iterator[str]:
-        """Yield a description of how frames are received, in parts of a line that can be quoted in a paper."""
+        """Yield the parts of a one-line description of reception, which can be quoted in a paper."""
 
     @abstractmethod
     def attachment_words(self, rule: AttachmentParameters) -> str:
@@ -101,7 +101,7 @@ class RadioModel(ABC):
 
     @abstractmethod
     def service(self, sites: NDArray[np.float64], rule: AttachmentParameters, place: Place) -> Service:
-        """Return the service of stations at `sites`, an array float64 (m, 2)."""
+        """Return where the stations at `sites`, a float64 array (m, 2), serve hosts."""
 
     @abstractmethod
     def medium(

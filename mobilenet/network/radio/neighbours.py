@@ -1,9 +1,9 @@
-"""Find the nodes that may be in range of a sender, quickly.
+"""Quickly find the nodes that may be in range of a sender.
 
 Model     The plane is divided into square bins as wide as the longest range. Each node has a list of candidates (a
           Verlet list): all nodes within the range plus a margin. The list is valid until two nodes could have moved by
-          the whole margin. It may contain nodes out of range, whose exact distance the medium tests, but it never lacks
-          one in range.
+          the whole margin. It contains all nodes in range. It may also contain others, so the medium tests the exact
+          distance.
 Units     Distances are in metres, and times are integer nanoseconds.
 Source    Verlet, Computer "Experiments" on Classical Fluids I (1967) for the margin; ours: docs/models/radio.md
 """

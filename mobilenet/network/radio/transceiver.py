@@ -32,10 +32,10 @@ class Transceiver:
     )  # fmt: skip
 
     def __init__(self, index: int, name: str, number: int, is_station: bool) -> None:
-        # Every frame reads these first fourteen fields at every node that it reaches. In the compiled class, they are
-        # stored in this order, in two cache lines. (The object takes 256 bytes with its header, and therefore begins at
-        # a cache line.) With thousands of nodes, the fields have to be loaded from memory, and a third cache line would
-        # take additional time.
+        # These first fourteen fields are read for every frame at every node that it reaches. In the compiled class,
+        # they are stored in this order, in two cache lines. (The object takes 256 bytes with its header, and therefore
+        # begins at a cache line.) With thousands of nodes, the fields have to be loaded from memory, and a third cache
+        # line would take additional time.
 
         # The position at since_ns, and the velocity. They determine the exact position at any later time until the next
         # move().

@@ -108,7 +108,7 @@ class Congestion:
         if self.duplicates != self._duplicates_for_loss or self._kind == "none":
             return False
         if self._kind == "newreno" and una <= self.recover:
-            return False  # duplicates that are caused by segments that were sent again
+            return False  # These duplicates were caused by retransmitted segments.
         self._halve(min(flight, self.window))  # bytes in flight above the window were sent by limited transmit
         self.window = self.threshold + self._duplicates_for_loss * self._mss
         self.recover = highest

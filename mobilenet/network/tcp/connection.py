@@ -78,7 +78,7 @@ class Connection:
         self._ack_delay_ns = ns(parameters.delayed_ack_s)
         self._timer = port.timer(self._on_timeout)
         self._ack_timer = port.timer(self._send_ack)
-        self._deadline = 0  # time at which the set-up is given up
+        self._deadline = 0  # time at which the attempt to connect is given up
         self._attempts = 0  # number of consecutive timeouts
         self._owed = 0  # number of data segments received since the last acknowledgement was sent
         # The measurement of a round trip ends when all bytes below this one are acknowledged; 0 if there is no
@@ -260,7 +260,7 @@ class Connection:
             if lost:
                 self.counts.fast_retransmits += 1
                 self._retransmit()
-                # RFC 6298, 5: no retransmission within a timeout after the previous one.
+                # RFC 6298, 5: the next retransmission must not follow within a timeout of this one.
                 self._timer.start(self.estimator.rto_ns)
         if not segment.length:
             self._output()

@@ -1,12 +1,12 @@
-"""Manage all TCP connections of a node, and segments that belong to none of them.
+"""Manage all TCP connections of a node, and answer segments that do not belong to any of them.
 
 Model     Connections are identified by peer and incarnation. A segment that does not belong to a connection is answered
           with a RST, so an end that has outlived the other end learns this when it next sends. A peer has one accepted
           connection at a time. When a newer one is complete, which proves that its SYN was not an old copy, the older
           one is closed as "replaced". An accepted connection that is never completed is removed without an upcall.
           Incarnations come from the clock, like initial sequence numbers: the current time, or the last incarnation
-          plus one if that is higher. A node that crashes and returns never repeats an incarnation, provided that it is
-          down for more nanoseconds than connections were begun in its last instant.
+          plus one if that is higher. A node that crashes and returns never repeats an incarnation, provided that it
+          stays down for more nanoseconds than the number of connections that it began in its last instant.
 Units     Times are integer nanoseconds.
 Source    RFC 9293, 3.4.1, 3.5.1-3.5.3, 3.10.7.1-2; ours: docs/models/tcp.md
 """

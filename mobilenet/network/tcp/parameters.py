@@ -1,7 +1,7 @@
 """Parameters of a TCP connection: segments, windows, timers, and optional mechanisms against losses.
 
-Defaults  Defaults are those of the paper's baseline where the paper names them, and otherwise those of the RFCs. The
-          paper used the transport of INET, whose defaults are noted where they differ. Two defaults need an
+Defaults  Defaults follow the paper's baseline where the paper states them, and otherwise the RFCs. The paper
+          used the transport of INET, whose defaults are noted where they differ. Two defaults need an
           explanation:
           - delayed_ack_s is 0.2 with a minimum timeout of 0.2 s, as in the paper. The estimator learns a short round
             trip from the handshake, so the first single segment of a connection is sent again although it was not lost.

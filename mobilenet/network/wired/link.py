@@ -1,10 +1,11 @@
 """A link: one direction of a wire, first in, first out.
 
-Model     Store and forward. A message waits until the earlier messages are on the wire, needs size / bandwidth to get
-          there, and arrives one propagation delay later. A link loses messages only if it is cut or impaired. A cut
-          link either holds new messages until it is repaired, while earlier messages still arrive, or loses all of
-          these messages. An impaired link has a longer delay, and may lose messages at random. Messages never overtake
-          each other, not even when the delay becomes shorter again. Lost messages occupy the wire like all others.
+Model     Store and forward. A message waits until the earlier messages are on the wire, takes size / bandwidth to
+          transmit, and arrives one propagation delay later. A link loses messages only if it is cut or impaired. A cut
+          link either holds new messages until it is repaired, while earlier messages still arrive, or it loses both new
+          and earlier messages. An impaired link has a longer delay, and may lose messages at random. Messages never
+          overtake each other, not even when the delay becomes shorter again. Lost messages occupy the wire like all
+          others.
 Units     Times are integer nanoseconds, sizes are bytes (headers included), and bandwidths are bits per second.
 Source    ours: docs/models/wires.md
 """
@@ -19,13 +20,13 @@ from mobilenet.engine.event_queue import Action
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import RandomNumbers
 
-CUT = 2**62  # a time in nanoseconds that is never reached: the wire of a cut link does not become free
+CUT = 2**62  # a cut link is free again at this time in nanoseconds, which is never reached
 Arrive = Callable[[], None]
 LINK_CUT, RANDOM = "link_cut", "random"  # reasons why a message does not arrive
 
 
 class RandomLoss:
-    """A message that is lost at random. It takes the place of the action for the message's arrival."""
+    """A message that is lost at random. It replaces the action that handles the arrival of the message."""
 
     __slots__ = ("arrive",)
 
@@ -34,8 +35,8 @@ class RandomLoss:
 
 
 class Wire:
-    """The messages on their way over a link, in order. They can only be lost all at once. The link then gets a new
-    wire.
+    """The messages on their way over a link, in order. A cut that loses messages loses all of them, and the link then
+    uses a new wire.
     """
 
     __slots__ = ("_link", "arrivals", "is_lost", "next_arrives")
@@ -80,11 +81,11 @@ class Link:
         self._on_lost = on_lost
         self._free_at = 0
         self._wire = Wire(self)
-        # Messages that a cut link holds; None if it loses them.
+        # Messages that a cut link holds, or None if it loses them.
         self._held: list[tuple[int, Arrive, bool]] | None = None
-        self._queued_until = 0  # for a cut link: when all messages that were sent before the cut have left
-        self._more_ns = 0  # for an impaired link: the additional delay
-        self._last_ns = 0  # when the previous message arrives
+        self._queued_until = 0  # the time at which a cut link has sent all messages from before the cut
+        self._more_ns = 0  # the additional delay of an impaired link
+        self._last_ns = 0  # the time at which the previous message arrives
         self._loss = 0.0
         self._draws: RandomNumbers | None = None
         self.sent = 0

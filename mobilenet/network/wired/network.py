@@ -115,7 +115,7 @@ class WiredNetwork:
         self.kernel = kernel
         self.stations = stations
         self.links: dict[Edge, Link] = {}
-        # The same links, by station and neighbour.
+        # The values of `links`, by station and neighbour.
         self._outgoing: list[dict[int, Link]] = [{} for _ in range(stations)]
         self._near = near
         self._hops: dict[int, list[int]] = {}  # next hops of each station that has forwarded a message
@@ -224,7 +224,7 @@ class _Way:
     def __init__(self, network: WiredNetwork, source: int, at: int, to: int, message: Any) -> None:
         self.network = network
         self.source = source
-        self.at = at  # the last station that it left, or the next one that it will reach
+        self.at = at  # the station that the message has reached, or to which it is on its way
         self.to = to
         self.message = message
 
@@ -233,7 +233,7 @@ class _Way:
 
 
 class _NotedArrival:
-    """The arrival of a message that is reported to an observer before it is handled."""
+    """The arrival of a message. Calling it notifies an observer, and then handles the arrival."""
 
     __slots__ = ("arrive", "note")
 

@@ -141,7 +141,7 @@ class Tree(WiredNetwork):
             self._send(at, neighbour, message, partial(self._flood, source, neighbour, at, message))
 
     def hop(self, a: int, b: int, message: Any, header_bytes: int, arrive: Callable[[], None]) -> None:
-        """Send a packet over the link from a to its neighbour b, with headers of its own size."""
+        """Send a packet with headers of `header_bytes` over the link from a to its neighbour b."""
         self._send(a, b, message, arrive, header_bytes)
 
     def _flood(self, source: int, at: int, came_from: int, message: Any) -> None:

@@ -1,3 +1,1 @@
-"""The IP packets of real software, as they passed the network devices of nodes: packets, TCP segments and
-connections.
-"""
+"""Packets, TCP segments and connections of real software, as captured at the network devices of nodes."""

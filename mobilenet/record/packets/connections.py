@@ -1,7 +1,7 @@
 """TCP connections as seen by their ends: retransmissions, stalls, round-trip times, and handoffs during a connection.
 
 Model     each direction of a connection is measured at the device of its sender. Bytes are outstanding from the first
-          time that they are sent until their acknowledgement arrives there. A stall is a time with outstanding bytes
+          time that they are sent until their acknowledgement arrives there. A stall is a period with outstanding bytes
           and without progress. A round-trip time is measured on bytes that were sent once (Karn's algorithm)
 Units     integer nanoseconds, bytes
 Source    RFC 9293, RFC 6298, 3; ours: docs/guide/real-software.md
@@ -26,7 +26,7 @@ class RoundTrip(NamedTuple):
 
 
 class Stall(NamedTuple):
-    """A time without progress. It ends with the next progress, or with the last packet of the connection."""
+    """A period without progress. It ends with the next progress, or with the last packet of the connection."""
 
     since_ns: int
     took_ns: int
@@ -51,7 +51,7 @@ class Sending:
         self._sent = 0  # the offset up to which bytes were sent
         # (offset of the end of bytes that were sent only once, time at which they were sent)
         self._timed: list[tuple[int, int]] = []
-        self.waits_since_ns: int | None = None  # the time since which bytes have been outstanding without progress
+        self.waits_since_ns: int | None = None  # since when bytes have been outstanding without progress
 
     def send(self, segment: Segment, at_ns: int) -> None:
         self.last_ns = at_ns

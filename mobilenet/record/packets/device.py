@@ -42,7 +42,7 @@ class Flow:
         self.bytes = [0, 0]
         self.sending: Sending | None = None  # only for TCP
         self.received_again_bytes = 0
-        # the first sequence number of the peer, and the offset after its last data
+        # The first sequence number of the peer, and the offset after the peer's last data.
         self._expected: tuple[int, int] | None = None
         self._ended = [False, False]
         self._reset = False

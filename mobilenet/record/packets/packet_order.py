@@ -1,7 +1,7 @@
-"""The packets that passed the devices of nodes, in the order of the record.
+"""The packets that passed the devices of nodes, in the order in which they were recorded.
 
-Model     there is a packet for each event. The n-th packet that a node sent is its datagram n, and the captures of a
-          node have the order of its events
+Model     each event of a datagram has one packet. The n-th packet that a node sent is its datagram n, and the packets
+          in a node's capture have the same order as its events
 Errors    Mismatch for captures that contradict the events
 Source    ours: docs/guide/real-software.md
 """

@@ -27,14 +27,16 @@ class Plans(Protocol):
     def declared_manifest(self, scenario: Any) -> dict[str, Any]:
         """Return the part of a manifest that does not depend on how the run went.
 
-        `heard_every_s`: within this time, a reachable host is almost certainly heard and answered. `gap_after_s`: a
-        host may have a gap after this silence. It is 0 if a gap is possible at any time, because connections can be
-        lost at any time, and null if there are never gaps. `broadcast`: null if nothing is promised about broadcasts.
-        For processes it is the order of delivery, which may be "none".
+        A reachable host is almost certainly heard and answered within `heard_every_s`. A host may have a gap after a
+        silence of `gap_after_s`, which is 0 if connections can be lost at any time, and null if there are never gaps.
+        `broadcast` is null if nothing is promised about broadcasts. For processes it is the order of delivery, which
+        may be "none".
         """
 
     def measures(self, scenario: Any) -> list[str]:
-        """Return the traits that the protocol declares. They add metrics to the runs (metrics/declaration.py)."""
+        """Return the traits that the protocol declares. Each trait adds metrics to the runs
+        (metrics/declaration.py).
+        """
 
     def expectations(self, scenario: Any) -> Expectations | ProcessPlan:
         """Return the facts that the record must show."""
@@ -43,11 +45,10 @@ class Plans(Protocol):
         """Return the cut links that break an assumption of the protocol."""
 
     def doubts(self, scenario: Any) -> Iterable[str]:
-        """Return the reasons why the verdict on a run may be unknown, as far as its scenario shows them, as one
-        sentence each.
+        """Return the reasons, visible in the scenario, why the verdict on a run may be unknown, as one sentence each.
 
-        A property is unknown if there was no delivery, if the run ends before it is at rest, or if more processes crash
-        than the broadcast promises to survive.
+        A property is unknown if there was no delivery, if the run ends before it is quiescent, or if more processes
+        crash than the broadcast promises to survive.
         """
 
 

@@ -29,7 +29,7 @@ class Places(NamedTuple):
 
     stations_m: list[tuple[float, float]]
     range_m: float
-    by_power: bool = False  # if true, a node is not certain to be in range at any distance
+    by_power: bool = False  # whether received power decides, so that no distance guarantees reception
 
 
 class KnownProtocol(NamedTuple):
@@ -50,7 +50,7 @@ class LossyCut(NamedTuple):
 
 
 class Radio(NamedTuple):
-    """Properties of the radio that its counts must reflect, and of the backbone's failure detector."""
+    """Facts about the radio and the backbone's failure detector that the counters must reflect."""
 
     least_loss: float  # the lowest random loss at any time
     most_loss: float
@@ -58,7 +58,7 @@ class Radio(NamedTuple):
     least_retries: int  # minimum number of retries before the MAC gives up a frame; 0: the MAC never retries
     suspects: bool  # whether stations may suspect each other
     always_up: bool  # no node ever crashes, appears late or disappears, and no radio is switched off
-    queue_frames: int  # maximum number of frames that wait in a node's radio
+    queue_frames: int  # maximum number of frames in the queue of a node's radio
     around_bytes: int  # size of the headers of a frame
     least_airtime_ns: int  # airtime of the shortest frame
     group_retries: int = 0  # number of times that a station's MAC repeats each broadcast frame with data
@@ -82,7 +82,7 @@ class Expectations(NamedTuple):
 class ProcessPlan(NamedTuple):
     """The known facts about a run of plain processes."""
 
-    completes: bool  # whether each broadcast of a correct source is complete when the run is at rest
-    hop_ns: int  # shortest time of a message over one link, from sending to handling
-    distances: Sequence[Sequence[int]] | None  # number of links between any two processes; None: at least one
+    completes: bool  # whether each broadcast of a correct source is complete when the run is quiescent
+    hop_ns: int  # shortest time of a message over one link, from sending until the receiver handles it
+    distances: Sequence[Sequence[int]] | None  # number of links between any two processes; None stands for at least one
     loses: bool = False  # whether the network may lose messages

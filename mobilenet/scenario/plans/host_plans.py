@@ -1,9 +1,9 @@
 """Derive from a scenario the requests to single hosts, and where hosts and stations can be.
 
-Model     Some events depend only on scenario and seed: when a host appears, is asked to join, leave or broadcast, and
-          crashes. A request is repeated until it is met, and a new request replaces an open one. Of the requests before
-          a host appears, only the last counts. Requests of users' processes are known only from the record. Requests of
-          an adversary's schedule are unknown, because scenario.yaml does not repeat its actions.
+Model     Some events depend only on scenario and seed: when a host appears or crashes, and when it is asked to join,
+          leave or broadcast. A request is repeated until it is met, and a new request replaces an open one. Of the
+          requests before a host appears, only the last counts. Requests of users' processes are known only from the
+          record. Requests of an adversary's schedule are unknown, because scenario.yaml does not repeat its actions.
 Units     integer nanoseconds; metres per second
 Errors    ScenarioError for unusable files
 Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verdicts-and-metrics.md
@@ -48,7 +48,7 @@ JOIN, VANISH, CHANGE, BY_HAND = range(4)  # the order of requests in the same na
 
 
 def known_protocol(protocol: Any) -> KnownProtocol | None:
-    """Return the protocol with the module that judges its promises beyond the order of delivery, or None if there are
+    """Return the protocol and the module that judges its promises other than the order of delivery, or None if it makes
     no such promises.
     """
     checks = declaration_of(protocol).checks
@@ -157,7 +157,7 @@ def stations_m(scenario: Scenario) -> list[list[float]]:
 def _requests(
     scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int
 ) -> list[list[tuple[int, str]]]:
-    """Return the requests to each host, in order of time."""
+    """Return the requests to each host, in chronological order."""
     churn = changes(scenario.churn, scenario.seed, len(trajectories), end_ns)
     more = added_hosts(scenario.interventions)
     wishes: list[list[tuple[int, int, str]]] = [[] for _ in (*trajectories, *more)]

@@ -47,7 +47,7 @@ def declared_manifest(scenario: Scenario) -> dict[str, Any]:
 
 
 def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: bool) -> dict[str, Any]:
-    """Return the part of the manifest that schedules of the adversary have as well."""
+    """Return the part of the manifest that runs of the adversary also contain."""
     protocol = scenario.protocol
     declaration = declaration_of(protocol)
     return {
@@ -70,7 +70,7 @@ def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: b
 
 
 def _where_unusual(protocol: Any) -> dict[str, Any]:
-    """Return `delivers_to_all` if it does not follow from causal order as usual, and `raw_packets` if programs may
+    """Return `delivers_to_all` if its value is unusual for the order of delivery, and `raw_packets` if programs may
     create raw packets.
     """
     to_all = delivers_to_all(protocol)
@@ -174,8 +174,8 @@ def _silence(scenario: Scenario) -> Iterator[str]:
 
 
 def _members_after_s(scenario: Scenario) -> float:
-    """Return when all hosts that are present from the beginning may have joined. If stations have to answer first,
-    their messages wait for links that are cut during this time.
+    """Return when all hosts that are present from the beginning may have joined. If stations have to answer first, cut
+    links delay their messages.
     """
     spread_s, joins_s = getattr(scenario.protocol, "first_join_spread_s", 0.0), joins_after_s(scenario)
     held_s = 0.0
@@ -227,7 +227,7 @@ def _share_joining(scenario: Scenario, hosts: int) -> float:
     up_since_ns, joining = dict.fromkeys(range(hosts), 0), set()
     for outage in outages(scenario.faults, scenario.seed, hosts, ns(scenario.duration_s)):
         if outage.host is None:
-            continue  # this outage can affect any host in a cell
+            continue  # this outage may crash any host of a cell
         if outage.at_ns - up_since_ns[outage.host] >= joins_ns:
             joining.add(outage.host)
         up_since_ns[outage.host] = outage.at_ns + outage.lasts_ns
@@ -246,7 +246,7 @@ def _share_untouched(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_placed(scenario: Scenario) -> float:
-    """Return the largest possible fraction of hosts' assumed positions that lie in a cell. Errors are normally
+    """Return an upper bound on the fraction of assumed host positions that lie in a cell. Position errors are normally
     distributed on both axes.
     """
     error_m = scenario.hosts.attachment.error_m

@@ -1,4 +1,4 @@
-"""Derive what the record of a scenario of processes must show, such as crashes, broadcasts and shortest network times.
+"""Derive what the record of a scenario of processes must show, such as crashes, broadcasts and minimum network delays.
 
 Model     Crashes are listed, or drawn from the stream "faults". Broadcasts are drawn from a separate stream for each
           process. The simulation schedules the same times. For plug-ins and programs, only the plan, the detector and
@@ -31,7 +31,7 @@ from mobilenet.scenario.processes import ProcessScenario
 
 
 def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
-    """Return the crashes as pairs (process, time in ns), in order of time."""
+    """Return the crashes as pairs (process, time in ns), in chronological order."""
     crash_times = [(number(fault.process), ns(fault.at)) for fault in scenario.faults]
     drawn = scenario.random_faults
     if drawn is not None:
@@ -48,7 +48,7 @@ def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
 
 
 def broadcasts(scenario: ProcessScenario) -> Iterator[tuple[int, int]]:
-    """Yield the broadcasts as pairs (time in ns, process), in order of time and then of processes."""
+    """Yield the broadcasts as pairs (time in ns, process), ordered by time."""
     workload = scenario.workload
     sources = range(scenario.processes if workload.sources is None else workload.sources)
     moments = [(time_ns, place, i) for i in sources for place, time_ns in enumerate(_instants(scenario, i))]
@@ -78,7 +78,7 @@ def process_plan(scenario: ProcessScenario) -> ProcessPlan:
 
 
 def _hop_ns(scenario: ProcessScenario) -> int:
-    """Return the shortest time of a message over one link, from its sending until the receiver has it."""
+    """Return the shortest time of a message over one link, from sending until it is received."""
     network = scenario.network
     if isinstance(network, AbstractNetwork):
         return ns(network.send) + ns(network.link) + ns(network.reception) + ns(network.hand_over)

@@ -17,9 +17,9 @@ from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessSc
 
 
 def declared_manifest(scenario: ProcessScenario) -> dict[str, Any]:
-    """Return the entries for processes in the manifest, and values for the entries about hosts. `below_crashes` is the
-    number of crashes at which the promises cease to hold. `may_hold` is the buffer that may stay filled, because its
-    messages may wait for others that were lost with crashed processes.
+    """Return the manifest's entries about processes, and constant values for its entries about hosts. `below_crashes`
+    is the number of crashes at which the promises cease to hold. `may_hold` is the buffer that may stay filled, because
+    its messages may wait for messages that were lost with crashed processes.
     """
     protocol = scenario.protocol
     delivers = protocol.delivers or "correct_source"
@@ -66,11 +66,11 @@ def lossy_cuts(scenario: ProcessScenario) -> list[LossyCut]:
 
 
 def rest_within(scenario: ProcessScenario) -> float | None:
-    """Return a generous bound, in t.u., on the time at which processes are at rest. Return None unless the detector is
-    certain to be right in the end and the workload ends.
+    """Return a generous bound, in t.u., on the time by which processes are quiescent. Return None if the workload or
+    the network prevents such a bound, or if the detector may never become correct.
 
-    The bound allows log2(n)^2 rounds for each crash and each mistake, each with all timeouts, and all messages one
-    after the other.
+    For each crash and each mistake, the bound allows log2(n)^2 rounds with all timeouts, and the time to send all
+    messages one after the other.
     """
     instants, network, detector = scenario.workload.instants, scenario.network, scenario.detector
     if instants.kind not in ("at", "uniform") or scenario.loses:
@@ -100,7 +100,9 @@ def rest_within(scenario: ProcessScenario) -> float | None:
 
 
 def surely_answered_within(n: int, network: AbstractNetwork) -> float:
-    """Return the time of a test if the largest possible number of other messages is ahead of it and of its answer."""
+    """Return the time of a test if the largest possible number of other messages is queued ahead of the test and of its
+    answer.
+    """
     return 2 * (2 * n * network.send + network.link + network.reception + network.hand_over)
 
 

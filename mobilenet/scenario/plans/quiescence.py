@@ -1,8 +1,8 @@
 """Determine what a run of hosts promises at its deadline, and how often a host within reach is certainly heard.
 
-Model     A run goes on until it is at rest, or until drain_s is over; verify/deadline.py judges what remains then. The
-          protocol declares the longest time for which a node waits before it tries again. Nothing is promised if nodes
-          may give up or wait forever.
+Model     A run continues until it is quiescent, or until drain_s is over. verify/deadline.py then judges the
+          unfinished work. The protocol declares the longest time for which a node waits before it tries again.
+          Nothing is promised if nodes may give up or wait forever.
 Units     seconds
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -29,14 +29,14 @@ MOST_LOSS = 0.2  # highest random loss for which there is a bound; beyond it, he
 
 class Rest(NamedTuple):
     within_s: float | None = (
-        None  # time limit after the active part; None: the record shows whether the run should be at rest
+        None  # time limit after the active part; None: the record shows whether the run should be quiescent
     )
     longest_wait_s: float | None = None  # a node that waits tries again within this time; None: the time is not known
-    because: str | None = None  # why the time is not known
+    because: str | None = None  # why there is no promise about becoming quiescent
 
 
 def rest(scenario: Scenario) -> Rest:
-    """Return what a scenario of hosts promises about coming to rest."""
+    """Return what a scenario of hosts promises about becoming quiescent."""
     protocol = scenario.protocol
     wait_s = scenario.longest_wait_s
     if wait_s is None:
@@ -54,7 +54,7 @@ def rest(scenario: Scenario) -> Rest:
 
 
 def _objection(scenario: Scenario) -> str | None:
-    """Return the reason why the protocol need not come to rest in this scenario, or None."""
+    """Return why the protocol may never become quiescent in this scenario, or None."""
     protocol, wireless = scenario.protocol, scenario.wireless
     attempts = wireless.retry_limit if wireless.mac == "dcf" else 1
     declaration = declaration_of(protocol)
@@ -62,8 +62,8 @@ def _objection(scenario: Scenario) -> str | None:
 
 
 def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = 0.1) -> float:
-    """Return how long a reachable host may remain unheard or unanswered, except with a probability of one in a million.
-    Its heartbeats are lost independently of each other, at random and, with probability `lost_anyhow`, in collisions.
+    """Return the time within which a reachable host is heard and answered, except with a probability of one in a
+    million. Heartbeats are lost independently, at random and, with probability `lost_anyhow`, in collisions.
     """
     arrives_both_ways = ((1 - loss) * (1 - lost_anyhow)) ** 2
     if arrives_both_ways == 0:
@@ -72,8 +72,8 @@ def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = 0.1) -> 
 
 
 def surely_heard_every_s(scenario: Scenario) -> float:
-    """Return the time within which a scenario of hosts promises that a reachable host is heard, or NEVER_S without such
-    a promise.
+    """Return the time within which a scenario of hosts promises that a reachable host is heard, or NEVER_S if it does
+    not promise this.
     """
     protocol, wireless = scenario.protocol, scenario.wireless
     declaration = declaration_of(protocol)

@@ -2,8 +2,9 @@
 
 Model     Repeating a cut or a switch changes nothing. Everything works again after the active part. Protocols assume
           that wires do not lose messages; only TCP sends lost messages again. A link that only delays messages breaks
-          no assumption, because protocols do not assume how long a wire takes, and the failure detector over VCube may
-          be wrong for any time. A radio that is off breaks no assumption, because the radio may lose any message.
+          no assumption, because protocols do not assume how long a wire takes, and the failure detector over VCube
+          may be wrong for any length of time. A radio that is off breaks no assumption, because the radio may lose
+          any message.
 Units     integer nanoseconds
 Source    ours: docs/models/world.md, docs/models/backbone.md
 """
@@ -32,7 +33,7 @@ class Switch(NamedTuple):
 
 
 def switches(scenario: Scenario) -> list[Switch]:
-    """Return all switches, in order of time."""
+    """Return all switches in chronological order."""
     plan: list[Switch] = []
     cut: set[tuple[int, int]] = set()
     off: set[int] = set()

@@ -1,4 +1,4 @@
-"""Compute how far apart stations are on the wires, in links and in seconds.
+"""Compute the distance between stations on the wires, in links and in seconds.
 
 Units     seconds
 Source    ours: docs/verdicts-and-metrics.md
@@ -15,15 +15,15 @@ from mobilenet.world.layout import station_positions
 
 
 def round_trip_s(scenario: Scenario) -> float:
-    """Return the time of a message to the farthest station and of the answer, on idle wires without impairments."""
+    """Return the round-trip time to the farthest station on idle wires without impairments."""
     wire, payload_bytes = scenario.stations.backbone, scenario.workload.payload_bytes
     bits_s = 8 * (payload_bytes + HEADERS_BYTES + wire.header_bytes) / (wire.bandwidth_mbps * 1e6)
     return 2 * longest_way(scenario) * ((wire.delay_ms + wire.waits_ms) / 1e3 + bits_s)
 
 
 def joins_after_s(scenario: Scenario) -> float:
-    """Return the least time in which a host can join if all stations have to answer first. It is a round trip to the
-    farthest station, from the station with the shortest such round trip.
+    """Return the shortest time in which a host can join if all stations have to answer first. It is the round trip from
+    the most central station to the station farthest from it.
     """
     if not declaration_of(scenario.protocol).all_stations_admit:
         return 0.0

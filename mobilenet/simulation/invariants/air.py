@@ -1,7 +1,7 @@
 """Check the receivers of each frame, and the outcome at each of them.
 
-Model     When a frame is over, it is compared with every earlier frame that overlaps it. Distances are those of all
-          nodes when the frame was sent. A node is left out if it was not present then, or has changed its movement
+Model     When a frame is over, it is compared with every earlier frame that overlaps it. Distances are computed for
+          the time when the frame was sent. A node is left out if it was not present then, or has changed its movement
           since. With more than 200 nodes, only some of the frames are checked by distance.
 Units     integer nanoseconds, metres
 Source    ours: docs/validation/trust.md
@@ -58,8 +58,7 @@ class Air(Observer):
                 self._detection_m = max(disk.detection_m, disk.range_m)
         mode = self._mode = MODES[wireless.mode]
         self._sifs_ns, self._difs_ns = mode.sifs_ns, mode.difs_ns if self._is_dcf else 0
-        # A frame is over when its last receiver has it. For this much longer, it may disturb nodes that are farther
-        # away.
+        # A frame is over when its last receiver has it. It may still disturb more distant nodes for this long.
         self._travels_ns = ceil(self._interference_m / SPEED_OF_LIGHT_M_PER_NS)
         # When frames of a sender follow each other without a gap, the medium forgets the end of a frame that is still
         # travelling.
@@ -75,7 +74,7 @@ class Air(Observer):
         self._airtime_ns = self._frames = self._bytes = 0
         # (receiver, sender) -> number of the last frame handed up, and the receiver's protocol object
         self._numbers: dict[tuple[Transceiver, Transceiver], tuple[int, object]] = {}
-        self._due: set[Transceiver] = set()  # nodes at which the last frame must still be handed up
+        self._due: set[Transceiver] = set()  # nodes that must still hand up the last frame
         self._last: Frame | None = None
         self._add_nodes()
         simulation.listen(self.on_frame, None)

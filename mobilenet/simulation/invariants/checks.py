@@ -1,7 +1,7 @@
 """Run a simulation together with all its checks.
 
 Model     The checks do not affect the record of the run.
-Errors    SimulatorFault: mobilenet has an error
+Errors    SimulatorFault if mobilenet itself has an error
 Source    ours: docs/validation/trust.md
 """
 
@@ -25,7 +25,7 @@ from mobilenet.simulation.processes.wires import WireNetwork
 
 
 class Checks:
-    """The base class for the checks of one run of hosts or of processes."""
+    """The base class for checks of one run, of hosts or of processes."""
 
     # called for each message sent, and for each message received
     hooks: tuple[OnMessage | None, OnMessage | None] = None, None

@@ -1,4 +1,4 @@
-"""Check that each message between processes was sent, arrives once and not too soon, and in order on ordered links.
+"""Check that each message between processes was sent, and arrives once, not too soon, and in order on ordered links.
 
 Units     integer nanoseconds, bytes
 Source    ours: docs/protocols/vcube.md

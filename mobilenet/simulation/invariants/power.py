@@ -1,8 +1,8 @@
-"""Check the power with which frames arrive, by computing it again for each link.
+"""Check the power with which frames arrive by recomputing it for each link.
 
 Model     For one frame in five, the power is computed at every node whose position is known. Without shadowing and
           obstacles, the path loss comes from its formula instead of the tables of the hot path. For frames that are
-          received to the end, the SINR must lie between two values: one with all other frames, and one with only the
+          received completely, the SINR must lie between two values: one with all other frames, and one with only the
           strongest frame that certainly overlaps.
 Units     hundredths of a dBm, integer nanoseconds, metres
 Source    ours: docs/models/sinr.md

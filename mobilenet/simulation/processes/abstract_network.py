@@ -5,13 +5,13 @@ Model     A message waits for its sender's send server (first come, first served
           the tests of the detector use separate lanes, each with its own send servers.
 Jitter    In the papers, the jitter is 0. In a lane with jitter, each message takes longer by a random time of up to
           this value, so that a link does not keep the order
-Crashes   A message is lost if it has not left the send server when its sender crashes, or if its receiver is down when
-          the message would be handed over. Timers end with their process. A message that would leave at the instant of
-          the crash is lost
+Crashes   A message is lost if it has not left the send server when its sender crashes, or if its receiver is down
+          when the message would be handed over. Timers end with their process. A message that would leave at the
+          instant of the crash is lost
 Ties      Messages and timers of one instant occur in the order in which they were scheduled: an instant is one list,
           and one entry of the kernel's queue
 Speed     A message is an entry (receive, sender, message) of its instant. The messages in flight are those in the
-          calendar, so arrivals are not counted. A crash, which is rare, searches the calendar
+          calendar, so arrivals need not be counted. When a process crashes, which is rare, the calendar is searched
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
 Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017), simulation parameters; t_h = 0.1 is
           inferred from their figures: docs/protocols/vcube.md

@@ -210,7 +210,7 @@ class Experiment:
         return self.steps.measured_ns if self.steps is not None else self.kernel.now
 
     def begin(self, message: MessageId) -> None:
-        """Give a name to a message whose broadcast begins."""
+        """Assign a name to a message whose broadcast begins."""
         self.names[message] = f"p{message.source}:{message.ts}"
         if self.packets is not None:
             self.packets.broadcast_at[message] = self.kernel.now

@@ -124,7 +124,7 @@ class PacketNetwork:
     # --- arrival
 
     def _open(self, slot: int) -> list[Any]:
-        """Return a new list for the packets that arrive in a slot. A slot that has already begun gets a further
+        """Return a new list for the packets that arrive in a slot. A slot that has already begun receives another
         list.
         """
         arrivals = self._slots[slot] = []

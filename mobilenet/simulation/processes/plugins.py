@@ -1,7 +1,7 @@
 """Choose the broadcast protocol of a run of processes: a built-in one, or a plug-in.
 
 Model     The class of a plug-in is called once for each process, with port, number of processes and settings
-Errors    ScenarioError with one line, for a class that is not a broadcast, or whose declaration makes no sense
+Errors    ScenarioError with one line, for a class that is not a broadcast, or whose declaration is invalid
 Source    ours: docs/guide/plug-ins.md
 """
 

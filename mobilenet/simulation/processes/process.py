@@ -1,4 +1,4 @@
-"""What an experiment offers to a process and records about it.
+"""Connect a process to its experiment, which records the events of the process.
 
 Model     A process has a port for its protocol and, on the detector's lane, a port for its detector. Events are
           recorded when they happen, and buffer sizes when they change.
@@ -73,7 +73,7 @@ class Process:
         try:
             text = self._names[message]
         except (KeyError, TypeError):
-            # the process never broadcast this message; the verdict will report that
+            # the process did not broadcast this message, which the verdict will report
             text = _name_of("deliver", message)
         self._events.add(self._calendar.now, self.name, "deliver", text)
 

@@ -1,10 +1,10 @@
-"""Explain which processes were not at rest when a run ended, and whether a delivery is missing.
+"""Explain which processes were not quiescent when a run ended, and whether a delivery is missing.
 
-Model     The reasons correspond to the conditions that decide whether a run is at rest. A message is due at each
+Model     The reasons correspond to the conditions that decide whether a run is quiescent. A message is due at each
           process that is up, if its source is up or another process that is up has delivered it. Broadcasts guarantee
           no more than this (docs/verdicts-and-metrics.md, `validity` and `agreement`). `is_owed` only decides whether
-          programs get time to report that they use a clock. The verifier decides from the record which deliveries were
-          due.
+          programs get time to report that they use a clock. The verifier decides from the record which deliveries
+          were due.
 Units     messages
 Source    ours: docs/run-directory.md
 """
@@ -28,8 +28,8 @@ def of_processes(
     may_hold: str | None,
     plans_more: bool,
 ) -> Iterator[str]:
-    """Yield the reasons why processes are not at rest. `counters` are those of the recording, `may_hold` is the buffer
-    that may stay filled, and `plans_more` is whether planned events of the scenario were still to come.
+    """Yield the reasons why processes are not quiescent. `counters` are the counters of the recording, `may_hold` is
+    the buffer that may stay filled, and `plans_more` is whether planned events of the scenario were still to come.
     """
     in_flight = counters["messages"].get("in_flight")
     if in_flight:
@@ -50,7 +50,7 @@ def of_processes(
 
 
 def is_owed(events: Table, up: Iterable[str]) -> bool:
-    """Return whether one of the processes that are `up` lacks a message that is due there."""
+    """Return whether any of the processes that are `up` has not delivered a message that is due there."""
     delivered: dict[str, set[str]] = {name: set() for name in up}
     due = set(_broadcast_by(events, delivered))
     for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):

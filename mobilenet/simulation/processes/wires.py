@@ -60,7 +60,7 @@ class WireNetwork:
 
 
 class Parcel:
-    """A message, and the lane to which it belongs."""
+    """A message, together with the lane to which it belongs."""
 
     __slots__ = ("lane", "message", "size_bytes")
 

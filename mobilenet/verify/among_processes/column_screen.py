@@ -1,8 +1,8 @@
-"""Screen the columns of a broadcast among processes: is it clearly correct? See properties.py.
+"""Screen a broadcast among processes by whole columns, to recognise clearly correct runs quickly. See properties.py.
 
-Model     one table holds when each process delivered each message, so that each check compares whole rows. The
-          screening applies only if no causal order is promised, because the table does not contain the past of a
-          message. Runs with too many processes and messages for one table are left to the examination
+Model     one table contains the row in which each process delivered each message, and each check compares whole
+          columns. The screening applies only if no causal order is promised, because the table does not contain the
+          past of a message. Runs with too many processes and messages for one table are examined event by event
 Shapes    delivered: int32 (processes, messages), the row of the delivery; NEVER if there is none
 Source    ours: docs/verdicts-and-metrics.md, docs/performance.md
 """
@@ -21,7 +21,7 @@ MOST_CELLS: Final = 100_000_000  # the maximum number of cells in the table
 
 
 class ScreenedProcesses(ProcessJudge):
-    """A judge that reads whole columns. `passes` is False if the events must be examined one by one."""
+    """A judge that reads whole columns. `passes` returns False if the events must be examined one by one."""
 
     def __init__(self, events: Table, manifest: dict[str, Any]) -> None:
         super().__init__(events, manifest)
@@ -36,11 +36,11 @@ class ScreenedProcesses(ProcessJudge):
         self._rows = event.rows("deliver")
         self.crashed = {node.words[node.codes[row]]: row for row in reversed(event.rows("crash").tolist())}
         self._is_correct = np.array([name not in self.crashed for name in names], np.bool_)
-        self._broadcast_row = np.full(len(message.words), NEVER, np.int64)  # row of each message's broadcast
+        self._broadcast_row = np.full(len(message.words), NEVER, np.int64)  # the row of each message's broadcast
         self.has_delivered = len(self._rows) > 0
 
     def passes(self) -> bool:
-        """Return whether no check is violated."""
+        """Return True only if the columns show that no check is violated."""
         cells = len(self._is_correct) * len(self._message.words)
         return (
             self._order != "causal"
@@ -55,11 +55,11 @@ class ScreenedProcesses(ProcessJudge):
         )
 
     def validity_problem(self) -> str | None:
-        """Return how the run violates validity, or None."""
+        """Return None, because a run that passes the screening satisfies validity."""
         return None
 
     def agreement_problem(self) -> str | None:
-        """Return how the run violates agreement, or None."""
+        """Return None, because a run that passes the screening satisfies agreement."""
         return None
 
     def _nobody_acts_after_a_crash(self) -> bool:

@@ -1,8 +1,8 @@
-"""The judge of a broadcast among processes, which reads one event after the other.
+"""Judge a broadcast among processes, one event after the other.
 
 Checks    creation, duplication, membership, order, completion, validity, agreement: see processes.py
-Model     the messages that a process has delivered are a set, which is stored as an integer. Comparing whole pasts is
-          therefore one operation
+Model     a set of messages is stored as the bits of an integer. Two sets, such as the pasts of two messages, are
+          therefore compared in one operation
 Source    Hadzilacos, Toueg (1994), for the properties; ours: docs/verdicts-and-metrics.md, docs/protocols/vcube.md
 """
 
@@ -23,7 +23,7 @@ class ProcessJudge:
         self._past: list[int] = []  # for each message, the set of messages that precede it causally
         self._own: dict[str, int] = {}  # process -> number of broadcasts that it has made
         self._has: dict[str, int] = {f"p{i}": 0 for i in range(manifest["processes"])}
-        self._next: dict[tuple[str, str], int] = {}  # (process, source) -> the next number to deliver
+        self._next: dict[tuple[str, str], int] = {}  # (process, source) -> the number of the next message to deliver
         self._completed: list[tuple[str, int, dict[str, int]]] = []
         self._notified_messages: set[str] = set()
         self.crashed: dict[str, int] = {}
@@ -102,7 +102,7 @@ class ProcessJudge:
                 self._completed.append((message, place, lacking))
 
     def _judge_completions(self) -> None:
-        """Judge each correct process that lacked a message when its source reported completion."""
+        """Record a violation for each correct process that lacked a message when its source reported completion."""
         for message, _, lacking in self._completed:
             for name in lacking:
                 if name not in self.crashed:

@@ -1,15 +1,14 @@
-"""Screen the columns of a broadcast among hosts: is it clearly correct? See verify/broadcasts/judge.py.
+"""Screen a broadcast among hosts by whole columns, to recognise clearly correct runs quickly. See judge.py.
 
-Model     all events except deliveries are rare, and pass through the judge one by one. Deliveries, which are nearly all
-          events, are checked host by host. They are correct if every delivered message was broadcast before, and if no
-          host delivers a message twice or while it is not a member. Where order is required, a host must also deliver
-          the messages of each sender that it is entitled to without a gap, and the whole past of a message before it.
-          Then no such message comes too late either, because a host has delivered the past of each message that it has
-          delivered. Older messages, to which a host is not entitled, must not be in the past of messages that it has
-          already delivered
+Model     deliveries, which are nearly all events, are checked host by host. All other events are judged one by one.
+          Deliveries are correct if every delivered message was broadcast before, and if no host delivers a message
+          twice or while it is not a member. If order is required, a host must also deliver the messages of each sender
+          that it is entitled to without a gap, and the whole past of each message before the message. These messages
+          then cannot come too late. Older messages, to which a host is not entitled, must not be in the past of
+          messages that it has already delivered
 Shapes    known: int32 (messages, senders), for each message, the number of messages of each sender that causally
           precede it, including itself; blocks of deliveries (at most BLOCK, senders)
-Source    Mattern (1988), as there; ours: docs/verdicts-and-metrics.md, docs/performance.md
+Source    Mattern (1988), as in judge.py; ours: docs/verdicts-and-metrics.md, docs/performance.md
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ BLOCK = 1024  # deliveries in one block, so that the data stays in the cache
 
 
 class ScreenedBroadcast(BroadcastJudge):
-    """A judge that reads deliveries as columns. `passes` is False if the events must be examined one by one."""
+    """A judge that reads deliveries as columns. `passes` returns False if the events must be examined one by one."""
 
     def __init__(
         self,
@@ -52,7 +51,7 @@ class ScreenedBroadcast(BroadcastJudge):
         self._places = {name: i for i, name in enumerate(message.words)}
         count = len(message.words)
         self._sender, self._position = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
-        # for a message that was never broadcast, a row after all rows
+        # message -> row of its broadcast; a row after all rows if it was never broadcast
         self._broadcast_row = np.full(count, len(event.codes), np.int32)
         self._known = np.zeros((count, len(self._senders)), np.int32) if "causal_order" in checks else None
         self._clock_counts: dict[str, int] = {}  # host -> number of deliveries in its clock
@@ -63,7 +62,7 @@ class ScreenedBroadcast(BroadcastJudge):
         self.deliveries = len(rows)
 
     def passes(self) -> bool:
-        """Return whether no requested check is violated."""
+        """Return True only if the columns show that no requested check is violated."""
         names = (self._table.pick(name, self._others) for name in ("event", "node"))
         for row, event, node in zip(self._others.tolist(), *names, strict=True):
             self._row = row
@@ -93,7 +92,7 @@ class ScreenedBroadcast(BroadcastJudge):
                 self._entitlements.setdefault(host.name, []).append((self._row, host.entitled))
 
     def _hear(self, host: Host, known: np.ndarray) -> None:
-        """Add the host's deliveries since its last broadcast to its clock."""
+        """Add the deliveries since the host's last broadcast to the host's clock."""
         rows, begin = self._rows[host.name], self._clock_counts.get(host.name, 0)
         end = int(np.searchsorted(rows, self._row))
         if begin < end:
@@ -146,8 +145,8 @@ class ScreenedBroadcast(BroadcastJudge):
         return True
 
     def _follow(self, block: np.ndarray, is_old: np.ndarray, due: np.ndarray, known: np.ndarray) -> bool:
-        """Return whether each of these deliveries comes after its past, and whether the deliveries that the host is
-        entitled to have no gap. `due`, the next number of each sender, is updated.
+        """Return whether each message is delivered after its past, and whether no message that the host is entitled to
+        is skipped. Update `due`, the next number of each sender.
         """
         senders = self._sender[block]
         before = np.zeros((len(block) + 1, len(due)), np.int32)
@@ -162,7 +161,7 @@ class ScreenedBroadcast(BroadcastJudge):
 
     def _old_ones_fit(self, before: np.ndarray, block: np.ndarray, is_old: np.ndarray, has: np.ndarray) -> bool:
         """Return whether no older message is delivered after a message that depends on it. `before`: the deliveries
-        between those that `has` includes and the block. `has` is updated.
+        before the block that are not yet in `has`. Update `has`.
         """
         assert self._known is not None
         old = np.flatnonzero(is_old)
@@ -192,7 +191,9 @@ def judge_events(
     checks: frozenset[str],
     reach: Reach | None = None,
 ) -> BroadcastJudge:
-    """Return the judge with all violations of `checks`, which should include `delivery` if missing deliveries count."""
+    """Return a judge that has judged all events. `checks`: the requested checks, which include `delivery` if missing
+    deliveries count as violations.
+    """
     screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, checks, reach)
     if screened.passes():
         return screened

@@ -1,14 +1,14 @@
 """Check that hosts behave as their protocol declares: the numbers of sessions, the stations and the handoffs.
 
 Checks    each session of a member has the next number; the first session of a membership has a higher number than all
-          earlier ones
-          a handoff ends with the station with which it began; a host out of coverage begins one without a station
+          earlier sessions
+          a handoff ends with the station with which it began; a host out of coverage begins a handoff without a station
           if hosts deliver only what their station sends: a host delivers nothing between the beginning and the end of a
           handoff, and it delivers only with the station that confirmed the session. Nothing is confirmed or delivered
           out of coverage. For other protocols, a delivery is with that station or with the target of a handoff
           a gap names the current session
-Model     only for protocols whose promises.py requests it. A mismatch means that a host is wrong or that the record was
-          changed
+Model     this check applies only to protocols whose promises.py requests it. A mismatch means that a host is wrong or
+          that the record was changed
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -34,7 +34,9 @@ class _Host:
 
 
 def conduct_problem(events: Columns, only_connected: bool) -> str | None:
-    """Return the first event that does not conform. `only_connected`: hosts deliver only what their station sends."""
+    """Return the first event that does not conform. `only_connected`: whether hosts deliver only what their station
+    sends.
+    """
     table = Table.of(events)
     tells_cells = bool((table.column("station").codes[table.column("event").rows("in_coverage")] >= 0).any())
     hosts: dict[str, _Host] = {}

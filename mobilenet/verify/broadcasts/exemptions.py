@@ -3,9 +3,9 @@
 Model     a host that no station knows any more gives up its messages that no station has accepted, and has a gap. (In
           the same nanosecond it asks to join again: `gap`, then `handoff_start` because of `join`.) The host cannot
           know whether a station had accepted a message, so a message that any host delivers was not given up. A station
-          accepts a host's messages in their order. If one of them is delivered, all earlier ones were therefore
-          accepted as well. The messages given up are those that no host delivers and that were broadcast after the last
-          delivered one and before the gap. After any other gap, a host keeps its own messages and sends them again
+          accepts a host's messages in order. If a message is delivered, all earlier ones were therefore accepted as
+          well. A message was given up if no host delivers it, and if it was broadcast before the gap and after the
+          host's last delivered message. After any other gap, a host keeps its own messages and sends them again
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
 
@@ -26,7 +26,8 @@ def forgotten_rows(events: Columns) -> set[int]:
         return set()
     by_node = by_code(nodes)
     places = np.flatnonzero(kinds.codes[by_node[:-1]] == kinds.code("gap"))
-    gaps, following = by_node[places], by_node[places + 1]  # the node's next event, or an event of the next node
+    # `following`: the node's next event, or an event of the next node
+    gaps, following = by_node[places], by_node[places + 1]
     times = table.numbers("time_ns")
     is_start = kinds.codes[following] == kinds.code("handoff_start")
     asks = (nodes[gaps] == nodes[following]) & (times[gaps] == times[following]) & is_start
@@ -39,7 +40,7 @@ def cause_of(detail: str | None) -> object:
 
 
 def messages_given_up(events: Columns, forgotten: set[int]) -> set[str]:
-    """Return, for each forgotten host, the messages after the last one that was delivered."""
+    """Return the messages that forgotten hosts broadcast before the gap and after their last delivered message."""
     messages: set[str] = set()
     if not forgotten:
         return messages

@@ -1,8 +1,8 @@
 """Judge FIFO order: the messages of a host are delivered in the order of its broadcasts.
 
-Checks    fifo_order   no host delivers a message of a sender after a later one of this sender. If every member is
-          promised every message, it also delivers all earlier messages of the sender that it is entitled to first:
-          those that were broadcast after its join, or after its last gap
+Checks    fifo_order   no host delivers a message of a sender after a later message of this sender. If every member is
+          promised every message, a host also delivers first all earlier messages of the sender that it is entitled to,
+          which are those that were broadcast after its join, or after its last gap
 Model     one pass over the record. This judge does not use causality, and shares no code with the causal judge
 Source    Hadzilacos, Toueg, A modular approach to fault-tolerant broadcasts (1994); ours:
           docs/verdicts-and-metrics.md
@@ -36,7 +36,7 @@ class FifoJudge:
         self.problem: str | None = None
 
     def judge(self) -> str | None:
-        """Judge all events, or those since the last call."""
+        """Judge all events that were added since the last call."""
         events, first, sent = self._events, self.row + 1, self._sent
         rows = zip(events["event"][first:], events["node"][first:], events["message"][first:], strict=True)
         for row, (event, host, message) in enumerate(rows, first):

@@ -1,11 +1,11 @@
 """Judge causal broadcast whose members join and leave, event by event.
 
-Model     happened-before is computed only from broadcasts and deliveries, as vector clocks over senders: past[m][o]
-          is the number of messages of o that causally precede m. A member is entitled to every message that is
-          broadcast after it joined (or after its last gap), and must deliver all of them in causal order. It may
-          deliver some older messages, but none that precedes a message which it has delivered already. Where gaps are
-          allowed, a host may give up messages when no station knows it any more. These need not be delivered to any
-          host, and do not count in any past: see exemptions.py
+Model     happened-before is computed only from broadcasts and deliveries, as vector clocks over senders: past[m][o] is
+          the number of messages of o that causally precede m. A member is entitled to every message that is broadcast
+          after it joined (or after its last gap), and must deliver all of them in causal order. It may deliver some
+          older messages, but none that precedes a message which it has delivered already. Where gaps are allowed, a
+          host may give up messages when no station knows the host any more. These need not be delivered to any host,
+          and do not count in any past: see exemptions.py
 Checks    creation      a delivered message was broadcast before, once, by the host that its id names
           duplication   no host delivers a message twice, over all its memberships
           membership    only members broadcast, deliver and have gaps, and a crashed host does nothing
@@ -39,7 +39,7 @@ SAFETY = ("creation", "duplication", "membership", "causal_order", "gaps")
 
 
 class Violation(Exception):
-    """The first event that violates a property."""
+    """Raised for the first event that violates a property."""
 
     def __init__(self, check: str, explanation: str) -> None:
         super().__init__(explanation)
@@ -60,18 +60,21 @@ class Host:
         self.member = False
         self.crashed = False
         self.delivered: dict[MessageKey, int] = {}  # message -> row of its delivery
-        self.clock = np.zeros(senders, dtype=np.int64)  # the messages that will precede its next broadcast
+        # for each sender, the number of messages that will precede the host's next broadcast
+        self.clock = np.zeros(senders, dtype=np.int64)
         self.past_of_delivered = np.zeros(senders, dtype=np.int64)
         # for each sender, the first position that the host is entitled to
         self.entitled = np.zeros(senders, dtype=np.int64)
-        # for each sender, the first entitled position that is not delivered
+        # for each sender, the first position that the host is entitled to and has not delivered
         self.next = np.zeros(senders, dtype=np.int64)
         self.last_handoff = "no handoff before"
         self.silence = silence
 
 
 class BroadcastJudge:
-    """A judge that reads events in order. `violations` holds the first violation of each check, and `rows` its row."""
+    """A judge that reads events in order. `violations` contains the first violation of each check, and `rows` the rows
+    of these violations.
+    """
 
     def __init__(
         self,
@@ -83,8 +86,8 @@ class BroadcastJudge:
         reach: Reach | None = None,
     ) -> None:
         """Prepare the judge. `asks_order`: whether causal order is promised and therefore checked. `senders`: the
-        possible senders; None means all senders in `events`, which must then be complete. `reach`: what recorded
-        positions show about reach; None means that a host in coverage is always within reach.
+        possible senders, or None for all senders in `events`, which must then be complete. `reach`: when hosts were
+        within reach of stations; None means whenever they were in coverage.
         """
         self._events = events
         self._gap_after_ns = None if gap_after_s is None else round(gap_after_s * SECOND)
@@ -104,14 +107,14 @@ class BroadcastJudge:
         self._names: list[list[str]] = [[] for _ in self._senders]  # column, position -> message
         self._past: dict[MessageKey, np.ndarray] = {}
         self._numbers = [0] * len(self._senders)  # for each sender, the number of its next broadcast
-        # for each sender, the broadcasts so far except those given up
+        # for each sender, the number of broadcasts so far that were not given up
         self._count = np.zeros(len(self._senders), dtype=np.int64)
         self._off: set[str] = set()  # stations whose radio a user has switched off
         self._row = -1
         self.deliveries = 0
 
     def judge(self) -> None:
-        """Judge all events, or those since the last call."""
+        """Judge all events that were added since the last call."""
         events, handlers = self._events, self.HANDLERS
         first = self._row + 1
         for row, (event, node) in enumerate(zip(events["event"][first:], events["node"][first:], strict=True), first):

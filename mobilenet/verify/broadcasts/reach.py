@@ -6,7 +6,7 @@ Model     a speed limit bounds how far a host moves between two recorded positio
           hosts stand still, and only hosts that are in no cell are moved. Nothing is certain if a user drags a host, if
           positions are not recorded, or if received power decides, because shadowing and walls are not bounded
 Units     integer nanoseconds; metres
-Shapes    time_ns int64 (positions of a host,), x_m, y_m float64 likewise
+Shapes    time_ns int64 (positions of a host,), x_m and y_m float64 (positions of a host,)
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -24,10 +24,10 @@ Stretch = tuple[int, int]  # beginning and end
 
 
 class Reach:
-    """What the recorded positions show about the reach of the hosts of one run."""
+    """Derives from recorded positions when the hosts of one run were certainly within reach of stations."""
 
     def __init__(self, positions: Columns, expected: Expectations) -> None:
-        """Read the recorded positions. `expected`: the declared hosts and places."""
+        """Read the recorded positions. `expected` declares the hosts and the stations."""
         self._positions = Table.of(positions)
         self._expected = expected
         self._stretches: dict[tuple[str, str], list[Stretch]] = {}

@@ -1,16 +1,16 @@
-"""Check that hosts did what was requested of them and nothing else: join, leave, broadcast.
+"""Check that hosts join, leave and broadcast as requested, and only then.
 
-Checks    no host joins or leaves without a request, or more often than it was requested
+Checks    no host joins or leaves without a request, or more often than requested
           a member does not refuse a broadcast as a non-member, unless it was asked to leave
           a host that knows that it should leave, and has not left yet, does not broadcast any more
-          when a run has come to rest, each host is what the last request made it: a member, or not
+          when a run has come to rest, each host is a member if its last request was to join, and otherwise is not
 Model     the requests follow from the scenario, or are in the record (`asked`) if processes of users make them. A
           request is repeated until it is fulfilled, and the last request counts. When the next request comes, a host
           may still fulfil the previous one: a leaving host waits until its own messages are accepted. A host that is
           asked to join has not been asked to leave before. For a while after all stations forgot a host, it is a member
           that may refuse broadcasts (see exemptions.py). For custom protocols only joins and leaves are judged, because
-          they may refuse broadcasts, and a request is passed to them once. If such a host was up and in coverage from
-          the request to the end, it should have fulfilled the request, unless its code refuses or losses prevent it
+          these protocols may refuse broadcasts. They receive each request only once: a host that was up and in coverage
+          from the request to the end should have fulfilled it, unless its code refuses or losses prevent it
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -59,12 +59,12 @@ class _Host:
         self.wish: str | None = None  # the last request
         self.may_join = self.may_leave = False
         self.is_member, self.is_up, self.is_covered, self.is_forgotten = False, True, False, False
-        self.reachable_ns: int | None = None  # the time since which the host has been up and in coverage
+        self.reachable_ns: int | None = None  # since when the host has been up and in coverage
         self.last_row: int | None = None  # the row of its last join or leave
         self.leave_known_ns = 0  # the host must know of a request to leave from this time on
 
     def hear(self, now_ns: int, row: int) -> None:
-        """Update the state for the requests that the host has had so far."""
+        """Process the requests that were made up to this time and row."""
         wishes = self._requests
         while self._next < len(wishes) and wishes[self._next].at_ns <= now_ns and wishes[self._next].row < row:
             at_ns, self.wish, _ = wishes[self._next]
@@ -91,8 +91,8 @@ class _Host:
         self.leave_known_ns = now_ns + self._again_ns
 
     def last_wish(self, end_ns: int) -> Request | None:
-        """Return the request that counts when the run has come to rest, or None if two of them came at the same
-        time.
+        """Return the last request. Return None if there is none, if it came at the end of the active part, or if
+        another request came at the same time.
         """
         wishes = self._requests
         together = [wish for wish in wishes if wish[0::2] == (wishes[-1].at_ns, wishes[-1].row)]
@@ -162,7 +162,7 @@ def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Req
 
 
 def _unfulfilled_wish(node: str, host: _Host, end_ns: int, is_repeated: bool) -> str | None:
-    """Return the last request that the host has not fulfilled, although no request is pending any more."""
+    """Return a sentence if the host did not fulfil its last request, and None otherwise."""
     wish = host.last_wish(end_ns)
     if wish is None or host.is_member == (wish.wish == "join"):
         return None

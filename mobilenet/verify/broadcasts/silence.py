@@ -1,18 +1,18 @@
 """Find out for how long a host was silent, which decides whether it may have a gap.
 
-Model     a station that gives up on a host records it (`expire`). The network adds how long that station had received
-          nothing from the host. This must be at least T, and the station must be the one that the host was with: any
+Model     a station that gives up on a host records an `expire`. The network adds how long the station had received
+          nothing from the host. This silence must be at least T, and the host must have been with this station: any
           confirmation elsewhere (`join`, `handoff_end`) must be older than the last frame that the station received. A
-          gap follows such an event if the host was not certainly heard since. Gaps may repeat until then, because a
-          station that announces one cannot know that the announcement arrived.
-          A host is reachable while it is a member, up and in coverage, none of its handoffs is in progress, the radio
-          of its station is on, and its positions show that it stays within reach of that station (reach.py). The latter
-          matters because a host may walk out of reach, without any event, between two updates of the attachment. A host
-          that was reachable for `heard_every_s` without interruption was certainly heard in that time, and got an
-          answer, whatever happened to single frames; the run promises that. The last moment at which it was certainly
-          heard is therefore `heard_every_s` before the end of the last such interval, or the time when it last left.
-          T = 0 is the promise of a protocol over connections, which can be lost at any time. Any gap is then allowed,
-          and stations need not record anything
+          gap may follow such an event as long as the host was not certainly heard since. Gaps may repeat, because a
+          station that announces a gap cannot know whether the announcement arrived. A host is reachable while it is a
+          member, up and in coverage, none of its handoffs is in progress, the radio of its station is on, and its
+          positions show that it stays within reach of that station (reach.py). The positions matter because a host may
+          walk out of reach, without any event, between two updates of the attachment. A host that was reachable for
+          `heard_every_s` without interruption was certainly heard in that time and received an answer, because the run
+          promises this even if single frames are lost. The last moment at which it was certainly heard is therefore
+          `heard_every_s` before the end of the last such interval, or the time when it last left. T = 0 is the promise
+          of a protocol over connections, which can be lost at any time. Any gap is then allowed, and stations need not
+          record anything
 Units     integer nanoseconds
 Source    ours: docs/verdicts-and-metrics.md, docs/validation/trust.md
 """
@@ -29,7 +29,7 @@ MARGIN_NS = 1000  # tolerance, because silences are recorded as decimal fraction
 
 
 class Silence:
-    """The gaps that a host's silence allows. Each problem is described by a sentence."""
+    """Decides from a host's silence whether it may have a gap. Problems are returned as sentences."""
 
     __slots__ = (
         "_after_ns",
@@ -60,14 +60,14 @@ class Silence:
             "connected": False,
             "answered": True,
         }
-        self._since: int | None = None  # the time since which the host is reachable according to the events
-        # earlier intervals that were long enough: from, to, with which station
+        self._since: int | None = None  # since when the host has been reachable according to the events
+        # (beginning, end, station) of earlier intervals that were long enough
         self._spans: list[tuple[int, int, str | None]] = []
         self._left_ns = 0
         self.confirmed_by: str | None = None  # the last station that confirmed a session of the host ...
-        self._confirmed_ns = 0  # ... and the time since which it has been this station
+        self._confirmed_ns = 0  # ... and the time of this confirmation
         self._given_up_ns: int | None = None
-        self._given_up_since_ns = 0  # when the silence began because of which a station gave up on the host
+        self._given_up_since_ns = 0  # the beginning of the silence after which a station gave up on the host
 
     # --- what is seen of the host
 

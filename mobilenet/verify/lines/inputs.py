@@ -31,7 +31,7 @@ encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 def inputs_problem(
     rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expectations | None, is_planned: bool
 ) -> str | None:
-    """Return the first untrue event to a program. `rows`: lines as in judge.py; `is_planned`: as in timers.py."""
+    """Return the first untrue event to a program. `rows`: the lines, as in judge.py. `is_planned`: see timers.py."""
     known = _KnownFacts(events, manifest, expected, Timers(is_planned))
     for row, line in enumerate(rows):
         if line.is_action:
@@ -85,7 +85,7 @@ class _KnownFacts:
         return text
 
     def wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:
-        """Yield each wrong value, as it was sent, and the expected one."""
+        """Yield what is wrong with a line: the subject, the actual value and the expected value."""
         what, kind, me = line.object, line.object["ev"], int(line.node[1:])
         if what.get("t") != line.at_ns:
             yield "t", what.get("t"), str(line.at_ns)

@@ -3,13 +3,13 @@
 Checks    each line is an event or an action of a node of the run. Times lie within the run and never decrease. Each
           event that a program receives begins an answer, which ends with `done` at the same time and in the same life
           a life begins with `start` and ends with a crash; a node has one life more than it has recoveries
-          the actions that programs report are in the events, by node, time and message or session, and vice versa. The
-          same holds for broadcasts, recoveries and suspicions that they receive
+          the actions that programs report are in the events, by node, time and message or session, and vice versa.
+          Broadcasts, recoveries and suspicions that programs receive are in the events as well, and vice versa
           what programs report about themselves is in events and samples: see reports.py
           what they receive about themselves and others is true (inputs.py). No process receives a message sooner than
           the network can bring it: see transit.py
           the numbers of frames and messages that they receive and report agree with the counters: see line_totals.py
-Model     an answer that an error in a program interrupted is not compared
+Model     an answer is not compared if an error in the program interrupted it
 Units     integer nanoseconds
 Source    ours: docs/guide/programs.md, docs/run-directory.md
 """
@@ -52,7 +52,7 @@ def lines_problem(
     tables: Mapping[str, Table], counters: dict[str, Any], manifest: dict[str, Any],
     expected: Expectations | None = None, plan: ProcessPlan | None = None,
 ) -> str | None:  # fmt: skip
-    """Return the first line that is impossible or that agrees with no event, or None."""
+    """Return the first line that is impossible or contradicts the events, or None."""
     lines, events, samples = (tables[name] for name in ("lines", "events", "samples"))
     times, node, text = lines.numbers("time_ns"), lines.column("node"), lines.column("line")
     end_ns = round(manifest["simulated_s"] * 1e9)
@@ -189,7 +189,7 @@ def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
 
 
 def _events_on_record(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
-    """Yield the corresponding events of the record."""
+    """Yield the recorded events that lines must report."""
     for at_ns, node, event, message, station, session, detail in columns:
         if event == "refused" and json.loads(detail or "{}").get("cause") == "down":
             continue
@@ -203,7 +203,7 @@ def _events_on_record(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
 
 
 def _name(node: str, message: Any) -> str:
-    """Return the name of a message as it stands in the events of hosts or of processes."""
+    """Return the name of a message as it appears in the events of hosts or of processes."""
     is_pair = isinstance(message, list) and len(message) == 2
     return f"{'p' if node[0] == 'p' else 'h'}{message[0]}:{message[1]}" if is_pair else str(message)
 

@@ -1,9 +1,9 @@
 """Check that the counters of the network agree with the lines of programs.
 
 Checks    for processes: each line `send` is one message, which was sent or never left; each line `receive` is one
-          message that was received. The counted bytes are those of the lines
+          message that was received. The counted bytes agree with the lines
           for hosts and stations: a frame that a line requests is missing if it found a full queue, or if it was waiting
-          when its node crashed, vanished or ended. If none is missing, bytes and payload are those of the lines.
+          when its node crashed, vanished or ended. If no frame is missing, bytes and payload agree with the lines.
           Programs report at most the receptions of the network, and at least those of the frames' addressees. Over
           wires, each message reaches each station to which a line sends it, unless messages were lost or are in transit
 Model     a message without `bytes` has the size of its compact UTF-8 encoding and its payload
@@ -28,7 +28,7 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 def line_totals_problem(
     rows: Iterable[Any], counters: dict[str, Any], manifest: dict[str, Any], expected: Expectations | None
 ) -> str | None:
-    """Return the first count that differs. `rows`: lines as in judge.py."""
+    """Return the first count that differs. `rows`: the lines, as in judge.py."""
     counts: Counter[tuple[str, str]] = Counter()  # (kind of node, quantity)
     crossing = manifest.get("stations", 0) - 1
     copies = 1 + (expected.radio.group_retries if expected and expected.radio else 0)

@@ -1,14 +1,14 @@
 """Check that what programs report about themselves agrees with the rest of the record.
 
-Checks    `session_opened` of a member, and the `session_confirmed` that ends it, are its handoff_start and handoff_end;
-          `expired` is an expire
+Checks    `session_opened` of a member, and the `session_confirmed` that ends it, are recorded as handoff_start and
+          handoff_end, and `expired` as expire
           hosts receive `join` while they are out, and `leave` while they are not out, or after a `join`
           a program is notified of a tag with `sent` or `dropped` at most as often as it sent frames with this tag in
           the same life
           at the end, buffers hold what was reported last; in a run at rest all hosts and stations have settled, and
           each member is served by a station
-Model     membership survives a crash; `out`, buffers, `settled` and tags do not. A host is out if it reports so; as
-          long as it reports nothing, it is out if it is not a member. The last reports of a host are not checked if it
+Model     membership survives a crash; `out`, buffers, `settled` and tags do not. A host is out if it reports this.
+          Before its first report, it is out if it is not a member. The last reports of a host are not checked if it
           reports that it is out, or if it is not a member at the end, because it may be gone
 Source    ours: docs/guide/programs.md
 """
@@ -33,17 +33,17 @@ class _Node:
     """The state of a node according to the lines so far."""
 
     def __init__(self) -> None:
-        self.member, self.handoff = False, None  # the session of a handoff in progress, or None
+        self.member, self.handoff = False, None  # `handoff`: the session of a handoff in progress
         self.joins = False  # whether the last request was to join
         self.begin()
 
     def begin(self) -> None:
-        """Begin a new life: the program has just started, and knows nothing."""
+        """Begin a new life, in which the program has just started without any state."""
         self.out: bool | None = None
         self.settled = True
         self.serves: dict[str, bool] = {}
         self.sizes: dict[str, int] = {}
-        # for each tag, the frames that the program sent and was not notified of yet
+        # for each tag, the number of frames that the program sent and was not notified of yet
         self.tags: Counter[str] = Counter()
 
     @property
@@ -52,7 +52,7 @@ class _Node:
 
 
 def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifest: dict[str, Any]) -> str | None:
-    """Return the first report that contradicts the rest of the record. `rows`: lines as in judge.py."""
+    """Return the first report that contradicts the rest of the record. `rows`: the lines, as in judge.py."""
     nodes: dict[str, _Node] = {}
     reports: Counter[Report] = Counter()
     for row, line in enumerate(rows):

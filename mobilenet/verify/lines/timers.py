@@ -5,7 +5,8 @@ Checks    a timer that expires was set in the same life, has not expired since, 
           a timer that is due before a later line of its life, or before the end of the run, has expired, unless its
           node crashed first or reported that it is out
 Model     setting a running timer moves its deadline. A host that is not a member at the end may be gone, together with
-          its timers. An adversary's schedule has no planned times, so that only the first check applies, without times
+          its timers. An adversary's schedule ignores the planned times. Only the first check then applies, and it does
+          not consider times
 Units     integer nanoseconds
 Source    ours: docs/guide/programs.md
 """
@@ -26,7 +27,7 @@ Due = tuple[int, int]  # earliest and latest time at which the timer may expire
 
 
 class Timers:
-    """The running timers, which are followed line by line. `is_planned`: timers expire at the requested time."""
+    """Follows the running timers line by line. `is_planned`: whether timers expire at the requested time."""
 
     def __init__(self, is_planned: bool) -> None:
         self._is_planned = is_planned

@@ -20,7 +20,7 @@ Way = tuple[int, int, str]  # sender, receiver, message
 
 
 def transit_problem(rows: Iterable[Any], plan: ProcessPlan) -> str | None:
-    """Return the first message that arrives too early, or None. `rows`: lines as in judge.py."""
+    """Return the first message that arrives too early, or None. `rows`: the lines, as in judge.py."""
     sent_ns: dict[Way, list[int]] = {}
     received: dict[Way, int] = {}
     for row, line in enumerate(rows):

@@ -1,1 +1,1 @@
-"""Judge the IP packets of real software: did the network carry them unchanged, and did TCP see what it should?"""
+"""Judge whether the network carried the IP packets of real software unchanged, and whether TCP worked correctly."""

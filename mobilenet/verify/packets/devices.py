@@ -1,4 +1,4 @@
-"""Judge the captures by the packet counters of each node's kernel at its network device.
+"""Compare the captures with the packet counters of each node's kernel at its network device.
 
 Model     if the programs of a node do not run as root, the kernel makes all packets, so that their checksums are right.
           It counts the packets that pass the device, and those that it discards because of wrong checksums. Packets
@@ -21,8 +21,8 @@ DROPPED = ("packets_malformed", "packets_spoofed", "packets_misaddressed")
 
 
 def devices_problem(packets: Sequence[PassedPacket], real_time: Any) -> str | None:
-    """Return the first contradiction in a sentence, or None. `real_time`: the entry of the manifest; without its
-    "devices" nothing is checked.
+    """Return the first contradiction in a sentence, or None. `real_time` is an entry of the manifest. If it does not
+    contain "devices", nothing is checked.
     """
     devices = real_time.get("devices") if isinstance(real_time, dict) else None
     if not isinstance(devices, dict):

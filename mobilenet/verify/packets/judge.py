@@ -17,8 +17,8 @@ from mobilenet.verify.packets.tcp import connections_problem
 
 
 def packets_problem(events: Columns, captures: Captures, manifest: Mapping[str, Any]) -> str | None:
-    """Return the first contradiction in a sentence, or None. Packets that programs craft themselves are not held
-    against the emulator.
+    """Return the first contradiction in a sentence, or None. Packets that programs craft themselves do not count as
+    faults of the emulator.
     """
     try:
         packets = list(packets_of(events, captures))

@@ -116,7 +116,7 @@ class Connections:
 
 
 def _differs(known: bytearray, sent: bytearray, payload: bytes) -> bool:
-    """Return whether a byte differs from the only value that was sent with its number."""
+    """Return whether a byte differs from the value that was sent with its number, if only one value was sent."""
     return any(state == 1 and a != b for state, a, b in zip(known, sent, payload, strict=True))
 
 

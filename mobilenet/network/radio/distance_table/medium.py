@@ -1,12 +1,11 @@
-"""Reception by a table: a frame that does not overlap with another one is received with the probability that belongs to
-its distance.
+"""Reception by a table: a frame that does not overlap with another one is received with a probability that depends on
+the distance.
 
 Model     The receivers of a frame are the nodes up to the last distance of the table. At these nodes, the frame
-          interferes and is sensed as with the unit disk, whether it is received or not. One draw for each receiver, a
-          hash of the frame's number and the receiver, decides whether the bits are right. A frame that would be lost
-          for another reason, such as a collision, does not count as a frame with bit errors. Between two rows of the
-          table, the probability is interpolated linearly. Below the first distance, it is the probability of the first
-          row.
+          interferes and is sensed as with the unit disk, whether it is received or not. For each receiver, a hash of
+          the frame's number and the receiver decides whether the bits are right. A frame that would be lost for another
+          reason, such as a collision, does not count as a frame with bit errors. Between two rows of the table, the
+          probability is interpolated linearly. Below the first distance, it is the probability of the first row.
 Units     Distances are in metres, and probabilities are in units of 2**-32.
 Source    ours: docs/models/distance-table.md
 """
@@ -28,7 +27,7 @@ ONE = 2**32
 
 
 class DistanceTable(UnitDisk):
-    """The medium of a run in which a table of probabilities decides about reception."""
+    """The medium of a run in which a table of probabilities determines reception."""
 
     def __init__(
         self,
@@ -44,7 +43,7 @@ class DistanceTable(UnitDisk):
         listens: bool = True,
         full_duplex: bool = False,
     ) -> None:
-        """Set up the medium. `table` consists of pairs (distance in metres, probability) in order of distance."""
+        """Set up the medium. `table` consists of pairs (distance in metres, probability), sorted by distance."""
         super().__init__(
             kernel, neighbours, table[-1][0], interference_range_m, detection_range_m, loss, capture_db, observer,
             listens, full_duplex, SINR_OUTCOMES[: BIT_ERRORS + 1],

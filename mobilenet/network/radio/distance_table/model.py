@@ -1,4 +1,4 @@
-"""The radio model with a table of distances and probabilities, as the other parts of the program use it.
+"""The interface of the radio model with a table of distances and probabilities.
 
 Units     Distances are in metres.
 Source    ours: docs/models/distance-table.md
@@ -30,13 +30,13 @@ class Model(ByDistance):
 
     @property
     def table(self) -> list[tuple[float, float]]:
-        """The pairs (distance in metres, probability of reception) in order of distance."""
+        """The pairs (distance in metres, probability of reception), sorted by distance."""
         return list(self.wireless.reception or ())
 
     @property
     def cell_m(self) -> float:
-        """The longest distance at which at least half of the frames are received. If there is none, the first distance
-        in the table.
+        """The longest distance at which at least half of the frames are received, or the first distance in the table if
+        there is no such distance.
         """
         cell_m = self.table[0][0]
         for (near_m, near), (far_m, far) in zip(self.table, self.table[1:], strict=False):

@@ -1,1 +1,1 @@
-"""The radio model in which power, noise and interference decide about reception."""
+"""The radio model in which power, noise and interference determine reception."""

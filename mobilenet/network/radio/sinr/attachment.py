@@ -41,8 +41,8 @@ class PowerAttachment(Attachment):
     def look(
         self, xy: NDArray[np.float64], current: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the cells, and the distance that each host can move without changing its cell. This distance is always
-        zero, because any movement may change the cell.
+        """Return the cell of each host, and the distance that each host can move without changing its cell. This
+        distance is always zero, because any movement may change the cell.
         """
         cell, hysteresis_cdb = self._serving.cell, self._hysteresis_cdb
         rows = zip(xy[:, 0].tolist(), xy[:, 1].tolist(), current.tolist(), strict=True)

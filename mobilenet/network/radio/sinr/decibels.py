@@ -15,8 +15,7 @@ LOWEST_CDBM: Final = -19_000
 HIGHEST_CDBM: Final = 6_000
 _MANTISSA: Final = 4096
 _POWERS = [round(10 ** (18 + cdbm / 1000)) for cdbm in range(LOWEST_CDBM, HIGHEST_CDBM + 1)]
-# Logarithms are in units of a thousandth of a hundredth of a dB. The sum of rounding errors then stays below a
-# hundredth of a dB.
+# Logarithms are in units of 0.00001 dB. The sum of rounding errors then stays below a hundredth of a dB.
 _LOG_MANTISSA = [round(1_000_000 * log10(m / _MANTISSA)) for m in range(_MANTISSA, 2 * _MANTISSA + 1)]
 _LOG_TWO = [round(1_000_000 * i * log10(2)) for i in range(256)]
 _ZERO: Final = 18_000_000  # a milliwatt is 10**18 zeptowatts

@@ -117,8 +117,8 @@ class Interference:
         return overlaps
 
     def changes(self, frame: Frame, node: Transceiver, first: int, others: list[Frame]) -> list[tuple[int, int]]:
-        """Return the times at which interference changes while the frame arrives at a node, from `first` on, and the
-        changes in zeptowatts.
+        """Return pairs (time, change in zeptowatts) of the interference with a frame that begins to arrive at a node at
+        `first`.
         """
         last = first + frame.duration_ns
         changes: list[tuple[int, int]] = []
@@ -133,8 +133,8 @@ class Interference:
         return changes
 
     def keep_earlier(self, frame: Frame) -> None:
-        """Keep a copy of the previous attempt before the MAC sends the frame again, because the attempt may still be
-        needed.
+        """Keep a copy of the previous attempt before the MAC sends the frame again, because the attempt may still
+        interfere with other frames.
         """
         for i, other in enumerate(self.frames):
             if other is frame:

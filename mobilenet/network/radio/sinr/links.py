@@ -1,8 +1,8 @@
 """Compute how far a radio with SINR reaches, and how much its links lose.
 
-Model     The reach is the distance up to which a preamble, or energy that matters, can arrive with the most favourable
-          shadowing and fading. A cell extends as far as a station's preamble arrives with path loss only. With
-          shadowing, half of the points at this distance belong to the cell. With fading, half of the preambles are
+Model     The reach is the longest distance at which a preamble can be detected, or energy sensed, with the most
+          favourable shadowing and fading. A cell extends as far as a station's preamble arrives with path loss only.
+          With shadowing, half of the points at this distance belong to the cell. With fading, half of the preambles are
           already lost at a shorter distance, because the median of fading is less than its mean. At the cut-off
           distance, path loss leaves a hundredth of the noise.
 Units     Distances are in metres, and losses in hundredths of a dB.
@@ -131,8 +131,8 @@ def station_tx_dbm(wireless: SinrKeys) -> float:
 
 
 def reception_of(wireless: SinrKeys, rates_mbps: tuple[float, ...] = ()) -> Reception:
-    """Return the thresholds of reception. `rates_mbps` are rates that are needed in addition to those of the
-    scenario.
+    """Return the thresholds of reception. `rates_mbps` are rates that are needed in addition to the scenario's
+    rates.
     """
     mode = MODES[wireless.mode]
     sent_at = {*rates_mbps, wireless.broadcast_rate_mbps, wireless.unicast_mbps}
@@ -153,7 +153,7 @@ def reception_of(wireless: SinrKeys, rates_mbps: tuple[float, ...] = ()) -> Rece
 
 
 def budget_of(wireless: SinrKeys, seed: int, folder: Path, anchor: Anchor | None) -> LinkBudget:
-    """Return the losses of all links. The `folder` and the `anchor` of the scenario are needed for its file of
+    """Return the losses of all links. The `folder` and the `anchor` of the scenario are used to read its file of
     obstacles.
     """
     town = None if wireless.obstacles is None else walls(wireless.obstacles, folder, anchor)
@@ -169,8 +169,8 @@ def _strongest_dbm(wireless: SinrKeys) -> float:
 
 
 def _distance_m(wireless: SinrKeys, tx_dbm: float, left_cdbm: int, links: tuple[int, ...] = (1,)) -> float:
-    """Return the distance at which this power remains on average. `links` contains the possible numbers of stations
-    among both ends of a link, which matter only with umi.
+    """Return the distance at which the mean received power is `left_cdbm`. `links` contains the possible numbers of
+    stations among both ends of a link, which matter only with umi.
     """
     kinds = links if wireless.path_loss.model == "umi" else (1,)
     most_cdb = hundredths(tx_dbm) - left_cdbm

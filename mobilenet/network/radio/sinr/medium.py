@@ -4,7 +4,7 @@ Model     A frame arrives with the sender's power minus the loss of the link, ti
           node. Its receivers are the nodes that would detect its preamble on a silent medium: it arrives with at least
           `preamble_rssi_cdbm`, and with `preamble_sinr_cdb` above the noise. Preamble: when a frame reaches an idle
           node, the node waits for 4 us and then examines the strongest frame that has arrived. If its SINR is at least
-          `preamble_sinr_cdb`, the node receives this frame to its end. All other frames are noise, also for nodes that
+          `preamble_sinr_cdb`, the node receives this frame to its end. All other frames are noise, even for nodes that
           begin to listen later. Survival: the probabilities of all pieces between changes of the interference are
           multiplied. The PHY header has its own rate. There is one draw per frame and receiver. A lost frame is a
           `collision` if it would have survived the noise alone with the same draw, and otherwise `bit_errors`. Carrier
@@ -78,15 +78,15 @@ class ReceiverState:
         self.rival_cdbm = 0
         self.rivals_until = NEVER
         self.locked_cdbm = 0
-        # Frames near the energy threshold since the last time at which there were none: their number, the highest
-        # power, and when the last one ends.
+        # The latest series of overlapping frames near the energy threshold: their number, the highest power, and the
+        # time at which the last one ends.
         self.strong = 0
         self.strongest_cdbm = 0
         self.strong_until = NEVER
 
 
 class Sinr(Medium):
-    """The medium of a run in which power decides about reception."""
+    """The medium of a run in which power determines reception."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The radio model with SINR, as the other parts of the program use it.
+"""The interface of the radio model with SINR.
 
 Units     Distances are in metres, powers in dBm, and ratios in dB.
 Source    ours: docs/models/sinr.md

@@ -4,8 +4,8 @@ Model     The reach is the distance at which a preamble is detected with path lo
           defaults, one at a time: the power, the keys of the preamble, the parameters of the path loss, and the model
           of path loss. The first reset that fixes the reach (below 3 km, or no longer narrow) reveals the key at fault.
           If no reset does, it is the key with the largest effect on the link. The model ends at 3 km, so a longer reach
-          comes from the formula, up to FARTHEST_QUOTED_M. For too short a reach, a value is recommended only if it
-          alone carries preambles as far as USUAL_M.
+          comes from the formula, up to FARTHEST_QUOTED_M. If the reach is too short, a value is recommended only if
+          this change alone lets preambles reach USUAL_M.
 Units     Distances are in metres, powers in dBm, and losses in dB.
 Source    ours: docs/models/sinr.md
 """
@@ -71,7 +71,7 @@ def too_far(wireless: SinrKeys) -> tuple[str, str] | None:
 
 
 def _at_fault(shares_db: dict[str, float], needed_db: float) -> str:
-    """Return the key at fault. `shares_db` states how much the default of each key would improve the reach."""
+    """Return the key at fault. `shares_db` contains, for each key, how many dB its default would correct."""
     enough = [path for path, share_db in shares_db.items() if share_db > needed_db]
     kind = _kind(enough[0]) if enough else ""
     return max((each for each in enough or shares_db if _kind(each) == kind or not kind), key=shares_db.__getitem__)
@@ -165,8 +165,8 @@ def _value(wireless: SinrKeys, path: str) -> float:
 
 
 def _shares_db(wireless: SinrKeys, sender: _Sender, distance_m: float) -> Iterator[tuple[str, float]]:
-    """Yield the path of each key, and by how many dB its value improves a link of this length compared with its
-    default.
+    """Yield the path of each key, and by how many dB its value, compared with its default, improves a link of this
+    length.
     """
     usual = SinrKeys()
     threshold_dbm = detected_cdbm(wireless) / 100
@@ -202,7 +202,7 @@ def _far(wireless: SinrKeys, sender: _Sender, threshold_dbm: float) -> str:
 def _right(
     wireless: SinrKeys, path: str, sender: _Sender, threshold_dbm: float, loss_db: float, excess_db: float
 ) -> str:
-    """Return a message about the valid values of the key at fault, and its current value."""
+    """Return a message with the valid values and the current value of the key at fault."""
     power = f"{_below(sender.tx_dbm - excess_db):g} dBm or less"
     if path == sender.key:
         return f"expected {power}, got {sender.tx_dbm:g}"
@@ -230,6 +230,6 @@ def _right(
 
 def _below(value: float, parts: int = 10) -> float:
     """Return the greatest multiple of 1/parts (by default, a tenth) that is certainly less than the value. The margin
-    allows for the reach, which comes from a table in hundredths of a dB.
+    allows for rounding, because the reach comes from a table in hundredths of a dB.
     """
     return floor((value - 0.011 * 10 / parts) * parts) / parts

@@ -1,1 +1,1 @@
-"""The radio model in which distances decide about reception."""
+"""The radio model in which distance determines reception."""

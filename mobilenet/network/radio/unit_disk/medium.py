@@ -29,7 +29,7 @@ from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
 class UnitDisk(Medium):
-    """The medium of a run in which distances decide about reception."""
+    """The medium of a run in which distance determines reception."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class UnitDisk(Medium):
         elif node.transmit_until > first:
             outcome = HALF_DUPLEX
         elif node.lock_until <= first:
-            # The node is not locked, but the end of a frame that it did not attempt is still in the air.
+            # The node is not locked, but the end of a frame that it did not attempt to receive is still in the air.
             outcome = RECEIVED if self._survives(d2, node.air_d2) else COLLISION
             _lock(node, serial, last, d2)
         else:
@@ -188,7 +188,7 @@ def _still_lasts(frame: Frame, now: int) -> dict[Transceiver, int]:
 
 
 def _square(range_m: float) -> float:
-    """Return the square, with exactly the same rounding as in the attachment and in the coverage."""
+    """Return the square of the range, rounded exactly as in the attachment and in the coverage."""
     return range_m * range_m
 
 
