@@ -23,9 +23,9 @@ from mobilenet.engine import safe_path
 
 Task = TypeVar("Task")
 Done = TypeVar("Done")
-TOGETHER = 4  # number of short tasks that a process is given at once
+TOGETHER = 4  # number of short tasks that a process receives at once
 LOOK_S = 1.0
-AHEAD = 4  # number of batches per process that wait or run
+AHEAD = 4  # maximum number of submitted batches per process
 
 
 class _Process(SpawnProcess):
@@ -52,14 +52,14 @@ def spawning() -> SpawnContext:
 
 @contextmanager
 def _processes(workers: int | None) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool of processes that end with the block. None stands for one process per core."""
+    """Yield a pool of processes that end with the block. If `workers` is None, start one process per core."""
     with ProcessPoolExecutor(workers or os.cpu_count(), spawning()) as pool:
         try:
             yield pool
         except BaseException:
             started = list((pool._processes or {}).values())
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in started:  # A task may take long, and its result is no longer needed.
+            for process in started:  # A running task may take long, and its result is no longer needed.
                 process.terminate()
             raise
 
@@ -70,8 +70,8 @@ def nothing() -> None: ...
 def as_done(
     work: Callable[[Task], Done], tasks: Sequence[Task], workers: int | None, look: Callable[[], None] = nothing
 ) -> Iterator[tuple[int, Done]]:
-    """Yield the position of each task with its result, in the order of completion. Use this for few and long tasks.
-    `look` is called every second, and may raise an exception to stop.
+    """Yield the index and the result of each task in the order of completion. Use this for few and long tasks. `look`
+    is called every second, and may raise an exception to stop the work.
     """
     if not tasks:
         return
@@ -86,8 +86,8 @@ def as_done(
 
 
 def in_order(work: Callable[[Task], Done], tasks: Iterable[Task], workers: int) -> Iterator[Done]:
-    """Yield the results in the order of the tasks, which may be any number. With one worker, the tasks are done in this
-    process.
+    """Yield the results in the order of the tasks. The number of tasks may be unlimited. With one worker, the tasks are
+    executed in this process.
     """
     if workers <= 1:
         yield from map(work, tasks)

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-MOST_DEATHS = 200  # maximum number of processes that may die in one batch of runs
-QUERY_FAILURES = 4  # maximum number of failures of a task of a query
+MOST_DEATHS = 200  # maximum number of processes that may die during a batch of runs
+QUERY_FAILURES = 4  # maximum number of failures of a query's task
 QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # These options suit a Java that does little work itself.
 MASTER_ANSWERS_WITHIN_S = 5
 MASTER_TAKES_US_WITHIN_S = 40
@@ -58,7 +58,7 @@ def _settings(master: str, is_local: bool, for_query: bool, java_options: str) -
         "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={_scratch()}"',
         # Without this setting, Spark would create the warehouse in the current folder.
         "spark.sql.warehouse.dir": str(_scratch() / "warehouse"),
-        # For fewer paths than this, listing them is faster without a job.
+        # Below this number of paths, listing them without a job is faster.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
@@ -71,7 +71,7 @@ def _settings(master: str, is_local: bool, for_query: bool, java_options: str) -
 
 
 def _quarter_of_memory() -> str:
-    """Return a quarter of the memory of the machine, which is also Java's own default."""
+    """Return a quarter of the machine's memory, which is also Java's default limit."""
     return f"{max(1, os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 4 >> 30)}g"
 
 
@@ -102,13 +102,13 @@ def is_installed() -> bool:
 
 @contextmanager
 def spark_session(spark: Spark, java_options: str | None = None, for_query: bool = False) -> Iterator[SparkSession]:
-    """Open a Spark session for one command, without log output. If the master is local, it uses only the loopback
-    interface. An open session is used unchanged. By default, a local Java loads its classes from an archive;
-    `java_options` replace this option.
+    """Open a Spark session for one command, without log output. A local master uses only the loopback interface. An
+    open session is used unchanged. By default, a local Java loads its classes from an archive; `java_options` replaces
+    the options for this.
 
-    In a query, Java itself does the work, so its compiler optimizes, and it may use a quarter of the memory, because it
-    stores information about the files of each run. A failed task is retried only a few times, since reading a damaged
-    file fails each time.
+    In a query, Java does most of the work. Its compiler therefore optimizes, and it may use a quarter of the memory,
+    because it stores information about the files of each run. A failed task is retried only a few times, since reading
+    a damaged file fails each time.
     """
     require_spark(spark)
     if not isinstance(spark, str):
@@ -124,11 +124,12 @@ def spark_session(spark: Spark, java_options: str | None = None, for_query: bool
     os.environ.setdefault("SPARK_HOME", str(home))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    logging.getLogger("py4j").addHandler(logging.NullHandler())  # The library py4j logs tracebacks if Java ends first.
+    # Without a handler, py4j prints tracebacks if Java ends first.
+    logging.getLogger("py4j").addHandler(logging.NullHandler())
     logging.getLogger("py4j").propagate = False
-    # This logger writes each refusal of SQL as JSON, including the traceback of Java.
+    # Otherwise, this logger writes each refusal of SQL as JSON, including the traceback of Java.
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    # The root logger also receives messages of py4j.
+    # The root logger also receives messages from py4j.
     logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
     local = re.fullmatch(r"local\[(\*|\d+)\]", spark)
     is_local = spark.startswith("local")
@@ -166,7 +167,7 @@ def _give_package(session: SparkSession) -> None:
     if str(context.master).startswith("local"):
         return
 
-    # This function is sent to the workers with its code, because the package is not installed there yet.
+    # The code of this function is sent to the workers, because they do not have the package yet.
     def lacking(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if find_spec("mobilenet") is None:
             yield from batches
@@ -177,7 +178,7 @@ def _give_package(session: SparkSession) -> None:
 
 def on_each_worker(session: SparkSession, work: Callable[[Any], Iterator[pa.RecordBatch]], columns: str) -> pa.Table:
     """Call a function on the workers of a session, and return the rows that it yields. There are twice as many tasks as
-    cores, and every worker will very probably get at least one task.
+    cores, so every worker very probably receives at least one task.
     """
     tasks = 2 * session.sparkContext.defaultParallelism
     return session.range(0, tasks, 1, tasks).mapInArrow(work, columns).toArrow()
@@ -202,7 +203,7 @@ def _finish(session: SparkSession) -> None:
 
 
 def _end(session: SparkSession) -> None:
-    """End Java after a signal or an error. A second signal cannot interrupt this and leave a Java process running."""
+    """End Java after a signal or an error. A second signal cannot interrupt this and leave a Java process behind."""
     with deaf():
         stop = in_thread(session.stop)
         wait([stop], ENDS_WITHIN_S)
@@ -226,8 +227,8 @@ def in_thread(work: Callable[[], Done]) -> Future[Done]:
 
 
 def _start(settings: dict[str, str], master: str) -> SparkSession:
-    """Start Spark in a separate thread. In the main thread, Spark would take over SIGINT, and wait for minutes if the
-    master does not answer.
+    """Start Spark in a separate thread. In the main thread, Spark would handle SIGINT itself, and wait for minutes if
+    the master does not answer.
     """
     from pyspark.sql import SparkSession
 
@@ -278,7 +279,7 @@ def require_spark(spark: Spark) -> None:
 
 def package_archive(folder: Path) -> Path:
     """Return mobilenet as a zip file for executors that lack it. Its dependencies must be installed there. The archive
-    includes the compiled modules, which are used if machine and Python are the same.
+    includes the compiled modules, which are used if the machine type and Python version match.
     """
     source = Path(__file__).parents[2]
     archive = folder / "mobilenet.zip"
@@ -290,7 +291,7 @@ def package_archive(folder: Path) -> Path:
 
 @contextmanager
 def _quiet_stderr() -> Iterator[None]:
-    """Suppress the output of the launcher and of the log system, which is not useful."""
+    """Suppress the output of the launcher and the log system."""
     if os.environ.get("MOBILENET_DEBUG"):
         yield
         return
