@@ -1,3 +1,3 @@
-"""The lab creates, compares and packs many runs, and communicates with people and programs. The core works without the
+"""The lab creates, compares and packs many runs, and interacts with people and programs. The core does not need the
 lab.
 """
